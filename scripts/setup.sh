@@ -1,0 +1,148 @@
+#!/bin/sh
+# Installs the dependencies and builds the command where that is missing or out of date. Safe to call at any time and
+# from many processes at once: one does the work, the others wait. Says what it does on stderr, and nothing when idle.
+#   setup.sh                dependencies only
+#   setup.sh --build        dependencies and dist/
+#   setup.sh --clean-build  the same, from an empty dist/ (for packing)
+set -u
+root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
+cd "$root" || exit 1
+wanted=${1:-}
+log=$root/.setup.log
+installed=$root/node_modules/.hermes-lock # the lock file that node_modules was installed from; written last
+entry=$root/dist/main.js
+
+say() { printf 'hermes: %s\n' "$*" >&2; }
+
+is_installed() { [ -f "$installed" ] && cmp -s package-lock.json "$installed"; }
+is_built() {
+  [ -f "$entry" ] && [ -z "$(find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1)" ]
+}
+is_ready() {
+  is_installed || return 1
+  case $wanted in
+    --build) is_built ;;
+    --clean-build) return 1 ;;
+  esac
+}
+
+require_node() {
+  command -v node >/dev/null 2>&1 || {
+    say "Node.js is not installed. Install version 20.19 or newer, then run this again."
+    exit 1
+  }
+  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || {
+    say "Node.js $(node --version) is too old. Install version 20.19 or newer, then run this again."
+    exit 1
+  }
+  command -v npm >/dev/null 2>&1 || {
+    say "npm is not installed. It comes with Node.js; on Debian: apt-get install -y npm"
+    exit 1
+  }
+}
+
+# Runs "$@" with its output in the log. On a terminal a line counts the seconds.
+with_progress() {
+  title=$1
+  shift
+  ticker=
+  if [ -t 2 ]; then
+    (
+      n=0
+      while sleep 1; do
+        n=$((n + 1))
+        printf '\rhermes: %s… %ss' "$title" "$n" >&2
+      done
+    ) &
+    ticker=$!
+  else
+    say "$title…"
+  fi
+  "$@" >"$log" 2>&1 </dev/null
+  result=$?
+  if [ -n "$ticker" ]; then
+    kill "$ticker" 2>/dev/null
+    wait "$ticker" 2>/dev/null
+    ticker=
+    printf '\r\033[K' >&2
+  fi
+  return "$result"
+}
+
+explain_failure() {
+  tail -n 15 "$log" >&2
+  missing=
+  for tool in make g++ python3; do
+    command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
+  done
+  if [ -n "$missing" ]; then
+    say "The SQLite module had to be compiled, and these are missing:$missing."
+    say "On Debian: apt-get install -y$missing"
+  else
+    say "$1 failed; the lines above say why, and all of it is in $log. Then run this again."
+  fi
+}
+
+install() {
+  # Node's headers stand beside its binary in most installs: then compiling needs no download.
+  node=$(command -v node)
+  prefix=$(node -p 'require("path").dirname(require("path").dirname(require("fs").realpathSync(process.argv[1])))' "$node")
+  [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
+  rm -f "$installed"
+  with_progress "installing dependencies (about a minute the first time)" \
+    npm ci --no-audit --no-fund --loglevel=warn || {
+    explain_failure "Installing"
+    rm -rf node_modules
+    return 1
+  }
+  cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
+}
+
+build() {
+  [ "$wanted" = --clean-build ] && rm -rf dist
+  with_progress "building" node scripts/build.mjs || {
+    explain_failure "Building"
+    return 1
+  }
+}
+
+# Ctrl-C or a kill in the middle must not leave something that looks finished.
+abandon() {
+  [ -n "${ticker:-}" ] && kill "$ticker" 2>/dev/null
+  is_installed || rm -rf node_modules
+  rm -rf dist/.new-*
+  printf '\n' >&2
+  say "stopped; nothing half-built was left behind."
+  exit 130
+}
+
+work() {
+  is_ready && return 0
+  is_installed || install || return 1
+  case $wanted in
+    --build) is_built || build ;;
+    --clean-build) build ;;
+  esac
+}
+
+is_ready && exit 0
+require_node
+ticker=
+trap abandon INT TERM HUP
+if command -v flock >/dev/null 2>&1; then
+  exec 9>.setup.lock
+  flock -n 9 || {
+    say "waiting for another process to finish installing…"
+    flock 9
+  }
+else
+  # No flock (macOS): a folder is the lock, and one whose owner is gone is taken over.
+  until mkdir .setup.lock.d 2>/dev/null; do
+    owner=$(cat .setup.lock.d/pid 2>/dev/null)
+    [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null && rm -rf .setup.lock.d
+    sleep 1
+  done
+  echo $$ >.setup.lock.d/pid
+  trap 'rm -rf .setup.lock.d' EXIT
+fi
+work
