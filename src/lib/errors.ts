@@ -1,0 +1,71 @@
+/** Every known failure: its HTTP status, its exit code, and the advice given when the thrower has none better. */
+export const ERROR_CODES = {
+  "usage-wrong": { http: 400, exit: 2, hint: "See `hermes --help`." },
+  "config-invalid": { http: 400, exit: 78, hint: "Run `hermes config check` to see every problem at once." },
+  "config-key-unknown": { http: 404, exit: 78, hint: "List every setting with `hermes config keys`." },
+  "home-unusable": {
+    http: 500,
+    exit: 1,
+    hint: "Point HERMES_HOME at a folder that you own and can write to.",
+  },
+  "file-unreadable": { http: 500, exit: 1, hint: "Check that the file exists and that you may read it." },
+  "file-unwritable": { http: 500, exit: 1, hint: "Check free space and permissions of its folder." },
+  "profile-name-invalid": {
+    http: 400,
+    exit: 1,
+    hint: "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
+  },
+  "profile-not-found": { http: 404, exit: 1, hint: "See `hermes profile list`." },
+  "profile-exists": { http: 409, exit: 1, hint: "Choose another name, or delete the profile first." },
+  "profile-protected": {
+    http: 409,
+    exit: 1,
+    hint: "The default profile is the home itself and always exists.",
+  },
+  "database-newer": { http: 500, exit: 1, hint: "Update Hermes, or use another HERMES_HOME." },
+  "database-foreign": { http: 500, exit: 1, hint: "Move the file aside, or use another HERMES_HOME." },
+  "database-damaged": { http: 500, exit: 1, hint: "Restore the file from a backup, or move it aside." },
+  "database-unavailable": { http: 503, exit: 1, hint: "Check free space and permissions of its folder." },
+  "database-busy": { http: 503, exit: 1, hint: "Another process holds the database; try again in a moment." },
+  "lock-busy": { http: 503, exit: 1, hint: "Another process is doing the same; try again in a moment." },
+  "process-unstartable": { http: 500, exit: 1, hint: "Check that the program is installed and on the PATH." },
+  "process-timeout": { http: 504, exit: 1, hint: "Try again, or allow more time." },
+  "http-failed": { http: 502, exit: 1, hint: "Check the network, HTTPS_PROXY and NO_PROXY." },
+  "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
+  "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },
+  interrupted: { http: 499, exit: 130, hint: "Run the command again to go on." },
+} as const satisfies Record<string, { http: number; exit: number; hint: string }>;
+
+export type ErrorCode = keyof typeof ERROR_CODES;
+
+/** A failure we know: what happened in the message, what to do next in the hint. Anything else thrown is a bug. */
+export class AppError extends Error {
+  override readonly name = "AppError";
+  readonly code: ErrorCode;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.hint = options.hint ?? ERROR_CODES[code].hint;
+  }
+
+  get exitCode(): number {
+    return ERROR_CODES[this.code].exit;
+  }
+
+  get httpStatus(): number {
+    return ERROR_CODES[this.code].http;
+  }
+}
+
+/** The errno name (`ENOENT`, `EACCES`…) of a failed system call, or undefined for any other throw. */
+export function errnoOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+/** The text of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,135 @@
+import { setMaxListeners } from "node:events";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { startChild, startChildren } from "../../test/support/child.ts";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { systemClock } from "./clock.ts";
+import { withFileLock } from "./file-lock.ts";
+
+const CHILD = new URL("../../test/support/storage-child.ts", import.meta.url);
+const never = new AbortController().signal;
+setMaxListeners(0, never); // many wait with it at once
+
+test("the result and the error of the action come out, and the lock is free after either", async () => {
+  await using folder = await tempFolder();
+  const lock = folder.file("a.lock");
+  expect(await withFileLock(lock, () => "result", never)).toBe("result");
+  const mistake = new Error("mine");
+  const failing = withFileLock(
+    lock,
+    async () => {
+      throw mistake;
+    },
+    never,
+  );
+  await expect(failing).rejects.toBe(mistake);
+  expect(await withFileLock(lock, async () => "again", never)).toBe("again");
+});
+
+test("the lock file is private, stays empty, stays in place and has no companions", async () => {
+  await using folder = await tempFolder();
+  const look = () => {
+    expect(readdirSync(folder.file("new"))).toEqual(["a.lock"]);
+    const { mode, size } = statSync(folder.file("new/a.lock"));
+    expect({ mode: mode & 0o777, size }).toEqual({ mode: 0o600, size: 0 });
+  };
+  await withFileLock(folder.file("new/a.lock"), look, never);
+  look();
+});
+
+test("two callers within one process keep each other out", async () => {
+  await using folder = await tempFolder();
+  let inside = 0;
+  let most = 0;
+  const visits = Array.from({ length: 20 }, () =>
+    withFileLock(
+      folder.file("a.lock"),
+      async () => {
+        most = Math.max(most, ++inside);
+        await systemClock.sleep(1, never);
+        inside--;
+      },
+      never,
+    ),
+  );
+  await Promise.all(visits);
+  expect(most).toBe(1);
+});
+
+test("a caller that gives up within this process does not free the lock for other processes", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("a.lock");
+  await using other = startChild(CHILD, "lock-increment", {
+    lock: path,
+    file: folder.file("count"),
+    times: 1,
+  });
+  writeFileSync(folder.file("count"), "0");
+  await other.next();
+  await withFileLock(
+    path,
+    async () => {
+      // POSIX would drop every lock of the process when this second one closes the file.
+      await expect(withFileLock({ path, deadlineMs: 0 }, () => "in", never)).rejects.toThrow(path);
+      other.tell("go");
+      await systemClock.sleep(300, never); // a window in which nothing may happen
+      expect(readFileSync(folder.file("count"), "utf8")).toBe("0");
+    },
+    never,
+  );
+  expect(await other.next()).toBe("done");
+});
+
+test("waiting ends at the deadline and by abort", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("a.lock");
+  await using holder = startChild(CHILD, "lock-hold", { lock: path });
+  expect(await holder.next()).toBe("held");
+  await expect(withFileLock({ path, deadlineMs: 100 }, () => "in", never)).rejects.toMatchObject({
+    code: "lock-busy",
+    message: expect.stringContaining(path),
+  });
+  const reason = new Error("enough");
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(reason), 50);
+  await expect(withFileLock(path, () => "in", controller.signal)).rejects.toBe(reason);
+  await expect(withFileLock(path, () => "in", AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+test("a lock dies with the process that holds it", async () => {
+  await using folder = await tempFolder();
+  const lock = folder.file("a.lock");
+  await using holder = startChild(CHILD, "lock-hold", { lock });
+  expect(await holder.next()).toBe("held");
+  const entered = withFileLock(lock, () => "in", never);
+  await holder.kill();
+  expect(await entered).toBe("in");
+  expect(readdirSync(folder.path)).toEqual(["a.lock"]);
+});
+
+test("sixteen processes that count in one file lose nothing, though one is killed while holding the lock", async () => {
+  await using folder = await tempFolder();
+  const [lock, file] = [folder.file("a.lock"), folder.file("count")];
+  writeFileSync(file, "0");
+  await using holder = startChild(CHILD, "lock-hold", { lock });
+  await using counters = startChildren(15, CHILD, "lock-increment", { lock, file, times: 20 });
+  expect(await holder.next()).toBe("held");
+  await counters.next();
+  counters.tell("go");
+  await holder.kill();
+  expect(new Set(await counters.next())).toEqual(new Set(["done"]));
+  expect(readFileSync(file, "utf8")).toBe("300");
+});
+
+test("a path that cannot be a lock file is a known failure", async () => {
+  await using folder = await tempFolder();
+  mkdirSync(folder.file("folder"));
+  writeFileSync(folder.file("text"), "notes to myself\n".repeat(100));
+  await expect(withFileLock(folder.file("folder"), () => "in", never)).rejects.toMatchObject({
+    code: "database-unavailable",
+  });
+  await expect(withFileLock(folder.file("text"), () => "in", never)).rejects.toMatchObject({
+    code: "database-damaged",
+  });
+  expect(readFileSync(folder.file("text"), "utf8")).toBe("notes to myself\n".repeat(100));
+});

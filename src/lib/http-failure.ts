@@ -1,0 +1,58 @@
+import { AppError, errnoOf, messageOf } from "./errors.ts";
+
+const REASONS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "the connection was refused",
+  ECONNRESET: "the connection was closed before the answer came",
+  EPIPE: "the connection was closed before the answer came",
+  UND_ERR_SOCKET: "the connection was closed before the answer came",
+  EHOSTUNREACH: "there is no way to that host",
+  ENETUNREACH: "there is no way to that network",
+  ETIMEDOUT: "the connection took too long",
+  UND_ERR_CONNECT_TIMEOUT: "the connection took too long",
+  UND_ERR_HEADERS_TIMEOUT: "the answer took too long",
+  EPROTO: "the other side does not speak TLS as expected",
+  ERR_SSL_WRONG_VERSION_NUMBER: "the other side does not speak TLS; is it http instead of https?",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "the other side does not speak TLS; is it http instead of https?",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is made out to another name",
+  CERT_HAS_EXPIRED: "its certificate has expired",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet; is the clock right?",
+};
+
+const UNTRUSTED = new Set([
+  "DEPTH_ZERO_SELF_SIGNED_CERT",
+  "SELF_SIGNED_CERT_IN_CHAIN",
+  "UNABLE_TO_GET_ISSUER_CERT",
+  "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+  "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+]);
+
+/** What a failed request met, in words that name hosts but neither credentials nor the query of an address. */
+export function httpFailure(
+  error: unknown,
+  { host, proxyHost, caKey }: { host: string; proxyHost: string | undefined; caKey: string | undefined },
+): AppError {
+  const cause = rootCause(error);
+  const through = proxyHost === undefined ? "" : ` through the proxy ${proxyHost}`;
+  const code = errnoOf(cause) ?? "";
+  const message = `Cannot reach ${host}${through}: ${reasonOf(cause, code)}.`;
+  if (!UNTRUSTED.has(code)) return new AppError("http-failed", message, { cause });
+  const place = caKey === undefined ? "the setting for CA files" : `\`${caKey}\``;
+  const hint = `If you trust it, put the path of its certificate authority (a PEM file) into ${place}.`;
+  return new AppError("http-failed", message, { hint, cause });
+}
+
+function reasonOf(cause: unknown, code: string): string {
+  if (UNTRUSTED.has(code)) return `its certificate is not trusted (${code})`;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN")
+    return `the name ${nameAskedFor(cause)} was not found (${code})`;
+  return REASONS[code] ?? (messageOf(cause).replace(/\.$/, "") || code || "the request failed");
+}
+
+/** `fetch` wraps what happened once or twice, depending on when it happened. */
+function rootCause(error: unknown): unknown {
+  return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : error;
+}
+
+function nameAskedFor(cause: unknown): string {
+  return cause instanceof Error && "hostname" in cause ? String(cause.hostname) : "of the host";
+}

@@ -1,0 +1,108 @@
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import type { SecureContext } from "node:tls";
+import type { RequestInit as PlainInit } from "undici";
+import { AppError, messageOf } from "./errors.ts";
+import { parseNoProxy } from "./no-proxy.ts";
+
+export interface ProxySettings {
+  /** Proxy for http addresses. */
+  readonly httpProxy?: string | undefined;
+  /** Proxy for https addresses. */
+  readonly httpsProxy?: string | undefined;
+  readonly noProxy?: string | undefined;
+}
+
+/** Connections to other hosts, direct and through proxies, that end with it. */
+export interface HttpTransport extends AsyncDisposable {
+  fetch(url: URL, init: PlainInit): Promise<Response>;
+  proxyHostFor(url: URL): string | undefined;
+}
+
+/** Opens the way to other hosts; no connection is made until the first request. */
+export async function openHttpTransport(
+  proxy: ProxySettings,
+  caFile: string | undefined,
+): Promise<HttpTransport> {
+  const undici = await import("undici"); // only here: a program that sends nothing does not pay for it
+  const tls = caFile === undefined ? {} : { secureContext: await trustAlso(caFile) };
+  const direct = new undici.Agent({ connect: tls });
+  const openProxy = (value: string | undefined) => {
+    if (!value) return undefined;
+    const { url, token } = parseProxy(value);
+    const agent = new undici.ProxyAgent({
+      uri: url.href,
+      ...(token === undefined ? {} : { token }),
+      requestTls: tls,
+      proxyTls: tls,
+      proxyTunnel: false, // for http addresses: many proxies allow CONNECT to port 443 only
+    });
+    return { host: url.host, agent };
+  };
+  const byProtocol: Readonly<Record<string, ReturnType<typeof openProxy>>> = {
+    "http:": openProxy(proxy.httpProxy),
+    "https:": openProxy(proxy.httpsProxy),
+  };
+  const goesDirectly = parseNoProxy(proxy.noProxy ?? "");
+  const proxyFor = (url: URL) => (goesDirectly(url) ? undefined : byProtocol[url.protocol]);
+  // Chosen for each origin anew, because a redirect may lead to one that goes another way.
+  const dispatcher = direct.compose((sendDirectly) => (options, handler) => {
+    const agent = options.origin === undefined ? undefined : proxyFor(new URL(options.origin))?.agent;
+    return agent === undefined ? sendDirectly(options, handler) : agent.dispatch(options, handler);
+  });
+  const checkedHeaders = (url: URL, { headers }: PlainInit) => {
+    try {
+      return new undici.Headers(headers);
+    } catch {
+      // The error at hand quotes the header, which may be a key with a line break in it.
+      const message = `A header for ${url.host} holds characters that HTTP does not allow.`;
+      throw new AppError("http-failed", message, { hint: "Look for line breaks in keys and headers." });
+    }
+  };
+  return {
+    fetch: async (url, init) =>
+      undici.fetch(url, { ...init, headers: checkedHeaders(url, init), dispatcher }),
+    proxyHostFor: (url) => proxyFor(url)?.host,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
+    },
+  };
+}
+
+/** A proxy's address without its credentials, and these as a header. */
+function parseProxy(value: string): { url: URL; token: string | undefined } {
+  try {
+    const url = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`);
+    if (url.protocol !== "http:" && url.protocol !== "https:")
+      throw new TypeError("no proxy that we speak to");
+    const { username, password } = url;
+    url.username = "";
+    url.password = "";
+    if (username === "") return { url, token: undefined };
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    return { url, token: `Basic ${Buffer.from(credentials).toString("base64")}` };
+  } catch {
+    // The error at hand quotes the value, credentials included.
+    throw new AppError("http-failed", "The address of the proxy cannot be used.", {
+      hint: "Write HTTPS_PROXY and HTTP_PROXY as http://host:port; percent-encode special characters of a password.",
+    });
+  }
+}
+
+/** Node's own authorities and those of the file, in one context that all connections share. */
+async function trustAlso(caFile: string): Promise<SecureContext> {
+  const tls: typeof import("node:tls") & { getCACertificates?: (kind: "default") => string[] } = await import(
+    "node:tls"
+  );
+  try {
+    const pem = await readFile(caFile, "latin1");
+    const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+    if (certificates.length === 0) throw new Error("it holds no certificate in PEM form");
+    for (const certificate of certificates) new X509Certificate(certificate); // a broken one would be skipped in silence
+    const ca = [...(tls.getCACertificates?.("default") ?? tls.rootCertificates), ...certificates];
+    return tls.createSecureContext({ ca });
+  } catch (cause) {
+    const message = `Cannot use the certificate authorities in ${caFile}: ${messageOf(cause)}.`;
+    throw new AppError("file-unreadable", message, { cause });
+  }
+}

@@ -1,0 +1,527 @@
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type RequestListener, request, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { inspect } from "node:util";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { AppError } from "./errors.ts";
+import { createFetch, type FetchSettings, proxySettings } from "./http.ts";
+import { runProcess } from "./process.ts";
+
+/** Too long a label for any name server, so that it fails here without a question to the network. */
+const NO_SUCH_NAME = `${"x".repeat(64)}.test`;
+
+let folder: string;
+let caFile: string;
+let identity: { key: string; cert: string };
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "http-test-"));
+  caFile = join(folder, "ca.pem");
+  const names = "subjectAltName=DNS:localhost,DNS:api.test,IP:127.0.0.1";
+  await writeFile(join(folder, "names"), names);
+  const newKey = "-newkey rsa:2048 -nodes -sha256";
+  for (const words of [
+    `req -x509 ${newKey} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-CA`,
+    `req ${newKey} -keyout server.key -out server.csr -subj /CN=localhost`,
+    "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names",
+  ]) {
+    const options = { cwd: folder, env: { PATH: process.env["PATH"] } };
+    const result = await runProcess(["openssl", ...words.split(" ")], options, AbortSignal.timeout(60_000));
+    if (result.exitCode !== 0) throw new Error(result.stderr);
+  }
+  identity = {
+    key: await readFile(join(folder, "server.key"), "utf8"),
+    cert: await readFile(join(folder, "server.pem"), "utf8"),
+  };
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+describe("without a proxy", () => {
+  test("an http server is asked directly, and its answer comes as from any fetch", async () => {
+    const server = await listen(
+      createServer((_, response) => {
+        response.setHeader("set-cookie", ["a=1", "b=2"]);
+        response.write("hel");
+        response.end("lo");
+      }),
+    );
+    await using fetch = createFetch({ proxy: {} });
+    const response = await fetch(`http://127.0.0.1:${server.port}/`);
+    expect(response.status).toBe(200);
+    expect(response.headers.getSetCookie()).toEqual(["a=1", "b=2"]);
+    expect(await response.text()).toBe("hello");
+  });
+
+  test("proxy variables of the process are not looked at", async () => {
+    const server = await listen(createServer((_, response) => response.end("direct")));
+    const dead = "http://127.0.0.1:1";
+    const proxies = {
+      http_proxy: dead,
+      HTTP_PROXY: dead,
+      all_proxy: dead,
+      ALL_PROXY: dead,
+      NODE_USE_ENV_PROXY: "1",
+    };
+    const script = `
+      const fetch = createFetch({ proxy: {} });
+      console.log(await (await fetch("http://127.0.0.1:${server.port}/")).text());
+      await fetch[Symbol.asyncDispose]();`;
+    expect(await runScript(script, proxies)).toBe("direct\n");
+  });
+
+  test("NO_PROXY of the process is not looked at", async () => {
+    const { server, proxy, settings } = await serverBehindProxy();
+    const script = `
+      const fetch = createFetch(${JSON.stringify(settings)});
+      console.log(await (await fetch("http://127.0.0.1:${server.port}/")).text());
+      await fetch[Symbol.asyncDispose]();`;
+    expect(await runScript(script, { NO_PROXY: "*", no_proxy: "*" })).toBe("hello from /\n");
+    expect(proxy.log).toEqual([`GET http://127.0.0.1:${server.port}/`]);
+  });
+
+  test("nothing is loaded until the first request", async () => {
+    const server = await listen(createServer((_, response) => response.end()));
+    const script = `
+      import { createRequire } from "node:module";
+      const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((file) => file.includes("undici"));
+      const fetch = createFetch({ proxy: {} });
+      const before = loaded();
+      await fetch("http://127.0.0.1:${server.port}/");
+      console.log(before, loaded());
+      await fetch[Symbol.asyncDispose]();`;
+    expect(await runScript(script)).toBe("false true\n");
+  });
+
+  test("the form, the request and the other bodies of Node arrive whole", async () => {
+    const server = await listen(
+      createServer(async (incoming, response) => {
+        const { "content-type": type, "x-mark": mark } = incoming.headers;
+        response.end(JSON.stringify({ method: incoming.method, type, mark, body: await text(incoming) }));
+      }),
+    );
+    await using fetch = createFetch({ proxy: {} });
+    const url = `http://127.0.0.1:${server.port}/`;
+    const form = new FormData();
+    form.append("file", new Blob(["content"]), "name.txt");
+    const sent = async (...args: Parameters<typeof fetch>) => (await fetch(...args)).json();
+    expect(await sent(url, { method: "POST", body: form })).toMatchObject({
+      type: expect.stringMatching(/^multipart\/form-data; boundary=/),
+      body: expect.stringMatching(/filename="name.txt"[\s\S]*content/),
+    });
+    const given = new Request(url, { method: "PUT", body: "x", headers: { "x-mark": "1" } });
+    expect(await sent(given)).toMatchObject({ method: "PUT", mark: "1", body: "x" });
+    expect(await sent(new URL(url), { method: "POST", body: new URLSearchParams({ a: "1" }) })).toMatchObject(
+      {
+        type: expect.stringMatching(/urlencoded/),
+        body: "a=1",
+      },
+    );
+    expect(await sent(url, { method: "POST", body: new TextEncoder().encode("bytes") })).toMatchObject({
+      body: "bytes",
+    });
+  });
+});
+
+describe("through a proxy", () => {
+  test("an https address is reached by a tunnel, its name resolved by the proxy alone", async () => {
+    const { server, proxy, settings } = await serverBehindProxy({ secure: true });
+    await using fetch = createFetch({ ...settings, caFile });
+    expect(await (await fetch(`https://api.test:${server.port}/a`)).text()).toBe("hello from /a");
+    expect(proxy.log).toEqual([`CONNECT api.test:${server.port}`]);
+  });
+
+  test("an http address is asked of the proxy without a tunnel", async () => {
+    const { server, proxy, settings } = await serverBehindProxy();
+    await using fetch = createFetch(settings);
+    expect(await (await fetch(`http://api.test:${server.port}/a?b=c`)).text()).toBe("hello from /a?b=c");
+    expect(proxy.log).toEqual([`GET http://api.test:${server.port}/a?b=c`]);
+  });
+
+  test("that is itself reached by TLS, the custom authority counts too", async () => {
+    const server = await listen(createTlsServer(identity, greet));
+    const proxy = await listenProxy({ secure: true });
+    await using fetch = createFetch({ proxy: { httpsProxy: `https://localhost:${proxy.port}` }, caFile });
+    expect(await (await fetch(`https://api.test:${server.port}/`)).text()).toBe("hello from /");
+    expect(proxy.log).toEqual([`CONNECT api.test:${server.port}`]);
+  });
+
+  test("a proxy for http does not serve https", async () => {
+    const server = await listen(createTlsServer(identity, greet));
+    await using fetch = createFetch({ proxy: { httpProxy: "http://127.0.0.1:1" }, caFile });
+    expect((await fetch(`https://localhost:${server.port}/`)).status).toBe(200);
+  });
+
+  test("without a scheme is taken for http", async () => {
+    const { server, proxy } = await serverBehindProxy();
+    await using fetch = createFetch({ proxy: { httpProxy: `localhost:${proxy.port}` } });
+    expect((await fetch(`http://api.test:${server.port}/`)).status).toBe(200);
+    expect(proxy.log).toHaveLength(1);
+  });
+
+  test.each([
+    ["name:pass%40word%3A1", "name:pass@word:1"],
+    ["token", "token:"],
+  ])("credentials %s are sent to the proxy only", async (inAddress, expected) => {
+    for (const secure of [false, true]) {
+      const seen: (string | undefined)[] = [];
+      const origin: RequestListener = (incoming, response) => {
+        seen.push(incoming.headers["proxy-authorization"]);
+        response.end();
+      };
+      const { server, proxy } = await serverBehindProxy({ secure, origin, credentials: expected });
+      const address = `http://${inAddress}@127.0.0.1:${proxy.port}`;
+      await using fetch = createFetch({ proxy: { httpProxy: address, httpsProxy: address }, caFile });
+      const response = await fetch(`${secure ? "https" : "http"}://api.test:${server.port}/`);
+      expect(response.status).toBe(200);
+      expect(seen).toEqual([undefined]);
+    }
+  });
+
+  test.each([false, true])(
+    "that wants other credentials, the failure shows none (https: %s)",
+    async (secure) => {
+      const { server, proxy } = await serverBehindProxy({ secure, credentials: "other:one" });
+      const address = `http://name:hunter2@127.0.0.1:${proxy.port}`;
+      await using fetch = createFetch({ proxy: { httpProxy: address, httpsProxy: address }, caFile });
+      const error = await failureOf(
+        fetch(`${secure ? "https" : "http"}://api.test:${server.port}/?key=hunter2`),
+      );
+      expect(error.code).toBe("http-failed");
+      expect(error.message).toContain(`api.test:${server.port} through the proxy 127.0.0.1:${proxy.port}`);
+      expect(error.message).toContain("407");
+      expectNoSecret(error);
+    },
+  );
+
+  test("that does not answer, the failure names it", async () => {
+    const host = `127.0.0.1:${await closedPort()}`;
+    await using fetch = createFetch({ proxy: { httpsProxy: `http://name:hunter2@${host}` } });
+    const error = await failureOf(fetch("https://api.test/?key=hunter2"));
+    expect(error.message).toBe(
+      `Cannot reach api.test through the proxy ${host}: the connection was refused.`,
+    );
+    expectNoSecret(error);
+  });
+
+  test.each(["http://name:hunter2@", "http://name:hunter2%@host", "socks5://name:hunter2@host:1080"])(
+    "%s is refused without being quoted",
+    async (httpProxy) => {
+      await using fetch = createFetch({ proxy: { httpProxy } });
+      const error = await failureOf(fetch("http://127.0.0.1:1/"));
+      expect(error).toMatchObject({ code: "http-failed", hint: expect.stringContaining("http://host:port") });
+      expectNoSecret(error);
+    },
+  );
+});
+
+describe("NO_PROXY", () => {
+  test.each([
+    ["the host", "127.0.0.1", true],
+    ["a block of addresses", "example.com 127.0.0.0/8", true],
+    ["another host", "127.0.0.2,example.com", false],
+    ["another port", "127.0.0.1:1", false],
+  ])("with %s", async (_, noProxy, directly) => {
+    const { server, proxy, settings } = await serverBehindProxy();
+    await using fetch = createFetch({ proxy: { ...settings.proxy, noProxy } });
+    expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(200);
+    expect(proxy.log).toHaveLength(directly ? 0 : 1);
+  });
+
+  test("with the port that is asked", async () => {
+    const { server, proxy, settings } = await serverBehindProxy();
+    await using fetch = createFetch({ proxy: { ...settings.proxy, noProxy: `localhost:${server.port}` } });
+    expect((await fetch(`http://localhost:${server.port}/`)).status).toBe(200);
+    expect(proxy.log).toEqual([]);
+  });
+
+  test("with a domain keeps its subdomains from the proxy", async () => {
+    const { proxy, settings } = await serverBehindProxy();
+    await using fetch = createFetch({ proxy: { ...settings.proxy, noProxy: "test" } });
+    const error = await failureOf(fetch(`http://${NO_SUCH_NAME}/`));
+    expect(error.message).not.toContain("proxy");
+    expect(proxy.log).toEqual([]);
+  });
+
+  test("is asked again where a redirect leads", async () => {
+    const server = await listen(createServer(greet));
+    const origin: RequestListener = (_, response) => {
+      response.writeHead(302, { location: `http://127.0.0.1:${server.port}/there` }).end();
+    };
+    const first = await serverBehindProxy({ origin });
+    await using fetch = createFetch({ proxy: { ...first.settings.proxy, noProxy: "127.0.0.1" } });
+    const response = await fetch(`http://api.test:${first.server.port}/here`);
+    expect(await response.text()).toBe("hello from /there");
+    expect(first.proxy.log).toEqual([`GET http://api.test:${first.server.port}/here`]);
+  });
+});
+
+describe("certificates", () => {
+  test("of an authority in the CA file are trusted", async () => {
+    const server = await listen(createTlsServer(identity, greet));
+    await using fetch = createFetch({ proxy: {}, caFile });
+    expect(await (await fetch(`https://localhost:${server.port}/`)).text()).toBe("hello from /");
+    expect(await (await fetch(`https://127.0.0.1:${server.port}/`)).text()).toBe("hello from /");
+  });
+
+  test.each([false, true])(
+    "of an unknown authority are refused, with the setting that helps (proxy: %s)",
+    async (proxied) => {
+      const { server, settings } = await serverBehindProxy({ secure: true });
+      await using fetch = createFetch({ proxy: proxied ? settings.proxy : {}, caKey: "section.ca_file" });
+      const error = await failureOf(fetch(`https://localhost:${server.port}/`));
+      expect(error.message).toMatch(/^Cannot reach localhost:\d+.*: its certificate is not trusted/);
+      expect(error.hint).toContain("`section.ca_file`");
+    },
+  );
+
+  test("for another name are refused", async () => {
+    const { server, settings } = await serverBehindProxy({ secure: true });
+    await using fetch = createFetch({ ...settings, caFile });
+    const error = await failureOf(fetch(`https://other.test:${server.port}/`));
+    expect(error.message).toMatch(/made out to another name/);
+  });
+
+  test.each([
+    ["is missing", undefined, /no such file/],
+    ["holds none", "just text", /no certificate in PEM form/],
+    ["holds a broken one", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", /Cannot use/],
+  ])("from a file that %s are a failure until it is repaired", async (name, content, message) => {
+    const server = await listen(createTlsServer(identity, greet));
+    const file = join(folder, `${name}.pem`);
+    if (content !== undefined) await writeFile(file, content);
+    await using fetch = createFetch({ proxy: {}, caFile: file });
+    const error = await failureOf(fetch(`https://localhost:${server.port}/`));
+    expect(error).toMatchObject({ code: "file-unreadable", message: expect.stringMatching(message) });
+    expect(error.message).toContain(file);
+    await writeFile(file, await readFile(caFile));
+    expect((await fetch(`https://localhost:${server.port}/`)).status).toBe(200);
+  });
+});
+
+describe("a failure", () => {
+  const failure = async (url: string, init: RequestInit = {}) => {
+    await using fetch = createFetch({ proxy: {} });
+    const error = await failureOf(fetch(url, init));
+    expect(error.code).toBe("http-failed");
+    expectNoSecret(error);
+    return error;
+  };
+
+  test("names the host and that the connection was refused", async () => {
+    const port = await closedPort();
+    const { message, hint } = await failure(`http://127.0.0.1:${port}/path?key=hunter2`);
+    expect(message).toBe(`Cannot reach 127.0.0.1:${port}: the connection was refused.`);
+    expect(hint).toMatch(/HTTPS_PROXY/);
+    expect((await failure(`http://localhost:${port}/`)).message).toMatch(/refused/);
+  });
+
+  test("names the host that has no address", async () => {
+    expect((await failure(`https://${NO_SUCH_NAME}/?key=hunter2`)).message).toMatch(
+      /the name x{64}\.test was not found/,
+    );
+  });
+
+  test("says that the connection was closed", async () => {
+    const server = await listen(createServer((incoming) => incoming.socket.destroy()));
+    expect((await failure(`http://127.0.0.1:${server.port}/?key=hunter2`)).message).toMatch(
+      /closed before the answer/,
+    );
+  });
+
+  test("says that a server without TLS was asked for https", async () => {
+    const server = await listen(createServer(greet));
+    expect((await failure(`https://127.0.0.1:${server.port}/`)).message).toMatch(/does not speak TLS/);
+  });
+
+  test("shows neither an address with a password nor one that is none", async () => {
+    expect((await failure("http://name:hunter2@127.0.0.1:1/")).message).toMatch(
+      /127\.0\.0\.1:1 carries a user name/,
+    );
+    expect((await failure("not a url hunter2")).message).toMatch(/not a URL/);
+  });
+
+  test("shows no key with a line break in it", async () => {
+    const error = await failure("http://127.0.0.1:1/", { headers: { authorization: "Bearer hun\nhunter2" } });
+    expect(error.message).toMatch(/A header for 127\.0\.0\.1:1/);
+  });
+
+  test("does not stand for an answer with a bad status", async () => {
+    const server = await listen(createServer((_, response) => response.writeHead(503).end("busy")));
+    await using fetch = createFetch({ proxy: {} });
+    expect((await fetch(`http://127.0.0.1:${server.port}/`)).status).toBe(503);
+  });
+});
+
+describe("an abort", () => {
+  test("before the request rejects with its reason and sends nothing", async () => {
+    let asked = 0;
+    const server = await listen(
+      createServer((_, response) => {
+        asked += 1;
+        response.end();
+      }),
+    );
+    await using fetch = createFetch({ proxy: {} });
+    const reason = new Error("too early");
+    const signal = AbortSignal.abort(reason);
+    await expect(fetch(`http://127.0.0.1:${server.port}/`, { signal })).rejects.toBe(reason);
+    expect(asked).toBe(0);
+  });
+
+  test("while the answer is awaited rejects with its reason and closes the connection", async () => {
+    const abort = new AbortController();
+    const reason = new TypeError("changed my mind", { cause: "a reason that looks like a failure" });
+    let closed: Promise<unknown> | undefined;
+    const server = await listen(
+      createServer((incoming) => {
+        closed = once(incoming.socket, "close");
+        abort.abort(reason);
+      }),
+    );
+    await using fetch = createFetch({ proxy: {} });
+    const url = `http://127.0.0.1:${server.port}/`;
+    await expect(fetch(url, { signal: abort.signal })).rejects.toBe(reason);
+    await closed;
+  });
+
+  test("in a request object counts as well", async () => {
+    await using fetch = createFetch({ proxy: {} });
+    const given = new Request("http://127.0.0.1:1/", { signal: AbortSignal.abort(new Error("too early")) });
+    await expect(fetch(given)).rejects.toThrow("too early");
+  });
+});
+
+describe("disposal", () => {
+  test("ends the connections, also of an answer that nobody reads, and refuses more requests", async () => {
+    const closed: Promise<unknown>[] = [];
+    const origin: RequestListener = (incoming, response) => {
+      closed.push(once(incoming.socket, "close"));
+      response.write("never ends");
+    };
+    const { server, settings } = await serverBehindProxy({ origin });
+    const fetch = createFetch({ proxy: { ...settings.proxy, noProxy: "127.0.0.1" } });
+    await fetch(`http://127.0.0.1:${server.port}/`);
+    await fetch(`http://api.test:${server.port}/`);
+    await fetch[Symbol.asyncDispose]();
+    await Promise.all(closed);
+    expect(closed).toHaveLength(2);
+    await expect(fetch(`http://127.0.0.1:${server.port}/`)).rejects.toThrow(/disposed/);
+  });
+
+  test("of one that was never used does nothing", async () => {
+    const fetch = createFetch({ proxy: { httpProxy: "not usable://" } });
+    await expect(fetch[Symbol.asyncDispose]()).resolves.toBeUndefined();
+  });
+});
+
+test.each([
+  [{}, {}],
+  [
+    { HTTP_PROXY: "a", HTTPS_PROXY: "b", NO_PROXY: "c" },
+    { httpProxy: "a", httpsProxy: "b", noProxy: "c" },
+  ],
+  [
+    { http_proxy: "a", https_proxy: "b", no_proxy: "c" },
+    { httpProxy: "a", httpsProxy: "b", noProxy: "c" },
+  ],
+  [{ https_proxy: "lower", HTTPS_PROXY: "upper" }, { httpsProxy: "lower" }],
+  [{ https_proxy: "", HTTPS_PROXY: "upper" }, { httpsProxy: "upper" }],
+  [
+    { ALL_PROXY: "all", HTTP_PROXY: "own" },
+    { httpProxy: "own", httpsProxy: "all" },
+  ],
+])("of the variables %j the proxy settings are %j", (env, expected) => {
+  expect(proxySettings(env)).toEqual(expected);
+});
+
+const greet: RequestListener = (incoming, response) => response.end(`hello from ${incoming.url}`);
+
+async function listen<T extends Server>(server: T): Promise<{ readonly port: number }> {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { port: (server.address() as AddressInfo).port };
+}
+
+async function closedPort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A server for whatever is asked, and the settings that lead to it through a proxy of its own. */
+async function serverBehindProxy(
+  options: { secure?: boolean; origin?: RequestListener; credentials?: string } = {},
+) {
+  const { secure = false, origin = greet, credentials } = options;
+  const server = await listen(secure ? createTlsServer(identity, origin) : createServer(origin));
+  const proxy = await listenProxy(credentials === undefined ? {} : { credentials });
+  const address = `http://127.0.0.1:${proxy.port}`;
+  const settings: FetchSettings = { proxy: { httpProxy: address, httpsProxy: address } };
+  return { server, proxy, settings };
+}
+
+/** A proxy that notes what it is asked, and for which every name is the loopback. */
+async function listenProxy({ secure = false, credentials }: { secure?: boolean; credentials?: string } = {}) {
+  const log: string[] = [];
+  const expected = credentials && `Basic ${Buffer.from(credentials).toString("base64")}`;
+  const admits = ({ headers }: IncomingMessage) =>
+    expected === undefined || headers["proxy-authorization"] === expected;
+  const forward: RequestListener = (incoming, response) => {
+    log.push(`${incoming.method} ${incoming.url}`);
+    if (!admits(incoming)) return void response.writeHead(407).end();
+    const { port, pathname, search, host } = new URL(incoming.url ?? "");
+    const { "proxy-authorization": _, ...headers } = { ...incoming.headers, host };
+    const target = { host: "127.0.0.1", port, path: pathname + search, method: incoming.method, headers };
+    const onward = request(target, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.on("error", () => response.destroy()).pipe(response);
+    });
+    response.on("close", () => onward.destroy());
+    incoming.pipe(onward.on("error", () => response.destroy()));
+  };
+  const server = secure ? createTlsServer(identity, forward) : createServer(forward);
+  server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
+    log.push(`CONNECT ${incoming.url}`);
+    if (!admits(incoming)) return void socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+    const onward = connect(Number(incoming.url?.split(":").at(-1)), "127.0.0.1", () => {
+      socket.write("HTTP/1.1 200 OK\r\n\r\n");
+      socket.pipe(onward).pipe(socket);
+    });
+    onward.on("error", () => socket.destroy());
+    socket.on("error", () => onward.destroy());
+  });
+  return { ...(await listen(server)), log };
+}
+
+async function failureOf(promise: Promise<unknown>): Promise<AppError> {
+  const error: unknown = await promise.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(AppError);
+  return error as AppError;
+}
+
+function expectNoSecret(error: AppError): void {
+  expect(inspect(error, { depth: null, showHidden: true })).not.toMatch(/hunter2/);
+}
+
+/** Runs a script that has `createFetch` in a process with these variables, and gives what it printed. */
+async function runScript(body: string, variables: Record<string, string> = {}): Promise<string> {
+  const module = JSON.stringify(new URL("./http.ts", import.meta.url));
+  const script = `import { createFetch } from ${module};${body}`;
+  const argv = [process.execPath, "--import", "tsx", "--input-type=module", "--eval", script] as const;
+  const env = { PATH: process.env["PATH"], ...variables };
+  const { stdout, stderr } = await runProcess(argv, { env, cwd: process.cwd() }, AbortSignal.timeout(60_000));
+  return stdout + stderr;
+}

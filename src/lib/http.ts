@@ -1,0 +1,98 @@
+import type { RequestInit as PlainInit } from "undici";
+import { AppError } from "./errors.ts";
+import { httpFailure } from "./http-failure.ts";
+import { type HttpTransport, openHttpTransport, type ProxySettings } from "./http-transport.ts";
+
+export interface FetchSettings {
+  readonly proxy: ProxySettings;
+  /** PEM file of certificate authorities that are trusted beside those of Node. */
+  readonly caFile?: string | undefined;
+  /** Name of the setting that `caFile` comes from, for the advice when a certificate is not trusted. */
+  readonly caKey?: string | undefined;
+}
+
+/** `fetch` with connections of its own, which end when it is disposed of. */
+export type Fetch = typeof globalThis.fetch & AsyncDisposable;
+
+/** Picks the proxy variables: lower case before upper case, ALL_PROXY for what has none of its own, empty means unset. */
+export function proxySettings(env: Readonly<Record<string, string | undefined>>): ProxySettings {
+  const pick = (name: string) => env[name] || env[name.toUpperCase()] || undefined;
+  return {
+    httpProxy: pick("http_proxy") ?? pick("all_proxy"),
+    httpsProxy: pick("https_proxy") ?? pick("all_proxy"),
+    noProxy: pick("no_proxy"),
+  };
+}
+
+/**
+ * A `fetch` that goes through the proxies and trusts the certificates that it is told of, and looks at nothing else.
+ * Until the answer's headers are there, a failure of the connection is an `http-failed`, an abort is the signal's
+ * reason. Its responses behave as those of the global `fetch`, but are not instances of the global `Response`.
+ */
+export function createFetch(settings: FetchSettings): Fetch {
+  let opening: Promise<HttpTransport> | undefined;
+  let disposed = false;
+
+  async function send(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const signal = init.signal ?? (isRequest(input) ? input.signal : undefined);
+    signal?.throwIfAborted();
+    if (disposed) throw new Error("fetch was called after it was disposed of");
+    opening ??= openHttpTransport(settings.proxy, settings.caFile).catch((error: unknown) => {
+      opening = undefined; // the CA file may be repaired before the next call
+      throw error;
+    });
+    const transport = await opening;
+    const request = await plainRequest(input, init);
+    const { url } = request;
+    try {
+      return await transport.fetch(url, request.init);
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (!(error instanceof TypeError) || error.cause === undefined) throw error;
+      throw httpFailure(error, {
+        host: url.host,
+        proxyHost: transport.proxyHostFor(url),
+        caKey: settings.caKey,
+      });
+    }
+  }
+
+  return Object.assign(send, {
+    async [Symbol.asyncDispose]() {
+      disposed = true;
+      // One that never opened has nothing to close.
+      const transport = await opening?.catch(() => undefined);
+      await transport?.[Symbol.asyncDispose]();
+    },
+  });
+}
+
+/** The request in classes that every implementation of `fetch` knows: Node's own `Request` and `FormData` are not. */
+async function plainRequest(
+  input: string | URL | Request,
+  init: RequestInit,
+): Promise<{ readonly url: URL; readonly init: PlainInit }> {
+  const url = parseAddress(isRequest(input) ? input.url : input);
+  const hasForm = Object.prototype.toString.call(init.body) === "[object FormData]";
+  // The same interface as described by two packages.
+  if (!isRequest(input) && !hasForm) return { url, init: init as unknown as PlainInit };
+  const request = new Request(input, init);
+  const { method, redirect, signal } = request;
+  const body = request.body === null ? null : await request.arrayBuffer();
+  return { url, init: { method, headers: [...request.headers], redirect, signal, body } };
+}
+
+function isRequest(input: string | URL | Request): input is Request {
+  return typeof input !== "string" && !(input instanceof URL);
+}
+
+/** Refuses what `fetch` would refuse with the whole address, and the secrets in it, in the message. */
+function parseAddress(input: string | URL): URL {
+  if (!URL.canParse(String(input)))
+    throw new AppError("http-failed", "The address of a request is not a URL.");
+  const url = new URL(input);
+  if (url.username === "" && url.password === "") return url;
+  throw new AppError("http-failed", `The address for ${url.host} carries a user name or password.`, {
+    hint: "Hand credentials over in a header.",
+  });
+}

@@ -1,0 +1,183 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { startChild } from "../../test/support/child.ts";
+import { linuxHostId } from "./host-facts.ts";
+import {
+  identityOf,
+  livenessOf,
+  ownIdentity,
+  type ProcessIdentity,
+  parseIdentity,
+  serialiseIdentity,
+} from "./process-identity.ts";
+import { parseProcStat, readFromPs } from "./process-state.ts";
+
+const CHILD = new URL("../../test/support/storage-child.ts", import.meta.url);
+const never = new AbortController().signal;
+
+test("a process is alive to itself and to others, with the same identity", async () => {
+  await using child = startChild(CHILD, "identity", {});
+  const theirs = await child.next<ProcessIdentity>();
+  expect(await identityOf(child.pid, never)).toEqual(theirs);
+  expect(await livenessOf(theirs, never)).toBe("alive");
+  const own = await ownIdentity(never);
+  expect(own).toMatchObject({ ...theirs, pid: process.pid, startTime: expect.any(String) });
+  expect(await livenessOf(own, never)).toBe("alive");
+});
+
+test("a killed process is dead and has no identity any more", async () => {
+  await using child = startChild(CHILD, "identity", {});
+  const theirs = await child.next<ProcessIdentity>();
+  await child.kill();
+  expect(await livenessOf(theirs, never)).toBe("dead");
+  expect(await identityOf(child.pid, never)).toBeUndefined();
+});
+
+test("a pid that was given to another process is dead", async () => {
+  const own = await ownIdentity(never);
+  expect(await livenessOf({ ...own, startTime: "1" }, never)).toBe("dead");
+});
+
+test("a process of an earlier boot of this machine is dead, in whatever pid namespace it was", async () => {
+  const own = await ownIdentity(never);
+  expect(await livenessOf({ ...own, bootId: "earlier" }, never)).toBe("dead");
+  expect(await livenessOf({ ...own, bootId: "earlier", pidNamespace: "other" }, never)).toBe("dead");
+});
+
+test("of another machine or another pid namespace nothing is known, even if that pid is free here", async () => {
+  const own = await ownIdentity(never);
+  for (const other of [
+    { hostId: "other" },
+    { pidNamespace: "other" },
+    { hostId: "other", bootId: "other" },
+  ]) {
+    expect(await livenessOf({ ...own, ...other, pid: 2 ** 31 - 1 }, never)).toBe("unknown");
+  }
+});
+
+test("a question that was aborted rejects with the reason", async () => {
+  const reason = new Error("enough");
+  const own = await ownIdentity(never);
+  await expect(livenessOf(own, AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect(ownIdentity(AbortSignal.abort(reason))).rejects.toBe(reason);
+});
+
+describe.skipIf(process.platform !== "linux")("on Linux", () => {
+  test("a zombie is dead", async () => {
+    // The shell starts a child and then becomes a program that never asks after it.
+    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 1000"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const exited = once(parent, "exit");
+    try {
+      const [line] = await once(createInterface({ input: parent.stdout }), "line");
+      const zombie = await identityOf(Number(line), never);
+      if (zombie === undefined) throw new Error("it ended too soon");
+      expect(await livenessOf(zombie, never)).toBe("alive");
+      await expect.poll(() => livenessOf(zombie, never), { timeout: 10_000 }).toBe("dead");
+      expect(() => process.kill(zombie.pid, 0)).not.toThrow(); // it still has its pid
+    } finally {
+      parent.kill("SIGKILL");
+      await exited;
+    }
+  });
+
+  test("a process in another pid namespace is unknown from here, and we from there", async ({ skip }) => {
+    const wrap = ["unshare", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc"];
+    const [program = "", ...args] = [...wrap, "true"];
+    if (spawnSync(program, args).status !== 0) skip("pid namespaces are not allowed here");
+    await using child = startChild(CHILD, "identity", {}, { wrap });
+    const theirs = await child.next<ProcessIdentity>();
+    expect(theirs.pid).toBe(1);
+    expect(await livenessOf(theirs, never)).toBe("unknown");
+  });
+
+  test("a process that /proc hides from us is unknown, not dead", async ({ skip }) => {
+    const hide = 'mount -o remount,hidepid=2 /proc && "$@"; exit $?';
+    const wrap = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "sh", "-c", hide, "sh"];
+    wrap.push("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups");
+    const [program = "", ...args] = [
+      ...wrap,
+      process.execPath,
+      "-e",
+      "require('fs').readFileSync(process.argv[1])",
+    ];
+    const probe = spawnSync(program, [...args, CHILD.pathname]);
+    if (probe.status !== 0) skip("needs root, and a checkout that others may read");
+    await using child = startChild(CHILD, "liveness-of-first", {}, { wrap });
+    expect(await child.next()).toBe("unknown");
+  });
+
+  test("ps tells the same process by the same words again, and nothing of one that is gone", async () => {
+    await using child = startChild(CHILD, "identity", {});
+    await child.next();
+    const seen = await readFromPs(child.pid, never);
+    expect(seen).toEqual({ ended: false, startTime: expect.stringMatching(/^\w{3} \w{3} .*\d{4}$/) });
+    expect(await readFromPs(child.pid, never)).toEqual(seen);
+    await child.kill();
+    expect(await readFromPs(child.pid, never)).toBeUndefined();
+  });
+});
+
+test("a process cannot forge its start time by its name", () => {
+  const rest = "S 1 1 1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 777 0 0";
+  for (const name of ["node", "a b", "x) Z 1 (y", ")", ""]) {
+    expect(parseProcStat(`42 (${name}) ${rest}`)).toEqual({ startTime: "777", ended: false });
+  }
+  expect(parseProcStat(`42 (node) ${rest.replace("S", "Z")}`)?.ended).toBe(true);
+  expect(parseProcStat("42 (node)")).toBeUndefined();
+});
+
+test("a machine keeps its id when it is renamed; one image on two machines does not make them one", () => {
+  const machine = "pid:[4026531836]";
+  const inner = "pid:[4026532201]";
+  expect(linuxHostId("m", machine, "old")).toBe(linuxHostId("m", machine, "new"));
+  expect(linuxHostId("m", machine, "a")).not.toBe(linuxHostId("n", machine, "a"));
+  expect(linuxHostId("m", inner, "a")).not.toBe(linuxHostId("m", inner, "b"));
+  expect(linuxHostId("m", inner, "a")).not.toBe(linuxHostId("m", machine, "a"));
+  expect(linuxHostId(undefined, inner, "a")).not.toBe(linuxHostId(undefined, inner, "b"));
+  expect(linuxHostId("m", machine, "a")).not.toContain("m");
+});
+
+const word = fc.string({ minLength: 1, maxLength: 200 });
+const anyIdentity: fc.Arbitrary<ProcessIdentity> = fc.record(
+  {
+    hostId: word,
+    bootId: word,
+    pidNamespace: word,
+    pid: fc.integer({ min: 1, max: 2 ** 31 - 1 }),
+    startTime: word,
+  },
+  { noNullPrototype: true },
+);
+
+test("an identity survives its text", () => {
+  fc.assert(
+    fc.property(anyIdentity, (identity) => {
+      expect(parseIdentity(serialiseIdentity(identity))).toEqual(identity);
+    }),
+  );
+});
+
+test("text that is anything else is no identity, and never an exception", () => {
+  const anyKey = fc.constantFrom("hostId", "bootId", "pidNamespace", "pid", "startTime");
+  const badValue = fc.oneof(
+    fc.constantFrom(0, -1, 1.5, 2 ** 31, "", "x".repeat(201), null, true),
+    fc.object(),
+  );
+  fc.assert(
+    fc.property(anyIdentity, anyKey, badValue, (identity, key, value) => {
+      expect(parseIdentity(JSON.stringify({ ...identity, [key]: value }))).toBeUndefined();
+      expect(parseIdentity(JSON.stringify({ ...identity, more: value }))).toBeUndefined();
+      expect(parseIdentity(JSON.stringify({ ...identity, [key]: undefined, more: 1 }))).toBeUndefined();
+    }),
+  );
+  fc.assert(
+    fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
+      expect(parseIdentity(text)).toBeUndefined();
+    }),
+  );
+});

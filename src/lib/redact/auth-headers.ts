@@ -1,0 +1,80 @@
+import type { Finding } from "./finding.ts";
+import { isExpression, isReference, isTrivial } from "./plain-values.ts";
+import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
+
+// `Name: ` as in HTTP and curl, `"Name": "` as in JSON, `["Name"] = "` and `"Name" => "` as in code.
+const HEADER =
+  /(?<![\w-])((?:proxy-)?authorization|(?:x-)?(?:goog-)?api-key|x-(?:auth|access)-token|x-amz-security-token|private-token|(?:set-)?cookie)(?:\\{0,3}["']\]?[ \t]{0,4}(?:=>|=(?!=)|:)|[ \t]{0,4}:(?!:))[ \t]{0,4}/gi;
+const TOKEN_SCHEME = /^(?:apikey|basic|bearer|bot|dpop|negotiate|ntlm|token)[ \t]{1,4}/i;
+const PARAMETER_SCHEME = /^(?:aws4-hmac-sha256|digest|hawk|hoba|oauth|signature)[ \t]{1,4}/i;
+const LONGEST_SCHEME = 24;
+const MIN_LENGTH = 8;
+const GLIMPSE = 256;
+
+/** Finds the credentials of HTTP headers, in whatever notation the header is written. */
+export function findAuthHeaders(text: string): Finding[] {
+  const findings: Finding[] = [];
+  let consumed = 0;
+  for (const { 0: whole, 1: name = "", index: from } of text.matchAll(HEADER)) {
+    if (from < consumed) continue;
+    const at = from + whole.length;
+    const isNameClosed = /["']/.test(whole);
+    const opener = findOpener(text, at) ?? (isNameClosed ? undefined : openerBefore(text, from, at));
+    const start = opener?.end ?? at;
+    // A bare `x-api-key` is no name in any language, a quoted one or `authorization` is.
+    const mayBeCode = opener === undefined && (isNameClosed || !name.includes("-"));
+    const value = /cookie$/i.test(name)
+      ? findCookies(text, start, opener)
+      : findCredential(text, start, opener, mayBeCode);
+    if (value === undefined) continue;
+    findings.push({ ...value, from });
+    consumed = value.end;
+  }
+  return findings;
+}
+
+type Value = Pick<Finding, "start" | "end" | "kind" | "until">;
+
+function findCookies(text: string, start: number, opener: Opener | undefined): Value | undefined {
+  const first = text.slice(start, endOfWord(text, start, GLIMPSE));
+  if (!first.slice(1).includes("=") || isReference(first)) return undefined;
+  return { start, end: endOfValue(text, start, opener), kind: "cookie" };
+}
+
+function findCredential(
+  text: string,
+  at: number,
+  opener: Opener | undefined,
+  mayBeCode: boolean,
+): Value | undefined {
+  const kind = "authorization";
+  const head = text.slice(at, at + LONGEST_SCHEME);
+  const parameterScheme = PARAMETER_SCHEME.exec(head)?.[0];
+  const scheme = parameterScheme ?? TOKEN_SCHEME.exec(head)?.[0] ?? "";
+  const start = at + scheme.length;
+  const seen = trimPunctuation(text, start, endOfWord(text, start, GLIMPSE));
+  const word = text.slice(start, seen);
+  const isParameter = parameterScheme !== undefined && word.includes("=");
+  if (isParameter) return { start, end: endOfValue(text, start, opener), kind };
+  if (word.length < MIN_LENGTH || isReference(word) || isTrivial(word)) return undefined;
+  if (mayBeCode && isExpression(word)) return undefined;
+  if (scheme === "" && !/[0-9]/.test(word)) {
+    // Nothing tells it from a variable in a program or from a sentence in a manual.
+    const isSentence = /^[ \t]+[^\s]/.test(text.slice(seen, seen + 2));
+    if (isSentence || (mayBeCode && /^[\w$]+$/.test(word))) return undefined;
+  }
+  const end = trimPunctuation(text, start, endOfWord(text, start));
+  return { start, end, until: end + 2, kind };
+}
+
+/** `-H "Name: value"`: the quote was opened in front of the name. */
+function openerBefore(text: string, name: number, value: number): Opener | undefined {
+  const match = /(\\{0,3})(["'`])$/.exec(text.slice(Math.max(0, name - 4), name));
+  return match === null ? undefined : { quote: match[2] ?? "", escapes: match[1]?.length ?? 0, end: value };
+}
+
+function endOfValue(text: string, start: number, opener: Opener | undefined): number {
+  if (opener !== undefined) return endOfQuoted(text, { ...opener, end: start });
+  const stop = text.slice(start).search(/[\r\n]|\\[rn]/);
+  return stop < 0 ? text.length : start + stop;
+}

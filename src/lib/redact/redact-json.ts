@@ -1,0 +1,27 @@
+import { redactionMark } from "./mark.ts";
+import { isReference, isTrivial } from "./plain-values.ts";
+import { isSecretName } from "./secret-names.ts";
+
+const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;
+const MIN_LENGTH = 4;
+const SMALLEST_SUSPECT = 10_000_000; // a number of fewer digits is shorter than any known secret
+
+/** A JSON value with each of its texts redacted, names included, and the value of a secret name hidden whole. */
+export function redactJson(value: unknown, redact: (text: string) => string, name = ""): unknown {
+  if (typeof value === "string")
+    return isSecretField(name, value) ? redactionMark("secret-value") : redact(value);
+  if (typeof value === "number" && Math.abs(value) >= SMALLEST_SUSPECT) {
+    const redacted = redact(String(value));
+    return redacted === String(value) ? value : redacted;
+  }
+  if (Array.isArray(value)) return value.map((item) => redactJson(item, redact, name));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [redact(key), redactJson(item, redact, key)]),
+  );
+}
+
+function isSecretField(name: string, value: string): boolean {
+  if (value.length < MIN_LENGTH || isReference(value) || isTrivial(value)) return false;
+  return isSecretName(name) || HEADER.test(name);
+}

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+/** A process of ours that plays one role of a child file and reports in lines of JSON. */
+export interface Child extends AsyncDisposable {
+  readonly pid: number;
+  /** Its next report; throws with what it printed on stderr when it ends before that. */
+  next<Report>(): Promise<Report>;
+  /** Gives it a line to read. */
+  tell(line: string): void;
+  kill(): Promise<void>;
+  /** Its exit code, or the name of the signal that ended it. */
+  readonly ended: Promise<number | string>;
+}
+
+export interface ChildOptions {
+  /** Put before our own program, to run it inside of another one. */
+  readonly wrap?: readonly string[];
+}
+
+/** Starts `role` of the child file at `url`. */
+export function startChild(url: URL, role: string, input: unknown, { wrap = [] }: ChildOptions = {}): Child {
+  const ours = [process.execPath, "--import", "tsx", fileURLToPath(url), role, JSON.stringify(input)];
+  const [program = "", ...args] = [...wrap, ...ours];
+  const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
+  child.stdin.on("error", () => undefined); // it may end without having read
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  let complaint = "";
+  child.stderr.setEncoding("utf8").on("data", (text) => {
+    complaint += text;
+  });
+  const ended = ending(child);
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    async next<Report>() {
+      const line = await lines.next();
+      if (line.done === true) throw new Error(`${role} ended (${await ended}): ${complaint}`);
+      return JSON.parse(line.value) as Report;
+    },
+    tell: (line) => void child.stdin.write(`${line}\n`),
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+async function ending(child: ChildProcess): Promise<number | string> {
+  const [code, signal] = await once(child, "close");
+  return code ?? signal;
+}
+
+/** Starts the same role many times. */
+export function startChildren(
+  count: number,
+  ...args: Parameters<typeof startChild>
+): AsyncDisposable & {
+  readonly all: readonly Child[];
+  next<Report>(): Promise<Report[]>;
+  tell(line: string): void;
+} {
+  const all = Array.from({ length: count }, () => startChild(...args));
+  return {
+    all,
+    next: <Report>() => Promise.all(all.map((child) => child.next<Report>())),
+    tell: (line) => all.forEach((child) => void child.tell(line)),
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((child) => child.kill()));
+    },
+  };
+}

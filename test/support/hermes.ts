@@ -1,0 +1,56 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { tempFolder } from "./temp-folder.ts";
+
+const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+
+export interface HermesRun {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  json<Value>(): Value;
+}
+
+export interface HermesOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly cwd?: string;
+}
+
+/** A home of its own, and the built program run in it; nothing of the caller's environment leaks in but PATH. */
+export async function tempHome() {
+  const folder = await tempFolder();
+  const home = folder.file("home");
+  return {
+    path: home,
+    folder: folder.path,
+    hermes: (args: readonly string[], options: HermesOptions = {}) =>
+      runHermes(args, { HOME: folder.path, HERMES_HOME: home }, options),
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+async function runHermes(
+  args: readonly string[],
+  base: Record<string, string>,
+  options: HermesOptions,
+): Promise<HermesRun> {
+  const child = spawn(process.execPath, [ENTRY, ...args], {
+    env: { PATH: process.env["PATH"] ?? "", ...base, ...options.env },
+    cwd: options.cwd,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+    });
+  }
+  child.stdin.on("error", () => undefined); // it may end without having read
+  child.stdin.end(options.stdin ?? "");
+  const exitCode = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  return { exitCode, ...output, json: () => JSON.parse(output.stdout) };
+}

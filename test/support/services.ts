@@ -1,0 +1,132 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe } from "vitest";
+import { z } from "zod";
+
+const serverProcess = z.object({ pid: z.number(), startTime: z.number(), bootId: z.string() });
+const images = z.object({ bash: z.string(), busybox: z.string() });
+
+const running = z.object({ state: z.literal("running"), version: z.string() });
+const notRunning = z.object({ state: z.enum(["stopped", "unavailable"]), reason: z.string() });
+
+const docker = running.extend({
+  socket: z.string(),
+  host: z.string(),
+  client: z.string(),
+  images,
+  process: serverProcess,
+});
+const podman = running.extend({
+  client: z.string(),
+  containersConf: z.string(),
+  storageConf: z.string(),
+  env: z.record(z.string(), z.string()),
+  images,
+});
+const ssh = running.extend({
+  host: z.string(),
+  port: z.number(),
+  user: z.string(),
+  identityFile: z.string(),
+  knownHosts: z.string(),
+  process: serverProcess,
+});
+const postgres = running.extend({
+  url: z.string(),
+  port: z.number(),
+  socketFolder: z.string(),
+  process: serverProcess,
+});
+const chromium = running.extend({ executable: z.string() });
+
+const statusSchema = z.object({
+  folder: z.string(),
+  parts: z.object({
+    docker: z.union([docker, notRunning]),
+    podman: z.union([podman, notRunning]),
+    ssh: z.union([ssh, notRunning]),
+    postgres: z.union([postgres, notRunning]),
+    chromium: z.union([chromium, notRunning]),
+  }),
+});
+
+type ServicesStatus = z.infer<typeof statusSchema>;
+type Part = keyof ServicesStatus["parts"];
+/** How to reach a part that runs. */
+export type RunningPart<P extends Part> = Extract<ServicesStatus["parts"][P], { state: "running" }>;
+type NotRunning = z.infer<typeof notRunning>;
+
+/** The folder of `scripts/test-services`, by the same rule as there. */
+function servicesFolder(env: NodeJS.ProcessEnv = process.env): string {
+  return (
+    env["HERMES_TEST_SERVICES"] ||
+    join(env["TMPDIR"] || "/tmp", `hermes-test-services-${process.getuid?.() ?? "none"}`)
+  );
+}
+
+/** Reads what `scripts/test-services status --json` prints and `start` writes to status.json. */
+export function parseServicesStatus(text: string): ServicesStatus {
+  return statusSchema.parse(JSON.parse(text));
+}
+
+/** The part as `start` left it; a server that has gone since, or is of an earlier boot, does not count as running. */
+export function loadPart<P extends Part>(part: P, folder = servicesFolder()): RunningPart<P> | NotRunning {
+  const status = loadStatus(folder);
+  if (status === undefined) return stopped("not started");
+  const found: ServicesStatus["parts"][Part] = status.parts[part];
+  if (found.state === "running" && "process" in found && !isAlive(found.process)) {
+    return stopped("its server has gone");
+  }
+  return found as RunningPart<P> | NotRunning;
+}
+
+/** `describe` where the part runs; elsewhere its tests are skipped, with the reason in the name. */
+export function describeWith<P extends Part>(
+  part: P,
+  name: string,
+  body: (service: RunningPart<P>) => void,
+): void {
+  const found: RunningPart<Part> | NotRunning = loadPart(part);
+  if (found.state === "running") {
+    describe(name, () => body(found as RunningPart<P>));
+  } else {
+    describe.skip(`${name} [skipped, ${part} ${found.state}: ${found.reason}]`, () => body(nowhere[part]));
+  }
+}
+
+function stopped(why: string): NotRunning {
+  return { state: "stopped", reason: `${why}: run scripts/test-services start` };
+}
+
+function loadStatus(folder: string): ServicesStatus | undefined {
+  try {
+    return parseServicesStatus(readFileSync(join(folder, "status.json"), "utf8"));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function isAlive({ pid, startTime, bootId }: z.infer<typeof serverProcess>): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before may hold spaces
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+    return fields[0] !== "Z" && Number(fields[19]) === startTime && boot === bootId;
+  } catch {
+    return false;
+  }
+}
+
+const blank = { state: "running", version: "" } as const;
+const noProcess = { pid: 0, startTime: 0, bootId: "" };
+const noImages = { bash: "", busybox: "" };
+
+/** Handed to skipped suites, which must still be declared so that each of their tests is counted. */
+const nowhere: { readonly [P in Part]: RunningPart<P> } = {
+  docker: { ...blank, socket: "", host: "", client: "", images: noImages, process: noProcess },
+  podman: { ...blank, client: "", containersConf: "", storageConf: "", env: {}, images: noImages },
+  ssh: { ...blank, host: "", port: 0, user: "", identityFile: "", knownHosts: "", process: noProcess },
+  postgres: { ...blank, url: "", port: 0, socketFolder: "", process: noProcess },
+  chromium: { ...blank, executable: "" },
+};

@@ -1,0 +1,214 @@
+import { readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { checkIntegrity } from "../../src/lib/check-integrity.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { type Database, openDatabase } from "../../src/lib/database.ts";
+import { AppError, errnoOf, messageOf } from "../../src/lib/errors.ts";
+import { withFileLock } from "../../src/lib/file-lock.ts";
+import { createLeases, leaseMigration } from "../../src/lib/lease.ts";
+import type { Migration } from "../../src/lib/migrate.ts";
+import { livenessOf, ownIdentity } from "../../src/lib/process-identity.ts";
+import { BLOBS, COUNTER, LOGGED } from "./storage-fixtures.ts";
+import { TurnableClock } from "./turnable-clock.ts";
+
+/** What other processes do to files in the tests of storage; started by `startChild`. */
+const ROLES = {
+  async "import-only"({ path }: { path: string }) {
+    const { cache } = createRequire(import.meta.url);
+    const loaded = () => Object.keys(cache).some((file) => file.includes("better-sqlite3"));
+    const before = loaded();
+    using _database = await open(path, []);
+    say({ before, after: loaded() });
+  },
+
+  async modes({ path, umask }: { path: string; umask: number }) {
+    process.umask(umask);
+    using database = await open(path, COUNTER);
+    await increment(database);
+    say(["", "-wal", "-shm"].map((suffix) => statSync(path + suffix).mode & 0o777));
+  },
+
+  async "open-logged"({ path }: { path: string }) {
+    await go();
+    using _database = await open(path, LOGGED);
+    say("opened");
+  },
+
+  async "crash-in-migration"({ path }: { path: string }) {
+    const half: Migration = {
+      name: "half",
+      up: ({ exec }) => {
+        exec("create table half (x); insert into applied values ('half'); pragma user_version = 9");
+        process.kill(process.pid, "SIGKILL");
+      },
+    };
+    await open(path, [...LOGGED, half]);
+  },
+
+  async "die-writing"({ path }: { path: string }) {
+    using database = await open(path, COUNTER);
+    await increment(database);
+    await database.write(() => {
+      database.prepare("update counter set value = 99").run();
+      process.kill(process.pid, "SIGKILL");
+    }, never);
+  },
+
+  async increment({ path, times }: { path: string; times: number }) {
+    using database = await open(path, COUNTER);
+    await go();
+    for (let time = 0; time < times; time++) await increment(database);
+    say("done");
+  },
+
+  /** Holds the write lock, with SQLite's own means, until it is told to let go. */
+  async "hold-write"({ path }: { path: string }) {
+    const { default: Sqlite } = await import("better-sqlite3");
+    const raw = new Sqlite(path);
+    raw.exec("begin immediate; update counter set value = value + 100");
+    await go("held");
+    raw.exec("commit");
+    raw.close();
+  },
+
+  async "leave-hot-journal"({ path }: { path: string }) {
+    const { default: Sqlite } = await import("better-sqlite3");
+    const raw = new Sqlite(path);
+    raw.exec("pragma journal_mode = delete; pragma cache_size = 2; begin immediate");
+    const insert = raw.prepare("insert into blob values (zeroblob(3000))");
+    for (let row = 0; row < 200; row++) insert.run();
+    process.kill(process.pid, "SIGKILL");
+  },
+
+  async "try-open"({ path }: { path: string }) {
+    say(await failure(() => open(path, COUNTER)));
+  },
+
+  /** Expects a nearly full disk at `folder`. */
+  async "fill-disk"({ folder }: { folder: string }) {
+    const ballast = join(folder, "ballast");
+    writeFileSync(ballast, new Uint8Array(128 * 1024));
+    using database = await open(join(folder, "a.sqlite"), BLOBS);
+    const insert = database.prepare("insert into blob values (zeroblob(?))");
+    const add = () => database.write(() => void insert.run(16_384), never);
+    let kept = 0;
+    const full = await failure(async () => {
+      for (; ; kept++) await add();
+    });
+    const fresh = await failure(() => open(join(folder, "b.sqlite"), BLOBS));
+    const { rows } = database.prepare<{ rows: number }>("select count(*) as rows from blob").get() ?? {};
+    const findings = checkIntegrity(database);
+    rmSync(ballast);
+    const afterwards = await failure(add);
+    say({ full, fresh, kept, rows, findings, afterwards });
+  },
+
+  async "lock-increment"({ lock, file, times }: { lock: string; file: string; times: number }) {
+    await go();
+    for (let time = 0; time < times; time++) {
+      await withFileLock(lock, () => incrementFile(file), never);
+    }
+    say("done");
+  },
+
+  async "lock-hold"({ lock }: { lock: string }) {
+    await withFileLock(lock, () => go("held"), never);
+  },
+
+  async "lease-hold"({ path, name, ttlMs }: { path: string; name: string; ttlMs: number }) {
+    using database = await open(path, [leaseMigration]);
+    await go(await createLeases(database).acquire(name, await ownIdentity(never), ttlMs, never));
+  },
+
+  /** Takes a lease at the time `now` as soon as it is told to. */
+  async "lease-try"({ path, name, now }: { path: string; name: string; now: number }) {
+    using database = await open(path, [leaseMigration], new TurnableClock(now));
+    const owner = await ownIdentity(never);
+    await go();
+    await go(await createLeases(database).acquire(name, owner, 60_000, never));
+  },
+
+  async "lease-increment"({ path, name, file, times }: LeaseIncrement) {
+    using database = await open(path, [leaseMigration]);
+    const leases = createLeases(database);
+    const owner = await ownIdentity(never);
+    await go();
+    const tokens: number[] = [];
+    while (tokens.length < times) {
+      const taken = await leases.acquire(name, owner, 3_600_000, never);
+      if ("heldBy" in taken) {
+        await systemClock.sleep(1 + Math.random() * 10, never);
+        continue;
+      }
+      await incrementFile(file);
+      tokens.push(taken.token);
+      await leases.release(name, taken.token, never);
+    }
+    say(tokens);
+  },
+
+  async identity() {
+    await go(await ownIdentity(never));
+  },
+
+  /** How alive the process with pid 1 seems, if what we know of it is wrong. */
+  async "liveness-of-first"() {
+    say(await livenessOf({ ...(await ownIdentity(never)), pid: 1, startTime: "wrong" }, never));
+  },
+};
+
+interface LeaseIncrement {
+  readonly path: string;
+  readonly name: string;
+  readonly file: string;
+  readonly times: number;
+}
+
+const never = new AbortController().signal;
+
+function open(path: string, migrations: readonly Migration[], clock = systemClock): Promise<Database> {
+  return openDatabase(path, { migrations, synchronous: "NORMAL", clock, busyDeadlineMs: 60_000 }, never);
+}
+
+function increment(database: Database): Promise<void> {
+  return database.write(() => {
+    // Read and written apart, so that a lock that is no lock loses some.
+    const row = database.prepare<{ value: number }>("select value from counter").get();
+    database.prepare("update counter set value = ?").run((row?.value ?? 0) + 1);
+  }, never);
+}
+
+async function incrementFile(path: string): Promise<void> {
+  const value = Number(readFileSync(path, "utf8"));
+  await systemClock.sleep(1, never);
+  writeFileSync(path, String(value + 1));
+}
+
+async function failure(action: () => Promise<unknown>): Promise<unknown> {
+  try {
+    await action();
+    return "none";
+  } catch (error) {
+    if (!(error instanceof AppError)) return { code: "not known", message: messageOf(error) };
+    return { code: error.code, hint: error.hint, message: error.message, cause: errnoOf(error.cause) };
+  }
+}
+
+function say(report: unknown): void {
+  writeSync(1, `${JSON.stringify(report)}\n`); // synchronous: some of us are killed right after
+}
+
+/** Reports, and waits until it is told to go on. */
+async function go(report: unknown = "ready"): Promise<void> {
+  const lines = createInterface({ input: process.stdin });
+  const told = new Promise((resolve) => lines.once("line", resolve));
+  say(report);
+  await told;
+  lines.close();
+}
+
+const [role = "", input = "{}"] = process.argv.slice(2);
+await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
+process.exit();

@@ -1,0 +1,15 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+/** A new folder that is removed, with all that is in it, at the end of the scope. */
+export async function tempFolder(): Promise<AsyncDisposable & { path: string; file(name: string): string }> {
+  const path = await mkdtemp(join(tmpdir(), "hermes-test-"));
+  return {
+    path,
+    file: (name) => join(path, name),
+    async [Symbol.asyncDispose]() {
+      await rm(path, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}

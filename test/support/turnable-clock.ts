@@ -1,0 +1,66 @@
+import { setImmediate as turn } from "node:timers/promises";
+import type { Clock } from "../../src/lib/clock.ts";
+
+interface Sleeper {
+  readonly due: number;
+  wake(): void;
+}
+
+/** A clock that stands still until a test advances it. */
+export class TurnableClock implements Clock {
+  #now: number;
+  readonly #sleepers = new Set<Sleeper>();
+
+  constructor(now = Date.UTC(2026, 0, 1)) {
+    this.#now = now;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  /** How many sleeps are pending: poll it to know that the code under test waits. */
+  get sleeping(): number {
+    return this.#sleepers.size;
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await new Promise<void>((resolve, reject) => {
+      const abort = () => {
+        this.#sleepers.delete(sleeper);
+        reject(signal.reason);
+      };
+      const sleeper: Sleeper = {
+        due: this.#now + ms,
+        wake: () => {
+          this.#sleepers.delete(sleeper);
+          signal.removeEventListener("abort", abort);
+          resolve();
+        },
+      };
+      this.#sleepers.add(sleeper);
+      signal.addEventListener("abort", abort, { once: true });
+    });
+  }
+
+  /** Moves the time on, waking each sleeper at its own moment and in order, also those that fall asleep on the way. */
+  async advance(ms: number): Promise<void> {
+    const target = this.#now + ms;
+    await turn(); // what was just started may still be on its way to its sleep
+    for (let next = this.#nextUntil(target); next !== undefined; next = this.#nextUntil(target)) {
+      this.#now = Math.max(this.#now, next.due);
+      next.wake();
+      await turn(); // whoever woke may sleep again within this advance
+    }
+    this.#now = target;
+  }
+
+  #nextUntil(target: number): Sleeper | undefined {
+    let next: Sleeper | undefined;
+    for (const sleeper of this.#sleepers) {
+      if (sleeper.due <= target && (next === undefined || sleeper.due < next.due)) next = sleeper;
+    }
+    return next;
+  }
+}
