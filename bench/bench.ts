@@ -1,0 +1,48 @@
+/** One measured line: ours beside a peer in the same run. `ratio` is ours ÷ peer. */
+export interface Measurement {
+  readonly name: string;
+  readonly ours: string;
+  readonly peer: string;
+  readonly ratio: number;
+  /** The ratio must not exceed `max`, or must reach `min`. */
+  readonly budget: { readonly max: number } | { readonly min: number };
+}
+
+/** A group of measurements under one name on the command line. */
+export interface Bench {
+  readonly name: string;
+  run(): Promise<readonly Measurement[]>;
+}
+
+export function isWithin({ ratio, budget }: Measurement): boolean {
+  return "max" in budget ? ratio <= budget.max : ratio >= budget.min;
+}
+
+/** Medians of two things measured in turns, so that a slow moment of the machine hits both alike. */
+export async function medians(
+  rounds: number,
+  ours: () => Promise<unknown> | unknown,
+  peer: () => Promise<unknown> | unknown,
+): Promise<{ ours: number; peer: number }> {
+  const times = { ours: [] as number[], peer: [] as number[] };
+  for (let round = 0; round < rounds + 2; round++) {
+    for (const [name, action] of [
+      ["ours", ours],
+      ["peer", peer],
+    ] as const) {
+      const started = performance.now();
+      await action();
+      if (round >= 2) times[name].push(performance.now() - started); // the first two warm the caches
+    }
+  }
+  return { ours: median(times.ours), peer: median(times.peer) };
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+export function milliseconds(value: number): string {
+  return `${value.toFixed(1)} ms`;
+}

@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { findBreaches } from "./imports.ts";
+
+interface Check {
+  readonly name: string;
+  run(): Promise<{ ok: boolean; output: string }>;
+}
+
+const CHECKS: readonly Check[] = [
+  { name: "format and lint", run: () => program("biome", ["check", "--error-on-warnings"]) },
+  { name: "types", run: () => program("tsc", ["-p", "."]) },
+  { name: "imports", run: async () => imports() },
+  { name: "generated files", run: () => program("tsx", ["scripts/generate.ts", "--check"]) },
+  { name: "unused code", run: () => program("knip", []) },
+];
+
+const started = performance.now();
+const results = await Promise.all(
+  CHECKS.map(async (check) => ({ name: check.name, ...(await check.run()) })),
+);
+for (const { name, ok, output } of results) {
+  process.stdout.write(`${ok ? "ok  " : "FAIL"}  ${name}\n`);
+  if (!ok) process.stdout.write(`${output.trim()}\n\n`);
+}
+const failed = results.filter((result) => !result.ok).length;
+process.stdout.write(
+  `${failed === 0 ? "clean" : `${failed} failed`}, ${((performance.now() - started) / 1_000).toFixed(1)} s\n`,
+);
+process.exitCode = failed === 0 ? 0 : 1;
+
+function imports(): { ok: boolean; output: string } {
+  const breaches = findBreaches("src");
+  return { ok: breaches.length === 0, output: breaches.join("\n") };
+}
+
+function program(name: string, args: readonly string[]): Promise<{ ok: boolean; output: string }> {
+  return new Promise((resolve) => {
+    const child = spawn(`node_modules/.bin/${name}`, args, { stdio: ["ignore", "pipe", "pipe"] });
+    const chunks: string[] = [];
+    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    child.stderr.on("data", (chunk: Buffer) => chunks.push(chunk.toString()));
+    child.once("error", (error) => resolve({ ok: false, output: String(error) }));
+    child.once("close", (code) => resolve({ ok: code === 0, output: chunks.join("") }));
+  });
+}

@@ -1,0 +1,52 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { expect, test } from "vitest";
+import { tempFolder } from "../test/support/temp-folder.ts";
+import { findBreaches } from "./imports.ts";
+
+async function breaches(files: Record<string, string>): Promise<string[]> {
+  await using folder = await tempFolder();
+  for (const [path, text] of Object.entries(files)) {
+    await mkdir(dirname(join(folder.path, path)), { recursive: true });
+    await writeFile(join(folder.path, path), text);
+  }
+  return findBreaches(folder.path);
+}
+
+test("environments may not import gateway, in whatever form it is written", async () => {
+  const forms = [
+    'import { a } from "../gateway/a.ts";',
+    'import type { A } from "../gateway/a.ts";',
+    'export * from "../gateway/a.ts";',
+    'import "../gateway/a.ts";',
+    'const a = await import("../gateway/a.ts");',
+    'import {\n  a,\n  b,\n} from "../gateway/a.ts";',
+  ];
+  for (const form of forms) {
+    expect(await breaches({ "environments/x.ts": form, "gateway/a.ts": "" }), form).toEqual([
+      "environments/x.ts may not import gateway/a.ts",
+    ]);
+  }
+});
+
+test("lib imports nobody, and a part sees only the open files of another", async () => {
+  expect(await breaches({ "lib/x.ts": 'import "../config/load.ts";' })).toHaveLength(1);
+  expect(await breaches({ "tools/x.ts": 'import "../environments/environment.ts";' })).toEqual([]);
+  expect(await breaches({ "tools/x.ts": 'import "../environments/docker/docker.ts";' })).toHaveLength(1);
+  expect(await breaches({ "config/schema.ts": 'import "../board/options.ts";' })).toEqual([]);
+  expect(await breaches({ "config/schema.ts": 'import "../board/store.ts";' })).toHaveLength(1);
+});
+
+test("an import cycle is found, an import in a comment is none", async () => {
+  expect(await breaches({ "lib/a.ts": 'import "./b.ts";', "lib/b.ts": 'import "./a.ts";' })).toEqual([
+    expect.stringContaining("import cycle"),
+  ]);
+  expect(await breaches({ "lib/a.ts": '// import "../cli/run.ts";\n/* import "../cli/run.ts"; */' })).toEqual(
+    [],
+  );
+});
+
+test("an unknown part and an empty tree are failures, not silence", async () => {
+  expect(await breaches({ "utils/a.ts": "" })).toEqual([expect.stringContaining("not a part")]);
+  await expect(breaches({ "lib/readme.md": "" })).rejects.toThrow("no modules");
+});

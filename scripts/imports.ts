@@ -1,0 +1,103 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/**
+ * Who may import whom, by the first folder below src/. A part may import itself, what stands here, and nothing else;
+ * where a value is a list of files, only those files of the other part are open.
+ */
+const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
+  lib: {},
+  providers: { lib: "all" },
+  environments: { lib: "all" },
+  tools: { lib: "all", environments: ["environment.ts"] },
+  agent: { lib: "all", providers: ["provider.ts", "message.ts"], tools: ["tool.ts"] },
+  sessions: { lib: "all", agent: ["events.ts"], providers: ["message.ts"] },
+  board: { lib: "all", providers: "all", environments: "all", tools: "all", agent: "all", sessions: "all" },
+  gateway: { lib: "all", providers: "all", environments: "all", tools: "all", agent: "all", sessions: "all" },
+  profiles: { lib: "all" },
+  // Each part owns its options; the schema only composes them.
+  config: { lib: "all", "*": ["options.ts", "registry.ts"] },
+  api: { "*": "all" },
+  cli: { "*": "all" },
+  "app.ts": { "*": "all" },
+  "main.ts": { "*": "all" },
+  "version.ts": {},
+};
+/** Parts that only the entry points may import, even where "*" would allow it. */
+const ENTRY_ONLY = new Set(["cli", "api", "main.ts"]);
+
+// Static, type-only, re-exporting and dynamic imports of relative paths.
+const IMPORT = /(?:^|[^.\w])(?:from|import)\s*\(?\s*["'](\.[^"']+)["']/g;
+
+interface Module {
+  readonly path: string;
+  readonly imports: readonly string[];
+}
+
+/** Every breach of the table and every import cycle, as lines; throws when it saw no modules at all. */
+export function findBreaches(source: string): string[] {
+  const modules = readModules(source);
+  if (modules.length === 0) throw new Error(`no modules found below ${source}`);
+  return [...modules.flatMap(breachesOf), ...cycles(modules)];
+}
+
+function readModules(source: string): Module[] {
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) =>
+    /\.tsx?$/.test(file),
+  );
+  return files.map((path) => {
+    const text = readFileSync(join(source, path), "utf8").replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, "");
+    const targets = [...text.matchAll(IMPORT)].map((match) => resolve(source, dirname(path), match[1] ?? ""));
+    return { path, imports: targets.map((target) => relative(source, target)) };
+  });
+}
+
+function breachesOf({ path, imports }: Module): string[] {
+  const from = partOf(path);
+  const table = ALLOWED[from];
+  if (!table) return [`${path}: ${from} is not a part; add it to the table in scripts/imports.ts`];
+  // A test may drive its part through whatever it needs, but not through another entry point.
+  const isTest = /\.(test|contract)\.tsx?$/.test(path);
+  return imports.flatMap((target) => {
+    const to = partOf(target);
+    if (target.startsWith(".."))
+      return isTest || from === "version.ts" ? [] : [`${path} reaches outside src: ${target}`];
+    if (to === from || isAllowed(table, from, to, target)) return [];
+    return [`${path} may not import ${target}`];
+  });
+}
+
+function isAllowed(
+  table: Record<string, readonly string[] | "all">,
+  from: string,
+  to: string,
+  target: string,
+): boolean {
+  if (ENTRY_ONLY.has(to)) return from === "main.ts";
+  if (to === "version.ts") return from === "cli" || from === "api" || from === "main.ts" || from === "app.ts";
+  const open = table[to] ?? table["*"];
+  if (open === undefined) return false;
+  return open === "all" || open.includes(target.split("/").slice(1).join("/"));
+}
+
+function cycles(modules: readonly Module[]): string[] {
+  const graph = new Map(modules.map((module) => [module.path, module.imports]));
+  const done = new Set<string>();
+  const found: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (done.has(path)) return;
+    const start = trail.indexOf(path);
+    if (start !== -1) {
+      found.push(`import cycle: ${[...trail.slice(start), path].join(" → ")}`);
+      return;
+    }
+    for (const target of graph.get(path) ?? []) visit(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of graph.keys()) visit(path, []);
+  return found;
+}
+
+function partOf(path: string): string {
+  return path.split("/")[0] ?? path;
+}

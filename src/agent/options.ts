@@ -1,0 +1,35 @@
+import { z } from "zod";
+
+const unattended = z.enum(["deny", "approve"]).default("deny");
+
+/** Section `approvals`: who decides about risky commands. */
+export const approvalsOptions = z.strictObject({
+  mode: z.enum(["manual", "smart", "off"]).default("smart").meta({
+    description: "manual asks a person, smart asks a reviewing model first, off asks nobody",
+  }),
+  timeout: z
+    .int()
+    .min(1)
+    .default(300)
+    .meta({ description: "Seconds a person has to answer; silence is a no" }),
+  reviewer_timeout: z
+    .int()
+    .min(1)
+    .default(20)
+    .meta({ description: "Seconds the reviewing model has before a person is asked" }),
+  cron_mode: unattended.meta({ description: "Answer for scheduled runs" }),
+  single_query_mode: unattended.meta({ description: "Answer for one-shot runs" }),
+  unattended_mode: unattended.meta({ description: "Answer for webhooks and API calls" }),
+  deny: z
+    .array(z.string())
+    .default([])
+    .meta({ description: "Patterns of commands that are refused whatever the mode" }),
+  denial_breaker_threshold: z.int().min(1).default(3).meta({
+    description: "Refusals in a row after which the model is told to stop trying",
+  }),
+  mcp_reload_confirm: z.boolean().default(true).meta({ description: "Ask before MCP servers are reloaded" }),
+  destructive_slash_confirm: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Ask before a chat command that discards something" }),
+});

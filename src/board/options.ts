@@ -1,0 +1,129 @@
+import { z } from "zod";
+
+const cap = z.int().min(1).nullable().default(null);
+
+/** Section `kanban`: the board, its dispatcher and its workers. */
+export const kanbanOptions = z.strictObject({
+  database_url: z.string().default("").meta({
+    description:
+      "PostgreSQL address of a board shared by several hosts; empty means board.sqlite in the root home",
+    secret: true,
+  }),
+  dispatch_in_gateway: z.boolean().default(true).meta({ description: "Let the gateway dispatch tasks" }),
+  notify_in_gateway: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Let the gateway announce what happened to tasks" }),
+  dispatch_interval_seconds: z.number().min(1).default(60).meta({
+    description: "Seconds between two passes of the dispatcher when nothing wakes it",
+  }),
+  dispatch_profiles: z.array(z.string()).nullable().default(null).meta({
+    description: "Profiles whose tasks this home may claim; unset means all, an empty list means none",
+  }),
+  dispatch_stale_timeout_seconds: z.int().min(0).default(14_400).meta({
+    description: "Reclaim a running task without a sign of life for this long; 0 means never",
+  }),
+  max_spawn: cap.meta({ description: "Running tasks a board may have; unset means no cap" }),
+  max_in_progress: cap.meta({
+    description: "Running tasks this host may have over all boards; unset means by its memory, 2 to 8",
+  }),
+  max_in_progress_per_profile: z
+    .union([z.int().min(0), z.record(z.string(), z.int().min(0))])
+    .nullable()
+    .default(null)
+    .meta({
+      description:
+        "Running tasks of one profile: a number for all or a map of profile to number; 0 means no cap",
+    }),
+  failure_limit: z
+    .int()
+    .min(1)
+    .default(2)
+    .meta({ description: "Failures in a row before a task is blocked" }),
+  failure_retry_seconds: z.int().min(0).default(86_400).meta({
+    description: "Seconds after which a task blocked by failures gets one fresh attempt",
+  }),
+  default_assignee: z
+    .string()
+    .trim()
+    .default("")
+    .meta({ description: "Profile that gets tasks without an assignee" }),
+  orchestrator_profile: z.string().trim().default("").meta({
+    description: "Profile that owns a decomposed task; empty means the active one",
+  }),
+  auto_decompose: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Split large tasks in triage into smaller ones" }),
+  auto_decompose_per_tick: z
+    .int()
+    .min(0)
+    .default(3)
+    .meta({ description: "Decompositions tried in one pass" }),
+  auto_promote_children: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Make children ready when their parents are done" }),
+  auto_subscribe_on_create: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Tell the creator of a task what happens to it" }),
+  reconcile_orphans: z.boolean().default(true).meta({ description: "Repair tasks whose run has vanished" }),
+  review_dispatch: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Let profiles work the review column; false leaves it to people" }),
+  worker_log_rotate_bytes: z
+    .int()
+    .min(0)
+    .default(2_097_152)
+    .meta({ description: "Size at which a worker's log is rotated" }),
+  worker_log_backup_count: z
+    .int()
+    .min(0)
+    .default(1)
+    .meta({ description: "Rotated worker logs that are kept" }),
+  done_sub_retention_days: z
+    .int()
+    .min(0)
+    .default(30)
+    .meta({ description: "Days a subscription to a finished task is kept" }),
+  default_workdir: z.string().default("").meta({ description: "Folder of tasks that name none" }),
+  api_expose_transcripts: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Show transcripts of workers over the API" }),
+  claim_ttl_seconds: z
+    .int()
+    .min(1)
+    .default(900)
+    .meta({ description: "Seconds a claim made by hand is held" }),
+  crash_grace_seconds: z
+    .int()
+    .min(0)
+    .default(30)
+    .meta({ description: "Seconds before a vanished worker counts as crashed" }),
+  rate_limit_cooldown_seconds: z
+    .int()
+    .min(0)
+    .default(300)
+    .meta({ description: "Seconds a rate-limited task waits" }),
+  diagnostics: z
+    .strictObject({
+      failure_threshold: z
+        .int()
+        .min(1)
+        .default(3)
+        .meta({ description: "Failures of a task worth a finding" }),
+      crash_threshold: z.int().min(1).default(2).meta({ description: "Crashes of a task worth a finding" }),
+      blocked_stale_hours: z
+        .number()
+        .min(0)
+        .default(24)
+        .meta({ description: "Hours a task may stay blocked without a finding" }),
+      stranded_threshold_seconds: z.int().min(0).default(1_800).meta({
+        description: "Seconds a ready task may wait without a finding",
+      }),
+    })
+    .prefault({}),
+});

@@ -1,0 +1,36 @@
+import type { Command } from "commander";
+import type { CommandContext } from "./context.ts";
+
+interface CommandModule {
+  build(context: CommandContext): Command;
+}
+
+interface CommandRow {
+  readonly name: string;
+  readonly summary: string;
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** Every command, in the order of the help page. Only the one that is called gets loaded. */
+export const COMMANDS: readonly CommandRow[] = [
+  {
+    name: "config",
+    summary: "Show, explain and change settings",
+    load: () => import("./commands/config.ts"),
+  },
+  {
+    name: "profile",
+    summary: "Manage separate identities on this machine",
+    load: () => import("./commands/profile.ts"),
+  },
+  {
+    name: "doctor",
+    summary: "Check this machine and say what to do",
+    load: () => import("./commands/doctor.ts"),
+  },
+  {
+    name: "status",
+    summary: "Show what Hermes would use right now",
+    load: () => import("./commands/status.ts"),
+  },
+];

@@ -1,0 +1,156 @@
+import { type ConfigKey, configKeys, requireKey } from "../../../config/keys.ts";
+import { requireSound } from "../../../config/load.ts";
+import { problemLine } from "../../../config/problem.ts";
+import { expectation } from "../../../config/read-text.ts";
+import { jsonSchema } from "../../../config/reference.ts";
+import type { ResolvedConfig, Setting } from "../../../config/resolve.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+import { renderTable } from "../../table.ts";
+
+interface JsonOption {
+  readonly json?: boolean;
+}
+
+/** Stands for a secret that is set; it cannot be mistaken for a value. */
+const HIDDEN = "«secret»";
+
+export async function printPath({ openApp, terminal }: CommandContext, { json }: JsonOption): Promise<void> {
+  const { profile } = await openApp();
+  if (json) terminal.printJson({ config: profile.configPath, env: profile.envPath, home: profile.home });
+  else terminal.print(profile.configPath);
+}
+
+export async function showConfig(
+  context: CommandContext,
+  section: string | undefined,
+  { json, all }: JsonOption & { all?: boolean },
+): Promise<void> {
+  const { terminal } = context;
+  const { resolved, profile } = await startApp(context);
+  const inSection = [...resolved.settings.values()].filter(
+    ({ key }) => section === undefined || key.key === section || key.key.startsWith(`${section}.`),
+  );
+  if (inSection.length === 0) requireKey(section ?? "", configKeys());
+  // A section is asked for to be read whole; all sections together only where something was chosen.
+  const shown = inSection.filter(
+    ({ origin }) => all || json || section !== undefined || origin !== "default",
+  );
+  if (json) return terminal.printJson(shown.map(asJson));
+  terminal.print(terminal.colours.dim(`# ${profile.name}: ${profile.configPath}`));
+  if (shown.length === 0)
+    return terminal.print("Every setting is at its default. See them with `hermes config show --all`.");
+  const rows = shown.map((setting) => [setting.key.key, text(shownValue(setting)), source(setting)]);
+  terminal.print(renderTable(["SETTING", "VALUE", "FROM"], rows, terminal));
+}
+
+export async function getSetting(
+  { openApp, terminal }: CommandContext,
+  name: string,
+  { json }: JsonOption,
+): Promise<void> {
+  const { key, inside } = requireKey(name, configKeys());
+  const { resolved } = await openApp();
+  requireSound(resolved);
+  const setting = settingOf(resolved, key);
+  const value = inside.reduce<unknown>(step, shownValue(setting));
+  if (value === undefined) {
+    throw new AppError("config-key-unknown", `${name} is not set: ${key.key} has no ${inside.join(".")}.`, {
+      hint: `See what it holds with \`hermes config get ${key.key}\`.`,
+    });
+  }
+  if (json) terminal.printJson({ key: name, value, origin: setting.origin });
+  else terminal.print(text(value));
+}
+
+export async function listKeys({ terminal }: CommandContext, { json }: JsonOption): Promise<void> {
+  const keys = configKeys();
+  if (json) return terminal.printJson(keys.map(keyAsJson));
+  const rows = keys.map((key) => [key.key, key.type, key.secret ? "" : text(key.default), key.description]);
+  terminal.print(renderTable(["SETTING", "TYPE", "DEFAULT", "MEANING"], rows, terminal));
+}
+
+export async function explainSetting(
+  { openApp, terminal }: CommandContext,
+  name: string,
+  { json }: JsonOption,
+): Promise<void> {
+  const { key } = requireKey(name, configKeys());
+  const { resolved } = await openApp();
+  const setting = settingOf(resolved, key);
+  const layers = setting.statements.map((statement) => ({
+    origin: statement.origin,
+    where: statement.where,
+    value: key.secret ? HIDDEN : (statement.value ?? null),
+    problem: statement.problem ?? null,
+  }));
+  if (json) return terminal.printJson({ ...keyAsJson(key), ...asJson(setting), layers });
+  const { bold, dim, yellow } = terminal.colours;
+  terminal.print(bold(key.key));
+  terminal.print(`  ${key.description}.`);
+  terminal.print("");
+  terminal.print(`  takes      ${expectation(key)}`);
+  terminal.print(`  variable   ${key.env.join(" or ")}`);
+  if (!key.secret) terminal.print(`  flag       ${key.flag} VALUE`);
+  if (key.usedBy) terminal.print(`  used when  terminal.backend is ${key.usedBy.join(" or ")}`);
+  terminal.print("");
+  const winner = setting.statements.find((statement) => statement.problem === undefined);
+  const spoken = setting.statements.map((statement, index) => {
+    const said =
+      statement.problem === undefined ? text(layers[index]?.value) : yellow(`refused: ${statement.problem}`);
+    return `${statement === winner ? "→" : " "} ${statement.origin.padEnd(8)} ${said}  ${dim(statement.where)}`;
+  });
+  for (const line of spoken) terminal.print(line);
+  terminal.print(
+    `${winner ? " " : "→"} ${"default".padEnd(8)} ${key.secret ? "not set" : text(key.default)}`,
+  );
+  const bad = resolved.problems.find((problem) => problem.kind === "unreadable");
+  if (bad) terminal.note(`hermes: ${problemLine(bad)}.\n  ${bad.hint}`);
+}
+
+export function printSchema({ terminal }: CommandContext): void {
+  terminal.printJson(jsonSchema());
+}
+
+function settingOf(resolved: ResolvedConfig, key: ConfigKey): Setting {
+  const setting = resolved.settings.get(key.key);
+  if (!setting) throw new Error(`the loader left out ${key.key}`);
+  return setting;
+}
+
+function keyAsJson({ key, env, type, nullable, values, default: standard, description, secret }: ConfigKey) {
+  return {
+    key,
+    env: env[0],
+    type,
+    nullable,
+    ...(values && { values }),
+    default: secret ? null : standard,
+    description,
+    secret,
+  };
+}
+
+function asJson(setting: Setting) {
+  return { key: setting.key.key, value: shownValue(setting), origin: setting.origin };
+}
+
+function shownValue({ key, value }: Setting): unknown {
+  if (!key.secret) return value;
+  return value === "" ? null : HIDDEN;
+}
+
+function source({ origin, statements }: Setting): string {
+  const winner = statements.find((statement) => statement.problem === undefined);
+  return winner ? `${origin} ${winner.where}` : origin;
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value ?? null);
+}
+
+function step(value: unknown, word: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return Object.hasOwn(value, word) ? (value as Record<string, unknown>)[word] : undefined;
+}

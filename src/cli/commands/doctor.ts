@@ -1,0 +1,54 @@
+import type { Command } from "commander";
+import { AppError } from "../../lib/errors.ts";
+import type { CommandContext } from "../context.ts";
+import { defineCommand, withExamples } from "../define-command.ts";
+import type { Check, Finding } from "../doctor/check.ts";
+import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
+import { checkDocker, checkPodman, checkSsh } from "../doctor/programs.ts";
+import { checkNode, checkSqlite } from "../doctor/runtime.ts";
+
+const CHECKS: readonly Check[] = [
+  checkNode,
+  checkSqlite,
+  checkHome,
+  checkConfig,
+  checkDisk,
+  checkDocker,
+  checkPodman,
+  checkSsh,
+];
+
+/** `hermes doctor`: what is in place, what is not, and what to do about it. */
+export function build(context: CommandContext): Command {
+  const command = defineCommand(
+    "hermes doctor",
+    "Check this machine and say what to do about each finding.",
+    context.terminal,
+  )
+    .option("--json", "print JSON")
+    .action((options) => doctor(context, options));
+  return withExamples(command, ["hermes doctor", "hermes -p work doctor --json"]);
+}
+
+async function doctor(context: CommandContext, { json }: { json?: boolean }): Promise<void> {
+  const { terminal, variables, signal } = context;
+  const app = await context.openApp();
+  const findings = (await Promise.all(CHECKS.map((check) => check({ app, variables, signal })))).flat();
+  const failed = findings.filter((finding) => finding.status === "fail").length;
+  if (json) terminal.printJson({ ok: failed === 0, checks: findings });
+  else for (const finding of findings) terminal.print(line(finding, context));
+  if (failed > 0) {
+    throw new AppError("checks-failed", failed === 1 ? "1 check failed." : `${failed} checks failed.`);
+  }
+}
+
+function line({ name, status, detail, fix }: Finding, { terminal: { colours } }: CommandContext): string {
+  const mark = {
+    ok: colours.green("ok  "),
+    note: colours.dim("note"),
+    warn: colours.yellow("warn"),
+    fail: colours.red("FAIL"),
+  }[status];
+  const advice = fix === "" ? "" : `\n${" ".repeat(16)}${colours.dim("→")} ${fix}`;
+  return `${mark}  ${name.padEnd(8)}  ${detail}${advice}`;
+}

@@ -1,0 +1,23 @@
+import { Command } from "commander";
+import type { Terminal } from "./terminal.ts";
+
+/** A command whose help reads like a manual page, and whose mistakes are told by `runCli` alone. */
+export function defineCommand(name: string, description: string, terminal: Terminal): Command {
+  const command = new Command(name)
+    .description(description)
+    .helpOption("-h, --help", "show this help")
+    .helpCommand(false)
+    .exitOverride()
+    .showSuggestionAfterError(true)
+    .configureHelp({ helpWidth: Math.min(terminal.columns ?? 80, 100), showGlobalOptions: false })
+    .configureOutput({
+      writeOut: (text) => terminal.print(text.trimEnd()),
+      writeErr: () => undefined,
+    });
+  return command;
+}
+
+/** Adds examples below the options of a command's help. */
+export function withExamples(command: Command, examples: readonly string[]): Command {
+  return command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
+}

@@ -1,0 +1,37 @@
+import { COMMANDS } from "./command-table.ts";
+import type { Terminal } from "./terminal.ts";
+
+/** The page behind `hermes --help`. */
+export function helpPage({ colours }: Terminal): string {
+  const width = Math.max(...COMMANDS.map((command) => command.name.length)) + 2;
+  const commands = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
+  return [
+    `${colours.bold("hermes")} - a personal AI agent on your own machine`,
+    "",
+    colours.bold("Usage"),
+    "  hermes [-p PROFILE] [--SECTION.KEY VALUE] COMMAND [ARGUMENTS]",
+    "",
+    colours.bold("Commands"),
+    ...commands,
+    "",
+    colours.bold("Options, anywhere before --"),
+    "  -p, --profile NAME     run as this profile",
+    "  --SECTION.KEY VALUE    override a setting, e.g. --terminal.timeout 30",
+    "  -h, --help             help for hermes or for a command",
+    "  -V, --version          print the version",
+    "",
+    colours.bold("Examples"),
+    "  hermes doctor                       is everything in place?",
+    "  hermes config set terminal.backend docker",
+    "  hermes config explain terminal.timeout",
+    "  hermes profile create work && hermes -p work status",
+    "",
+    colours.bold("Files"),
+    "  ~/.hermes/config.yaml  settings; HERMES_HOME names another home",
+    "  ~/.hermes/.env         keys and passwords",
+    "  ~/.hermes/logs/        what happened",
+    "",
+    colours.bold("Exit codes"),
+    "  0 done   1 refused or failed   2 wrong usage   78 bad configuration   130 interrupted",
+  ].join("\n");
+}

@@ -1,0 +1,106 @@
+import { homedir } from "node:os";
+import { CommanderError } from "commander";
+import { AppError, messageOf } from "../lib/errors.ts";
+import type { CommandContext } from "./context.ts";
+import { type GlobalFlags, takeGlobalFlags } from "./global-flags.ts";
+import { createTerminal, type Terminal, type TerminalStreams } from "./terminal.ts";
+
+/** Runs one command line and resolves to its exit code; whatever goes wrong is told here, once. */
+export async function runCli(
+  argv: readonly string[],
+  streams: TerminalStreams & NodeJS.Process,
+): Promise<number> {
+  const terminal = createTerminal(streams);
+  // A reader that leaves early (`hermes … | head`) is not a failure of ours.
+  streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+  const interruption = new AbortController();
+  const interrupt = (): void => {
+    if (interruption.signal.aborted) process.exit(130);
+    interruption.abort(new AppError("interrupted", "Interrupted."));
+  };
+  streams.on("SIGINT", interrupt);
+  streams.on("SIGTERM", interrupt);
+  try {
+    const flags = await takeGlobalFlags(argv);
+    await runCommand(flags, { terminal, env: streams.env, signal: interruption.signal });
+    return 0;
+  } catch (error) {
+    return tell(
+      interruption.signal.aborted ? interruption.signal.reason : error,
+      terminal,
+      argv.includes("--json"),
+    );
+  } finally {
+    streams.off("SIGINT", interrupt);
+    streams.off("SIGTERM", interrupt);
+  }
+}
+
+interface Surroundings {
+  readonly terminal: Terminal;
+  readonly env: NodeJS.ProcessEnv;
+  readonly signal: AbortSignal;
+}
+
+async function runCommand(flags: GlobalFlags, { terminal, env, signal }: Surroundings): Promise<void> {
+  const { COMMANDS } = await import("./command-table.ts");
+  const [name, ...rest] = flags.words;
+  if (name === "--version" || name === "-V") {
+    const { VERSION } = await import("../version.ts");
+    return terminal.print(`hermes ${VERSION}`);
+  }
+  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) {
+    const { helpPage } = await import("./help.ts");
+    return terminal.print(helpPage(terminal));
+  }
+  const wanted = name === "help" ? rest[0] : name;
+  const row = COMMANDS.find((command) => command.name === wanted);
+  if (!row) {
+    const { closest } = await import("../lib/did-you-mean.ts");
+    const what = wanted?.startsWith("-") ? "option" : "command";
+    const near = closest(
+      wanted ?? "",
+      COMMANDS.map((command) => command.name),
+    );
+    throw new AppError(
+      "usage-wrong",
+      `unknown ${what} '${wanted}'`,
+      near ? { hint: `Did you mean \`hermes ${near}\`?` } : {},
+    );
+  }
+  const { build } = await row.load();
+  const userHome = env["HOME"] || homedir();
+  const context: CommandContext = {
+    terminal,
+    flags,
+    variables: env,
+    userHome,
+    signal,
+    async openApp() {
+      const { openApp } = await import("../app.ts");
+      return openApp({ profile: flags.profile, settings: flags.settings, variables: env, userHome });
+    },
+  };
+  const words = name === "help" ? [...rest.slice(1), "--help"] : rest;
+  await build(context).parseAsync(words, { from: "user" });
+}
+
+function tell(error: unknown, terminal: Terminal, asJson: boolean): number {
+  if (error instanceof CommanderError) return tellUsage(error, terminal, asJson);
+  const known = error instanceof AppError ? error : undefined;
+  const message = known ? known.message : `Something is wrong inside Hermes: ${messageOf(error)}`;
+  const hint = known?.hint ?? "Run it again; if it stays, report it with the lines below.";
+  if (asJson) terminal.note(JSON.stringify({ error: { code: known?.code ?? "internal", message, hint } }));
+  else terminal.note(`hermes: ${message}\n  ${hint}`);
+  if (!known && error instanceof Error && !asJson) terminal.note(error.stack ?? "");
+  return known?.exitCode ?? 1;
+}
+
+function tellUsage(error: CommanderError, terminal: Terminal, asJson: boolean): number {
+  if (error.exitCode === 0) return 0;
+  if (error.code === "commander.help") return 2;
+  return tell(new AppError("usage-wrong", error.message.replace(/^error: /, "")), terminal, asJson);
+}

@@ -1,0 +1,90 @@
+import { AppError, messageOf } from "../lib/errors.ts";
+import { readTextFile } from "../lib/files.ts";
+import { parseEnvFile } from "./env-file.ts";
+import { configKeys } from "./keys.ts";
+import { type Problem, problemLine } from "./problem.ts";
+import { type Layers, type ResolvedConfig, resolveConfig } from "./resolve.ts";
+import { parseYamlFile } from "./yaml-file.ts";
+
+/** Where settings come from. Nothing else is ever consulted. */
+export interface ConfigSources {
+  readonly configPath: string;
+  readonly envPath: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+/** The one loader: every entry point gets its settings here. Problems are in the result, not thrown. */
+export async function loadConfig(sources: ConfigSources): Promise<ResolvedConfig> {
+  const problems: Problem[] = [];
+  const text = async (path: string): Promise<string | undefined> => {
+    try {
+      return await readTextFile(path);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      problems.push(unreadable(path, error));
+      return undefined;
+    }
+  };
+  const yaml = await text(sources.configPath);
+  const dotEnv = await text(sources.envPath);
+  const layers: Layers = {
+    flags: sources.flags,
+    environments: [fromProcess(sources.variables), fromDotEnv(dotEnv ?? "", sources.envPath, problems)],
+    file: yaml === undefined ? undefined : { path: sources.configPath, yaml: parseYamlFile(yaml) },
+  };
+  const resolved = resolveConfig(configKeys(), layers);
+  return { ...resolved, problems: [...problems, ...resolved.problems] };
+}
+
+/** Throws on every problem that must stop a program; the rest is for the caller to show as warnings. */
+export function requireUsable({ problems }: ResolvedConfig): void {
+  refuse(problems.filter((problem) => problem.kind !== "unknown-key" && problem.used));
+}
+
+/** Throws on every bad value, whether the chosen backend looks at it or not. */
+export function requireSound({ problems }: ResolvedConfig): void {
+  refuse(problems.filter((problem) => problem.kind !== "unknown-key"));
+}
+
+function refuse(problems: readonly Problem[]): void {
+  const [first, ...rest] = problems;
+  if (!first) return;
+  const more = rest.map((problem) => `\n${problemLine(problem)}. ${problem.hint}`).join("");
+  throw new AppError("config-invalid", `${problemLine(first)}.${more}`, { hint: first.hint });
+}
+
+function unreadable(where: string, error: AppError): Problem {
+  const message = messageOf(error).replace(`${where}: `, "").replace(/\.$/, "");
+  return { kind: "unreadable", key: undefined, where, message, hint: error.hint, used: true };
+}
+
+function fromProcess(variables: ConfigSources["variables"]): Layers["environments"][number] {
+  return {
+    find(name) {
+      const value = variables[name];
+      return value === undefined ? undefined : { value, where: name };
+    },
+  };
+}
+
+function fromDotEnv(text: string, path: string, problems: Problem[]): Layers["environments"][number] {
+  const { entries, badLines } = parseEnvFile(text);
+  problems.push(
+    ...badLines.map((line) => ({
+      kind: "unreadable" as const,
+      key: undefined,
+      where: `${path}:${line}`,
+      message: "the line is not NAME=value, a comment or empty",
+      hint: "Correct the line; close its quotes.",
+      used: true,
+    })),
+  );
+  const byName = new Map(entries.map((entry) => [entry.name, entry]));
+  return {
+    find(name) {
+      const entry = byName.get(name);
+      return entry && { value: entry.value, where: `${name} in ${path}:${entry.line}` };
+    },
+  };
+}

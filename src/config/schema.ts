@@ -1,0 +1,30 @@
+import { z } from "zod";
+import { approvalsOptions } from "../agent/options.ts";
+import { kanbanOptions } from "../board/options.ts";
+import { terminalOptions } from "../environments/options.ts";
+import { loggingOptions } from "../lib/log/options.ts";
+import { fallbackProvidersOption, modelOptions, providersOption } from "../providers/options.ts";
+
+declare module "zod" {
+  interface GlobalMeta {
+    /** Comes from `.env` or the environment only, and is never shown. */
+    secret?: boolean;
+    /** The variable that overrides the key, where it is not the one that follows from its path. */
+    env?: string;
+    /** Values of `terminal.backend` under which the key matters; under others a bad value does not stop the program. */
+    usedBy?: readonly string[];
+  }
+}
+
+/** The one list of settings: paths, variables, flags, reference page and editor schema are all computed from it. */
+export const configSchema = z.strictObject({
+  model: modelOptions.prefault({}),
+  fallback_providers: fallbackProvidersOption,
+  providers: providersOption,
+  terminal: terminalOptions.prefault({}),
+  approvals: approvalsOptions.prefault({}),
+  kanban: kanbanOptions.prefault({}),
+  logging: loggingOptions.prefault({}),
+});
+
+export type Config = z.infer<typeof configSchema>;

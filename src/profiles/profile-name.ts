@@ -1,0 +1,30 @@
+import { AppError } from "../lib/errors.ts";
+
+/** The profile that is the root home itself. */
+export const DEFAULT_PROFILE = "default";
+
+const PATTERN = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+/** Names that would read as something else in a path or a command line. */
+const RESERVED = new Set(["hermes", "test", "tmp", "root", "sudo"]);
+
+/** The name in its one spelling; throws on anything that could not be a folder of its own. */
+export function parseProfileName(text: string): string {
+  const name = text.trim().toLowerCase();
+  if (!PATTERN.test(name)) {
+    const shown = JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}…` : text);
+    throw new AppError("profile-name-invalid", `${shown} cannot be the name of a profile.`);
+  }
+  return name;
+}
+
+/** Like `parseProfileName`, and also refuses the names that a new profile may not take. */
+export function parseNewProfileName(text: string): string {
+  const name = parseProfileName(text);
+  if (name === DEFAULT_PROFILE) throw new AppError("profile-exists", "The profile default always exists.");
+  if (RESERVED.has(name)) {
+    throw new AppError("profile-name-invalid", `${name} is reserved and cannot be the name of a profile.`, {
+      hint: "Choose another name.",
+    });
+  }
+  return name;
+}

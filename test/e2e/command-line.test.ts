@@ -1,0 +1,188 @@
+import { spawnSync } from "node:child_process";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import manifest from "../../package.json" with { type: "json" };
+import { tempHome } from "../support/hermes.ts";
+
+const isRoot = process.getuid?.() === 0;
+
+describe("the command line", () => {
+  test("prints its version, also behind global flags", async () => {
+    await using home = await tempHome();
+    for (const args of [["--version"], ["-V"], ["--terminal.timeout", "5", "--version"]]) {
+      expect(await home.hermes(args)).toMatchObject({
+        exitCode: 0,
+        stdout: `hermes ${manifest.version}\n`,
+        stderr: "",
+      });
+    }
+  });
+
+  test("helps: every command has a page with examples, within 80 columns", async () => {
+    await using home = await tempHome();
+    const page = (await home.hermes(["--help"])).stdout;
+    const commands = [...page.matchAll(/^ {2}([a-z]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
+    expect(commands).toContain("config");
+    for (const command of commands) {
+      const help = await home.hermes([command, "--help"]);
+      expect(help.exitCode).toBe(0);
+      expect(help.stdout).toContain("Examples:");
+      for (const line of help.stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
+    }
+  });
+
+  const mistakes: [string[], RegExp][] = [
+    [["confg"], /unknown command 'confg'\n {2}Did you mean `hermes config`\?/],
+    [["config", "gett", "x"], /unknown command 'gett'.*get/s],
+    [["config", "get", "--jsn", "terminal.timeout"], /unknown option '--jsn'.*--json/s],
+    [
+      ["--terminal.timout=5", "status"],
+      /unknown option --terminal\.timout\n {2}Did you mean --terminal\.timeout\?/,
+    ],
+    [["config", "get"], /missing required argument/],
+    [["-p"], /-p needs a value/],
+    [["--wat"], /unknown option '--wat'/],
+  ];
+  test.each(mistakes)("wrong usage %j exits 2 with advice and an empty stdout", async (args, expected) => {
+    await using home = await tempHome();
+    const run = await home.hermes(args);
+    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(run.stderr).toMatch(expected);
+  });
+
+  test("with --json errors are JSON on stderr and stdout stays pure", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["config", "get", "nope.nope", "--json"]);
+    expect(run.stdout).toBe("");
+    expect(JSON.parse(run.stderr)).toMatchObject({
+      error: { code: "config-key-unknown", hint: expect.any(String) },
+    });
+  });
+
+  test("a reader that leaves early is no failure", () => {
+    const { stderr } = spawnSync(
+      "sh",
+      ["-c", `"${process.execPath}" dist/main.js config keys --json | head -n 1`],
+      { encoding: "utf8" },
+    );
+    expect(stderr).toBe("");
+  });
+
+  test("colours appear on a terminal only, and never with NO_COLOR", () => {
+    const onTerminal = (prefix: string) =>
+      spawnSync("script", ["-qec", `${prefix} ${process.execPath} dist/main.js --help`, "/dev/null"], {
+        encoding: "utf8",
+      }).stdout;
+    expect(onTerminal("env -u NO_COLOR TERM=xterm")).toContain("\u001b[1m");
+    expect(onTerminal("env NO_COLOR=1 TERM=xterm")).not.toContain("\u001b[");
+  });
+});
+
+describe("doctor", () => {
+  test("reports each part with a status and says what to do about findings", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["doctor", "--json"]);
+    const { ok, checks } = run.json<{
+      ok: boolean;
+      checks: { name: string; status: string; fix: string }[];
+    }>();
+    expect(ok).toBe(true);
+    expect(checks.map((check) => check.name)).toEqual([
+      "node",
+      "sqlite",
+      "home",
+      "config",
+      "disk",
+      "docker",
+      "podman",
+      "ssh",
+    ]);
+    for (const check of checks) if (check.status !== "ok") expect(check.fix, check.name).not.toBe("");
+  });
+
+  test("fails on what the chosen backend needs and on secrets that others can read", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path, { mode: 0o755 });
+    await writeFile(join(home.path, ".env"), "A=1\n", { mode: 0o644 });
+    const env = { TERMINAL_ENV: "docker", HERMES_DOCKER_BINARY: "/nowhere/docker" };
+    const run = await home.hermes(["doctor", "--json"], { env });
+    expect(run.exitCode).toBe(1);
+    const { checks } = run.json<{
+      checks: { name: string; status: string; detail: string; fix: string }[];
+    }>();
+    expect(checks.find((check) => check.name === "docker")).toMatchObject({
+      status: "fail",
+      detail: "not found",
+    });
+    expect(checks.find((check) => check.name === "secrets")).toMatchObject({
+      status: "fail",
+      fix: expect.stringContaining("chmod 600"),
+    });
+    expect(checks.find((check) => check.name === "home")).toMatchObject({ status: "warn" });
+  });
+
+  test("reports every problem of the settings instead of stopping at it", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    await writeFile(
+      join(home.path, "config.yaml"),
+      "terminal:\n  timeout: soon\n  docker_network: perhaps\n",
+    );
+    const { checks } = (await home.hermes(["doctor", "--json"])).json<{
+      checks: { name: string; status: string }[];
+    }>();
+    expect(checks.filter((check) => check.name === "config").map((check) => check.status)).toEqual([
+      "fail",
+      "warn",
+    ]);
+  });
+});
+
+describe("a home that cannot be used", () => {
+  test("is a file", async () => {
+    await using home = await tempHome();
+    await writeFile(home.path, "not a folder");
+    const run = await home.hermes(["config", "set", "terminal.timeout", "5"]);
+    expect(run.exitCode).toBe(1);
+    expect(run.stderr).toContain(`${home.path} is a file`);
+  });
+
+  test.skipIf(!isRoot)("belongs to another user (needs root to set up)", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    const script = `"${process.execPath}" dist/main.js config set terminal.timeout 5`;
+    await chmod(home.folder, 0o755);
+    const run = spawnSync(
+      "setpriv",
+      ["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script],
+      {
+        encoding: "utf8",
+        env: { PATH: process.env["PATH"], HERMES_HOME: home.path, HOME: home.folder },
+      },
+    );
+    expect(run.status, run.stderr).toBe(1);
+    expect(run.stderr).toContain("belongs to user 0, and you are user 65534");
+  });
+
+  test.skipIf(!isRoot)("is read-only, or on a full disk (needs root to mount one)", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    spawnSync("mount", ["-t", "tmpfs", "-o", "size=64k", "none", home.path]);
+    try {
+      await writeFile(join(home.path, "config.yaml"), "terminal:\n  timeout: 5\n");
+      const filled = spawnSync("sh", ["-c", `dd if=/dev/zero of=${home.path}/filler bs=4k 2>&1`]);
+      expect(filled.stdout.toString()).toContain("No space left");
+      const full = await home.hermes(["config", "set", "terminal.timeout", "6"]);
+      expect(full.exitCode, full.stderr).toBe(1);
+      expect(full.stderr).toMatch(/space/);
+      spawnSync("mount", ["-o", "remount,ro", home.path]);
+      const readOnly = await home.hermes(["config", "set", "terminal.timeout", "6"]);
+      expect(readOnly.exitCode).toBe(1);
+      expect(readOnly.stderr).toMatch(/read-only/i);
+      expect((await home.hermes(["config", "get", "terminal.timeout"])).stdout).toBe("5\n");
+    } finally {
+      spawnSync("umount", [home.path]);
+    }
+  });
+});

@@ -1,0 +1,349 @@
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { tempHome } from "../support/hermes.ts";
+
+interface Key {
+  key: string;
+  env: string;
+  type: string;
+  values?: string[];
+  default: unknown;
+  description: string;
+  secret: boolean;
+}
+
+/** Texts that some key of the type accepts, unusual ones first. */
+const SAMPLES: Record<string, string[]> = {
+  boolean: ["yes", "no"],
+  integer: ["7"],
+  number: ["7.5"],
+  string: ["http://127.0.0.1:9/v1"],
+  list: ['["SAMPLE_NAME"]', "[]"],
+  map: ['{"SAMPLE":"text"}', "{}"],
+  "integer|map": ['{"work":2}'],
+};
+
+async function homeWith(files: Record<string, string>) {
+  const home = await tempHome();
+  await mkdir(home.path, { recursive: true });
+  for (const [name, text] of Object.entries(files)) await writeFile(join(home.path, name), text);
+  return home;
+}
+
+describe("every key", () => {
+  test("answers to its variable with origin env, and shows the value unless it is a secret", async () => {
+    await using home = await tempHome();
+    const keys = (await home.hermes(["config", "keys", "--json"])).json<Key[]>();
+    expect(keys.length).toBeGreaterThan(90);
+    const queue = [...keys];
+    const worker = async (): Promise<void> => {
+      for (let key = queue.shift(); key; key = queue.shift()) await provesItself(home, key);
+    };
+    await Promise.all([worker(), worker(), worker(), worker()]);
+  }, 180_000);
+
+  test("is listed with exactly the fields that scripts rely on", async () => {
+    await using home = await tempHome();
+    for (const key of (await home.hermes(["config", "keys", "--json"])).json<Key[]>()) {
+      expect(key).toMatchObject({
+        key: expect.any(String),
+        env: expect.any(String),
+        type: expect.any(String),
+        description: expect.any(String),
+        secret: expect.any(Boolean),
+      });
+      expect(key).toHaveProperty("default");
+    }
+  });
+});
+
+async function provesItself(home: Awaited<ReturnType<typeof tempHome>>, key: Key): Promise<void> {
+  const texts = key.type === "enum" ? [key.values?.at(-1) ?? ""] : (SAMPLES[key.type] ?? []);
+  for (const text of texts) {
+    const run = await home.hermes(["config", "get", "--json", key.key], { env: { [key.env]: text } });
+    if (run.exitCode !== 0 && text !== texts.at(-1)) continue;
+    expect(run, `${key.key}: ${run.stderr}`).toMatchObject({ exitCode: 0 });
+    const found = run.json<{ key: string; value: unknown; origin: string }>();
+    expect(found, key.key).toMatchObject({ key: key.key, origin: "env" });
+    if (key.secret) expect(run.stdout).not.toContain(text);
+    else expect(found.value, key.key).toEqual(meaning(key.type, text));
+    return;
+  }
+}
+
+function meaning(type: string, text: string): unknown {
+  if (type === "boolean") return text === "yes";
+  return type === "string" || type === "enum" ? text : JSON.parse(text);
+}
+
+describe("layers", () => {
+  test.each(["false", "0", "no"])(
+    "TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES=%s reads as false",
+    async (text) => {
+      await using home = await tempHome();
+      const env = { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: text };
+      const run = await home.hermes(["config", "get", "terminal.docker_persist_across_processes", "--json"], {
+        env,
+      });
+      expect(run.json()).toEqual({
+        key: "terminal.docker_persist_across_processes",
+        value: false,
+        origin: "env",
+      });
+    },
+  );
+
+  test("a boolean that says maybe is refused with the variable's name", async () => {
+    await using home = await tempHome();
+    const env = { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "maybe" };
+    const run = await home.hermes(["config", "get", "terminal.docker_persist_across_processes"], { env });
+    expect(run.exitCode).toBe(78);
+    expect(run.stderr).toContain("TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES");
+    expect(run.stdout).toBe("");
+  });
+
+  test("TERMINAL_ENV in the profile's .env is obeyed, and the real environment is stronger", async () => {
+    await using home = await homeWith({ ".env": "TERMINAL_ENV=docker\n" });
+    const get = ["config", "get", "terminal.backend", "--json"];
+    expect((await home.hermes(get)).json()).toMatchObject({ value: "docker", origin: "env" });
+    expect((await home.hermes(get, { env: { TERMINAL_ENV: "podman" } })).json()).toMatchObject({
+      value: "podman",
+    });
+  });
+
+  test("flag beats variable beats file beats default, and explain shows them all", async () => {
+    await using home = await homeWith({ "config.yaml": "terminal:\n  timeout: 20\n" });
+    const env = { TERMINAL_TIMEOUT: "30" };
+    const origin = async (args: string[], options = {}) => {
+      const { value, origin } = (
+        await home.hermes(["config", "get", "terminal.timeout", "--json", ...args], options)
+      ).json<{
+        value: number;
+        origin: string;
+      }>();
+      return `${origin} ${value}`;
+    };
+    expect(await origin(["--terminal.timeout", "40"], { env })).toBe("flag 40");
+    expect(await origin([], { env })).toBe("env 30");
+    expect(await origin([])).toBe("file 20");
+    const explained = await home.hermes(
+      ["config", "explain", "terminal.timeout", "--json", "--terminal.timeout=40"],
+      { env },
+    );
+    expect(explained.json<{ layers: { origin: string; where: string }[] }>().layers).toMatchObject([
+      { origin: "flag", where: "--terminal.timeout" },
+      { origin: "env", where: "TERMINAL_TIMEOUT" },
+      { origin: "file", where: `${join(home.path, "config.yaml")}:2:12` },
+    ]);
+  });
+
+  test("a backend that is not built is refused by name and never becomes local", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["config", "get", "terminal.backend"], { env: { TERMINAL_ENV: "modal" } });
+    expect(run).toMatchObject({ exitCode: 78, stdout: "" });
+    expect(run.stderr).toContain("modal is not built yet");
+  });
+
+  test("a secret is taken from .env, never from config.yaml or a flag, and never shown", async () => {
+    await using home = await homeWith({ ".env": "HERMES_MODEL_API_KEY=sk-very-secret-value\n" });
+    const get = await home.hermes(["config", "get", "model.api_key", "--json"]);
+    expect(get.json()).toMatchObject({ origin: "env" });
+    const shown = await home.hermes(["config", "show", "--all"]);
+    const explained = await home.hermes(["config", "explain", "model.api_key"]);
+    expect(get.stdout + shown.stdout + explained.stdout).not.toContain("sk-very-secret-value");
+    await writeFile(join(home.path, "config.yaml"), "model:\n  api_key: sk-in-the-wrong-place\n");
+    const refused = await home.hermes(["status"]);
+    expect(refused.stderr).toContain("belongs in .env");
+    expect(refused.stdout + refused.stderr).not.toContain("sk-in-the-wrong-place");
+    const flag = await home.hermes([
+      "config",
+      "get",
+      "model.provider",
+      "--model.api_key",
+      "sk-on-the-command-line",
+    ]);
+    expect(flag.exitCode).toBe(78);
+    expect(flag.stderr).not.toContain("sk-on-the-command-line");
+  });
+});
+
+describe("a bad file gets one clear line with file, line, key and fix", () => {
+  const cases: [string, string, RegExp][] = [
+    [
+      "a wrong type",
+      "terminal:\n  timeout: soon\n",
+      /config\.yaml:2:12: terminal\.timeout expected a whole number, not "soon"/,
+    ],
+    ["broken YAML", "terminal: [1\n", /config\.yaml:\d+:\d+: /],
+    ["a tab", "terminal:\n\ttimeout: 5\n", /config\.yaml:2:1: a tab indents this line/],
+    ["a duplicate key", "terminal:\n  timeout: 5\n  timeout: 6\n", /config\.yaml:3:3: this key stands twice/],
+    ["a value where a section should be", "terminal: docker\n", /config\.yaml:1:1: terminal is a section/],
+    ["a bare list", "- a\n- b\n", /config\.yaml:1:1: the file must hold/],
+    [
+      "a number out of range",
+      "terminal:\n  ssh_port: 70000\n  backend: ssh\n",
+      /config\.yaml:2:13: terminal\.ssh_port .*65535/,
+    ],
+  ];
+  test.each(cases)("%s", async (_, text, expected) => {
+    await using home = await homeWith({ "config.yaml": text });
+    const run = await home.hermes(["config", "show"]);
+    expect(run).toMatchObject({ exitCode: 78, stdout: "" });
+    expect(run.stderr).toMatch(expected);
+    expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(text);
+  });
+
+  test("wrong encoding", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    await writeFile(
+      join(home.path, "config.yaml"),
+      Buffer.from("terminal:\n  cwd: /tmp/\xfcber\n", "latin1"),
+    );
+    const run = await home.hermes(["config", "show"]);
+    expect(run.exitCode).toBe(78);
+    expect(run.stderr).toMatch(/config\.yaml.*UTF-8/s);
+  });
+
+  test("a directory in its place", async () => {
+    await using home = await tempHome();
+    await mkdir(join(home.path, "config.yaml"), { recursive: true });
+    const run = await home.hermes(["config", "show"]);
+    expect(run.exitCode).toBe(78);
+    expect(run.stderr).toMatch(/config\.yaml.*folder|directory/);
+  });
+
+  test("an unknown key warns when a program starts and fails the check, with a did-you-mean", async () => {
+    await using home = await homeWith({
+      "config.yaml": "terminal:\n  timout: 5\nproviders:\n  local:\n    base_urll: http://a\n",
+    });
+    const start = await home.hermes(["config", "show"]);
+    expect(start.exitCode).toBe(0);
+    expect(start.stderr).toContain("Did you mean terminal.timeout?");
+    const check = await home.hermes(["config", "check", "--json"]);
+    expect(check.exitCode).toBe(78);
+    expect(check.json()).toMatchObject({
+      ok: false,
+      problems: [
+        {
+          key: "terminal.timout",
+          where: expect.stringContaining(":2:3"),
+          hint: "Did you mean terminal.timeout?",
+        },
+        {
+          key: "providers.local.base_urll",
+          where: expect.stringContaining(":5:"),
+          hint: "Did you mean base_url?",
+        },
+      ],
+    });
+  });
+
+  test("a bad value of a key that the backend does not use stops get, check and set, not the program", async () => {
+    await using home = await homeWith({ "config.yaml": "terminal:\n  docker_network: perhaps\n" });
+    expect((await home.hermes(["config", "show"])).exitCode).toBe(0);
+    expect((await home.hermes(["config", "get", "terminal.timeout"])).exitCode).toBe(78);
+    expect((await home.hermes(["config", "check"])).exitCode).toBe(78);
+    expect((await home.hermes(["config", "set", "terminal.timeout", "5"])).exitCode).toBe(78);
+    expect((await home.hermes(["config", "show"], { env: { TERMINAL_ENV: "docker" } })).exitCode).toBe(78);
+    expect((await home.hermes(["config", "set", "terminal.docker_network", "off"])).exitCode).toBe(0);
+    expect((await home.hermes(["config", "check"])).exitCode).toBe(0);
+  });
+
+  test("a variable that is nearly one of ours is found by the check", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["config", "check"], { env: { TERMINAL_TIMEOUTT: "5" } });
+    expect(run.exitCode).toBe(78);
+    expect(run.stdout).toContain("Did you mean TERMINAL_TIMEOUT?");
+  });
+});
+
+describe("set and unset", () => {
+  test("twenty at once of twenty different keys are all there, and the comments too", async () => {
+    const before = "# kept\nterminal:\n  timeout: 1 # why\n\n# also kept\nkanban:\n  failure_limit: 9\n";
+    await using home = await homeWith({ "config.yaml": before });
+    const keys = (await home.hermes(["config", "keys", "--json"]))
+      .json<Key[]>()
+      .filter((key) => key.type === "integer" && !key.secret);
+    const twenty = keys.slice(0, 20);
+    expect(twenty).toHaveLength(20);
+    const runs = await Promise.all(
+      twenty.map((key, index) => home.hermes(["config", "set", key.key, String(index + 1)])),
+    );
+    expect(runs.map((run) => run.exitCode)).toEqual(twenty.map(() => 0));
+    const shown = (await home.hermes(["config", "show", "--json"])).json<
+      { key: string; value: unknown; origin: string }[]
+    >();
+    for (const [index, key] of twenty.entries()) {
+      expect(shown.find((setting) => setting.key === key.key)).toMatchObject({
+        value: index + 1,
+        origin: "file",
+      });
+    }
+    const text = await readFile(join(home.path, "config.yaml"), "utf8");
+    for (const comment of ["# kept", "# why", "# also kept"]) expect(text).toContain(comment);
+  }, 120_000);
+
+  test("an unknown key, a wrong value and a broken file are refused and nothing is written", async () => {
+    const text = "terminal:\n  timeout: 5\n";
+    await using home = await homeWith({ "config.yaml": text });
+    const unknown = await home.hermes(["config", "set", "terminal.timout", "6"]);
+    expect(unknown.exitCode).toBe(78);
+    expect(unknown.stderr).toContain("Did you mean terminal.timeout");
+    const wrong = await home.hermes(["config", "set", "terminal.timeout", "soon"]);
+    expect(wrong.exitCode).toBe(78);
+    expect((await home.hermes(["config", "set", "terminal.timeout", "0"])).exitCode).toBe(78);
+    expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(text);
+  });
+
+  test("a secret goes to .env with mode 0600, from standard input, and other lines stay", async () => {
+    await using home = await homeWith({ ".env": "# mine\nOTHER=1\n" });
+    await chmod(join(home.path, ".env"), 0o644);
+    const run = await home.hermes(["config", "set", "model.api_key"], { stdin: "sk-typed-in\n" });
+    expect(run.exitCode).toBe(0);
+    expect(run.stdout + run.stderr).not.toContain("sk-typed-in");
+    expect(await readFile(join(home.path, ".env"), "utf8")).toBe(
+      "# mine\nOTHER=1\nHERMES_MODEL_API_KEY=sk-typed-in\n",
+    );
+    const { stat } = await import("node:fs/promises");
+    expect((await stat(join(home.path, ".env"))).mode & 0o777).toBe(0o600);
+  });
+
+  test("a field inside a map is set, read back and removed", async () => {
+    await using home = await tempHome();
+    expect(
+      (await home.hermes(["config", "set", "providers.local.base_url", "http://127.0.0.1:8080/v1"])).exitCode,
+    ).toBe(0);
+    expect((await home.hermes(["config", "get", "providers.local.base_url"])).stdout).toBe(
+      "http://127.0.0.1:8080/v1\n",
+    );
+    expect((await home.hermes(["config", "set", "providers.local.base_url", "ftp://x"])).exitCode).toBe(78);
+    expect((await home.hermes(["config", "unset", "providers.local.base_url"])).exitCode).toBe(0);
+    expect((await home.hermes(["config", "get", "providers", "--json"])).json()).toMatchObject({
+      value: {},
+      origin: "default",
+    });
+  });
+
+  test("a config.yaml that is a link stays a link", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    const real = join(home.folder, "dotfiles.yaml");
+    await writeFile(real, "terminal:\n  timeout: 5\n");
+    await symlink(real, join(home.path, "config.yaml"));
+    expect((await home.hermes(["config", "set", "terminal.timeout", "6"])).exitCode).toBe(0);
+    expect(await readFile(real, "utf8")).toBe("terminal:\n  timeout: 6\n");
+  });
+
+  test("edit keeps the old file when the new text is wrong, and says where the text went", async () => {
+    await using home = await homeWith({ "config.yaml": "terminal:\n  timeout: 5\n" });
+    const bad = await home.hermes(["config", "edit"], { env: { EDITOR: "sed -i s/5/soon/" } });
+    expect(bad.exitCode).toBe(78);
+    expect(bad.stderr).toMatch(/Your text is in .*draft/);
+    expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe("terminal:\n  timeout: 5\n");
+    const good = await home.hermes(["config", "edit"], { env: { VISUAL: "sed -i s/5/55/" } });
+    expect(good.exitCode).toBe(0);
+    expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe("terminal:\n  timeout: 55\n");
+  });
+});

@@ -1,0 +1,170 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { access, chmod, mkdir, readFile, symlink, utimes, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const CHECKOUT = resolve(import.meta.dirname, "../..");
+
+/** A copy of this checkout as a fresh clone would be: no build and no dependencies. */
+async function freshClone() {
+  const folder = await tempFolder();
+  const root = folder.file("clone");
+  await mkdir(root);
+  shell(
+    `git ls-files -zco --exclude-standard | xargs -0 cp --parents -t "${root}" 2>/dev/null; true`,
+    CHECKOUT,
+  );
+  return {
+    root,
+    folder: folder.path,
+    /** Puts an npm first on the PATH that installs by linking our own node_modules, and counts how often it is asked. */
+    async withQuickNpm(before = "") {
+      const bin = folder.file("bin");
+      await mkdir(bin);
+      const script = `#!/bin/sh\necho asked >> "${folder.file("npm-calls")}"\n${before}\nrm -rf node_modules\ncp -al "${CHECKOUT}/node_modules" node_modules\nrm -f node_modules/.hermes-lock\n`;
+      await writeFile(join(bin, "npm"), script);
+      await chmod(join(bin, "npm"), 0o755);
+      return { PATH: `${bin}:${process.env["PATH"]}` };
+    },
+    npmCalls: async () => (await readFile(folder.file("npm-calls"), "utf8")).trim().split("\n").length,
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+
+function shell(script: string, cwd: string): string {
+  const { stdout, status, stderr } = spawnSync("sh", ["-c", script], { cwd, encoding: "utf8" });
+  if (status !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+async function launch(path: string, args: readonly string[], env: Record<string, string>, cwd = "/") {
+  const child = spawn(path, args, { cwd, env: { PATH: process.env["PATH"], HOME: "/nonexistent", ...env } });
+  const output = { stdout: "", stderr: "" };
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+    });
+  }
+  const [exitCode] = (await once(child, "close")) as [number | null];
+  return { exitCode, ...output };
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 20_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("waited 20 s in vain");
+    await new Promise((wake) => setTimeout(wake, 20));
+  }
+}
+
+describe("the launcher", () => {
+  test("sixteen first uses at once install once and build once, and all of them answer", async () => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm();
+    const runs = await Promise.all(
+      Array.from({ length: 16 }, () => launch(join(clone.root, "hermes"), ["--version"], env)),
+    );
+    expect(runs.map((run) => run.exitCode)).toEqual(runs.map(() => 0));
+    expect(new Set(runs.map((run) => run.stdout))).toEqual(new Set([runs[0]?.stdout]));
+    expect(runs[0]?.stdout).toMatch(/^hermes \d/);
+    expect(await clone.npmCalls()).toBe(1);
+    expect(runs.filter((run) => run.stderr.includes("building"))).toHaveLength(1);
+  }, 120_000);
+
+  test("interrupted in the middle of the install it leaves nothing half-built, and the next use works", async () => {
+    await using clone = await freshClone();
+    const hanging = await clone.withQuickNpm(
+      `[ -e "${clone.folder}/go" ] || { mkdir node_modules; touch node_modules/half; exec sleep 60; }`,
+    );
+    const child = spawn(join(clone.root, "hermes"), ["--version"], {
+      detached: true, // a process group of its own, as a terminal gives it
+      env: { ...hanging, HOME: "/nonexistent" },
+    });
+    const ended = once(child, "close");
+    await until(() => exists(join(clone.root, "node_modules/half")));
+    process.kill(-(child.pid ?? 0), "SIGINT");
+    expect((await ended)[0]).toBe(130);
+    expect(await exists(join(clone.root, "node_modules"))).toBe(false);
+    expect(await exists(join(clone.root, "dist"))).toBe(false);
+    await writeFile(join(clone.folder, "go"), "");
+    expect(await launch(join(clone.root, "hermes"), ["--version"], hanging)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  test("killed for good in the middle of the install, the next use starts over", async () => {
+    await using clone = await freshClone();
+    const hanging = await clone.withQuickNpm(
+      `[ -e "${clone.folder}/go" ] || { mkdir node_modules; touch node_modules/half; exec sleep 60; }`,
+    );
+    const child = spawn(join(clone.root, "hermes"), ["--version"], {
+      detached: true,
+      env: { ...hanging, HOME: "/nonexistent" },
+    });
+    const ended = once(child, "close");
+    await until(() => exists(join(clone.root, "node_modules/half")));
+    process.kill(-(child.pid ?? 0), "SIGKILL");
+    await ended;
+    await writeFile(join(clone.folder, "go"), "");
+    expect(await launch(join(clone.root, "hermes"), ["--version"], hanging)).toMatchObject({ exitCode: 0 });
+  }, 120_000);
+
+  test("builds again when a source is newer, not otherwise, and installs again when the lock file changed", async () => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm();
+    const run = () => launch(join(clone.root, "hermes"), ["--version"], env);
+    await run();
+    expect((await run()).stderr).toBe("");
+    const soon = new Date(Date.now() + 1_000);
+    await utimes(join(clone.root, "src/main.ts"), soon, soon);
+    expect((await run()).stderr).toContain("building");
+    await writeFile(
+      join(clone.root, "package-lock.json"),
+      `${await readFile(join(clone.root, "package-lock.json"), "utf8")}\n`,
+    );
+    await run();
+    expect(await clone.npmCalls()).toBe(2);
+  }, 120_000);
+
+  test("a failed install says why, names what to do, and does not look installed", async () => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm("echo 'npm error network unreachable' >&2; exit 1");
+    const run = await launch(join(clone.root, "hermes"), ["--version"], env);
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(run.stderr).toContain("network unreachable");
+    expect(run.stderr).toContain("Then run this again");
+  });
+
+  test("works through a chain of links from any directory and hands arguments and exit codes on", async () => {
+    await using folder = await tempFolder();
+    await symlink(join(CHECKOUT, "hermes"), folder.file("first"));
+    await symlink("first", folder.file("hermes"));
+    const odd = await launch(
+      folder.file("hermes"),
+      ["config", "get", "a b\nc*"],
+      { HERMES_HOME: folder.file("home") },
+      folder.path,
+    );
+    expect(odd.exitCode).toBe(78);
+    expect(odd.stderr).toContain("There is no setting a b\nc*.");
+    expect(await launch(folder.file("hermes"), ["confg"], {}, "/")).toMatchObject({ exitCode: 2 });
+  });
+
+  test("an old node is named with the version that is needed", async () => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm();
+    const fake = join(clone.folder, "bin/node");
+    await writeFile(fake, '#!/bin/sh\n[ "$1" = --version ] && echo v18.0.0\nexit 1\n');
+    await chmod(fake, 0o755);
+    const run = await launch(join(clone.root, "hermes"), ["--version"], env);
+    expect(run.exitCode).toBe(1);
+    expect(run.stderr).toContain("v18.0.0 is too old. Install version 20.19 or newer");
+  });
+});

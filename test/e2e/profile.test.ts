@@ -1,0 +1,158 @@
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { tempHome } from "../support/hermes.ts";
+
+interface ProfileRow {
+  name: string;
+  active: boolean;
+  id: string | null;
+  home: string;
+  description: string;
+  model: string;
+}
+
+describe("a profile", () => {
+  test("is created with its own id, home and private .env, and copies the model block of default", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    await writeFile(
+      join(home.path, "config.yaml"),
+      "model:\n  default: big/model # good\nterminal:\n  timeout: 5\n",
+    );
+    const created = (await home.hermes(["profile", "create", " Work ", "--json"])).json<ProfileRow>();
+    expect(created).toMatchObject({
+      name: "work",
+      active: false,
+      home: join(home.path, "profiles", "work"),
+      model: "big/model",
+    });
+    expect(created.id).toMatch(/^[0-9a-f]{16}$/);
+    expect((await stat(join(created.home, ".env"))).mode & 0o777).toBe(0o600);
+    expect((await stat(created.home)).mode & 0o777).toBe(0o700);
+    expect(await readFile(join(created.home, "config.yaml"), "utf8")).toBe(
+      "model:\n  default: big/model # good\n",
+    );
+  });
+
+  test("keeps its id when renamed and gets a new one when cloned", async () => {
+    await using home = await tempHome();
+    const { id } = (await home.hermes(["profile", "create", "a", "--json"])).json<ProfileRow>();
+    const renamed = (await home.hermes(["profile", "rename", "a", "b", "--json"])).json<ProfileRow>();
+    expect(renamed).toMatchObject({ name: "b", id });
+    const cloned = (
+      await home.hermes(["profile", "create", "c", "--clone-from", "b", "--json"])
+    ).json<ProfileRow>();
+    expect(cloned.id).not.toBe(id);
+    expect((await home.hermes(["profile", "show", "a"])).exitCode).toBe(1);
+  });
+
+  test("cloned takes settings, secrets and memories along, but no messaging accounts and no history", async () => {
+    await using home = await tempHome();
+    await mkdir(join(home.path, "memories"), { recursive: true });
+    await mkdir(join(home.path, "sessions"));
+    await writeFile(join(home.path, "config.yaml"), "terminal:\n  timeout: 5\ntelegram:\n  allow: [1]\n");
+    await writeFile(join(home.path, ".env"), "OPENAI_API_KEY=sk-1\nTELEGRAM_BOT_TOKEN=1:a\n");
+    await writeFile(join(home.path, "memories/MEMORY.md"), "likes tea");
+    await home.hermes(["profile", "create", "plain", "--clone"]);
+    const plain = join(home.path, "profiles/plain");
+    expect(await readFile(join(plain, ".env"), "utf8")).toBe("OPENAI_API_KEY=sk-1\n");
+    expect(await readFile(join(plain, "config.yaml"), "utf8")).toBe("terminal:\n  timeout: 5\n");
+    expect(await readFile(join(plain, "memories/MEMORY.md"), "utf8")).toBe("likes tea");
+    expect(await readdir(plain)).not.toContain("sessions");
+    await home.hermes(["profile", "create", "full", "--clone", "--clone-channels"]);
+    expect(await readFile(join(home.path, "profiles/full/.env"), "utf8")).toContain("TELEGRAM_BOT_TOKEN");
+  });
+
+  test("is described, listed and deleted by moving it aside", async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "work"]);
+    await writeFile(join(home.path, "profiles/work/precious.txt"), "mine");
+    await home.hermes(["profile", "describe", "work", "--text", "reviews: code"]);
+    await home.hermes(["profile", "use", "work"]);
+    const rows = (await home.hermes(["profile", "list", "--json"])).json<ProfileRow[]>();
+    expect(rows.map((row) => [row.name, row.active, row.description])).toEqual([
+      ["default", false, ""],
+      ["work", true, "reviews: code"],
+    ]);
+    expect((await home.hermes(["profile", "delete", "work"])).exitCode).toBe(1);
+    const { kept_in } = (await home.hermes(["profile", "delete", "work", "--yes", "--json"])).json<{
+      kept_in: string;
+    }>();
+    expect(await readFile(join(kept_in, "precious.txt"), "utf8")).toBe("mine");
+    const left = (await home.hermes(["profile", "list", "--json"])).json<ProfileRow[]>();
+    expect(left.map((row) => [row.name, row.active])).toEqual([["default", true]]);
+  });
+
+  test("created by sixteen processes at once exists once, whole, and no staging is left", async () => {
+    await using home = await tempHome();
+    const runs = await Promise.all(
+      Array.from({ length: 16 }, () => home.hermes(["profile", "create", "work"])),
+    );
+    expect(runs.filter((run) => run.exitCode === 0)).toHaveLength(1);
+    expect(
+      runs.filter((run) => run.exitCode === 1 && run.stderr.includes("already a profile work")),
+    ).toHaveLength(15);
+    expect(await readdir(join(home.path, "profiles"))).toEqual(["work"]);
+  }, 60_000);
+});
+
+describe("which profile a command runs as", () => {
+  const active = async (home: Awaited<ReturnType<typeof tempHome>>, args: string[], env = {}) =>
+    (await home.hermes([...args, "status", "--json"], { env })).json<{ profile: string }>().profile;
+
+  test("-p, then a profile named by HERMES_HOME, then profile use, then default", async () => {
+    await using home = await tempHome();
+    expect(await active(home, [])).toBe("default");
+    for (const name of ["a", "b", "c"]) await home.hermes(["profile", "create", name]);
+    await home.hermes(["profile", "use", "a"]);
+    expect(await active(home, [])).toBe("a");
+    const env = { HERMES_HOME: join(home.path, "profiles/b") };
+    expect(await active(home, [], env)).toBe("b");
+    expect(await active(home, ["-p", "c"], env)).toBe("c");
+    expect(await active(home, ["--profile=DEFAULT"], env)).toBe("default");
+    const late = await home.hermes(["status", "--json", "-p", "c"]);
+    expect(late.json()).toMatchObject({ profile: "c" });
+  });
+
+  test("an unknown one is an error that names the way to create it", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["-p", "nobody", "status"]);
+    expect(run.exitCode).toBe(1);
+    expect(run.stderr).toContain("hermes profile create nobody");
+  });
+
+  test("one that was removed by hand is never replaced by default in silence, and list still works", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    await writeFile(join(home.path, "active_profile"), "gone\n");
+    expect((await home.hermes(["status"])).exitCode).toBe(1);
+    expect((await home.hermes(["profile", "list"])).exitCode).toBe(0);
+    expect((await home.hermes(["profile", "use", "default"])).exitCode).toBe(0);
+    expect(await active(home, [])).toBe("default");
+  });
+});
+
+describe("bad names", () => {
+  test.each(["a/b", "..", "a.b", "a b", "", "-a", "x".repeat(65), "é", "a\nb"])(
+    "%j is refused",
+    async (name) => {
+      await using home = await tempHome();
+      const run = await home.hermes(["profile", "create", "--", name]);
+      expect(run.exitCode).toBe(1);
+      expect(run.stderr).toContain("cannot be the name of a profile");
+    },
+  );
+
+  test.each(["hermes", "root", "tmp", "Default"])("%s is reserved", async (name) => {
+    await using home = await tempHome();
+    expect((await home.hermes(["profile", "create", name])).exitCode).toBe(1);
+  });
+
+  test("the default profile cannot be deleted, and renaming it only changes what is shown", async () => {
+    await using home = await tempHome();
+    expect((await home.hermes(["profile", "delete", "default", "--yes"])).exitCode).toBe(1);
+    const shown = (await home.hermes(["profile", "rename", "default", "My Agent", "--json"])).json();
+    expect(shown).toMatchObject({ name: "default", displayName: "My Agent" });
+  });
+});
