@@ -1,11 +1,11 @@
-import { loadConfig } from "./config/load.ts";
-import type { ResolvedConfig } from "./config/resolve.ts";
+import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
 
 /** What every entry point starts from: one profile and its settings, read once and handed down. */
 export interface App {
   readonly profile: Profile;
-  readonly resolved: ResolvedConfig;
+  readonly resolved: LoadedConfig;
 }
 
 export interface AppChoice {
@@ -29,4 +29,19 @@ export async function openApp(choice: AppChoice): Promise<App> {
     flags: choice.settings,
   });
   return { profile, resolved };
+}
+
+/** The profile's logs, which never show one of its secrets. */
+export async function openAppLog({ profile, resolved }: App, component: string): Promise<Log & Disposable> {
+  const { openLog } = await import("./lib/log/log.ts");
+  const { createRedactor } = await import("./lib/redact/redactor.ts");
+  const { level, max_size_mb, backup_count } = resolved.config.logging;
+  return openLog({
+    folder: profile.logsFolder,
+    redactor: createRedactor({ secrets: resolved.secrets }),
+    level,
+    maxSizeBytes: max_size_mb * 1024 * 1024,
+    backupCount: backup_count,
+    component,
+  });
 }

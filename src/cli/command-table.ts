@@ -33,4 +33,5 @@ export const COMMANDS: readonly CommandRow[] = [
     summary: "Show what Hermes would use right now",
     load: () => import("./commands/status.ts"),
   },
+  { name: "logs", summary: "Read the logs", load: () => import("./commands/logs.ts") },
 ];

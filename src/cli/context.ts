@@ -1,4 +1,6 @@
+import { homedir } from "node:os";
 import type { App } from "../app.ts";
+import type { Log } from "../lib/log/log.ts";
 import type { GlobalFlags } from "./global-flags.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -11,4 +13,39 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** The profile and its settings, as every entry point sees them. */
   openApp(): Promise<App>;
+  /** The profile's log, opened when first asked for: most commands have nothing to write down. */
+  log(): Promise<Log>;
+}
+
+export function createContext(
+  flags: GlobalFlags,
+  terminal: Terminal,
+  variables: CommandContext["variables"],
+  signal: AbortSignal,
+): CommandContext & AsyncDisposable {
+  const userHome = variables["HOME"] || homedir();
+  let log: Promise<Log & Disposable> | undefined;
+  const openApp = async (): Promise<App> => {
+    const { openApp } = await import("../app.ts");
+    return openApp({ profile: flags.profile, settings: flags.settings, variables, userHome });
+  };
+  const openLog = async (): Promise<Log & Disposable> => {
+    const { openAppLog } = await import("../app.ts");
+    return openAppLog(await openApp(), "cli");
+  };
+  return {
+    terminal,
+    flags,
+    variables,
+    userHome,
+    signal,
+    openApp,
+    log() {
+      log ??= openLog();
+      return log;
+    },
+    async [Symbol.asyncDispose]() {
+      (await log?.catch(() => undefined))?.[Symbol.dispose]();
+    },
+  };
 }

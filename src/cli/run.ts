@@ -1,8 +1,7 @@
-import { homedir } from "node:os";
 import { CommanderError } from "commander";
 import { AppError, messageOf } from "../lib/errors.ts";
-import type { CommandContext } from "./context.ts";
-import { type GlobalFlags, takeGlobalFlags } from "./global-flags.ts";
+import { type CommandContext, createContext } from "./context.ts";
+import { takeGlobalFlags } from "./global-flags.ts";
 import { createTerminal, type Terminal, type TerminalStreams } from "./terminal.ts";
 
 /** Runs one command line and resolves to its exit code; whatever goes wrong is told here, once. */
@@ -25,7 +24,11 @@ export async function runCli(
   streams.on("SIGTERM", interrupt);
   try {
     const flags = await takeGlobalFlags(argv);
-    await runCommand(flags, { terminal, env: streams.env, signal: interruption.signal });
+    await using context = createContext(flags, terminal, streams.env, interruption.signal);
+    await runCommand(context).catch(async (error: unknown) => {
+      await recordBug(error, context);
+      throw error;
+    });
     return 0;
   } catch (error) {
     return tell(
@@ -39,15 +42,10 @@ export async function runCli(
   }
 }
 
-interface Surroundings {
-  readonly terminal: Terminal;
-  readonly env: NodeJS.ProcessEnv;
-  readonly signal: AbortSignal;
-}
-
-async function runCommand(flags: GlobalFlags, { terminal, env, signal }: Surroundings): Promise<void> {
+async function runCommand(context: CommandContext): Promise<void> {
   const { COMMANDS } = await import("./command-table.ts");
-  const [name, ...rest] = flags.words;
+  const { terminal } = context;
+  const [name, ...rest] = context.flags.words;
   if (name === "--version" || name === "-V") {
     const { VERSION } = await import("../version.ts");
     return terminal.print(`hermes ${VERSION}`);
@@ -56,36 +54,37 @@ async function runCommand(flags: GlobalFlags, { terminal, env, signal }: Surroun
     const { helpPage } = await import("./help.ts");
     return terminal.print(helpPage(terminal));
   }
-  const wanted = name === "help" ? rest[0] : name;
+  const wanted = name === "help" ? (rest[0] ?? "") : name;
   const row = COMMANDS.find((command) => command.name === wanted);
-  if (!row) {
-    const { closest } = await import("../lib/did-you-mean.ts");
-    const what = wanted?.startsWith("-") ? "option" : "command";
-    const near = closest(
-      wanted ?? "",
+  if (!row)
+    throw await unknownCommand(
+      wanted,
       COMMANDS.map((command) => command.name),
     );
-    throw new AppError(
-      "usage-wrong",
-      `unknown ${what} '${wanted}'`,
-      near ? { hint: `Did you mean \`hermes ${near}\`?` } : {},
-    );
-  }
   const { build } = await row.load();
-  const userHome = env["HOME"] || homedir();
-  const context: CommandContext = {
-    terminal,
-    flags,
-    variables: env,
-    userHome,
-    signal,
-    async openApp() {
-      const { openApp } = await import("../app.ts");
-      return openApp({ profile: flags.profile, settings: flags.settings, variables: env, userHome });
-    },
-  };
   const words = name === "help" ? [...rest.slice(1), "--help"] : rest;
   await build(context).parseAsync(words, { from: "user" });
+}
+
+async function unknownCommand(wanted: string, names: readonly string[]): Promise<AppError> {
+  const { closest } = await import("../lib/did-you-mean.ts");
+  const what = wanted.startsWith("-") ? "option" : "command";
+  const near = closest(wanted, names);
+  return new AppError(
+    "usage-wrong",
+    `unknown ${what} '${wanted}'`,
+    near ? { hint: `Did you mean \`hermes ${near}\`?` } : {},
+  );
+}
+
+/** What nobody foresaw goes to the log with its stack; if even that fails, the person has been told anyway. */
+async function recordBug(error: unknown, context: CommandContext): Promise<void> {
+  if (error instanceof AppError || error instanceof CommanderError || context.signal.aborted) return;
+  try {
+    (await context.log()).error("command failed", { error });
+  } catch (problem) {
+    context.terminal.note(`hermes: this could not be written to the log: ${messageOf(problem)}`);
+  }
 }
 
 function tell(error: unknown, terminal: Terminal, asJson: boolean): number {

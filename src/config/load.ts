@@ -1,6 +1,7 @@
 import { AppError, messageOf } from "../lib/errors.ts";
 import { readTextFile } from "../lib/files.ts";
-import { parseEnvFile } from "./env-file.ts";
+import { isSecretName } from "../lib/redact/secret-names.ts";
+import { type EnvEntry, parseEnvFile } from "./env-file.ts";
 import { configKeys } from "./keys.ts";
 import { type Problem, problemLine } from "./problem.ts";
 import { type Layers, type ResolvedConfig, resolveConfig } from "./resolve.ts";
@@ -14,8 +15,13 @@ export interface ConfigSources {
   readonly flags: ReadonlyMap<string, string>;
 }
 
+export interface LoadedConfig extends ResolvedConfig {
+  /** Values that must never be shown: secret settings, and whatever in `.env` or the environment is named like one. */
+  readonly secrets: readonly string[];
+}
+
 /** The one loader: every entry point gets its settings here. Problems are in the result, not thrown. */
-export async function loadConfig(sources: ConfigSources): Promise<ResolvedConfig> {
+export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> {
   const problems: Problem[] = [];
   const text = async (path: string): Promise<string | undefined> => {
     try {
@@ -34,7 +40,11 @@ export async function loadConfig(sources: ConfigSources): Promise<ResolvedConfig
     file: yaml === undefined ? undefined : { path: sources.configPath, yaml: parseYamlFile(yaml) },
   };
   const resolved = resolveConfig(configKeys(), layers);
-  return { ...resolved, problems: [...problems, ...resolved.problems] };
+  return {
+    ...resolved,
+    problems: [...problems, ...resolved.problems],
+    secrets: secretValues(parseEnvFile(dotEnv ?? "").entries, sources.variables),
+  };
 }
 
 /** Throws on every problem that must stop a program; the rest is for the caller to show as warnings. */
@@ -45,6 +55,18 @@ export function requireUsable({ problems }: ResolvedConfig): void {
 /** Throws on every bad value, whether the chosen backend looks at it or not. */
 export function requireSound({ problems }: ResolvedConfig): void {
   refuse(problems.filter((problem) => problem.kind !== "unknown-key"));
+}
+
+function secretValues(entries: readonly EnvEntry[], variables: ConfigSources["variables"]): string[] {
+  const keys = configKeys();
+  const secret = new Set(keys.filter((key) => key.secret).flatMap((key) => key.env));
+  const open = new Set(keys.filter((key) => !key.secret).flatMap((key) => key.env));
+  // In `.env` everything is a secret unless the schema knows better; around us, only what is named like one.
+  const own = entries.filter(({ name }) => !open.has(name)).map(({ value }) => value);
+  const inherited = Object.entries(variables).filter(
+    ([name]) => secret.has(name) || (isSecretName(name) && !open.has(name)),
+  );
+  return [...own, ...inherited.flatMap(([, value]) => value ?? [])];
 }
 
 function refuse(problems: readonly Problem[]): void {

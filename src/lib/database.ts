@@ -92,10 +92,10 @@ async function openUsable(
   try {
     await retryWhileBusy(() => useWriteAheadLog(connection, path), deadline, signal);
     connection.pragma(`synchronous = ${synchronous}`);
+    connection.pragma("foreign_keys = ON");
     connection.function("hermes_now", () => BigInt(Math.trunc(clock.now()))); // a number would become REAL
     const database = new SqliteDatabase(path, connection, deadline);
     await migrate(connection, database, migrations, signal);
-    connection.pragma("foreign_keys = ON");
     return database;
   } catch (error) {
     connection.close();

@@ -107,7 +107,9 @@ test("a lock dies with the process that holds it", async () => {
   expect(readdirSync(folder.path)).toEqual(["a.lock"]);
 });
 
-test("sixteen processes that count in one file lose nothing, though one is killed while holding the lock", async () => {
+test("sixteen processes that count in one file lose nothing, though one is killed while holding the lock", {
+  timeout: 120_000,
+}, async () => {
   await using folder = await tempFolder();
   const [lock, file] = [folder.file("a.lock"), folder.file("count")];
   writeFileSync(file, "0");

@@ -15,7 +15,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { AppError } from "./errors.ts";
 import { createFileOnce, ensurePrivateFolder, readTextFile, writeFileAtomic } from "./files.ts";
@@ -182,7 +182,7 @@ describe("createFileOnce", () => {
     expect(contents[0]).toBe(await readFile(folder.at("id"), "utf8"));
     expect(contents[0]).toMatch(/^(\d+)\1{99999}$/);
     expect((await readdir(folder.path)).sort()).toEqual(["go", "id"]);
-  });
+  }, 60_000);
 
   test("works in a folder that cannot be written once the file is there", async () => {
     await using folder = await tempFolder();
@@ -225,6 +225,28 @@ describe("ensurePrivateFolder", () => {
     await writeFile(folder.at("file"), "");
     const error = await failureOf(ensurePrivateFolder(folder.at(path)));
     expect(error).toMatchObject({ code: "home-unusable", message: expect.stringContaining(folder.at(path)) });
+  });
+
+  test("refuses a link that leads nowhere", async () => {
+    await using folder = await tempFolder();
+    await symlink("nowhere", folder.at("link"));
+    const error = await failureOf(ensurePrivateFolder(folder.at("link")));
+    expect(error).toMatchObject({
+      code: "home-unusable",
+      message: expect.stringMatching(/leads to no folder/),
+    });
+  });
+
+  test.skipIf(process.platform !== "linux")("gives up where no folder can ever be made", async () => {
+    expect(await failureOf(ensurePrivateFolder("/proc/none/below"))).toMatchObject({ code: "home-unusable" });
+  });
+
+  test("follows a link to a folder and takes a path that is relative", async () => {
+    await using folder = await tempFolder();
+    await symlink(".", folder.at("link"));
+    await ensurePrivateFolder(folder.at("link/a/b/"));
+    await ensurePrivateFolder(relative(process.cwd(), folder.at("c/d")));
+    expect((await readdir(folder.path)).sort()).toEqual(["a", "c", "link"]);
   });
 
   test("refuses a folder of another user, with the uid and the way out", async () => {

@@ -75,7 +75,7 @@ export async function createFileOnce(path: string, content: string, mode: number
 /** Makes a folder that only we can enter, parents included; one that exists is left as it is, if we can work in it. */
 export async function ensurePrivateFolder(path: string): Promise<void> {
   await explainFailure("home-unusable", "use the folder", path, async () => {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    await makeFolder(path);
     const { uid } = await stat(path);
     const ours = process.geteuid?.() ?? uid;
     if (uid !== ours && ours !== 0) {
@@ -85,6 +85,28 @@ export async function ensurePrivateFolder(path: string): Promise<void> {
       });
     }
     await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  });
+}
+
+/** Node's own recursive mkdir never returns where a file system says ENOENT for good, as /proc and autofs do. */
+async function makeFolder(path: string): Promise<void> {
+  const found = await unlessMissing(stat(path));
+  if (found?.isDirectory()) return;
+  if (found !== undefined) throw notAFolder(path, "a file of that name is there");
+  await makeFolder(dirname(path));
+  try {
+    await mkdir(path, { mode: 0o700 });
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+    // Somebody else was quicker, or it is a link to nothing.
+    const made = await unlessMissing(stat(path));
+    if (!made?.isDirectory()) throw notAFolder(path, "a symbolic link that leads to no folder is there");
+  }
+}
+
+function notAFolder(path: string, reason: string): AppError {
+  return new AppError("home-unusable", `Cannot use the folder ${path}: ${reason}.`, {
+    hint: "Move it away, or choose another folder.",
   });
 }
 

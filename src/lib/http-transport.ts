@@ -1,8 +1,7 @@
-import { X509Certificate } from "node:crypto";
-import { readFile } from "node:fs/promises";
-import type { SecureContext } from "node:tls";
+import { createSecureContext } from "node:tls";
 import type { RequestInit as PlainInit } from "undici";
-import { AppError, messageOf } from "./errors.ts";
+import { loadAuthorities } from "./authorities.ts";
+import { AppError } from "./errors.ts";
 import { parseNoProxy } from "./no-proxy.ts";
 
 export interface ProxySettings {
@@ -24,8 +23,12 @@ export async function openHttpTransport(
   proxy: ProxySettings,
   caFile: string | undefined,
 ): Promise<HttpTransport> {
-  const undici = await import("undici"); // only here: a program that sends nothing does not pay for it
-  const tls = caFile === undefined ? {} : { secureContext: await trustAlso(caFile) };
+  // Only here, so that a program that sends nothing does not pay for it. By its default export, because in a bundle
+  // a CommonJS package has no other.
+  const { default: undici } = await import("undici");
+  // One context for all connections: reading some 150 authorities anew for each would cost as much as its handshake.
+  const tls =
+    caFile === undefined ? {} : { secureContext: createSecureContext({ ca: await loadAuthorities(caFile) }) };
   const direct = new undici.Agent({ connect: tls });
   const openProxy = (value: string | undefined) => {
     if (!value) return undefined;
@@ -73,8 +76,7 @@ export async function openHttpTransport(
 function parseProxy(value: string): { url: URL; token: string | undefined } {
   try {
     const url = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`);
-    if (url.protocol !== "http:" && url.protocol !== "https:")
-      throw new TypeError("no proxy that we speak to");
+    if (!/^https?:$/.test(url.protocol)) throw new TypeError("a kind of proxy that we do not speak to");
     const { username, password } = url;
     url.username = "";
     url.password = "";
@@ -86,23 +88,5 @@ function parseProxy(value: string): { url: URL; token: string | undefined } {
     throw new AppError("http-failed", "The address of the proxy cannot be used.", {
       hint: "Write HTTPS_PROXY and HTTP_PROXY as http://host:port; percent-encode special characters of a password.",
     });
-  }
-}
-
-/** Node's own authorities and those of the file, in one context that all connections share. */
-async function trustAlso(caFile: string): Promise<SecureContext> {
-  const tls: typeof import("node:tls") & { getCACertificates?: (kind: "default") => string[] } = await import(
-    "node:tls"
-  );
-  try {
-    const pem = await readFile(caFile, "latin1");
-    const certificates = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-    if (certificates.length === 0) throw new Error("it holds no certificate in PEM form");
-    for (const certificate of certificates) new X509Certificate(certificate); // a broken one would be skipped in silence
-    const ca = [...(tls.getCACertificates?.("default") ?? tls.rootCertificates), ...certificates];
-    return tls.createSecureContext({ ca });
-  } catch (cause) {
-    const message = `Cannot use the certificate authorities in ${caFile}: ${messageOf(cause)}.`;
-    throw new AppError("file-unreadable", message, { cause });
   }
 }

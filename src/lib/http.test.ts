@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { inspect } from "node:util";
+import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { AppError } from "./errors.ts";
 import { createFetch, type FetchSettings, proxySettings } from "./http.ts";
@@ -96,6 +97,31 @@ describe("without a proxy", () => {
       console.log(before, loaded());
       await fetch[Symbol.asyncDispose]();`;
     expect(await runScript(script)).toBe("false true\n");
+  });
+
+  test("it works in a bundle as it does from source", async () => {
+    const server = await listen(createServer((_, response) => response.end("bundled")));
+    const script = `
+      import { createFetch } from "./http.ts";
+      const fetch = createFetch({ proxy: {} });
+      console.log(await (await fetch("http://127.0.0.1:${server.port}/")).text());
+      await fetch[Symbol.asyncDispose]();`;
+    const outdir = join(folder, "bundle");
+    await build({
+      stdin: { contents: script, resolveDir: import.meta.dirname, loader: "ts" },
+      outdir,
+      outExtension: { ".js": ".mjs" },
+      bundle: true,
+      splitting: true,
+      platform: "node",
+      format: "esm",
+      banner: {
+        js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+      },
+    });
+    const argv = [process.execPath, join(outdir, "stdin.mjs")] as const;
+    const result = await runProcess(argv, { env: {} }, AbortSignal.timeout(60_000));
+    expect(result).toMatchObject({ stdout: "bundled\n", stderr: "" });
   });
 
   test("the form, the request and the other bodies of Node arrive whole", async () => {
@@ -287,18 +313,12 @@ describe("certificates", () => {
     expect(error.message).toMatch(/made out to another name/);
   });
 
-  test.each([
-    ["is missing", undefined, /no such file/],
-    ["holds none", "just text", /no certificate in PEM form/],
-    ["holds a broken one", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", /Cannot use/],
-  ])("from a file that %s are a failure until it is repaired", async (name, content, message) => {
+  test("from a file that cannot be used are a failure until it is repaired", async () => {
     const server = await listen(createTlsServer(identity, greet));
-    const file = join(folder, `${name}.pem`);
-    if (content !== undefined) await writeFile(file, content);
+    const file = join(folder, "repaired.pem");
     await using fetch = createFetch({ proxy: {}, caFile: file });
     const error = await failureOf(fetch(`https://localhost:${server.port}/`));
-    expect(error).toMatchObject({ code: "file-unreadable", message: expect.stringMatching(message) });
-    expect(error.message).toContain(file);
+    expect(error).toMatchObject({ code: "file-unreadable", message: expect.stringContaining(file) });
     await writeFile(file, await readFile(caFile));
     expect((await fetch(`https://localhost:${server.port}/`)).status).toBe(200);
   });
@@ -367,7 +387,7 @@ describe("an abort", () => {
         response.end();
       }),
     );
-    await using fetch = createFetch({ proxy: {} });
+    await using fetch = createFetch({ proxy: {}, caFile: "not looked at" });
     const reason = new Error("too early");
     const signal = AbortSignal.abort(reason);
     await expect(fetch(`http://127.0.0.1:${server.port}/`, { signal })).rejects.toBe(reason);

@@ -90,7 +90,9 @@ test("the lease of a killed process is taken over at once, though it has an hour
   expect(await leases.renew("a", held.token, never)).toBe(false);
 });
 
-test("of sixteen processes that find the holder dead, exactly one gets its lease", async () => {
+test("of sixteen processes that find the holder dead, exactly one gets its lease", {
+  timeout: 120_000,
+}, async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
   await using holder = startChild(CHILD, "lease-hold", { path, name: "dead", ttlMs: 3_600_000 });
@@ -109,7 +111,7 @@ test("of sixteen processes that find the holder dead, exactly one gets its lease
   }
 });
 
-test("an expired lease of a living process goes to exactly one of many", async () => {
+test("an expired lease of a living process goes to exactly one of many", { timeout: 120_000 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
   await using holder = startChild(CHILD, "lease-hold", { path, name: "late", ttlMs: 1_000 });
@@ -121,7 +123,9 @@ test("an expired lease of a living process goes to exactly one of many", async (
   expect(winners).toEqual([{ token: held.token + 1 }]);
 });
 
-test("sixteen processes that count under a lease lose nothing, though one is killed while holding it", async () => {
+test("sixteen processes that count under a lease lose nothing, though one is killed while holding it", {
+  timeout: 120_000,
+}, async () => {
   await using folder = await tempFolder();
   const [path, file] = [folder.file("a.sqlite"), folder.file("count")];
   writeFileSync(file, "0");

@@ -49,14 +49,19 @@ test("a new file has every migration, in order; an old one gets what it lacks", 
   }
 });
 
-test("sixteen processes that open a new file at once apply each migration exactly once", async () => {
+test("sixteen processes that open a new file at once apply each migration exactly once", {
+  timeout: 120_000,
+}, async () => {
   await using folder = await tempFolder();
-  await using openers = startChildren(16, CHILD, "open-logged", { path: folder.file("a.sqlite") });
+  const paths = Array.from({ length: 10 }, (_, index) => folder.file(`${index}.sqlite`));
+  await using openers = startChildren(16, CHILD, "open-logged", { paths });
   await openers.next();
   openers.tell("go");
   expect(new Set(await openers.next())).toEqual(new Set(["opened"]));
-  using database = await open(folder.file("a.sqlite"));
-  expect(appliedIn(database)).toEqual(["first", "second", "third"]);
+  for (const path of paths) {
+    using database = await open(path);
+    expect(appliedIn(database)).toEqual(["first", "second", "third"]);
+  }
 });
 
 test("a process killed in the middle of a migration leaves the version before it", async () => {

@@ -76,8 +76,10 @@ async function rowsOfProc(): Promise<Row[]> {
   return rows;
 }
 
+/** For systems without /proc. One `-o` per column, because BSD takes the rest of the argument as a heading. */
 async function rowsOfPs(): Promise<Row[]> {
-  const { stdout } = await promisify(execFile)("ps", ["-A", "-o", "pid=,pgid=,state="]);
+  const columns = ["pid=", "pgid=", "state="].flatMap((column) => ["-o", column]);
+  const { stdout } = await promisify(execFile)("/bin/ps", ["-A", ...columns]);
   return stdout.split("\n").flatMap((line) => {
     const [pid, group, state] = line.trim().split(/\s+/);
     return state === undefined ? [] : [{ pid: Number(pid), group: Number(group), state }];

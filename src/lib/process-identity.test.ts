@@ -67,16 +67,15 @@ test("a question that was aborted rejects with the reason", async () => {
 
 describe.skipIf(process.platform !== "linux")("on Linux", () => {
   test("a zombie is dead", async () => {
-    // The shell starts a child and then becomes a program that never asks after it.
-    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 1000"], {
-      stdio: ["ignore", "pipe", "ignore"],
-    });
+    // The shell starts a child that ends with its input, and then becomes a program that never asks after it.
+    const parent = spawn("sh", ["-c", "exec 3<&0; cat <&3 & echo $!; exec sleep 1000"]);
     const exited = once(parent, "exit");
     try {
       const [line] = await once(createInterface({ input: parent.stdout }), "line");
       const zombie = await identityOf(Number(line), never);
-      if (zombie === undefined) throw new Error("it ended too soon");
+      if (zombie === undefined) throw new Error("the child is not there");
       expect(await livenessOf(zombie, never)).toBe("alive");
+      parent.stdin.end();
       await expect.poll(() => livenessOf(zombie, never), { timeout: 10_000 }).toBe("dead");
       expect(() => process.kill(zombie.pid, 0)).not.toThrow(); // it still has its pid
     } finally {

@@ -186,3 +186,26 @@ describe("a home that cannot be used", () => {
     }
   });
 });
+
+describe("logs", () => {
+  test("show what was changed, filtered and as JSON, and never a secret", async () => {
+    await using home = await tempHome();
+    await home.hermes(["config", "set", "model.api_key"], { stdin: "sk-do-not-log-this\n" });
+    await home.hermes(["config", "set", "terminal.timeout", "77"]);
+    await home.hermes(["config", "set", "model.default", "sk-do-not-log-this"]);
+    const all = await home.hermes(["logs"]);
+    expect(all.stdout).toContain("setting set key=terminal.timeout value=77");
+    expect(all.stdout).not.toContain("sk-do-not-log-this");
+    const last = await home.hermes(["logs", "--json", "--lines", "2", "--since", "1h"]);
+    const records = last.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(records).toMatchObject([
+      { level: "info", component: "cli", msg: "setting set", key: "terminal.timeout" },
+      { level: "info", component: "cli", msg: "setting set", key: "model.default" },
+    ]);
+    expect((await home.hermes(["logs", "errors"])).stdout).toBe("");
+    expect((await home.hermes(["logs", "--level", "warn"])).stdout).toBe("");
+  });
+});

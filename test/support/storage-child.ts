@@ -30,9 +30,10 @@ const ROLES = {
     say(["", "-wal", "-shm"].map((suffix) => statSync(path + suffix).mode & 0o777));
   },
 
-  async "open-logged"({ path }: { path: string }) {
+  /** Opens many new files, to meet its rivals at each. */
+  async "open-logged"({ paths }: { paths: string[] }) {
     await go();
-    using _database = await open(path, LOGGED);
+    for (const path of paths) (await open(path, LOGGED))[Symbol.dispose]();
     say("opened");
   },
 

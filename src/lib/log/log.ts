@@ -46,7 +46,7 @@ const LONGEST_SECRET = 4_096;
 /** Opens the logs of a folder. Lines are redacted; disposing closes the files, and lines after that are lost. */
 export async function openLog(options: LogOptions): Promise<Log & Disposable> {
   const { folder, redactor, level: least, component, clock = systemClock } = options;
-  const { pino } = await import("pino"); // loaded by whoever logs, not by whoever might
+  const { default: pino } = await import("pino"); // loaded by whoever logs, not by whoever might
   const everything = openLogFile(folder, "agent", options);
   const errors = openLogFile(folder, "errors", options);
   const redact = (text: string) => redactAndCut(text, redactor);

@@ -1,4 +1,5 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingOf } from "./finding.ts";
+import type { Span } from "./mark.ts";
 import { isExpression, isReference, isTrivial } from "./plain-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
 import { isSecretName } from "./secret-names.ts";
@@ -7,6 +8,8 @@ import { isSecretName } from "./secret-names.ts";
 const ASSIGNMENT = /(?<![\w.-])([\w.-]{3,80})(\\{0,3}["']\]?)?([ \t]{0,8})(=>|:=|=(?!=)|:(?!:))([ \t]{0,8})/g;
 const MIN_LENGTH = 4;
 const GLIMPSE = 96; // what may be refused is looked at no further, or a text of many refusals would be read many times
+
+const GLANCE_BEHIND = 3;
 
 /** The left side of an assignment. */
 interface Target {
@@ -38,24 +41,23 @@ export function findAssignments(text: string): Finding[] {
     const opener = findOpener(text, at);
     const value = opener === undefined ? findBare(text, at, target) : findQuoted(text, opener, target);
     if (value === undefined) continue;
-    findings.push({ ...value, from: index, kind: "secret-value" });
+    findings.push(findingOf("secret-value", value, index, endOfWord(text, value.end) + GLANCE_BEHIND));
     consumed = value.end;
   }
   return findings;
 }
 
-type Value = Pick<Finding, "start" | "end" | "until">;
-
 function findQuoted(
   text: string,
   opener: Opener,
   { lead, closer, operator, isSpaced }: Target,
-): Value | undefined {
+): Span | undefined {
   // In `"password:", password` it is the end of a string, not the beginning of one.
   if (operator === ":" && closer === "" && !isSpaced && !/[{,(]/.test(lead)) return undefined;
   const { end: start } = opener;
   const head = text.slice(start, start + GLIMPSE);
-  if (isReference(head) || isTrivial(head)) return undefined;
+  if (isReference(head) || isTrivial(head) || isAfterString(head)) return undefined;
+  if (opener.quote === "`" && head.includes("${")) return undefined;
   const end = endOfQuoted(text, opener);
   const value = text.slice(start, end);
   return value.length < MIN_LENGTH || isReference(value) || isTrivial(value) ? undefined : { start, end };
@@ -65,7 +67,7 @@ function findBare(
   text: string,
   start: number,
   { name, operator, isTight, isSpaced }: Target,
-): Value | undefined {
+): Span | undefined {
   if (operator === ":" && !isSpaced) return undefined; // `image:tag`, `host:port`
   const seen = endOfWord(text, start, GLIMPSE);
   const wordEnd = trimPunctuation(text, start, seen);
@@ -74,9 +76,14 @@ function findBare(
   const isShell = isTight && name === name.toUpperCase();
   if (!isShell && (isExpression(word) || isVariable(word, text.charAt(wordEnd), name))) return undefined;
   // More words on the line make it a sentence: "password: must be at least 8 characters".
-  if (!isTight && /^[ \t]+[^\s#,}]/.test(text.slice(seen, seen + 3))) return undefined;
+  if (!isTight && /^[ \t]+[^\s#,}]/.test(text.slice(seen, seen + GLANCE_BEHIND))) return undefined;
   const end = trimPunctuation(text, start, endOfWord(text, start));
-  return { start, end, until: end + 3 };
+  return { start, end };
+}
+
+/** `"Password: ", prompt`: what looked like an opening quote closes a string. */
+function isAfterString(text: string): boolean {
+  return /^(?:,\s|\)|;|\s+[+%])/.test(text);
 }
 
 /** `token: token`, `password = value;`: a program hands something on. */

@@ -1,4 +1,4 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingOf } from "./finding.ts";
 import { isExpression, isReference, isTrivial } from "./plain-values.ts";
 import { endOfQuoted, endOfWord, findOpener, type Opener, trimPunctuation } from "./quoted-text.ts";
 
@@ -10,6 +10,7 @@ const PARAMETER_SCHEME = /^(?:aws4-hmac-sha256|digest|hawk|hoba|oauth|signature)
 const LONGEST_SCHEME = 24;
 const MIN_LENGTH = 8;
 const GLIMPSE = 256;
+const GLANCE_BEHIND = 2;
 
 /** Finds the credentials of HTTP headers, in whatever notation the header is written. */
 export function findAuthHeaders(text: string): Finding[] {
@@ -27,13 +28,13 @@ export function findAuthHeaders(text: string): Finding[] {
       ? findCookies(text, start, opener)
       : findCredential(text, start, opener, mayBeCode);
     if (value === undefined) continue;
-    findings.push({ ...value, from });
+    findings.push(findingOf(value.kind, value, from, endOfWord(text, value.end) + GLANCE_BEHIND));
     consumed = value.end;
   }
   return findings;
 }
 
-type Value = Pick<Finding, "start" | "end" | "kind" | "until">;
+type Value = Pick<Finding, "start" | "end" | "kind">;
 
 function findCookies(text: string, start: number, opener: Opener | undefined): Value | undefined {
   const first = text.slice(start, endOfWord(text, start, GLIMPSE));
@@ -60,11 +61,11 @@ function findCredential(
   if (mayBeCode && isExpression(word)) return undefined;
   if (scheme === "" && !/[0-9]/.test(word)) {
     // Nothing tells it from a variable in a program or from a sentence in a manual.
-    const isSentence = /^[ \t]+[^\s]/.test(text.slice(seen, seen + 2));
+    const isSentence = /^[ \t]+[^\s]/.test(text.slice(seen, seen + GLANCE_BEHIND));
     if (isSentence || (mayBeCode && /^[\w$]+$/.test(word))) return undefined;
   }
   const end = trimPunctuation(text, start, endOfWord(text, start));
-  return { start, end, until: end + 2, kind };
+  return { start, end, kind };
 }
 
 /** `-H "Name: value"`: the quote was opened in front of the name. */

@@ -24,7 +24,8 @@ export function createKnownValueFinder(values: readonly string[]): (text: string
       if (occupied[bucket] === 0) continue;
       const form = buckets.get(bucket)?.find((candidate) => text.startsWith(candidate, start));
       if (form !== undefined) {
-        findings.push({ start, end: start + form.length, from: start, kind: "known-secret" });
+        const span = { start, end: start + form.length };
+        findings.push({ ...span, kind: "known-secret", evidence: span });
       }
     }
     return findings;
@@ -47,13 +48,10 @@ function formsOf(values: readonly string[]): string[] {
 function encodingsOf(value: string): string[] {
   const bytes = Buffer.from(value, "utf8");
   const json = escapeJson(value);
-  const percent = encodeURIComponent(bytes.toString("utf8")); // it throws on a lone surrogate, which this repairs
-  const strictPercent = percent.replace(
-    /[!'()*]/g,
-    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
-  const percents = [percent, percent.replaceAll("%20", "+"), strictPercent];
-  const base64 = [bytes.toString("base64"), bytes.toString("base64url"), ...base64Cores(bytes)];
+  const wellFormed = bytes.toString("utf8"); // the encoders below throw on a lone surrogate
+  const form = new URLSearchParams([["", wellFormed]]).toString().slice(1);
+  const percents = [encodeURIComponent(wellFormed), form, form.replaceAll("+", "%20")];
+  const base64 = [bytes.toString("base64"), bytes.toString("base64url")];
   return [
     value,
     json,

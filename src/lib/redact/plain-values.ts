@@ -2,12 +2,16 @@ const LOOKUP =
   /^(?:process\.env|import\.meta\.env|Deno\.env|os\.environ|os\.getenv|System\.getenv|getenv|env|ENV|secrets|vars)[.([]/;
 const PLACEHOLDER = /^(?:\$[A-Za-z_{(]|%[A-Za-z_(]|<[A-Za-z]|\{\{|\{[A-Za-z_]|#\{)/;
 const STARS = /^(?:\*+|x+|X+|\.+|•+|…|\[?redacted\]?)$/i;
-const CONSTANT = /^(?:true|false|null|none|nil|undefined|yes|no|on|off|read|write|required|optional)$/i;
-const SHORT_NUMBER = /^-?[0-9]{1,7}(?:\.[0-9]{1,4})?[A-Za-z]{0,2}$/;
+const CONSTANT =
+  /^(?:true|false|null|none|nil|undefined|yes|no|on|off|read|write|required|optional|value|default|auto)$/i;
+const SHORT_NUMBER = /^-?[0-9][0-9_]{0,6}(?:\.[0-9]{1,4})?[A-Za-z]{0,2}$/;
 const TYPE =
   /^(?:string|number|boolean|object|unknown|any|never|void|symbol|bigint|str|int|float|bool|bytes|text|varchar|char|SecretStr)(?:\[\])?$/i;
-const EXPRESSION =
-  /^(?:await|new|typeof|return|lambda|function|async)$|^[A-Za-z_$]{1,64}(?:\?\.[A-Za-z_$]|\.[A-Za-z_$]|::|->|[([])/;
+// In small letters only, since some keys begin with a slash and contain another.
+const PATH = /^(?:~|\.{1,2})?(?:\/[a-z0-9._-]{1,64}){2,12}$/;
+const CALL = /^[A-Za-z_$][\w$]{0,40}(?:\.[A-Za-z_$][\w$]{0,40}){0,6}[([<]/;
+const MEMBER = /^[A-Za-z_$]{1,64}(?:\?\.|\.|::|->)[A-Za-z_$]/;
+const EXPRESSION_START = /^(?:[{([]|(?:await|new|typeof|return|lambda|function|async)$)/;
 
 const LONGEST_PLAIN = 80;
 
@@ -17,14 +21,15 @@ export function isReference(value: string): boolean {
   return PLACEHOLDER.test(head) || LOOKUP.test(head) || (value.length <= LONGEST_PLAIN && STARS.test(value));
 }
 
-/** True for a value that cannot be a secret: a constant, a short number, the name of a type, a web address. */
+/** True for a value that cannot be a secret: a constant, a short number, the name of a type or file, a web address. */
 export function isTrivial(value: string): boolean {
   if (/^https?:\/\//i.test(value)) return true;
   if (value.length > LONGEST_PLAIN) return false;
-  return CONSTANT.test(value) || SHORT_NUMBER.test(value) || TYPE.test(value);
+  return [CONSTANT, SHORT_NUMBER, TYPE, PATH].some((plain) => plain.test(value));
 }
 
 /** True for text without quotes that reads like code, such as `config.token` or `next()`. */
 export function isExpression(value: string): boolean {
-  return EXPRESSION.test(value.slice(0, LONGEST_PLAIN));
+  const head = value.slice(0, LONGEST_PLAIN);
+  return [CALL, MEMBER, EXPRESSION_START].some((code) => code.test(head));
 }

@@ -1,4 +1,4 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingOf } from "./finding.ts";
 
 const ARMOUR = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const MAX_BLOCK = 16_384; // a 16,384-bit RSA key is 12.6 KB
@@ -11,7 +11,7 @@ export function findPrivateKeys(text: string): Finding[] {
   const findings: Finding[] = [];
   const add = (start: number, end: number) => {
     if (KEY_MATERIAL.test(text.slice(start, end))) {
-      findings.push({ start, end, from: start, kind: "private-key" });
+      findings.push(findingOf("private-key", { start, end }));
     }
   };
   let begin: { start: number; end: number } | undefined;

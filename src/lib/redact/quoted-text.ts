@@ -36,9 +36,9 @@ export function endOfWord(text: string, from: number, limit = text.length): numb
   return from + (stop < 0 ? word.length : stop);
 }
 
-/** The end of a word without the brackets, commas and semicolons that belong to what stands around it. */
+/** The end of a word without the punctuation that belongs to what stands around it. */
 export function trimPunctuation(text: string, start: number, end: number): number {
   let last = end;
-  while (last > start && /[,;)\]}]/.test(text.charAt(last - 1))) last -= 1;
+  while (last > start && /[,;:)\]}]/.test(text.charAt(last - 1))) last -= 1;
   return last;
 }

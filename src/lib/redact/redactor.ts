@@ -54,9 +54,7 @@ function startOf({ start }: Span): Span {
 
 /** Drops what touches a mark: it was judged when the mark was made, and redacting twice must change nothing. */
 function awayFrom(marks: readonly Span[], findings: readonly Finding[]): Finding[] {
-  return findings.filter(
-    ({ from, end, until = end }) => !overlapsAny(marks, { start: from - 1, end: until + 1 }),
-  );
+  return findings.filter(({ evidence }) => !overlapsAny(marks, evidence));
 }
 
 /** One secret for all that overlap, so that of neither a part stays readable. */

@@ -56,6 +56,6 @@ export function isSecretName(name: string): boolean {
     if (HARMLESS_KINDS.get(word)?.has(before) === true) return false;
     if (isCamel && word === "key") return SECRET_CAMEL_KINDS.has(before);
     if (SECRET_WORDS.has(word) || (before !== "" && SECRET_LAST_WORDS.has(word))) return true;
-    return isUpper && (word === "key" || SECRET_ENDING.test(word));
+    return isUpper && (last === "KEY" || SECRET_ENDING.test(word));
   });
 }

@@ -1,4 +1,4 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingOf } from "./finding.ts";
 import { isReference } from "./plain-values.ts";
 
 const AUTHORITY = /(?<=[A-Za-z0-9]):\\{0,2}\/\\{0,2}\/([^\s/?#"'<>`\\]*)/g;
@@ -17,13 +17,8 @@ export function findUrlPasswords(text: string): Finding[] {
     if (secret === "" || (colon < 0 && !isBareToken) || isReference(secret)) continue;
     const start = index + whole.length - authority.length + colon + 1;
     const kind = colon < 0 ? "url-token" : "url-password";
-    findings.push({
-      start,
-      end: start + secret.length,
-      from: index - 1,
-      kind,
-      until: start + secret.length + 1,
-    });
+    const end = start + secret.length;
+    findings.push(findingOf(kind, { start, end }, index - 1, end + 1));
   }
   return findings;
 }

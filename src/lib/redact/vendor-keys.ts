@@ -1,4 +1,4 @@
-import type { Finding } from "./finding.ts";
+import { type Finding, findingOf } from "./finding.ts";
 
 /**
  * Credentials that are recognised by their own look. Each pattern is a fixed prefix and one run, so that no
@@ -40,6 +40,6 @@ export function findVendorKeys(text: string): Finding[] {
   return Array.from(text.matchAll(ANY_SHAPE), ({ 0: whole, index, ...groups }) => {
     const shape = SHAPES.findIndex((_, position) => groups[position + 1] !== undefined);
     const kind = SHAPES[shape]?.kind ?? "key";
-    return { start: index, end: index + whole.length, from: index, kind };
+    return findingOf(kind, { start: index, end: index + whole.length });
   });
 }

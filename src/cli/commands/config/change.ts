@@ -24,6 +24,7 @@ export async function setSetting(
   if (key.secret) {
     const value = given ?? (await terminal.readSecret(`${name}: `, signal));
     await writeSecret(profile.envPath, profile.home, key.env[0], value, signal);
+    (await context.log()).info("secret set", { key: name });
     return terminal.note(`${key.env[0]} is set in ${profile.envPath}.`);
   }
   if (given === undefined) {
@@ -36,6 +37,7 @@ export async function setSetting(
   const value = inside.length === 0 ? typedValue(key, name, given) : looseValue(given);
   await requireFits(key, inside, value, profile.configPath);
   await writeSetting(profile.configPath, profile.home, [...key.path, ...inside], value, signal);
+  (await context.log()).info("setting set", { key: name, value });
   terminal.note(`${name} is ${JSON.stringify(value)} in ${profile.configPath}.`);
   const stronger = resolved.settings
     .get(key.key)
@@ -43,12 +45,10 @@ export async function setSetting(
   if (stronger) terminal.note(`  It has no effect while ${stronger.where} says otherwise.`);
 }
 
-export async function unsetSetting(
-  { openApp, terminal, signal }: CommandContext,
-  name: string,
-): Promise<void> {
+export async function unsetSetting(context: CommandContext, name: string): Promise<void> {
+  const { terminal, signal } = context;
   const keys = configKeys();
-  const { profile } = await openApp();
+  const { profile } = await context.openApp();
   const text = (await readTextFile(profile.configPath)) ?? "";
   const words = name.split(".");
   const inFile = parseYamlFile(text).find(words) !== undefined;
@@ -57,6 +57,7 @@ export async function unsetSetting(
   if (!inFile) requireKey(name, keys);
   if (secret) await writeSecret(profile.envPath, profile.home, secret.env[0], undefined, signal);
   if (inFile) await writeSetting(profile.configPath, profile.home, words, undefined, signal);
+  if (inFile || secret) (await context.log()).info("setting removed", { key: name });
   terminal.note(
     inFile || secret ? `${name} is no longer set.` : `${name} was not set in ${profile.configPath}.`,
   );

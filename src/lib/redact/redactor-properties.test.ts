@@ -1,0 +1,256 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { createRedactor } from "./redactor.ts";
+
+const run = "aB3".repeat(20);
+const LIMIT = 3;
+
+/** Pieces that finders look for, whole, halved and in each other's way. */
+const FRAGMENTS = [
+  ...[
+    `sk-ant-${run}`,
+    `sk-${run}`,
+    `ghp_${run}`,
+    "ghp_",
+    `AKIA${"ABCD2345".repeat(2)}`,
+    `xoxb-${run}`,
+    "SG.",
+    run,
+  ],
+  ...[`eyJ${run}.${run}.${run}`, "eyJ", `123456789:${run.slice(0, 35)}`, "123456789:", "bot", "/"],
+  ...["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----\n"],
+  ...["Authorization: ", "authorization", "Bearer ", "Digest ", "Cookie: ", "x-api-key: ", "a=b; ", "basic "],
+  ...[
+    "API_KEY",
+    "password",
+    "DB_PASSWORD=",
+    "token: ",
+    '"secret": "',
+    "MAX_TOKENS=",
+    "_KEY",
+    "clientSecret",
+    ".token",
+  ],
+  ...[
+    "=",
+    ":",
+    " = ",
+    ": ",
+    "=>",
+    ":=",
+    "==",
+    '"',
+    "'",
+    "`",
+    '\\"',
+    "\\n",
+    "\\",
+    "\n",
+    " ",
+    "\t",
+    ",",
+    ";",
+    ")",
+    "}",
+  ],
+  ...[
+    "https://",
+    "http://",
+    "postgres://",
+    "://",
+    "user",
+    ":hunter2",
+    "@",
+    "host",
+    "?",
+    "#",
+    "&",
+    "%20",
+    "https",
+  ],
+  ...[
+    "$",
+    `\${X}`,
+    "$API_KEY",
+    "process.env.X",
+    "<key>",
+    "true",
+    "100",
+    "string",
+    "next()",
+    "hunter2",
+    "abcdefgh",
+  ],
+  ...["«redacted:jwt»", "«redacted:", "«", "»", "redacted:known-secret", "\u001b[31m", "é", "\ud800", "日本"],
+];
+const fragments = fc.array(fc.oneof(fc.constantFrom(...FRAGMENTS), fc.string({ maxLength: 12 })), {
+  maxLength: 24,
+});
+const text = fragments.map((parts) => parts.join(""));
+const secret = fc.oneof(
+  fc.string({ minLength: 8, maxLength: 40, unit: "grapheme" }),
+  fc.string({ minLength: 8, maxLength: 40, unit: "binary" }),
+  fc.array(fc.constantFrom(...FRAGMENTS), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("")),
+);
+const isProper = (value: string) => value.length >= 8 && !/[«»]|^[a-z:-]+$/.test(value);
+
+test("redacting twice is redacting once", () => {
+  fc.assert(
+    fc.property(text, fc.array(secret, { maxLength: 3 }), fc.boolean(), (given, secrets, code) => {
+      const { redact } = createRedactor({ secrets });
+      const once = redact(given, { code });
+      expect(redact(once, { code })).toBe(once);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("a known value is never in the result, whatever surrounds it", () => {
+  fc.assert(
+    fc.property(text, secret.filter(isProper), text, fc.boolean(), (before, known, after, code) => {
+      const { redact } = createRedactor({ secrets: [known] });
+      expect(redact(`${before}${known}${after}`, { code })).not.toContain(known);
+    }),
+    { numRuns: 3_000 },
+  );
+});
+
+test("no encoding of a known value is in the result either", () => {
+  const encodings: ((value: string) => string)[] = [
+    (value) => JSON.stringify(value).slice(1, -1),
+    encodeURIComponent,
+    (value) => Buffer.from(value).toString("base64"),
+    (value) => Buffer.from(value).toString("base64url"),
+  ];
+  const known = fc.string({ minLength: 8, maxLength: 40, unit: "grapheme" }).filter(isProper);
+  fc.assert(
+    fc.property(text, known, text, fc.constantFrom(...encodings), (before, value, after, encode) => {
+      const { redact } = createRedactor({ secrets: [value] });
+      expect(redact(`${before}${encode(value)}${after}`)).not.toContain(encode(value));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("what is not hidden stays as it was", () => {
+  fc.assert(
+    fc.property(text, fc.array(secret, { maxLength: 2 }), (given, secrets) => {
+      const kept = createRedactor({ secrets })
+        .redact(given)
+        .split(/«redacted:[a-z-]+»/);
+      let position = 0;
+      for (const part of kept) {
+        const found = given.indexOf(part, position);
+        expect(found).toBeGreaterThanOrEqual(0);
+        position = found + part.length;
+      }
+    }),
+  );
+});
+
+describe("time grows with the length of the text and no faster", () => {
+  const { redact } = createRedactor({
+    secrets: ["secret-value-1", `${"a".repeat(40)}b`, `${"API_KEY=".repeat(4)}x`],
+  });
+
+  /** The quickest of several, since a busy machine only ever adds. */
+  const quickest = (piece: string, length: number) => {
+    const given = piece.repeat(Math.ceil(length / piece.length)).slice(0, length);
+    const times = Array.from({ length: 3 }, () => {
+      const start = performance.now();
+      redact(given);
+      return performance.now() - start;
+    });
+    return Math.min(...times);
+  };
+
+  /** What twice the text costs: 2 is linear, 4 is quadratic. Measured again where the machine may have been the reason. */
+  const growth = (piece: string) => {
+    let best = Number.POSITIVE_INFINITY;
+    for (let attempt = 0; attempt < 5 && best >= LIMIT; attempt++) {
+      best = Math.min(best, quickest(piece, 131_072) / quickest(piece, 65_536));
+    }
+    return best;
+  };
+
+  test.each([
+    ...["a", "\\", " ", "\n", "=", '"', "key", "«redacted:", "«redacted:jwt»", "secret-value-"],
+    ...["sk-", "sk-ant-", "eyJ", "eyJaaaaaaaa-", "eyJaaaaaaaa.", "SG.aaaaaaaaaaaaaaaa", "1234567:"],
+    ...[
+      "-----BEGIN PRIVATE KEY-----",
+      "-----END PRIVATE KEY-----",
+      "-----BEGIN PRIVATE KEY-----\naaaaaaaaaaaaaaaaaa",
+    ],
+    ...[
+      "cookie:",
+      "cookie: a ",
+      "cookie:a=",
+      "cookie:$a=",
+      "authorization: digest ",
+      "authorization: a=x(",
+      "x-api-key:$",
+    ],
+    ...[
+      "API_KEY=",
+      "API_KEY=$",
+      "a_key:=x(",
+      "token: token ",
+      'password="',
+      "password: 'a\\",
+      '"password": "',
+      '\\"password\\": \\"',
+    ],
+    ...[
+      "token: `${",
+      "http://",
+      "https://a?",
+      "https://a",
+      "://a:",
+      "://a:@",
+      "a://:b@",
+      "https://?secret-value-1",
+    ],
+  ])("for %j over and over", (piece) => expect(growth(piece)).toBeLessThan(LIMIT));
+
+  test("for anything that fast-check thinks of", () => {
+    const piece = fragments.map((parts) => parts.join("")).filter((given) => given.length > 0);
+    fc.assert(
+      fc.property(piece, (given) => {
+        expect(growth(given)).toBeLessThan(LIMIT);
+      }),
+      { numRuns: 20 },
+    );
+  });
+});
+
+describe("ordinary text is left alone", () => {
+  const { redact } = createRedactor({ secrets: [] });
+  const require = createRequire(import.meta.url);
+
+  test.each(["fast-check", "pino", "yaml", "commander", "picocolors"])("the source of %s", (name) => {
+    const source = readFileSync(require.resolve(name), "utf8");
+    expect(redact(source, { code: true })).toBe(source);
+  });
+
+  test("output of commands", () => {
+    const output = `
+total 48
+-rw-r--r-- 1 me me  1234 Nov 15 10:00 token.ts
+commit 3f2a1b0c9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a
+Author: Someone <someone@example.com>
+sha512-abcDEF0123456789abcDEF0123456789abcDEF0123456789+/abcDEF0123456789abcDEF01234567==
+"integrity": "sha512-${"aB3/".repeat(21)}=="
+2026-11-15T10:00:00.000Z INFO [turn] model=claude prompt_tokens=1523 completion_tokens=88 cache_hit=true key=value
+error TS2345: Argument of type 'string' is not assignable to parameter of type 'Token'.
+GET /api/v1/items?page_token=abc&limit=10 HTTP/1.1" 200 1234 "https://example.com/?q=a&token=b" "Mozilla/5.0"
+npm warn deprecated foo@1.0.0: use bar; see https://example.com/why?id=1#token
+  PASS  src/password.test.ts > password: rejects short ones
+docker run -p 8080:80 -v /home/me:/work registry.example/image:1.2.3@sha256:${"0a1b".repeat(16)}
+id 123e4567-e89b-12d3-a456-426614174000, +49 30 1234567, 192.168.0.1:8080, 12:34:56, C:\\Users\\me
+PATH=/usr/bin:/bin HOME=/home/me PWD=/home/me OLDPWD=/ SSH_AUTH_SOCK=/run/agent.sock MAX_TOKENS=4096
+Enter the password: `;
+    expect(redact(output)).toBe(output);
+  });
+});

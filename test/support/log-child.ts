@@ -1,0 +1,38 @@
+import { writeSync } from "node:fs";
+import { setImmediate as turn } from "node:timers/promises";
+import { openLog } from "../../src/lib/log/log.ts";
+import { createRedactor } from "../../src/lib/redact/redactor.ts";
+
+interface Writing {
+  readonly folder: string;
+  readonly writer: number;
+  readonly lines: number;
+  readonly secret: string;
+  readonly maxSizeBytes: number;
+  readonly backupCount: number;
+}
+
+/** What other processes do to the logs in their tests; started by `startChild`. */
+const ROLES = {
+  /** Writes its lines, some of them as errors, and reports now and then how many are surely written. */
+  async write({ folder, writer, lines, secret, ...limits }: Writing) {
+    const redactor = createRedactor({ secrets: [secret] });
+    using log = await openLog({ folder, redactor, level: "info", component: `writer-${writer}`, ...limits });
+    for (let number = 0; number < lines; number++) {
+      const level = number % 10 === 0 ? "warn" : "info";
+      log[level](`line with ${secret}`, { writer, number, padding: "x".repeat(number % 200) });
+      if (number % 20 === 19) {
+        say(number + 1);
+        await turn(); // rotation needs a turn now and then
+      }
+    }
+    say({ lost: log.lost });
+  },
+};
+
+function say(report: unknown): void {
+  writeSync(1, `${JSON.stringify(report)}\n`); // synchronous: some of us are killed right after
+}
+
+const [role = "", input = "{}"] = process.argv.slice(2);
+await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
