@@ -214,3 +214,5 @@ export const terminalOptions = z.strictObject({
     usedBy: SINGULARITY,
   }),
 });
+
+export type TerminalOptions = z.infer<typeof terminalOptions>;

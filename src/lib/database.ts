@@ -90,12 +90,19 @@ async function openUsable(
 ): Promise<Database> {
   const connection = await connectSqlite(path, { readonly: false, busyTimeoutMs: BUSY_TIMEOUT_MS });
   try {
-    await retryWhileBusy(() => useWriteAheadLog(connection, path), deadline, signal);
+    const version = await retryWhileBusy(
+      () => {
+        useWriteAheadLog(connection, path);
+        return requireVersion(connection, path, migrations.length);
+      },
+      deadline,
+      signal,
+    );
     connection.pragma(`synchronous = ${synchronous}`);
     connection.pragma("foreign_keys = ON");
     connection.function("hermes_now", () => BigInt(Math.trunc(clock.now()))); // a number would become REAL
     const database = new SqliteDatabase(path, connection, deadline);
-    await migrate(connection, database, migrations, signal);
+    if (version < migrations.length) await migrate(connection, database, migrations, signal);
     return database;
   } catch (error) {
     connection.close();
@@ -153,7 +160,7 @@ class SqliteDatabase implements Database {
     try {
       const result = action();
       if (isThenable(result))
-        throw new Error("the action of write() returned a promise; it must be synchronous");
+        throw new Error("the action of write() must be synchronous, not return a promise");
       this.#commit.run();
       return result;
     } catch (error) {

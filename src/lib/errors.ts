@@ -31,6 +31,28 @@ export const ERROR_CODES = {
   "process-unstartable": { http: 500, exit: 1, hint: "Check that the program is installed and on the PATH." },
   "process-timeout": { http: 504, exit: 1, hint: "Try again, or allow more time." },
   "http-failed": { http: 502, exit: 1, hint: "Check the network, HTTPS_PROXY and NO_PROXY." },
+  "channel-unopened": { http: 503, exit: 1, hint: "Check that the environment runs and has a shell." },
+  "sandbox-unavailable": {
+    http: 503,
+    exit: 1,
+    hint: "Check that the container engine runs, for instance with `docker version`.",
+  },
+  "sandbox-image-missing": {
+    http: 502,
+    exit: 1,
+    hint: "Check terminal.docker_image and the network, or fetch the image yourself.",
+  },
+  "sandbox-drifted": {
+    http: 409,
+    exit: 1,
+    hint: "Set terminal.docker_on_drift to keep or replace, or remove the sandbox.",
+  },
+  "sandbox-refused": { http: 409, exit: 1, hint: "Change the setting that the message names." },
+  "sandbox-mount-refused": {
+    http: 400,
+    exit: 1,
+    hint: "Mount a project folder of its own instead.",
+  },
   "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
   "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },
   interrupted: { http: 499, exit: 130, hint: "Run the command again to go on." },

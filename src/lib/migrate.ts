@@ -1,6 +1,6 @@
 import type { SqliteConnection } from "./connect-sqlite.ts";
-import type { Database } from "./database.ts";
 import { AppError } from "./errors.ts";
+import type { Statement } from "./statement.ts";
 
 /** One step of a schema. Its place in the list is its number, so a list only ever grows at its end. */
 export type Migration = { readonly name: string } & (
@@ -8,9 +8,16 @@ export type Migration = { readonly name: string } & (
   | { readonly up: (target: MigrationTarget) => void }
 );
 
-export interface MigrationTarget extends Pick<Database, "prepare"> {
+export interface MigrationTarget {
   /** Runs any number of statements. */
   exec(sql: string): void;
+  prepare<Row>(sql: string): Statement<Row>;
+}
+
+/** The part of a database that migrating needs. */
+interface Migrated extends Pick<MigrationTarget, "prepare"> {
+  readonly path: string;
+  write<Result>(action: () => Result, signal: AbortSignal): Promise<Result>;
 }
 
 const APPLICATION_ID = 0x48524d53; // "HRMS", in the header of each of our files
@@ -43,17 +50,16 @@ function readHeader(connection: SqliteConnection): { owner: number; version: num
 /** Brings the file to the last of `migrations`, each in a transaction of its own, whoever else is doing the same. */
 export async function migrate(
   connection: SqliteConnection,
-  database: Database,
+  database: Migrated,
   migrations: readonly Migration[],
   signal: AbortSignal,
 ): Promise<void> {
-  const version = () => requireVersion(connection, database.path, migrations.length);
-  if (version() === migrations.length) return;
   // Enforcement would make dropping a table that is being rebuilt delete its children; they are checked instead.
   connection.pragma("foreign_keys = OFF");
   for (const [index, migration] of migrations.entries()) {
     await database.write(() => {
-      if (version() > index) return; // another process was first
+      const version = requireVersion(connection, database.path, migrations.length);
+      if (version > index) return; // another process was first
       apply(connection, database, migration);
       connection.pragma(`application_id = ${APPLICATION_ID}`);
       connection.pragma(`user_version = ${index + 1}`);
@@ -62,7 +68,7 @@ export async function migrate(
   connection.pragma("foreign_keys = ON");
 }
 
-function apply(connection: SqliteConnection, database: Database, migration: Migration): void {
+function apply(connection: SqliteConnection, database: Migrated, migration: Migration): void {
   const exec = (sql: string) => void connection.exec(sql);
   if ("sql" in migration) exec(migration.sql);
   else migration.up({ exec, prepare: (sql) => database.prepare(sql) });

@@ -210,6 +210,12 @@ async function go(report: unknown = "ready"): Promise<void> {
   lines.close();
 }
 
+// A test that times out cannot end us, but the process that ran it ends.
+const starter = process.ppid;
+setInterval(() => {
+  if (process.ppid !== starter) process.exit(1);
+}, 500).unref();
+
 const [role = "", input = "{}"] = process.argv.slice(2);
 await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
 process.exit();

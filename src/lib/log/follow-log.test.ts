@@ -114,8 +114,9 @@ test("a log that was removed or emptied is followed from its new beginning, and 
 
 test("a line is told when it is complete", async () => {
   await using folder = await tempFolder();
-  writeFileSync(folder.file("agent.log"), "");
+  writeFileSync(folder.file("agent.log"), "start\n");
   await using following = follow(folder.path);
+  expect(await following.next()).toBe("raw start");
   appendFileSync(folder.file("agent.log"), "whole\nfirst ");
   expect(await following.next()).toBe("raw whole"); // so the other half was read too
   appendFileSync(folder.file("agent.log"), "half\n");

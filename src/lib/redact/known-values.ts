@@ -51,7 +51,7 @@ function encodingsOf(value: string): string[] {
   const wellFormed = bytes.toString("utf8"); // the encoders below throw on a lone surrogate
   const form = new URLSearchParams([["", wellFormed]]).toString().slice(1);
   const percents = [encodeURIComponent(wellFormed), form, form.replaceAll("+", "%20")];
-  const base64 = [bytes.toString("base64"), bytes.toString("base64url")];
+  const base64 = [bytes.toString("base64"), bytes.toString("base64url"), ...base64Cores(bytes)];
   return [
     value,
     json,

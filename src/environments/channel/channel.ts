@@ -1,0 +1,377 @@
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { AppError } from "../../lib/errors.ts";
+import type { OutputStream } from "../environment.ts";
+import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
+import { createFrameParser, type FrameParser } from "./frame-parser.ts";
+import { type ProcessRow, parseProcessRow } from "./process-table.ts";
+import { parseShellState, type ShellState } from "./shell-state.ts";
+
+/** How to start a shell in the place: the one thing of a channel that differs between environments. */
+export interface Transport {
+  readonly argv: readonly [string, ...string[]];
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd?: string;
+  /** Snippet run once before the first command: init files, variables. Its output is dropped. */
+  readonly prelude?: string;
+}
+
+/** A command on its way down the channel. */
+export interface ChannelCommand extends Omit<RunFields, "token" | "stateToken"> {
+  /** Gets each chunk as it comes; while it returns a promise nothing more is read. */
+  onOutput(stream: OutputStream, bytes: Uint8Array): void | Promise<void>;
+  /** The pid of the command at the far end, as soon as it runs. */
+  onStart(pid: number): void;
+}
+
+/** How a command ended, as far as the channel knows. */
+export type ChannelEnd =
+  | {
+      readonly kind: "exited";
+      readonly exitCode: number;
+      readonly state: string | undefined;
+      readonly badFolder: boolean;
+    }
+  | { readonly kind: "lost"; readonly started: boolean; readonly reason: string };
+
+/** A warm shell in some place, for one command at a time. */
+export interface Channel extends AsyncDisposable {
+  readonly shell: "bash" | "sh";
+  /** False once it is dead or its output is still held by a process that an earlier command left behind. */
+  readonly usable: boolean;
+  /** A process that an earlier command left behind still has its output open. */
+  readonly isHeld: boolean;
+  /** What a command finds that brings no state along. */
+  readonly base: ShellState;
+  /** Resolves when the command has ended or the channel has died; never rejects. */
+  run(command: ChannelCommand): Promise<ChannelEnd>;
+  /** Like `run`, with a stream of bytes as the command's input; the channel is used up by it. */
+  runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd>;
+  /** Resolves when the channel can take a command again, or never will. */
+  settled(): Promise<void>;
+  processes(mark: string, signal: AbortSignal): Promise<ProcessRow[]>;
+  kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
+  /** Asks the driver to end that command too when our process is gone. */
+  guard(mark: string, pid: number | undefined): void;
+  /** From now on output is read and dropped: whoever ends a flood must not wait for it. */
+  dropOutput(): void;
+  /** Whether something still waits for the running command at the far end; undefined when no answer came. */
+  isAlive(signal: AbortSignal): Promise<boolean | undefined>;
+}
+
+const OPEN_WITHIN_MS = 30_000;
+const CLOSE_WITHIN_MS = 2_000;
+
+/** Starts a shell and hands it the driver; rejects with what the transport said when it cannot. */
+export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
+  signal.throwIfAborted();
+  const [program, ...args] = transport.argv;
+  // A session of its own: Ctrl-C in our terminal is ours to handle, and must not reach the shell first.
+  const child = spawn(program, args, {
+    cwd: transport.cwd,
+    env: transport.env,
+    stdio: "pipe",
+    detached: true,
+  });
+  const channel = createChannel(child, program);
+  try {
+    await channel.greet(
+      transport.prelude ?? "",
+      AbortSignal.any([signal, AbortSignal.timeout(OPEN_WITHIN_MS)]),
+    );
+  } catch (error) {
+    await channel[Symbol.asyncDispose]();
+    throw error;
+  }
+  return channel;
+}
+
+interface Running {
+  readonly token: string;
+  readonly command: ChannelCommand;
+  readonly resolve: (end: ChannelEnd) => void;
+  started: boolean;
+  badFolder: boolean;
+  exitCode: number | undefined;
+  state: string | undefined;
+  streamsOpen: number;
+}
+
+function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
+  const prefix = randomBytes(8).toString("hex");
+  const newToken = (): string => prefix + randomBytes(8).toString("hex");
+  let shell: "bash" | "sh" = "sh";
+  let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
+  let death: string | undefined;
+  let held = false;
+  let dropping = false;
+  let running: Running | undefined;
+  let complaint = "";
+  let free = true; // false from the start of a command until nothing of it can print any more
+  let settle: (() => void) | undefined;
+  let settled: Promise<void> = Promise.resolve();
+  const requests = new Map<string, (letter: string, fields: string) => void>();
+
+  const ended = new Promise<void>((resolve) => {
+    const die = (reason: string): void => {
+      if (death !== undefined) return;
+      death = reason;
+      if (running) finish({ kind: "lost", started: running.started, reason });
+      settle?.();
+      for (const answer of requests.values()) answer("!", "");
+      resolve();
+    };
+    child.once("error", (error) => die(`${program} could not be started: ${error.message}`));
+    child.once("close", (code, signal) => die(`${program} ended with ${signal ?? `exit code ${code}`}`));
+    // The shell may be gone while something it left behind keeps the pipes open: do not wait for that.
+    child.once("exit", (code, signal) => {
+      setTimeout(() => die(`${program} ended with ${signal ?? `exit code ${code}`}`), 500).unref();
+    });
+    child.stdin.on("error", () => undefined); // told by exit
+  });
+
+  const finish = (end: ChannelEnd): void => {
+    const command = running;
+    running = undefined;
+    command?.resolve(end);
+  };
+  const finishWhenDone = (command: Running): void => {
+    if (command.exitCode === undefined || command.streamsOpen > 0) return;
+    const { exitCode, state, badFolder } = command;
+    finish({ kind: "exited", exitCode, state, badFolder });
+  };
+
+  const onAnswer = (stream: OutputStream, token: string, letter: string, fields: string): void => {
+    const request = requests.get(token);
+    if (request) {
+      request(letter, fields);
+      return;
+    }
+    if (letter === "C" && stream === "stdout") {
+      held = fields !== "0";
+      free = true;
+      settle?.();
+      return;
+    }
+    if (running === undefined || running.token !== token) return;
+    if (letter === "S") {
+      running.started = true;
+      running.command.onStart(Number(fields));
+    } else if (letter === "B") {
+      running.badFolder = true;
+    } else if (letter === "X") {
+      if (stream === "stdout") running.exitCode = Number(fields);
+      running.streamsOpen--;
+      finishWhenDone(running);
+    }
+  };
+
+  const parsers = { stdout: listen("stdout"), stderr: listen("stderr") };
+
+  function listen(stream: OutputStream): FrameParser {
+    let pending: Promise<void>[] = [];
+    const parser = createFrameParser(prefix, {
+      output(bytes) {
+        if (running === undefined || dropping) {
+          if (stream === "stderr" && complaint.length < 4_096)
+            complaint += Buffer.from(bytes).toString("utf8");
+          return;
+        }
+        const taken = running.command.onOutput(stream, bytes);
+        if (taken) pending.push(taken);
+      },
+      answer: (token, letter, fields) => onAnswer(stream, token, letter, fields),
+      state(_, text) {
+        if (running) running.state = text;
+        else base = parseShellState(text ?? "") ?? base;
+      },
+    });
+    child[stream].on("data", (chunk: Buffer) => {
+      parser.push(chunk);
+      if (pending.length === 0 || dropping) return;
+      const taken = Promise.allSettled(pending);
+      pending = [];
+      child[stream].pause();
+      void taken.then(() => child[stream].resume());
+    });
+    return parser;
+  }
+
+  const send = (snippet: string): void => void child.stdin.write(snippet);
+
+  /** Sends a verb and collects its answers until the closing one; undefined when the channel died or time is up. */
+  function ask(verb: string, mark: string, signal: AbortSignal): Promise<string[] | undefined> {
+    const token = newToken();
+    const found: string[] = [];
+    return new Promise((resolve) => {
+      const done = (result: string[] | undefined): void => {
+        requests.delete(token);
+        parsers.stdout.forget(token);
+        signal.removeEventListener("abort", giveUp);
+        resolve(result);
+      };
+      const giveUp = (): void => done(undefined);
+      if (death !== undefined || signal.aborted) return done(undefined);
+      signal.addEventListener("abort", giveUp);
+      requests.set(token, (letter, fields) => {
+        if (letter === ".") done(found);
+        else if (letter === "!") done(undefined);
+        else found.push(letter + fields);
+      });
+      parsers.stdout.expect(token, "answers");
+      send(`${verb} ${token} ${mark}\n`);
+    });
+  }
+
+  function start(command: ChannelCommand, last: boolean): Promise<ChannelEnd> {
+    if (death !== undefined) return Promise.resolve({ kind: "lost", started: false, reason: death });
+    if (running !== undefined) throw new Error("a channel runs one command at a time");
+    const token = newToken();
+    const stateToken = newToken();
+    parsers.stdout.expect(token, "answers");
+    parsers.stdout.expect(stateToken, "state");
+    parsers.stderr.expect(token, "answers");
+    complaint = "";
+    dropping = false;
+    free = false;
+    settled = new Promise((resolve) => {
+      settle = resolve;
+    });
+    return new Promise((resolve) => {
+      const tidy = (end: ChannelEnd): void => {
+        parsers.stderr.forget(token);
+        parsers.stdout.forget(stateToken);
+        void settled.then(() => parsers.stdout.forget(token));
+        resolve(end);
+      };
+      running = {
+        token,
+        command,
+        resolve: tidy,
+        started: false,
+        badFolder: false,
+        exitCode: undefined,
+        state: undefined,
+        streamsOpen: 2,
+      };
+      const { mark, mergeStderr, drop, cwd, setup, input, command: text } = command;
+      send(
+        runSnippet(shell, last, {
+          token,
+          stateToken,
+          mark,
+          mergeStderr,
+          drop,
+          cwd,
+          setup,
+          input,
+          command: text,
+        }),
+      );
+    });
+  }
+
+  return {
+    get shell() {
+      return shell;
+    },
+    get usable() {
+      return death === undefined && !held && free;
+    },
+    get isHeld() {
+      return death === undefined && held;
+    },
+    get base() {
+      return base;
+    },
+    async greet(prelude: string, signal: AbortSignal): Promise<void> {
+      const token = newToken();
+      const greeting = new Promise<string | undefined>((resolve) => {
+        requests.set(token, (letter, fields) => resolve(letter === "H" ? fields : undefined));
+        signal.addEventListener("abort", () => resolve(undefined), { once: true });
+      });
+      const stateToken = newToken();
+      parsers.stdout.expect(token, "answers");
+      parsers.stdout.expect(stateToken, "state");
+      send(driverProgram(token, stateToken, prelude));
+      const answer = await greeting;
+      requests.delete(token);
+      parsers.stdout.forget(token);
+      parsers.stdout.forget(stateToken);
+      signal.throwIfAborted();
+      if (answer === undefined) {
+        const said = complaint.trim().split("\n").at(-1);
+        throw new AppError("channel-unopened", `No shell could be started: ${said || death}.`);
+      }
+      shell = answer === "bash" ? "bash" : "sh";
+    },
+    run: (command: ChannelCommand) => start(command, false),
+    async runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd> {
+      let open: (() => void) | undefined;
+      const opened = new Promise<void>((resolve) => {
+        open = resolve;
+      });
+      const end = start(
+        {
+          ...command,
+          onStart(pid) {
+            command.onStart(pid);
+            open?.();
+          },
+        },
+        true,
+      );
+      held = true; // its driver does not listen any more
+      // Some shells read ahead: the input may only follow when the command has its hands on it.
+      await Promise.race([opened, end]);
+      void feed(child.stdin, input, end);
+      return end;
+    },
+    settled: () => settled,
+    async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[]> {
+      const rows = (await ask("P", mark, signal)) ?? [];
+      return rows.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
+    },
+    kill(signal: "TERM" | "KILL", pids: readonly number[]): void {
+      if (pids.length > 0) send(`kill -${signal} ${pids.join(" ")} 2>/dev/null\n`);
+    },
+    guard(mark: string, pid: number | undefined): void {
+      send(`G ${mark} ${pid ?? ""}\n`);
+    },
+    dropOutput(): void {
+      dropping = true;
+      child.stdout.resume();
+      child.stderr.resume();
+    },
+    async isAlive(signal: AbortSignal): Promise<boolean | undefined> {
+      const answers = await ask("V", "", signal);
+      return answers && answers.length > 0;
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      child.stdin.end();
+      const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_WITHIN_MS);
+      await ended;
+      clearTimeout(timer);
+      child.stdout.destroy();
+      child.stderr.destroy();
+    },
+  };
+}
+
+async function feed(
+  stdin: NodeJS.WritableStream,
+  input: AsyncIterable<Uint8Array>,
+  end: Promise<unknown>,
+): Promise<void> {
+  let over = false;
+  void end.then(() => {
+    over = true;
+  });
+  for await (const bytes of input) {
+    if (over) return;
+    if (!stdin.write(bytes)) {
+      await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), end]);
+    }
+  }
+  stdin.end();
+}

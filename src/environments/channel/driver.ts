@@ -1,0 +1,241 @@
+import { quoteWord } from "./quote.ts";
+
+/** Variables that a shell sets by itself, and the one that marks a command: no part of the state. */
+const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
+
+/**
+ * The shell program at the far end of a channel. It reads snippets from its standard input and never waits for a
+ * command itself, a wrapper does: so it hears us at any moment, and when its input ends, its owner is gone and it ends
+ * the command that still runs. Verbs, each a snippet from us:
+ *
+ *   R …             run a command in a process group of its own (fields below)
+ *   L …             the same with the rest of our input as its input, and then end
+ *   P TOKEN MARK    print the process table
+ *   V TOKEN         say whether the wrapper is alive
+ *   G MARK PID      also end this command when our owner is gone
+ *
+ * Answers are TOKEN, a letter, fields and a semicolon, each in one write that is small enough to be atomic, so they may
+ * stand anywhere in the output of a command: S pid (started), B (bad folder), X code (ended), C held, p row, v pid.
+ * The state that a command leaves (folder, exported variables, in bash functions and aliases) stands between two
+ * state tokens. A command can learn that token, but not the other one.
+ *
+ * Below the verbs there are only builtins: when the process limit is reached nothing can be forked, and yet a command
+ * must be ended. `b` stands before those that a person's own functions may shadow.
+ */
+function verbs(b: string): string {
+  return `
+__h_wrapper= __h_marks= __h_guarded= __h_last=0
+P() {
+  for __d in /proc/[0-9]*; do
+    __l=; { IFS= ${b}read -r __l < "$__d/stat"; } 2>/dev/null || continue
+    __m=0
+    while IFS= ${b}read -r __e || [ -n "$__e" ]; do
+      case $__e in *"HERMES_COMMAND_ID=$2"*) __m=1 ;; esac
+    done 2>/dev/null < "$__d/environ"
+    __u=?
+    while ${b}read -r __k __v __e; do
+      case $__k in Uid:) __u=$__v; break ;; esac
+    done 2>/dev/null < "$__d/status"
+    __h_row "$1" "\${__d#/proc/}" "$__u" "$__m" \${__l##*) }
+  done 2>/dev/null
+  ${b}printf '%s.;' "$1"
+}
+__h_row() { ${b}printf '%sp%s %s %s %s %s %s %s %s;' "$1" "$2" "$6" "$7" "$8" "\${24}" "$5" "$3" "$4"; }
+# A wrapper that was killed stays as a zombie, because we wait for nobody.
+V() {
+  if ${b}kill -0 "$__h_wrapper" 2>/dev/null; then
+    __l=; { IFS= ${b}read -r __l < "/proc/$__h_wrapper/stat"; } 2>/dev/null
+    [ -n "$__l" ] || [ ! -e /proc/1 ] || __l=") Z"
+    case \${__l##*) } in Z*) ;; *) ${b}printf '%sv%s;' "$1" "$__h_wrapper" ;; esac
+  fi
+  ${b}printf '%s.;' "$1"
+}
+G() { __h_marks="$__h_marks $1"; __h_guarded="$__h_guarded $2"; }
+# Whether a process besides ours has our output open and could print into the next command's frame, or the command has
+# killed the driver. Only processes that are younger than the command can have got the output; where pids have wrapped,
+# all are looked at.
+__h_held() {
+  ${b}kill -0 "$$" 2>/dev/null || return 0
+  ${b}kill -0 "-$1" 2>/dev/null && return 0
+  for __d in /proc/[0-9]*; do
+    __p=\${__d#/proc/}
+    [ "$__p" -gt "$1" ] || [ "$2" -gt "$1" ] || continue
+    [ "$__p" = "$$" ] || [ "$__p" = "$2" ] && continue
+    for __f in "$__d"/fd/*; do
+      [ "$__f" -ef /proc/self/fd/1 ] || [ "$__f" -ef /proc/self/fd/8 ] && return 0
+    done
+  done 2>/dev/null
+  return 1
+}
+__h_end() {
+  __tree=" $__h_wrapper $__h_guarded "
+  __grown=1
+  while [ "$__grown" = 1 ]; do
+    __grown=0
+    for __d in /proc/[0-9]*; do
+      __p=\${__d#/proc/}
+      case $__tree in *" $__p "*) continue ;; esac
+      __l=; { IFS= ${b}read -r __l < "$__d/stat"; } 2>/dev/null || continue
+      set -- \${__l##*) }
+      __mine=0
+      case $__tree in *" $2 "*|*" $3 "*|*" $4 "*) __mine=1 ;; esac
+      for __m in $__h_marks; do
+        while IFS= ${b}read -r __e || [ -n "$__e" ]; do
+          case $__e in *"HERMES_COMMAND_ID=$__m"*) __mine=1 ;; esac
+        done 2>/dev/null < "$__d/environ"
+      done
+      [ "$__mine" = 1 ] && __tree="$__tree$__p " && __grown=1
+    done 2>/dev/null
+  done
+  for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
+}
+${b}trap : INT TERM HUP
+${b}trap '${b}trap - EXIT; [ -z "$__h_wrapper$__h_guarded" ] || __h_end' EXIT
+R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2; }
+L() { __h_last=1; __h_run "$@"; exit; }
+`;
+}
+
+/** Fields of R and L: TOKEN MARK STATE MERGE DROP CWD SETUP INPUT COMMAND. The command is forked: nothing is started. */
+const BASH = `
+set +o history
+shopt -s expand_aliases
+${verbs("builtin ")}
+__h_dump() {
+  [ /proc/self/fd/1 -ef /proc/$$/fd/1 ] || { [ ! -e /proc/$$ ] && [ -p /dev/fd/1 ]; } || return 0
+  builtin unset ${VOLATILE} __h_command $3
+  builtin unset -f __h_dump
+  builtin printf '%s%s' "$1" "$2"
+  builtin pwd -P 2>/dev/null && { builtin export -p; builtin declare -f; builtin alias -p; }
+  builtin printf '%s%s' "$1" "$2"
+}
+__h_run() {
+  exec 8>&2 2>/dev/null
+  if [ "$__h_last" = 1 ]; then exec 7<&0; elif [ -n "$8" ]; then exec 7< <(builtin printf "$8"); else exec 7</dev/null; fi
+  set -m
+  (
+    set +m
+    exec 7<&- 8>&-
+    builtin unset -f P V G R L __h_row __h_held __h_end __h_run
+    builtin printf '%sS%s;' "$1" "$BASHPID"
+    case $6 in "~") set -- "$1" "$2" "$3" "$4" "$5" "$HOME" "$7" "$8" "$9" ;; "~/"*) set -- "$1" "$2" "$3" "$4" "$5" "$HOME/\${6#??}" "$7" "$8" "$9" ;; esac
+    builtin cd -- "$6" 2>/dev/null || { builtin printf '%sB;' "$1"; builtin exit 126; }
+    builtin eval "$7" 2>/dev/null
+    export HERMES_COMMAND_ID=$2
+    builtin trap "__h_dump $3 '$5'" EXIT # two halves of the token: not even trap or set may print it whole
+    [ "$4" = 1 ] && exec 2>&1
+    __h_command=$9
+    set --
+    builtin eval "$__h_command"
+  ) <&7 2>&8 &
+  __p=$!
+  set +m
+  exec 7<&-
+  builtin wait $__p; __c=$?
+  builtin printf '%sX%s;' "$1" "$__c"
+  builtin printf '%sX;' "$1" >&8
+  __h_held $__p $BASHPID && __c=1 || __c=0
+  builtin printf '%sC%s;' "$1" "$__c"
+}
+`;
+
+/**
+ * Fields of R and L: TOKEN MARK PROGRAM. Other shells cannot make a group, so a fresh one is started in a session of its
+ * own. Its program comes through a pipe: an argument holds at most 128 KiB, and others could read it.
+ */
+const SH = `
+${verbs("")}
+__h_session=
+command -v setsid >/dev/null 2>&1 && __h_session=setsid
+__h_inner='
+__h_go() {
+  printf "%sS%s;" "$1" "$$"
+  case $6 in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${6#??} ;; *) __h_cwd=$6 ;; esac
+  cd -- "$__h_cwd" 2>/dev/null || { printf "%sB;" "$1"; exit 126; }
+  unset __h_cwd
+  eval "$7" 2>/dev/null
+  export HERMES_COMMAND_ID=$2
+  __h_state=$3 __h_drop=$5 __h_command=$8
+  trap __h_dump EXIT
+  [ "$4" = 1 ] && exec 2>&1
+  set --
+  eval "$__h_command"
+}
+__h_dump() {
+  [ /proc/self/fd/1 -ef "/proc/$__h_driver/fd/1" ] || { [ ! -e "/proc/$__h_driver" ] && [ -p /dev/fd/1 ]; } || return 0
+  unset ${VOLATILE} $__h_drop
+  printf "%s%s" $__h_state
+  pwd -P 2>/dev/null && export -p
+  printf "%s%s" $__h_state
+}
+'
+__h_run() {
+  exec 8>&2 2>/dev/null
+  if [ "$__h_last" = 1 ]; then exec 7<&0; else exec 7</dev/null; fi
+  printf '%s\\n__h_driver=%s\\n%s\\n' "$__h_inner" "$$" "$3" | $__h_session sh 2>&8 8>&- &
+  __p=$!
+  exec 7<&-
+  wait $__p; __c=$?
+  printf '%sX%s;' "$1" "$__c"
+  printf '%sX;' "$1" >&8
+  __h_held $__p 0 && __c=1 || __c=0
+  printf '%sC%s;' "$1" "$__c"
+}
+`;
+
+/**
+ * Starts whatever shell the place has. It stays the child of another one, so that a command that kills its `$PPID` does
+ * not hit us; `hermes-channel` in the arguments is the sign that somebody holds the place.
+ */
+export const SHELL_ARGUMENTS = [
+  "-c",
+  "if command -v bash >/dev/null 2>&1; then bash --noprofile --norc -s hermes-channel; else sh -s hermes-channel; fi; exit $?",
+  "hermes-channel",
+] as const;
+
+/**
+ * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
+ * `hello` with H and the name of its shell.
+ */
+export function driverProgram(hello: string, stateToken: string, prelude: string): string {
+  // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
+  const prepare = prelude === "" ? "" : `{ ${prelude}\n} </dev/null >/dev/null 2>&1; set +efu; unset IFS;`;
+  const begin = (dump: string): string =>
+    `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
+  const greet = (shell: string): string => `printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
+  return [
+    'if [ -n "$BASHPID" ]; then',
+    `${prepare} ${begin("export -p; declare -f; alias -p")} eval ${quoteWord(BASH)}; ${greet("bash")}`,
+    "else",
+    `${prepare} ${begin("export -p")} eval ${quoteWord(SH)}; ${greet("sh")}`,
+    "fi\n",
+  ].join("\n");
+}
+
+/** What R and L are told; all of it is text for the far end, none of it for our own machine. */
+export interface RunFields {
+  readonly token: string;
+  readonly mark: string;
+  readonly stateToken: string;
+  readonly mergeStderr: boolean;
+  /** Variables of this command alone, left out of the state it leaves. */
+  readonly drop: readonly string[];
+  readonly cwd: string;
+  /** Shell text that brings the state back: exports, functions, aliases. */
+  readonly setup: string;
+  /** Format for the builtin printf that makes the command's input; empty for no input. */
+  readonly input: string;
+  readonly command: string;
+}
+
+/** The snippet that starts a command; `last` hands it the rest of the channel's input. */
+export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
+  const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
+  const verb = last ? "L" : "R";
+  const halves = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
+  const common = [token, mark, halves, mergeStderr ? "1" : "0", drop.join(" "), cwd, setup];
+  if (shell === "bash") return `${[verb, ...[...common, input, command].map(quoteWord)].join(" ")}\n`;
+  const go = ["__h_go", ...[...common, command].map(quoteWord)].join(" ");
+  const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
+  return `${[verb, token, mark, quoteWord(program)].join(" ")}\n`;
+}

@@ -1,0 +1,79 @@
+import type { Survivor } from "../environment.ts";
+import type { Channel, ChannelEnd } from "./channel.ts";
+import { findTree, type ProcessRow } from "./process-table.ts";
+
+/** Ends processes as another user, where our shell may not. */
+export type KillAs = (user: number, pids: readonly number[], signal: AbortSignal) => Promise<void>;
+
+export interface TreeToEnd {
+  /** Pid of the command, if it got far enough to tell. */
+  readonly root: number | undefined;
+  readonly mark: string;
+  readonly end: Promise<ChannelEnd>;
+  readonly killAs: KillAs | undefined;
+}
+
+const GRACE_MS = 500;
+const KILL_WITHIN_MS = 3_000;
+const LOOK_EVERY_MS = 25;
+
+/**
+ * Ends a command with all its descendants: TERM, KILL after a moment, and a look at the process table until none is
+ * left. Resolves to those that could not be ended.
+ */
+export async function endTree(channel: Channel, { root, mark, end, killAs }: TreeToEnd): Promise<Survivor[]> {
+  const deadline = AbortSignal.timeout(GRACE_MS + KILL_WITHIN_MS);
+  let known: ProcessRow[] = [];
+  const look = async (): Promise<ProcessRow[]> => {
+    const rows = await channel.processes(mark, deadline);
+    known = findTree(rows, root ?? -1, known);
+    return known;
+  };
+
+  let left = await look();
+  if (root !== undefined) channel.kill("TERM", [-root]);
+  channel.kill(
+    "TERM",
+    left.map((row) => row.pid),
+  );
+  const graceEnds = performance.now() + GRACE_MS;
+  while (left.length > 0 && performance.now() < graceEnds && !deadline.aborted) {
+    await pause(LOOK_EVERY_MS);
+    left = await look();
+  }
+  while (left.length > 0 && !deadline.aborted) {
+    channel.kill(
+      "KILL",
+      left.map((row) => row.pid),
+    );
+    await pause(LOOK_EVERY_MS);
+    const after = await look();
+    if (killAs && after.length > 0 && sameProcesses(left, after)) await killEachAs(after, killAs, deadline);
+    left = after;
+  }
+  if (root !== undefined && left.length === 0) channel.kill("KILL", [-root]);
+  // Without a process table (no /proc) the group is all we can reach; the wrapper's word is then the proof.
+  await Promise.race([end, pause(GRACE_MS)]);
+  return left.map(({ pid, user }) => ({ pid, user }));
+}
+
+async function killEachAs(rows: readonly ProcessRow[], killAs: KillAs, signal: AbortSignal): Promise<void> {
+  const users = new Set(rows.map((row) => row.user));
+  for (const user of users) {
+    if (user === undefined) continue;
+    await killAs(
+      user,
+      rows.filter((row) => row.user === user).map((row) => row.pid),
+      signal,
+    );
+  }
+}
+
+function sameProcesses(left: readonly ProcessRow[], right: readonly ProcessRow[]): boolean {
+  const pids = new Set(left.map((row) => row.pid));
+  return right.some((row) => pids.has(row.pid));
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

@@ -1,0 +1,52 @@
+/** Where keys of model providers, messaging accounts and our own services are kept; a command has no business with them. */
+const PROVIDER =
+  /^(OPENAI|ANTHROPIC|OPENROUTER|NOUS|GOOGLE|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI|COHERE|TOGETHER|FIREWORKS|PERPLEXITY|HUGGINGFACE|HF|NOVITA|ZAI|GLM|KIMI|MOONSHOT|MINIMAX|KILOCODE|XIAOMI|ARCEE|GMI|UPSTAGE|DASHSCOPE|ALIBABA|NVIDIA|OLLAMA|QWEN|OPENCODE|AI_GATEWAY|AZURE_(OPENAI|FOUNDRY)|LMSTUDIO|STEPFUN|TENCENT|NEBIUS|COPILOT|CODEX|CLAUDE)_(.*_)?(API_?KEY|KEY|TOKEN|SECRET|BASE_URL|API_BASE|OAUTH.*)$/;
+const ACCOUNT =
+  /^(TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX|MATTERMOST|TWILIO|EMAIL|SMTP|IMAP|FEISHU|DINGTALK|WECOM|MODAL|DAYTONA|VERCEL|TAVILY|EXA|FIRECRAWL|BROWSERBASE|ELEVENLABS|LANGFUSE)_.*(TOKEN|SECRET|KEY|PASSWORD|ID)$/;
+const SINGLE = new Set([
+  "GH_TOKEN",
+  "GITHUB_TOKEN",
+  "GITHUB_APP_PRIVATE_KEY",
+  "AWS_BEARER_TOKEN_BEDROCK",
+  "SUDO_PASSWORD",
+]);
+
+const STANDARD_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+export interface VariableChoice {
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  /** Names that a person let through; providers' keys stay out all the same. */
+  readonly passthrough: readonly string[];
+  /** HOME of commands, where it is not the person's own. */
+  readonly home: string | undefined;
+}
+
+/** What a command on our own machine finds in its environment: the person's, without the secrets of the agent. */
+export function commandVariables({ variables, passthrough, home }: VariableChoice): Record<string, string> {
+  const allowed = new Set(passthrough);
+  const kept = Object.entries(variables).filter(
+    (entry): entry is [string, string] =>
+      entry[1] !== undefined &&
+      (!isWithheld(entry[0]) || (allowed.has(entry[0]) && !PROVIDER.test(entry[0]))),
+  );
+  const found: Record<string, string> = { GIT_PAGER: "cat", PAGER: "cat", ...Object.fromEntries(kept) };
+  found["PATH"] = completePath(found["PATH"] ?? "");
+  found["HERMES"] = "1";
+  if (home !== undefined) {
+    found["HERMES_REAL_HOME"] = found["HOME"] ?? "";
+    found["HOME"] = home;
+  }
+  return found;
+}
+
+function isWithheld(name: string): boolean {
+  if (PROVIDER.test(name) || ACCOUNT.test(name) || SINGLE.has(name)) return true;
+  return /^HERMES_.*(KEY|TOKEN|SECRET|PASSWORD|DATABASE_URL)$/.test(name);
+}
+
+/** A service manager may hand down a bare PATH; a person's own entries always come first. */
+function completePath(path: string): string {
+  const entries = path.split(":").filter((entry) => entry !== "");
+  if (entries.includes("/usr/bin")) return path;
+  return [...entries, ...STANDARD_PATH.filter((entry) => !entries.includes(entry))].join(":");
+}
