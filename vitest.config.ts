@@ -6,6 +6,6 @@ export default defineConfig({
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
-    reporters: ["default"],
+    maxWorkers: 3, // most tests wait for processes, so two cores can take more than one file each
   },
 });

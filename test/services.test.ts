@@ -15,7 +15,8 @@ interface Outcome {
 
 function run(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const options = { env: { ...process.env, ...env }, timeout: 60_000 };
+    // Podman's monitor leaves a file named "oom" in the folder it runs in.
+    const options = { cwd: tmpdir(), env: { ...process.env, ...env }, timeout: 60_000 };
     execFile(file, args, options, (error, stdout, stderr) => {
       if (error !== null && typeof error.code !== "number") reject(error);
       else resolve({ code: Number(error?.code ?? 0), stdout, stderr });

@@ -164,10 +164,10 @@ test("a huge text is cut, and where reading it stopped no half of a secret stays
   await using folder = await tempFolder();
   const secret = "0123456789".repeat(300);
   using log = await openLog({ ...optionsFor(folder.path), redactor: createRedactor({ secrets: [secret] }) });
-  log.info("big", { text: "x".repeat(1_000_000), secrets: `${secret} `.repeat(300) });
+  log.info("big", { text: "x".repeat(1_000_000), list: `${secret} `.repeat(300) });
   const [record] = recordsIn(folder.file("agent.log"));
   expect(record?.["text"]).toMatch(/^x{16384}… \(1000000 characters\)$/);
-  expect(record?.["secrets"]).not.toMatch(/0123456789/);
+  expect(record?.["list"]).not.toMatch(/0123456789/);
 });
 
 test("the folder is for us alone, and so are the files", async () => {
@@ -238,6 +238,7 @@ test("a full disk silences the log, which counts what it lost and goes on when t
   log.info("one");
   log.child({ session: "s" }).warn("two");
   expect(log.lost).toBe(2);
+  expect(recordsIn(folder.file("errors.log"))).toMatchObject([{ msg: "two" }]);
   rmSync(folder.file("agent.log"));
   log.info("three");
   expect(log.lost).toBe(2);

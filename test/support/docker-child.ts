@@ -1,0 +1,48 @@
+import { writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { createEngine } from "../../src/environments/docker/engine.ts";
+import { ensureSandbox } from "../../src/environments/docker/ensure-sandbox.ts";
+import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import { never, testHost, testOptions } from "./docker.ts";
+
+export interface EnsureInput {
+  readonly binary: string;
+  readonly dockerHost: string;
+  readonly profileId: string;
+  readonly folder: string;
+  readonly image: string;
+}
+
+/** What other processes do with sandboxes in the tests; started by `startChild`. */
+const ROLES = {
+  /** Asks for the sandbox as soon as it is told to, and reports which one it got. */
+  async ensure({ binary, dockerHost, profileId, folder, image }: EnsureInput) {
+    const engine = createEngine(binary, { ...process.env, DOCKER_HOST: dockerHost });
+    const identity = { profile: "tester", profileId, task: "default" };
+    const { spec } = await createSandboxSpec(testOptions(image), identity, testHost(folder));
+    await told("ready");
+    const { id, how } = await ensureSandbox(
+      engine,
+      spec,
+      { onNotice: () => undefined, onProgress: () => undefined },
+      never,
+    );
+    say({ id, how });
+  },
+};
+
+function say(report: unknown): void {
+  writeSync(1, `${JSON.stringify(report)}\n`);
+}
+
+async function told(report: unknown): Promise<void> {
+  const lines = createInterface({ input: process.stdin });
+  const line = new Promise((resolve) => lines.once("line", resolve));
+  say(report);
+  await line;
+  lines.close();
+}
+
+const [role = "", input = "{}"] = process.argv.slice(2);
+await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
+process.exit();

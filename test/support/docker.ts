@@ -1,0 +1,109 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { createEngine, type Engine, type Reporter } from "../../src/environments/docker/engine.ts";
+import {
+  createSandboxSpec,
+  type SandboxHost,
+  type SandboxSpec,
+  type TerminalOptions,
+} from "../../src/environments/docker/sandbox-spec.ts";
+import { terminalOptions } from "../../src/environments/options.ts";
+import type { RunningPart } from "./services.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+const run = promisify(execFile);
+
+export const never = new AbortController().signal;
+
+/** What the tests ask for unless they say otherwise: small, and without a network, which is quicker to start. */
+export function testOptions(image: string, overrides: Partial<TerminalOptions> = {}): TerminalOptions {
+  return terminalOptions.parse({
+    backend: "docker",
+    docker_image: image,
+    docker_network: false,
+    container_memory: 256,
+    container_disk: 0,
+    ...overrides,
+  });
+}
+
+/** A machine whose folders all lie in `folder`. */
+export function testHost(folder: string): SandboxHost {
+  return {
+    sandboxesFolder: join(folder, "home/sandboxes"),
+    stateFolders: [join(folder, "home")],
+    userHome: join(folder, "user"),
+    cwd: join(folder, "project"),
+    remoteEngine: false,
+    ownMounts: undefined,
+    user: { uid: 1234, gid: 2345 },
+    valueOf: () => undefined,
+  };
+}
+
+/** A profile of its own at the real engine; all of its containers are gone at the end of the scope. */
+export interface DockerLab extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly profileId: string;
+  readonly folder: string;
+  readonly host: SandboxHost;
+  readonly notices: string[];
+  readonly progress: string[];
+  readonly reporter: Reporter;
+  spec(overrides?: Partial<TerminalOptions>, task?: string): Promise<SandboxSpec>;
+  /** What the real client prints; throws when it fails. */
+  docker(...args: readonly string[]): Promise<string>;
+  /** What `inspect` says at a path of its description. */
+  inspect(id: string, format: string): Promise<string>;
+  /** The profile's containers, in whatever state. */
+  containers(): Promise<string[]>;
+  /** The engine behind a script that sees `$@` first; `real` in it runs the real client. */
+  wrap(script: string): Promise<Engine>;
+}
+
+export async function openDockerLab({ client, host, images }: RunningPart<"docker">): Promise<DockerLab> {
+  const temp = await tempFolder();
+  const env = { ...process.env, DOCKER_HOST: host };
+  const profileId = randomBytes(8).toString("hex");
+  const machine = testHost(temp.path);
+  for (const folder of [machine.cwd, machine.userHome]) await mkdir(folder, { recursive: true });
+  const docker = async (...args: readonly string[]) => (await run(client, args, { env })).stdout.trim();
+  const containers = async () => {
+    const text = await docker("ps", "-aq", "--no-trunc", "--filter", `label=hermes-profile-id=${profileId}`);
+    return text.split("\n").filter((line) => line !== "");
+  };
+  const notices: string[] = [];
+  const progress: string[] = [];
+  return {
+    engine: createEngine(client, env),
+    profileId,
+    folder: temp.path,
+    host: machine,
+    notices,
+    progress,
+    reporter: { onNotice: (text) => notices.push(text), onProgress: (text) => progress.push(text) },
+    docker,
+    containers,
+    inspect: (id, format) => docker("container", "inspect", "--format", format, id),
+    async spec(overrides = {}, task = "default") {
+      const options = testOptions(images.busybox, overrides);
+      const created = await createSandboxSpec(options, { profile: "tester", profileId, task }, machine);
+      notices.push(...created.notices);
+      return created.spec;
+    },
+    async wrap(script) {
+      const path = join(temp.path, `client-${randomBytes(4).toString("hex")}`);
+      await writeFile(path, `#!/bin/sh\nreal() { ${client} "$@"; }\n${script}\nexec ${client} "$@"\n`);
+      await chmod(path, 0o755);
+      return createEngine(path, env);
+    },
+    async [Symbol.asyncDispose]() {
+      const ids = await containers();
+      if (ids.length > 0) await run(client, ["rm", "-f", "-v", ...ids], { env });
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
