@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { CommanderError } from "commander";
 import { AppError, messageOf } from "../lib/errors.ts";
 import { type CommandContext, createContext } from "./context.ts";
@@ -16,6 +17,7 @@ export async function runCli(
     throw error;
   });
   const interruption = new AbortController();
+  setMaxListeners(0, interruption.signal); // everything that waits listens to it
   const interrupt = (): void => {
     if (interruption.signal.aborted) process.exit(130);
     interruption.abort(new AppError("interrupted", "Interrupted."));

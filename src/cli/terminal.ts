@@ -1,5 +1,6 @@
-import { createInterface } from "node:readline/promises";
+import { createInterface } from "node:readline";
 import { createColors } from "picocolors";
+import { AppError } from "../lib/errors.ts";
 
 export type Colours = ReturnType<typeof createColors>;
 
@@ -38,32 +39,66 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
     note: (text) => void stderr.write(`${text}\n`),
     printJson: (value) => void stdout.write(`${JSON.stringify(value, undefined, 2)}\n`),
     async ask(question, signal) {
-      if (!interactive) return undefined;
-      return askLine(question, { stdin, stderr, echo: true }, signal);
+      return interactive ? askLine(question, stdin, stderr, signal) : undefined;
     },
     async readSecret(question, signal) {
-      if (interactive) return askLine(question, { stdin, stderr, echo: false }, signal);
-      return firstLine(stdin);
+      return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin);
     },
   };
 }
 
-async function askLine(
+/** One line; undefined when the person closes the input instead of answering. */
+function askLine(
   question: string,
-  { stdin, stderr, echo }: { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream; echo: boolean },
+  input: NodeJS.ReadStream,
+  output: NodeJS.WriteStream,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const lines = createInterface({ input, output, terminal: true });
+  return new Promise<string | undefined>((resolve, reject) => {
+    lines.once("SIGINT", () => reject(interrupted()));
+    lines.once("close", () => resolve(undefined));
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    lines.question(question, resolve);
+  }).finally(() => lines.close());
+}
+
+const ENTER = new Set(["\r", "\n", "\u0004"]);
+const ERASE = new Set(["\u007f", "\b"]);
+const CANCEL = "\u0003";
+
+/** One line that the terminal does not show. */
+async function typeSecret(
+  question: string,
+  input: NodeJS.ReadStream,
+  output: NodeJS.WriteStream,
   signal: AbortSignal,
 ): Promise<string> {
-  const lines = createInterface({ input: stdin, output: stderr, terminal: true });
+  output.write(question);
+  input.setRawMode(true);
+  input.setEncoding("utf8");
   try {
-    const answer = lines.question(question, { signal });
-    // readline echoes through this method; a secret must not appear on the screen.
-    if (!echo) Object.assign(lines, { _writeToOutput: () => undefined });
-    const line = await answer;
-    if (!echo) stderr.write("\n");
-    return line;
+    return await new Promise<string>((resolve, reject) => {
+      let typed = "";
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+      input.on("data", (text: string) => {
+        for (const character of text) {
+          if (ENTER.has(character)) resolve(typed);
+          else if (character === CANCEL) reject(interrupted());
+          else typed = ERASE.has(character) ? typed.slice(0, -1) : typed + character;
+        }
+      });
+    });
   } finally {
-    lines.close();
+    input.removeAllListeners("data");
+    input.setRawMode(false);
+    input.pause();
+    output.write("\n");
   }
+}
+
+function interrupted(): AppError {
+  return new AppError("interrupted", "Interrupted; nothing was changed.");
 }
 
 async function firstLine(stdin: NodeJS.ReadStream): Promise<string> {

@@ -1,5 +1,6 @@
-import { spawnSync } from "node:child_process";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -207,5 +208,40 @@ describe("logs", () => {
     ]);
     expect((await home.hermes(["logs", "errors"])).stdout).toBe("");
     expect((await home.hermes(["logs", "--level", "warn"])).stdout).toBe("");
+  });
+});
+
+describe("on a terminal", () => {
+  /** Runs a command on a real terminal, types, and gives back the whole screen with the exit code. */
+  async function typeInto(home: string, command: string, keys: string): Promise<string> {
+    const shell = `HERMES_HOME=${home} ${process.execPath} dist/main.js ${command}; echo "code $?"`;
+    const child = spawn("script", ["-qec", shell, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
+    let screen = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => {
+      if (!screen.includes(": ") && (screen + text).includes(": ")) child.stdin.write(keys);
+      screen += text;
+    });
+    await once(child, "close");
+    return screen;
+  }
+
+  test("a secret is not shown while it is typed, and erasing works", async () => {
+    await using home = await tempHome();
+    const screen = await typeInto(home.path, "config set model.api_key", "sk-typed-hiddenX\u007f\r");
+    expect(screen).not.toContain("sk-typed");
+    expect(screen).toContain("code 0");
+    expect(await readFile(join(home.path, ".env"), "utf8")).toBe("HERMES_MODEL_API_KEY=sk-typed-hidden\n");
+  });
+
+  test("Ctrl-C at a question is exit 130 and changes nothing", async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "work"]);
+    const screen = await typeInto(home.path, "profile delete work", "\u0003");
+    expect(screen).toContain("code 130");
+    expect(screen).not.toContain("at ");
+    expect((await home.hermes(["profile", "show", "work"])).exitCode).toBe(0);
+    expect(await typeInto(home.path, "config set model.api_key", "abc\u0003")).toContain("code 130");
+    expect(await typeInto(home.path, "profile delete work", "work\r")).toContain("code 0");
+    expect((await home.hermes(["profile", "show", "work"])).exitCode).toBe(1);
   });
 });

@@ -22,7 +22,11 @@ export async function setSetting(
   const { profile, resolved } = await context.openApp();
   const { terminal, signal } = context;
   if (key.secret) {
-    const value = given ?? (await terminal.readSecret(`${name}: `, signal));
+    const value = given ?? (await terminal.readSecret(`${name} (not shown): `, signal));
+    if (value === "")
+      throw new AppError("confirmation-missing", "Nothing was typed, so nothing was changed.", {
+        hint: `To remove it: hermes config unset ${name}`,
+      });
     await writeSecret(profile.envPath, profile.home, key.env[0], value, signal);
     (await context.log()).info("secret set", { key: name });
     return terminal.note(`${key.env[0]} is set in ${profile.envPath}.`);
