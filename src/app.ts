@@ -1,11 +1,22 @@
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import type { EnvironmentRequest } from "./environments/open-environment.ts";
 import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
+import { ensureProfileId } from "./profiles/profile-id.ts";
 
 /** What every entry point starts from: one profile and its settings, read once and handed down. */
 export interface App {
   readonly profile: Profile;
   readonly resolved: LoadedConfig;
+}
+
+/** Where and for whom commands are to run. */
+export interface EnvironmentChoice {
+  readonly task: string;
+  readonly cwd: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+  readonly reporter: EnvironmentRequest["reporter"];
 }
 
 export interface AppChoice {
@@ -29,6 +40,20 @@ export async function openApp(choice: AppChoice): Promise<App> {
     flags: choice.settings,
   });
   return { profile, resolved };
+}
+
+/** What an environment may know: the profile's terminal settings and identity, and nothing else of it. */
+export function environmentRequest(
+  { profile, resolved }: App,
+  choice: EnvironmentChoice,
+): EnvironmentRequest {
+  return {
+    ...choice,
+    options: resolved.config.terminal,
+    profile,
+    profileId: () => ensureProfileId(profile),
+    variable: (name) => resolved.variable(name),
+  };
 }
 
 /** The profile's logs, which never show one of its secrets. */

@@ -24,6 +24,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/profile.ts"),
   },
   {
+    name: "sandbox",
+    summary: "Run commands in the sandbox and look after it",
+    load: () => import("./commands/sandbox.ts"),
+  },
+  {
     name: "doctor",
     summary: "Check this machine and say what to do",
     load: () => import("./commands/doctor.ts"),

@@ -15,6 +15,9 @@ export interface CommandContext {
   openApp(): Promise<App>;
   /** The profile's log, opened when first asked for: most commands have nothing to write down. */
   log(): Promise<Log>;
+  /** Ends the command with this exit code once it has returned; for commands that hand on someone else's. */
+  exit(code: number): void;
+  readonly exitCode: number;
 }
 
 export function createContext(
@@ -25,6 +28,7 @@ export function createContext(
 ): CommandContext & AsyncDisposable {
   const userHome = variables["HOME"] || homedir();
   let log: Promise<Log & Disposable> | undefined;
+  let exitCode = 0;
   const openApp = async (): Promise<App> => {
     const { openApp } = await import("../app.ts");
     return openApp({ profile: flags.profile, settings: flags.settings, variables, userHome });
@@ -43,6 +47,12 @@ export function createContext(
     log() {
       log ??= openLog();
       return log;
+    },
+    exit(code) {
+      exitCode = code;
+    },
+    get exitCode() {
+      return exitCode;
     },
     async [Symbol.asyncDispose]() {
       (await log?.catch(() => undefined))?.[Symbol.dispose]();

@@ -31,7 +31,7 @@ export async function runCli(
       await recordBug(error, context);
       throw error;
     });
-    return 0;
+    return context.exitCode;
   } catch (error) {
     return tell(
       interruption.signal.aborted ? interruption.signal.reason : error,

@@ -18,6 +18,8 @@ export interface ConfigSources {
 export interface LoadedConfig extends ResolvedConfig {
   /** Values that must never be shown: secret settings, and whatever in `.env` or the environment is named like one. */
   readonly secrets: readonly string[];
+  /** A variable of the real environment, else of `.env`. */
+  variable(name: string): string | undefined;
 }
 
 /** The one loader: every entry point gets its settings here. Problems are in the result, not thrown. */
@@ -44,6 +46,8 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
     ...resolved,
     problems: [...problems, ...resolved.problems],
     secrets: secretValues(parseEnvFile(dotEnv ?? "").entries, sources.variables),
+    variable: (name) =>
+      layers.environments.map((layer) => layer.find(name)).find((found) => found !== undefined)?.value,
   };
 }
 

@@ -40,7 +40,7 @@ export function testHost(folder: string): SandboxHost {
     remoteEngine: false,
     ownMounts: undefined,
     user: { uid: 1234, gid: 2345 },
-    valueOf: () => undefined,
+    findValue: () => undefined,
   };
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { writeSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { openLog } from "../../src/lib/log/log.ts";
@@ -26,6 +27,21 @@ const ROLES = {
         await turn(); // rotation needs a turn now and then
       }
     }
+    say({ lost: log.lost });
+  },
+
+  /** Writes until its files may grow no more, and once again when they may. Linux only. */
+  async "write-until-full"({ folder, maxSizeBytes, backupCount }: Writing) {
+    const limitFiles = (size: string) =>
+      execFileSync("prlimit", ["--pid", String(process.pid), `--fsize=${size}:unlimited`]);
+    const redactor = createRedactor({ secrets: [] });
+    const limits = { maxSizeBytes, backupCount };
+    using log = await openLog({ folder, redactor, level: "info", component: "main", ...limits });
+    limitFiles("4096");
+    while (log.lost < 3) log.info("before", { padding: "x".repeat(100) });
+    limitFiles("unlimited");
+    log.info("after");
+    log.info("later");
     say({ lost: log.lost });
   },
 };

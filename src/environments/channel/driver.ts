@@ -14,6 +14,8 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  *   V TOKEN         say whether the wrapper is alive
  *   G MARK PID      also end this command when our owner is gone
  *
+ * `__h_stamp`, where the prelude sets it, is a file that it touches when it ends: the time of last use.
+ *
  * Answers are TOKEN, a letter, fields and a semicolon, each in one write that is small enough to be atomic, so they may
  * stand anywhere in the output of a command: S pid (started), B (bad folder), X code (ended), C held, p row, v pid.
  * The state that a command leaves (folder, exported variables, in bash functions and aliases) stands between two
@@ -90,7 +92,7 @@ __h_end() {
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
 ${b}trap : INT TERM HUP
-${b}trap '${b}trap - EXIT; [ -z "$__h_wrapper$__h_guarded" ] || __h_end' EXIT
+${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; [ -z "$__h_wrapper$__h_guarded" ] || __h_end' EXIT
 R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2; }
 L() { __h_last=1; __h_run "$@"; exit; }
 `;

@@ -67,7 +67,11 @@ export function createFrameParser(prefix: string, events: FrameEvents): FramePar
 
   return {
     expect: (token, kind) => void kinds.set(token, kind),
-    forget: (token) => void kinds.delete(token),
+    forget(token) {
+      kinds.delete(token);
+      // A command killed in the middle of its state never closes it; what follows is output again.
+      if (collecting?.token === token) collecting = undefined;
+    },
     push(chunk) {
       let bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       held = Buffer.alloc(0);

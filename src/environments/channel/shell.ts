@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { AppError } from "../../lib/errors.ts";
 import type { CommandRequest, CommandResult, Environment, ShellSession, Survivor } from "../environment.ts";
 import {
   type Channel,
@@ -14,8 +15,11 @@ import { differenceText, parseShellState, type ShellState } from "./shell-state.
 
 /** What an environment must tell the shared shell code about its place. */
 export interface Place {
-  /** Makes sure that the place is there and says how to start a shell in it. Asked before each new channel. */
-  transport(signal: AbortSignal): Promise<Transport>;
+  /**
+   * Makes sure that the place is there and says how to start a shell in it; asked before each new channel. `anew` means
+   * that the last answer did not work, so that nothing remembered may be trusted.
+   */
+  transport(anew: boolean, signal: AbortSignal): Promise<Transport>;
   /** Where commands start when neither the session nor the request says. */
   readonly cwd: string;
   /** Ends processes of another user, which our shell may not signal. */
@@ -24,6 +28,8 @@ export interface Place {
   readonly variables?: () => Readonly<Record<string, string>>;
   /** Says what became of the place when a channel died under a command, e.g. that the container is gone. */
   readonly explainLoss?: (signal: AbortSignal) => Promise<string | undefined>;
+  /** What a reader should know about the place since the last result, in sentences. */
+  readonly takeNotices?: () => readonly string[];
 }
 
 interface Session extends ShellSession {
@@ -38,7 +44,17 @@ const LAST_WORDS_MS = 1_000;
 
 /** Runs commands in a place over warm channels: everything that all environments have in common. */
 export function createShell(place: Place): Environment {
-  const pool = createChannelPool(async (signal) => openChannel(await place.transport(signal), signal));
+  const pool = createChannelPool(async (signal) => {
+    try {
+      return await openChannel(await place.transport(false, signal), signal);
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== "channel-unopened") throw error;
+      // No command was on its way yet, so looking for the place once more loses and repeats nothing.
+      return openChannel(await place.transport(true, signal), signal);
+    }
+  });
+
+  const told = (): readonly string[] => place.takeNotices?.() ?? [];
 
   async function run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult> {
     if (request.command.includes("\0")) throw new TypeError("a command cannot contain a NUL byte");
@@ -67,7 +83,7 @@ export function createShell(place: Place): Environment {
         cwd: session.cwd,
         badWorkdir: false,
         survivors,
-        notices: notices(cut, survivors),
+        notices: [...told(), ...notices(cut, survivors)],
         durationMs: durationMs(),
       };
     } finally {
@@ -112,7 +128,7 @@ export function createShell(place: Place): Environment {
         badWorkdir: false,
         cwd: session.cwd,
         survivors: [],
-        notices: [sentence],
+        notices: [...told(), sentence],
         durationMs,
       };
     }
@@ -129,7 +145,7 @@ export function createShell(place: Place): Environment {
       badWorkdir: badFolder,
       cwd: session.cwd,
       survivors: [],
-      notices: [],
+      notices: told(),
       durationMs,
     };
   }

@@ -37,6 +37,7 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
     const descriptor = openSync(path, FLAGS, 0o600);
     const { dev: device, ino: inode, size } = fstatSync(descriptor);
     file = { descriptor, device, inode };
+    isTorn = false;
     return { descriptor, size };
   };
 

@@ -55,6 +55,20 @@ test("a process killed in the middle of its lines harms nobody else's, and loses
   expect(found.filter((line) => line === "raw").length).toBeLessThanOrEqual(1);
 }, 120_000);
 
+test.skipIf(process.platform !== "linux")(
+  "a line that the disk took only a part of does not spoil the next",
+  async () => {
+    await using folder = await tempFolder();
+    const limits = { maxSizeBytes: 1_000_000, backupCount: 3 };
+    await using writer = startChild(CHILD, "write-until-full", { folder: folder.path, ...limits });
+    expect(await writer.next()).toEqual({ lost: 3 });
+    const lines = (await readFile(folder.file("agent.log"), "utf8")).trimEnd().split("\n");
+    const messages = lines.map((line) => (line.endsWith("}") ? JSON.parse(line).msg : "torn"));
+    expect([...new Set(messages)]).toEqual(["before", "torn", "after", "later"]);
+    expect(messages.filter((message) => message === "torn")).toHaveLength(1);
+  },
+);
+
 async function lastReport(child: Child): Promise<unknown> {
   for (;;) {
     const report = await child.next();

@@ -1,7 +1,7 @@
 import type { Finding } from "./finding.ts";
 
 /** Shorter values would be found in ordinary words all over the place. */
-export const MIN_KNOWN_LENGTH = 8;
+const MIN_KNOWN_LENGTH = 8;
 
 const BUCKETS = 1 << 16;
 

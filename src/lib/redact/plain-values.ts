@@ -1,7 +1,7 @@
 const LOOKUP =
   /^(?:process\.env|import\.meta\.env|Deno\.env|os\.environ|os\.getenv|System\.getenv|getenv|env|ENV|secrets|vars)[.([]/;
 const PLACEHOLDER = /^(?:\$[A-Za-z_{(]|%[A-Za-z_(]|<[A-Za-z]|\{\{|\{[A-Za-z_]|#\{)/;
-const STARS = /^(?:\*+|x+|X+|\.+|•+|…|\[?redacted\]?)$/i;
+const STARS = /^(?:\*+|x+|\.+|•+|…|\[?redacted\]?)$/i;
 const CONSTANT =
   /^(?:true|false|null|none|nil|undefined|yes|no|on|off|read|write|required|optional|value|default|auto)$/i;
 const SHORT_NUMBER = /^-?[0-9][0-9_]{0,6}(?:\.[0-9]{1,4})?[A-Za-z]{0,2}$/;

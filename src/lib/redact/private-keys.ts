@@ -3,7 +3,7 @@ import { type Finding, findingOf } from "./finding.ts";
 const ARMOUR = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const MAX_BLOCK = 16_384; // a 16,384-bit RSA key is 12.6 KB
 // Without a run like this between them, the two lines are only being talked about.
-const KEY_MATERIAL = /[A-Za-z0-9+/]{16}/;
+const KEY_MATERIAL = /[A-Za-z0-9+/]{24}/;
 const BODY = /[A-Za-z0-9+/=\s]/;
 
 /** Finds private key blocks, also those of which only the head or the tail is in the text. */

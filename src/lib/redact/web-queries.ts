@@ -6,20 +6,22 @@ export interface WebQuery extends Span {
   readonly scheme: Span;
 }
 
+const SCHEME = /https?:\\{0,2}\/\\{0,2}\//gi;
 // A backslash ends an address unless JSON put it there: behind it stands `n` of a newline and other text.
-const ADDRESS = /(https?:\\{0,2}\/\\{0,2}\/)(?:[^\s"'<>`\\]|\\\/|\\u0026)*/gi;
+const END = /[\s"'<>`]|\\(?!\/|u0026)/;
 
 /** Finds the part from `?` or `#` on of every http and https address. */
 export function findWebQueries(text: string): WebQuery[] {
   const queries: WebQuery[] = [];
-  for (const { 0: address, 1: scheme = "", index } of text.matchAll(ADDRESS)) {
-    const query = address.search(/[?#]/);
+  let consumed = 0;
+  for (const { 0: scheme, index } of text.matchAll(SCHEME)) {
+    if (index < consumed) continue; // an address in the query of another
+    const host = index + scheme.length;
+    const length = text.slice(host).search(END);
+    consumed = length < 0 ? text.length : host + length;
+    const query = text.slice(host, consumed).search(/[?#]/);
     if (query < 0) continue;
-    queries.push({
-      start: index + query,
-      end: index + address.length,
-      scheme: { start: index, end: index + scheme.length },
-    });
+    queries.push({ start: host + query, end: consumed, scheme: { start: index, end: host } });
   }
   return queries;
 }

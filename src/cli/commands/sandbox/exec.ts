@@ -1,0 +1,70 @@
+import { once } from "node:events";
+import { fstatSync } from "node:fs";
+import type { OutputStream } from "../../../environments/environment.ts";
+import { openEnvironment } from "../../../environments/open-environment.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { requestFor } from "./place.ts";
+
+interface ExecOptions {
+  readonly task: string;
+  readonly timeout?: number;
+  readonly workdir?: string;
+}
+
+const OUR_FAILURE = 125;
+
+/** Runs one command and hands on everything about it; what we have to say ourselves goes to stderr. */
+export async function execInSandbox(
+  context: CommandContext,
+  words: readonly string[],
+  options: ExecOptions,
+): Promise<void> {
+  const { terminal, signal } = context;
+  const { request } = await requestFor(context, options.task);
+  try {
+    await using environment = await openEnvironment(request, signal);
+    const result = await environment.run(
+      {
+        command: words.join(" "),
+        session: environment.openSession(),
+        workdir: options.workdir,
+        timeoutMs: (options.timeout ?? request.options.timeout) * 1_000,
+        stdin: pipedInput(),
+        onOutput: passOn,
+      },
+      signal,
+    );
+    for (const notice of result.notices) terminal.note(`hermes: ${notice}`);
+    if (result.badWorkdir)
+      terminal.note(`hermes: the folder ${options.workdir ?? "of the session"} does not exist there.`);
+    if (result.ended === "timed-out") terminal.note("hermes: the command timed out and was ended.");
+    if (result.ended === "stopped") terminal.note("hermes: the command was stopped.");
+    context.exit(result.exitCode);
+  } catch (error) {
+    if (!(error instanceof AppError) || signal.aborted) throw error;
+    terminal.note(`hermes: ${error.message}\n  ${error.hint}`);
+    context.exit(OUR_FAILURE);
+  } finally {
+    process.stdin.destroy(); // an input that stays open must not keep us
+  }
+}
+
+/** Piped input, if there is any; a terminal is not waited for, and neither is /dev/null. */
+function pipedInput(): AsyncIterable<Uint8Array> | undefined {
+  const stats = statsOfInput();
+  return stats?.isFIFO() || stats?.isFile() || stats?.isSocket() ? process.stdin : undefined;
+}
+
+function statsOfInput() {
+  try {
+    return fstatSync(0);
+  } catch {
+    return undefined; // closed
+  }
+}
+
+async function passOn(stream: OutputStream, bytes: Uint8Array): Promise<void> {
+  const target = process[stream];
+  if (!target.write(bytes)) await once(target, "drain");
+}

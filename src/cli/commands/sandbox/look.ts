@@ -1,0 +1,80 @@
+import { findContainer } from "../../../environments/docker/container.ts";
+import { describeIsolation, isolationOf } from "../../../environments/docker/isolation.ts";
+import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
+import { describeDrift } from "../../../environments/docker/spec-fields.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { renderTable } from "../../table.ts";
+import { dockerFor } from "./place.ts";
+
+interface TaskOption {
+  readonly task: string;
+  readonly json?: boolean;
+}
+
+export async function listAll(
+  context: CommandContext,
+  { allProfiles, size, json }: { allProfiles?: boolean; size?: boolean; json?: boolean },
+): Promise<void> {
+  const rows = await sandboxes(context, {
+    allProfiles: allProfiles ?? false,
+    withSize: (size ?? false) || (json ?? false),
+  });
+  if (json) return context.terminal.printJson(rows);
+  if (rows.length === 0) return context.terminal.print("There are no sandboxes.");
+  const cells = rows.map((row) => [
+    row.name,
+    row.state,
+    row.leased ? "in use" : "",
+    row.task,
+    row.image,
+    row.profile,
+  ]);
+  context.terminal.print(
+    renderTable(["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE"], cells, context.terminal),
+  );
+}
+
+export async function showStatus(context: CommandContext, { task, json }: TaskOption): Promise<void> {
+  const { spec } = await dockerFor(context, task);
+  const rows = await sandboxes(context, { allProfiles: false, withSize: json ?? false });
+  const row = rows.find((candidate) => candidate.name === spec.name);
+  if (json) return context.terminal.printJson(row ?? { name: spec.name, state: "absent", task });
+  if (!row) return context.terminal.print(`${spec.name} does not exist yet; the first command makes it.`);
+  const lines: [string, string][] = [
+    ["name", row.name],
+    ["id", row.id.slice(0, 12)],
+    ["state", row.state],
+    ["in use", row.leased ? "yes" : "no"],
+    ["last used", row.last_used_at ?? "unknown"],
+    ["image", row.image],
+    ["drift", row.drift.length === 0 ? "none: it matches the settings" : describeDrift(row.drift)],
+  ];
+  for (const [label, value] of lines) context.terminal.print(`${label.padEnd(11)}${value}`);
+}
+
+export async function explainSandbox(context: CommandContext, { task, json }: TaskOption): Promise<void> {
+  const { engine, spec } = await dockerFor(context, task);
+  const container = await findContainer(engine, spec.name, context.signal);
+  if (!container) {
+    throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
+      hint: "Make it with `hermes sandbox exec -- true`; what it really is can only be read off the thing itself.",
+    });
+  }
+  const isolation = isolationOf(container);
+  if (json) return context.terminal.printJson({ name: spec.name, id: container.id, ...isolation });
+  for (const part of describeIsolation(isolation).split("; ")) context.terminal.print(part);
+}
+
+async function sandboxes(
+  context: CommandContext,
+  { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
+): Promise<SandboxRow[]> {
+  const { engine, request, spec } = await dockerFor(context, "default");
+  const profile = { name: request.profile.name, id: await request.profileId() };
+  return listSandboxes(
+    engine,
+    { profile: allProfiles ? undefined : profile, withSize, specOf: () => spec },
+    context.signal,
+  );
+}

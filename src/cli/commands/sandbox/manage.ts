@@ -1,0 +1,109 @@
+import { spawn } from "node:child_process";
+import { type Container, findContainer } from "../../../environments/docker/container.ts";
+import { ensureSandbox } from "../../../environments/docker/ensure-sandbox.ts";
+import { CHANNEL_MARK } from "../../../environments/docker/keeper.ts";
+import { isOurs } from "../../../environments/docker/labels.ts";
+import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
+import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
+import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { renderTable } from "../../table.ts";
+import { dockerFor } from "./place.ts";
+
+interface TaskOptions {
+  readonly task: string;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** A shell for a person; it counts as use of the sandbox while it is open. */
+export async function openShell(context: CommandContext, { task }: { task: string }): Promise<void> {
+  const { engine, spec, request } = await dockerFor(context, task);
+  if (!context.terminal.interactive) {
+    throw new AppError("usage-wrong", "A shell needs a terminal.", {
+      hint: "For scripts there is `hermes sandbox exec -- COMMAND`.",
+    });
+  }
+  const { id } = await ensureSandbox(engine, spec, request.reporter, context.signal);
+  const start = "if command -v bash >/dev/null 2>&1; then bash; else sh; fi";
+  const args = ["exec", "-it", "-w", spec.workingFolder, id, "sh", "-c", start, CHANNEL_MARK];
+  const child = spawn(engine.binary, args, { stdio: "inherit", env: engine.env });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("exit", resolve);
+  });
+  context.exit(code ?? 1);
+}
+
+export async function stopOne(context: CommandContext, options: TaskOptions): Promise<void> {
+  const { engine, container } = await requireFree(context, options);
+  const stopped = await stopSandbox(engine, container.id, context.signal);
+  conclude(context, options, container, stopped);
+}
+
+export async function removeOne(context: CommandContext, options: TaskOptions): Promise<void> {
+  const { engine, container } = await requireFree(context, options);
+  const removed = await removeSandbox(engine, container.id, context.signal);
+  conclude(context, options, container, removed);
+}
+
+export async function collectGarbage(
+  context: CommandContext,
+  { dryRun, allProfiles, json }: { dryRun?: boolean; allProfiles?: boolean; json?: boolean },
+): Promise<void> {
+  const { engine, request } = await dockerFor(context, "default");
+  const { options } = request;
+  const { rows, problem } = await reclaimSandboxes(
+    engine,
+    {
+      profileId: allProfiles ? undefined : await request.profileId(),
+      lifetimeSeconds: options.lifetime_seconds,
+      idleTtlSeconds: options.docker_idle_ttl_seconds,
+      maxAgeSeconds: options.docker_max_age_seconds,
+      dryRun: dryRun ?? false,
+      now: Date.now(),
+    },
+    context.signal,
+  );
+  if (json) context.terminal.printJson(rows);
+  else if (rows.length > 0) {
+    const cells = rows.map((row) => [row.name, row.state, row.action, row.reason]);
+    context.terminal.print(
+      renderTable(["NAME", "STATE", dryRun ? "WOULD BE" : "ACTION", "WHY"], cells, context.terminal),
+    );
+  } else if (problem === undefined) context.terminal.print("There are no sandboxes.");
+  if (problem !== undefined) throw new AppError("sandbox-unavailable", problem);
+  const failed = rows.filter((row) => row.action === "failed").length;
+  if (failed > 0)
+    throw new AppError("sandbox-unavailable", `${failed} could not be reclaimed.`, {
+      hint: "Run it again; the reasons are above.",
+    });
+}
+
+async function requireFree(context: CommandContext, { task, force }: TaskOptions) {
+  const { engine, spec } = await dockerFor(context, task);
+  const container = await findContainer(engine, spec.name, context.signal);
+  if (!container || !isOurs(container.labels)) {
+    throw new AppError("sandbox-unavailable", `There is no sandbox ${spec.name}.`, {
+      hint: "See `hermes sandbox list`.",
+    });
+  }
+  if (!force && container.state === "running" && (await isHeld(engine, container.id, context.signal))) {
+    throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} is in use by another process.`, {
+      hint: "Wait until it is done, or add --force.",
+    });
+  }
+  return { engine, container };
+}
+
+function conclude(
+  context: CommandContext,
+  { json }: TaskOptions,
+  { id, name }: Container,
+  end: { readonly outcome: string; readonly reason?: string },
+): void {
+  if (end.outcome === "failed") throw new AppError("sandbox-unavailable", `${name}: ${end.reason}`);
+  if (json) context.terminal.printJson({ id, name, outcome: end.outcome });
+  else context.terminal.note(`${name}: ${end.outcome}.`);
+}

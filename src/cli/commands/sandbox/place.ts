@@ -1,0 +1,41 @@
+import { type App, environmentRequest } from "../../../app.ts";
+import { type PreparedDocker, prepareDocker } from "../../../environments/docker/prepare-docker.ts";
+import type { EnvironmentRequest } from "../../../environments/open-environment.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+
+/** What the sandbox commands start from; notices and progress go to stderr. */
+export async function requestFor(
+  context: CommandContext,
+  task: string,
+): Promise<{ app: App; request: EnvironmentRequest }> {
+  const { terminal, variables, userHome } = context;
+  const app = await startApp(context);
+  const reporter = {
+    onNotice: (text: string) => terminal.note(`hermes: ${text}`),
+    onProgress: (text: string) => terminal.note(`hermes: ${text}`),
+  };
+  return {
+    app,
+    request: environmentRequest(app, { task, cwd: process.cwd(), variables, userHome, reporter }),
+  };
+}
+
+/** The same for the commands that only make sense where there are containers. */
+export async function dockerFor(
+  context: CommandContext,
+  task: string,
+): Promise<PreparedDocker & { app: App; request: EnvironmentRequest }> {
+  const { app, request } = await requestFor(context, task);
+  if (request.options.backend !== "docker") {
+    throw new AppError(
+      "sandbox-unavailable",
+      `terminal.backend is ${request.options.backend}, which has no sandboxes.`,
+      {
+        hint: "Set it with `hermes config set terminal.backend docker`.",
+      },
+    );
+  }
+  return { app, request, ...(await prepareDocker(request, context.signal)) };
+}

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { AppError } from "../../lib/errors.ts";
+import { flagValues } from "./extra-arguments.ts";
+import {
+  createBind,
+  createMount,
+  type Mount,
+  type MountHost,
+  normaliseTarget,
+  type ParsedVolume,
+  parseVolume,
+  translate,
+} from "./mounts.ts";
+
+export interface MountSettings {
+  readonly docker_volumes: readonly string[];
+  readonly docker_extra_args: readonly string[];
+  readonly docker_mount_cwd_to_workspace: boolean;
+  readonly container_persistent: boolean;
+}
+
+const SCRATCH: readonly Mount[] = [
+  { kind: "tmpfs", target: "/tmp", options: "rw,nosuid,size=512m" },
+  { kind: "tmpfs", target: "/var/tmp", options: "rw,noexec,nosuid,size=256m" },
+  { kind: "tmpfs", target: "/run", options: "rw,noexec,nosuid,size=64m" },
+];
+const PASSING: readonly Mount[] = [
+  { kind: "tmpfs", target: "/workspace", options: "rw,exec,nosuid,size=10g" },
+  { kind: "tmpfs", target: "/home", options: "rw,exec,nosuid,size=1g" },
+  { kind: "tmpfs", target: "/root", options: "rw,exec,nosuid,size=1g" },
+];
+
+/** Ours first, then those of the settings, which replace ours where the target is exactly the same. */
+export async function chooseMounts(
+  settings: MountSettings,
+  host: MountHost,
+  folder: string,
+  notices: string[],
+): Promise<{ readonly all: readonly Mount[]; readonly cwdMounted: boolean }> {
+  const asked: Mount[] = [];
+  for (const volume of parseVolumes(settings.docker_volumes, notices))
+    asked.push(await createMount(volume, host));
+  await requireMountableExtras(settings.docker_extra_args, host);
+  const extraTargets = extraMountTargets(settings.docker_extra_args);
+  const targets = new Set(asked.map(({ target }) => target));
+  if (targets.size < asked.length) {
+    throw new AppError(
+      "sandbox-mount-refused",
+      "Two entries of terminal.docker_volumes have the same target.",
+      {
+        hint: "Give each its own path in the container.",
+      },
+    );
+  }
+  for (const target of extraTargets) targets.add(target);
+  const cwdMounted = settings.docker_mount_cwd_to_workspace && !targets.has("/workspace");
+  if (cwdMounted) {
+    asked.push(await createBind(host.cwd, "/workspace", false, host));
+    targets.add("/workspace");
+  }
+  const places = settings.container_persistent ? keptFolders(folder, host) : PASSING;
+  const ours = [...SCRATCH, ...places].filter(({ target }) => !targets.has(target));
+  return { all: [...ours, ...asked], cwdMounted };
+}
+
+function keptFolders(folder: string, host: MountHost): Mount[] {
+  return [
+    { name: "home", target: "/root" },
+    { name: "workspace", target: "/workspace" },
+  ].map(({ name, target }) => {
+    const localSource = join(folder, name);
+    const source = translate(localSource, host.ownMounts);
+    return { kind: "bind", source, localSource, target, readOnly: false, options: [], ours: true };
+  });
+}
+
+function parseVolumes(volumes: readonly string[], notices: string[]): ParsedVolume[] {
+  return volumes.flatMap((text) => {
+    const volume = parseVolume(text);
+    if (volume !== undefined) return [volume];
+    if (!text.includes(":")) {
+      notices.push(
+        `terminal.docker_volumes: ${text} was skipped, because it is not of the form host:container.`,
+      );
+      return [];
+    }
+    throw new AppError("sandbox-mount-refused", `terminal.docker_volumes: ${text} cannot be understood.`, {
+      hint: "Write host:container or host:container:ro, with an absolute path in the container.",
+    });
+  });
+}
+
+/** What is refused as a volume is refused in the extra arguments, too. */
+async function requireMountableExtras(args: readonly string[], host: MountHost): Promise<void> {
+  for (const text of flagValues(args, "--volume", "-v")) {
+    const volume = parseVolume(text);
+    if (volume !== undefined) await createMount(volume, host);
+  }
+  for (const text of flagValues(args, "--mount")) {
+    const source = mountOption(text, "source", "src");
+    if (source?.startsWith("/")) await createBind(source, "/", false, host);
+  }
+}
+
+function extraMountTargets(args: readonly string[]): string[] {
+  return [
+    ...flagValues(args, "--volume", "-v").map((text) => parseVolume(text)?.target),
+    ...flagValues(args, "--mount").map((text) => mountOption(text, "target", "destination", "dst")),
+    ...flagValues(args, "--tmpfs").map((text) => text.split(":")[0]),
+  ].flatMap((target) => (target === undefined ? [] : [normaliseTarget(target)]));
+}
+
+function mountOption(text: string, ...names: readonly string[]): string | undefined {
+  const pairs = text.split(",").map((pair) => pair.split("="));
+  return pairs.find(([name]) => name !== undefined && names.includes(name))?.[1];
+}

@@ -1,0 +1,125 @@
+import type { Capability } from "./engine.ts";
+import { flagValues } from "./extra-arguments.ts";
+import { KEEPER_ARGUMENTS, STOP_SIGNAL } from "./keeper.ts";
+import { sandboxLabels } from "./labels.ts";
+import type { Mount } from "./mounts.ts";
+import type { SandboxSpec } from "./sandbox-spec.ts";
+import { serialiseFields } from "./spec-fields.ts";
+
+/** What the engine and the image have to say about how a spec can be made. */
+export interface CreateFacts {
+  /** Options that this engine does not take. */
+  readonly lacking: ReadonlySet<Capability>;
+  /** CPUs of the engine's machine; asking for more is an error there. */
+  readonly engineCpus: number | undefined;
+  /** The image is made for the s6 supervisor, which is an init itself and runs programs from /run. */
+  readonly s6: boolean;
+}
+
+export interface CreateCall {
+  readonly args: readonly string[];
+  /** For the client's environment, where `-e NAME` takes the values from. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** The file of variables that `--env-file` reads. */
+  readonly stdin: string;
+}
+
+/** Variables that would change what the client itself does, so they reach it in a file. */
+const CLIENT_NAMES =
+  /^(DOCKER_.*|BUILDKIT_.*|CONTAINERS?_.*|PODMAN_.*|XDG_.*|SSH_.*|SSL_.*|LD_.*|GO.*|HOME|PATH|TMPDIR|.*_PROXY)$/i;
+
+/** The `create` command of a spec: no value of a variable is among its arguments. */
+export function createArguments(
+  spec: SandboxSpec,
+  name: string,
+  creation: string,
+  facts: CreateFacts,
+): CreateCall {
+  const labels = sandboxLabels({ ...spec, fields: serialiseFields(spec.fields) }, creation);
+  const optional = optionalFlags(spec, facts);
+  const { args: environment, ...values } = environmentOf(spec);
+  const args = [
+    "create",
+    ...["--name", name],
+    ...Object.entries(labels).flatMap(([key, value]) => ["--label", `${key}=${value}`]),
+    ...["--entrypoint", "sh", "--stop-signal", STOP_SIGNAL, "--no-healthcheck", ...optional.init],
+    ...["--workdir", spec.workingFolder],
+    ...securityOf(spec),
+    ...optional["no-new-privileges"],
+    ...(spec.user === undefined ? [] : ["--user", `${spec.user.uid}:${spec.user.gid}`]),
+    ...spec.mounts.filter(isOwnPlace).flatMap((mount) => mountFlags(mount, facts)),
+    ...RESOURCES.flatMap((capability) => optional[capability]),
+    ...spec.mounts.filter((mount) => !isOwnPlace(mount)).flatMap((mount) => mountFlags(mount, facts)),
+    ...environment,
+    ...spec.extraArguments,
+    ...[spec.image, ...KEEPER_ARGUMENTS],
+  ];
+  return { args, ...values };
+}
+
+const RESOURCES: readonly Capability[] = ["cpus", "memory", "pids", "shm", "disk"];
+
+/** The flags that a spec asks for and an engine may refuse; empty for those not asked for or known to be refused. */
+export function optionalFlags(spec: SandboxSpec, facts: CreateFacts): Record<Capability, readonly string[]> {
+  const cpus = Math.min(spec.cpus, facts.engineCpus ?? Number.POSITIVE_INFINITY);
+  const when = (capability: Capability, wanted: boolean, ...flags: readonly string[]) =>
+    wanted && !facts.lacking.has(capability) ? flags : [];
+  return {
+    cpus: when("cpus", cpus > 0, "--cpus", String(cpus)),
+    memory: when("memory", spec.memoryMb > 0, "--memory", `${spec.memoryMb}m`),
+    pids: when("pids", spec.pids > 0, "--pids-limit", String(spec.pids)),
+    shm: when("shm", spec.shmSize !== "", "--shm-size", spec.shmSize),
+    disk: when("disk", spec.diskMb > 0, "--storage-opt", `size=${spec.diskMb}m`),
+    init: when("init", !facts.s6 && !spec.snapCompat, "--init"),
+    "no-new-privileges": when("no-new-privileges", !spec.snapCompat, "--security-opt", "no-new-privileges"),
+  };
+}
+
+function securityOf(spec: SandboxSpec): string[] {
+  const added = ["DAC_OVERRIDE", "CHOWN", "FOWNER", ...(spec.user === undefined ? ["SETUID", "SETGID"] : [])];
+  const networkGiven = flagValues(spec.extraArguments, "--network", "--net").length > 0;
+  return [
+    ...["--cap-drop", "ALL"],
+    ...added.flatMap((capability) => ["--cap-add", capability]),
+    ...(spec.readOnlyRoot ? ["--read-only"] : []),
+    ...(spec.runtime === "" ? [] : ["--runtime", spec.runtime]),
+    ...(spec.network || networkGiven ? [] : ["--network", "none"]),
+  ];
+}
+
+function isOwnPlace(mount: Mount): boolean {
+  return mount.kind === "tmpfs" || (mount.kind === "bind" && mount.ours);
+}
+
+function mountFlags(mount: Mount, { s6 }: CreateFacts): string[] {
+  if (mount.kind === "tmpfs") {
+    const options = s6 && mount.target === "/run" ? mount.options.replace("noexec", "exec") : mount.options;
+    return ["--tmpfs", `${mount.target}:${options}`];
+  }
+  if (mount.options.length > 0) {
+    const options = [mount.readOnly ? "ro" : "rw", ...mount.options].join(",");
+    return ["--volume", `${mount.source}:${mount.target}:${options}`];
+  }
+  const pairs = [`type=${mount.kind}`, `source=${mount.source}`, `target=${mount.target}`];
+  return ["--mount", [...pairs, ...(mount.readOnly ? ["readonly"] : [])].map(quoteCsv).join(",")];
+}
+
+/** `--mount` is read as one record of a CSV file. */
+function quoteCsv(field: string): string {
+  return /[",\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
+}
+
+function environmentOf({ environment }: SandboxSpec) {
+  const entries = Object.entries(environment);
+  // A file of variables has one per line, so a value of several lines takes the other way whatever its name.
+  const inFile = entries.filter(([name, value]) => CLIENT_NAMES.test(name) && !/[\r\n]/.test(value));
+  const byName = entries.filter((entry) => !inFile.includes(entry));
+  return {
+    args: [
+      ...(inFile.length === 0 ? [] : ["--env-file", "/dev/stdin"]),
+      ...byName.flatMap(([name]) => ["--env", name]),
+    ],
+    variables: Object.fromEntries(byName),
+    stdin: inFile.map(([name, value]) => `${name}=${value}\n`).join(""),
+  };
+}

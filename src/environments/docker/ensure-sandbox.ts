@@ -1,0 +1,172 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { AppError } from "../../lib/errors.ts";
+import { type Container, findContainer } from "./container.ts";
+import { complaintOf, type Engine, type Reporter, succeeded } from "./engine.ts";
+import { isOurs, LABEL } from "./labels.ts";
+import { makeSandbox } from "./make-sandbox.ts";
+import { removeSandbox } from "./remove-sandbox.ts";
+import { asideName } from "./sandbox-names.ts";
+import { isHeld } from "./sandbox-processes.ts";
+import type { SandboxSpec } from "./sandbox-spec.ts";
+import { describeDrift, type FieldDrift, findDrift } from "./spec-fields.ts";
+import { startContainer } from "./start-container.ts";
+
+const RENAME_TIMEOUT_MS = 10_000;
+const CLEANUP_MS = 60_000;
+const ROUNDS = 20;
+/** How long a container may be on its way from one state to another before we work around it. */
+const PASSING_MS = 10_000;
+const PAUSE_MS = 100;
+
+export interface EnsuredSandbox {
+  readonly id: string;
+  readonly name: string;
+  readonly how: "attached" | "started" | "created" | "replaced";
+  /** Settings in which the sandbox differs from what was asked for; empty for one that was made now. */
+  readonly drift: readonly FieldDrift[];
+}
+
+/**
+ * The running sandbox of a spec: the one that is there, or a new one. In persist mode all processes that ask for the
+ * same pair get the same container, however many ask at once; the engine decides by its name.
+ */
+export async function ensureSandbox(
+  engine: Engine,
+  spec: SandboxSpec,
+  reporter: Reporter,
+  signal: AbortSignal,
+): Promise<EnsuredSandbox> {
+  const deadline = performance.now() + PASSING_MS;
+  const search: Search = { engine, spec, reporter, signal, isPatient: () => performance.now() < deadline };
+  for (let round = 0; round < ROUNDS; round++) {
+    const found = spec.persistAcrossProcesses ? await findContainer(engine, spec.name, signal) : undefined;
+    const settled = found === undefined ? await make(search, "created") : await adopt(search, found);
+    if (settled !== undefined) return settled;
+  }
+  throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} keeps changing under our hands.`, {
+    hint: "Another program may be removing it again and again; look at `docker events`.",
+  });
+}
+
+interface Search {
+  readonly engine: Engine;
+  readonly spec: SandboxSpec;
+  readonly reporter: Reporter;
+  readonly signal: AbortSignal;
+  isPatient(): boolean;
+}
+
+async function make(search: Search, how: "created" | "replaced"): Promise<EnsuredSandbox | undefined> {
+  const { engine, spec, reporter, signal } = search;
+  const made = await makeSandbox(engine, spec, reporter, signal);
+  // Whoever was quicker has the name; the next round takes theirs as it would take any.
+  return "id" in made ? { id: made.id, name: spec.name, how, drift: [] } : undefined;
+}
+
+/** Undefined when the container was on its way somewhere and must be looked at again. */
+async function adopt(search: Search, found: Container): Promise<EnsuredSandbox | undefined> {
+  const { spec, reporter } = search;
+  requireOurs(found, spec);
+  const drift = findDrift(found, spec);
+  const reason = await reasonToReplace(search, found, drift);
+  if (reason !== undefined) return replace(search, found, reason);
+  if (drift.length > 0) {
+    reporter.onNotice(`The sandbox ${found.name} was made with other settings: ${describeDrift(drift)}.`);
+  }
+  switch (found.state) {
+    case "running":
+      return { id: found.id, name: found.name, how: "attached", drift };
+    case "restarting":
+    case "removing":
+    case "dead":
+      return passBy(search, found);
+    default:
+      return start(search, found, drift);
+  }
+}
+
+function requireOurs({ name, labels }: Container, spec: SandboxSpec): void {
+  if (isOurs(labels) && labels[LABEL.profileId] === spec.profileId) return;
+  throw new AppError("sandbox-refused", `There is a container ${name} that is not ours; it was left alone.`, {
+    hint: `Rename or remove it yourself (\`docker rename ${name} NEW-NAME\`).`,
+  });
+}
+
+/** Why the container may not be used as it is; throws where the settings say to refuse instead. */
+async function reasonToReplace(
+  { engine, spec, reporter, signal }: Search,
+  found: Container,
+  drift: readonly FieldDrift[],
+): Promise<string | undefined> {
+  const exposed = !spec.network && found.host.NetworkMode !== "none";
+  if (drift.length === 0 && !exposed) return undefined;
+  if (spec.onDrift === "refuse") {
+    const differences = drift.length > 0 ? describeDrift(drift) : "it has a network";
+    throw new AppError(
+      "sandbox-drifted",
+      `The sandbox ${found.name} was made with other settings: ${differences}.`,
+    );
+  }
+  // Whatever else is kept: who asked for no network never gets one.
+  if (exposed) return "it has a network, and terminal.docker_network is false";
+  if (spec.onDrift === "keep") return undefined;
+  if (found.state === "running" && (await isHeld(engine, found.id, signal))) {
+    reporter.onNotice(`The sandbox ${found.name} is in use and will be replaced when nobody uses it.`);
+    return undefined;
+  }
+  return `it was made with other settings: ${describeDrift(drift)}`;
+}
+
+async function start(
+  search: Search,
+  found: Container,
+  drift: readonly FieldDrift[],
+): Promise<EnsuredSandbox | undefined> {
+  const started = await startContainer(search.engine, found, search.signal);
+  if (!("complaint" in started)) return { id: found.id, name: found.name, how: "started", drift };
+  if (started.container === undefined) return undefined;
+  return replace(search, found, `it cannot be started: ${started.complaint}`);
+}
+
+/** Waits for a container that is coming or going; one that stays so is worked around. */
+async function passBy(search: Search, found: Container): Promise<EnsuredSandbox | undefined> {
+  if (!search.isPatient()) return replace(search, found, `it stays ${found.state}`);
+  while (search.isPatient()) {
+    await sleep(PAUSE_MS, undefined, { signal: search.signal });
+    const now = await findContainer(search.engine, found.id, search.signal);
+    if (now?.state !== found.state || now.name !== found.name) break;
+  }
+  return undefined;
+}
+
+/** Moves a container of ours out of the way, makes a new one in its place, and only then removes the old one. */
+async function replace(search: Search, old: Container, reason: string): Promise<EnsuredSandbox | undefined> {
+  const { engine, spec, reporter, signal } = search;
+  const aside = asideName(spec.name, Date.now());
+  const moved = await engine.run(["rename", old.id, aside], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
+  if (!succeeded(moved)) {
+    const now = await findContainer(engine, old.id, signal);
+    if (now?.name !== old.name) return undefined; // somebody else is replacing it
+    throw new AppError(
+      "sandbox-unavailable",
+      `The sandbox ${old.name} must be replaced, because ${reason}, but cannot be moved aside: ${complaintOf(moved)}`,
+    );
+  }
+  let made: EnsuredSandbox | undefined;
+  try {
+    made = await make(search, "replaced");
+  } catch (error) {
+    await engine.run(
+      ["rename", old.id, spec.name],
+      { timeoutMs: RENAME_TIMEOUT_MS },
+      AbortSignal.timeout(CLEANUP_MS),
+    );
+    throw error;
+  }
+  reporter.onNotice(`The sandbox ${old.name} was replaced, because ${reason}.`);
+  const removal = await removeSandbox(engine, old.id, signal);
+  if (removal.outcome === "failed") {
+    reporter.onNotice(`The old one is left as ${aside}, because it cannot be removed: ${removal.reason}`);
+  }
+  return made;
+}

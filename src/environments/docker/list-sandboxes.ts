@@ -1,0 +1,96 @@
+import { type Container, listContainers } from "./container.ts";
+import type { Engine } from "./engine.ts";
+import { isOurs, LABEL, sanitiseLabel } from "./labels.ts";
+import { findLastUse } from "./last-use.ts";
+import { isHeld } from "./sandbox-processes.ts";
+import { type ComparableSpec, type FieldDrift, findDrift } from "./spec-fields.ts";
+
+const AT_ONCE = 4;
+
+/** A sandbox as it is printed. */
+export interface SandboxRow {
+  readonly id: string;
+  readonly name: string;
+  readonly state: string;
+  readonly image: string;
+  readonly profile: string;
+  readonly task: string;
+  readonly created_at: string | null;
+  /** When it was last used; null when that is not known. */
+  readonly last_used_at: string | null;
+  /** Somebody has a channel into it now. */
+  readonly leased: boolean;
+  readonly drift: readonly FieldDrift[];
+  readonly size_bytes: number | null;
+  /** False for one that another program made: it is shown, but never adopted or removed. */
+  readonly ours: boolean;
+}
+
+export interface SandboxQuery {
+  /** Undefined lists those of all profiles. */
+  readonly profile: { readonly name: string; readonly id: string } | undefined;
+  /** Ask for sizes, which takes long. */
+  readonly withSize: boolean;
+  /** The spec that a task would be given today, to compare with. */
+  specOf(task: string): ComparableSpec | undefined;
+}
+
+/** Every sandbox of the profile, or of all, those that other programs made included. */
+export async function listSandboxes(
+  engine: Engine,
+  { profile, withSize, specOf }: SandboxQuery,
+  signal: AbortSignal,
+): Promise<SandboxRow[]> {
+  const all = await listContainers(engine, [`label=${LABEL.agent}=1`], { withSize }, signal);
+  const containers = all.filter(({ labels }) => profile === undefined || belongsTo(labels, profile));
+  const rows: SandboxRow[] = [];
+  for (let next = 0; next < containers.length; next += AT_ONCE) {
+    const batch = containers.slice(next, next + AT_ONCE);
+    rows.push(...(await Promise.all(batch.map((container) => rowOf(engine, container, specOf, signal)))));
+  }
+  return rows;
+}
+
+/** Containers of other programs know the profile only by its name. */
+function belongsTo(
+  labels: Container["labels"],
+  { name, id }: { readonly name: string; readonly id: string },
+): boolean {
+  if (isOurs(labels)) return labels[LABEL.profileId] === id;
+  return labels[LABEL.profile] === sanitiseLabel(name, "default");
+}
+
+async function rowOf(
+  engine: Engine,
+  container: Container,
+  specOf: SandboxQuery["specOf"],
+  signal: AbortSignal,
+): Promise<SandboxRow> {
+  const { labels, state } = container;
+  const runs = state === "running";
+  const [leased, lastUse] = await Promise.all([
+    runs && isHeld(engine, container.id, signal),
+    runs ? findLastUse(engine, container, signal) : container.finishedAt,
+  ]);
+  const task = labels[LABEL.task] ?? labels[LABEL.taskId] ?? "";
+  const ours = isOurs(labels);
+  const spec = ours ? specOf(task) : undefined;
+  return {
+    id: container.id,
+    name: container.name,
+    state,
+    image: container.image,
+    profile: labels[LABEL.profile] ?? "",
+    task,
+    created_at: moment(container.createdAt),
+    last_used_at: moment(lastUse),
+    leased,
+    drift: spec === undefined ? [] : findDrift(container, spec),
+    size_bytes: container.sizeBytes ?? null,
+    ours,
+  };
+}
+
+function moment(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString();
+}

@@ -1,0 +1,129 @@
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { testHost } from "../../../test/support/docker.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { createMount, parseVolume, translate } from "./mounts.ts";
+import { parseOwnContainer } from "./own-mounts.ts";
+
+async function machine() {
+  const temp = await tempFolder();
+  const host = testHost(temp.path);
+  for (const folder of [host.cwd, host.userHome, ...host.stateFolders]) await mkdir(folder);
+  const mount = (text: string) => {
+    const volume = parseVolume(text);
+    if (volume === undefined) throw new Error(`${text} is no volume`);
+    return createMount(volume, host);
+  };
+  return { host, mount, path: temp.path, [Symbol.asyncDispose]: () => temp[Symbol.asyncDispose]() };
+}
+
+describe("parseVolume", () => {
+  it.each([
+    ["/a:/b", { source: "/a", target: "/b", options: [] }],
+    ["/a:/b/:ro", { source: "/a", target: "/b", options: ["ro"] }],
+    ["/a:/b/../c//d:ro,z", { source: "/a", target: "/c/d", options: ["ro", "z"] }],
+    ["cache:/b", { source: "cache", target: "/b", options: [] }],
+  ])("reads %s", (text, volume) => {
+    expect(parseVolume(text)).toEqual(volume);
+  });
+
+  it.each(["/a", "/a:", ":/b", "/a:b", "/a:/b:ro:x"])("does not read %s", (text) => {
+    expect(parseVolume(text)).toBeUndefined();
+  });
+});
+
+describe("createMount", () => {
+  it("F20: refuses the whole file system, the home folder and its parents", async () => {
+    await using here = await machine();
+    for (const source of ["/", "//", here.host.userHome, `${here.host.userHome}/.`, here.path, "/tmp", "~"]) {
+      await expect(here.mount(`${source}:/x`), source).rejects.toMatchObject({
+        code: "sandbox-mount-refused",
+      });
+      await expect(here.mount(`${source}:/x:ro`), source).rejects.toMatchObject({
+        code: "sandbox-mount-refused",
+      });
+    }
+  });
+
+  it("F20: refuses the folder with our settings, also through a link or a roundabout path", async () => {
+    await using here = await machine();
+    const [state = ""] = here.host.stateFolders;
+    await symlink(state, join(here.path, "link"));
+    for (const source of [state, join(here.path, "link"), `${here.host.cwd}/../home`]) {
+      await expect(here.mount(`${source}:/x`), source).rejects.toMatchObject({
+        code: "sandbox-mount-refused",
+        message: expect.stringContaining("settings and secrets"),
+      });
+    }
+  });
+
+  it("F20: takes folders beside and below them", async () => {
+    await using here = await machine();
+    const below = join(here.host.userHome, "..project");
+    await mkdir(below);
+    expect(await here.mount(`${below}:/x`)).toMatchObject({ kind: "bind", source: below });
+    expect(await here.mount("~/..project:/x")).toMatchObject({ kind: "bind", source: below });
+    await mkdir(join(here.host.cwd, "data"));
+    expect(await here.mount("./data:/x:ro")).toMatchObject({
+      source: join(here.host.cwd, "data"),
+      readOnly: true,
+    });
+  });
+
+  it("F21: a source that does not exist is an error", async () => {
+    await using here = await machine();
+    await expect(here.mount(`${here.path}/nowhere:/x`)).rejects.toMatchObject({
+      code: "sandbox-mount-refused",
+      message: expect.stringContaining("does not exist"),
+    });
+  });
+
+  it("leaves the look at files to an engine on another machine", async () => {
+    await using here = await machine();
+    const host = { ...here.host, remoteEngine: true };
+    const volume = { source: "/data/far", target: "/x", options: [] };
+    expect(await createMount(volume, host)).toMatchObject({ kind: "bind", source: "/data/far" });
+  });
+
+  it("takes a single file, a named volume and options of the short form", async () => {
+    await using here = await machine();
+    const file = join(here.host.cwd, "file");
+    await writeFile(file, "");
+    expect(await here.mount(`${file}:/x`)).toMatchObject({ kind: "bind", source: file });
+    expect(await here.mount("cache:/x")).toMatchObject({ kind: "volume", source: "cache" });
+    expect(await here.mount(`${file}:/x:ro,z`)).toMatchObject({ readOnly: true, options: ["z"] });
+  });
+});
+
+describe("F29: translate", () => {
+  const mounts = [
+    { source: "/srv/data", destination: "/data" },
+    { source: "/srv/deep", destination: "/data/deep" },
+  ];
+
+  it("gives the engine's name of a path in a container, by the closest mount", () => {
+    expect(translate("/data/a", mounts)).toBe("/srv/data/a");
+    expect(translate("/data/deep/b", mounts)).toBe("/srv/deep/b");
+    expect(translate("/data", mounts)).toBe("/srv/data");
+    expect(translate("/anything", undefined)).toBe("/anything");
+  });
+
+  it("refuses a path that only the container itself has", () => {
+    expect(() => translate("/database", mounts)).toThrow("where the engine cannot see it");
+  });
+});
+
+describe("F29: parseOwnContainer", () => {
+  const id = "ab12".repeat(16);
+
+  it("finds the container that we run in by what its engine mounted", () => {
+    const line = `731 711 8:1 /var/lib/docker/containers/${id}/hostname /etc/hostname rw - ext4 /dev/sda1 rw`;
+    expect(parseOwnContainer(`1 2 0:1 / / rw - overlay overlay rw\n${line}\n`)).toBe(id);
+  });
+
+  it("does not take the mounts of an engine that runs beside us for our own", () => {
+    const line = `47 42 0:39 / /var/lib/docker/overlay2/${id}/merged rw - overlay overlay rw,lowerdir=/x/${id}/diff`;
+    expect(parseOwnContainer(line)).toBeUndefined();
+  });
+});

@@ -1,0 +1,9 @@
+/** The value in a text, or undefined when it is not JSON: what programs print is not to be trusted. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

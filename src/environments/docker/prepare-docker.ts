@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import type { EnvironmentRequest } from "../open-environment.ts";
+import type { Engine } from "./engine.ts";
+import { findEngine } from "./find-engine.ts";
+import { findOwnMounts } from "./own-mounts.ts";
+import { createSandboxSpec, type SandboxSpec } from "./sandbox-spec.ts";
+
+export interface PreparedDocker {
+  readonly engine: Engine;
+  readonly spec: SandboxSpec;
+  readonly sandboxesFolder: string;
+}
+
+/** The engine and the spec that a request means; nothing is started, and a reachable engine is not asked anything. */
+export async function prepareDocker(
+  request: EnvironmentRequest,
+  signal: AbortSignal,
+): Promise<PreparedDocker> {
+  const { options, profile, reporter, variables } = request;
+  const engine = await findEngine({ backend: "docker", binary: options.docker_binary, variables });
+  const sandboxesFolder = options.sandbox_dir === "" ? join(profile.home, "sandboxes") : options.sandbox_dir;
+  const uid = process.getuid?.();
+  const gid = process.getgid?.();
+  const { spec, notices } = await createSandboxSpec(
+    options,
+    { profile: profile.name, profileId: await request.profileId(), task: request.task },
+    {
+      sandboxesFolder,
+      stateFolders: [profile.root],
+      userHome: request.userHome,
+      cwd: request.cwd,
+      remoteEngine: isRemote(variables["DOCKER_HOST"]),
+      ownMounts: await findOwnMounts(engine, signal),
+      user: uid === undefined || gid === undefined ? undefined : { uid, gid },
+      findValue: (name) => request.variable(name),
+    },
+  );
+  for (const notice of notices) reporter.onNotice(notice);
+  return { engine, spec, sandboxesFolder };
+}
+
+function isRemote(host: string | undefined): boolean {
+  return (
+    host !== undefined && /^(ssh|tcp|https?):/.test(host) && !/^\w+:\/\/(localhost|127\.|\[::1\])/.test(host)
+  );
+}

@@ -1,0 +1,248 @@
+import { describe, expect, it } from "vitest";
+import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
+import { describeWith } from "../../../test/support/services.ts";
+import { ensureSandbox } from "./ensure-sandbox.ts";
+import { endedMaxAgeMs, type ReclaimRules, reclaimSandboxes } from "./reclaim.ts";
+import { asideName } from "./sandbox-names.ts";
+
+const LONG = { timeout: 120_000 };
+const DAY_SECONDS = 86_400;
+
+describe("endedMaxAgeMs", () => {
+  it.each([
+    [300, 600],
+    [0, 120],
+    [59, 120],
+    [61, 122],
+  ])("C35, C36: a lifetime of %i s keeps ended ones for %i s", (lifetime, age) => {
+    expect(endedMaxAgeMs(lifetime)).toBe(age * 1_000);
+  });
+});
+
+describeWith("docker", "reclaimSandboxes", (service) => {
+  const make = async (lab: DockerLab, task = "default") =>
+    (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, never)).id;
+  async function makeEnded(lab: DockerLab, task = "default") {
+    const id = await make(lab, task);
+    await lab.docker("stop", id);
+    return { id, finishedAt: Date.parse(await lab.inspect(id, "{{.State.FinishedAt}}")) };
+  }
+  const startOf = async (lab: DockerLab, id: string) =>
+    Date.parse(await lab.inspect(id, "{{.State.StartedAt}}"));
+  const reclaim = async (
+    lab: DockerLab,
+    now: number,
+    rules: Partial<ReclaimRules> = {},
+    engine = lab.engine,
+  ) => {
+    const { rows, problem } = await reclaimSandboxes(
+      engine,
+      {
+        profileId: lab.profileId,
+        lifetimeSeconds: 300,
+        idleTtlSeconds: DAY_SECONDS,
+        maxAgeSeconds: 0,
+        dryRun: false,
+        now,
+        ...rules,
+      },
+      never,
+    );
+    expect(problem).toBeUndefined();
+    return rows;
+  };
+  const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
+
+  it("C38, C39: removes what ended twice its lifetime ago, and keeps what ended later", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeEnded(lab);
+    expect(await reclaim(lab, finishedAt + 599_000)).toMatchObject([{ id, action: "kept", state: "exited" }]);
+    expect(await stateOf(lab, id)).toBe("exited");
+    expect(await reclaim(lab, finishedAt + 601_000)).toMatchObject([
+      { id, action: "removed", task: "default", profile: "tester" },
+    ]);
+    expect(await lab.containers()).toEqual([]);
+  });
+
+  it("C40: keeps what ended at an unknown time", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeEnded(lab);
+    const vague = await lab.wrap(
+      `[ "$1" = container ] && { real "$@" | sed 's/"FinishedAt":"[^"]*"/"FinishedAt":"0001-01-01T00:00:00Z"/'; exit; }`,
+    );
+    expect(await reclaim(lab, finishedAt + 10 ** 10, {}, vague)).toMatchObject([{ id, action: "kept" }]);
+  });
+
+  it("C42: an engine that does not answer is a problem in the report, and no throw", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const rules = {
+      profileId: "x",
+      lifetimeSeconds: 1,
+      idleTtlSeconds: 1,
+      maxAgeSeconds: 1,
+      dryRun: false,
+      now: 0,
+    };
+    const report = await reclaimSandboxes(await lab.wrap("exit 1"), rules, never);
+    expect(report).toEqual({ rows: [], problem: expect.stringContaining("cannot be reached") });
+  });
+
+  it("C43: goes on when one of three cannot be removed", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const ended = [await makeEnded(lab, "a"), await makeEnded(lab, "b"), await makeEnded(lab, "c")];
+    const stuck = ended[1]?.id ?? "";
+    const engine = await lab.wrap(`case "$*" in "rm "*${stuck}*) echo stuck >&2; exit 1;; esac`);
+    const rows = await reclaim(lab, Date.now() + 10_000_000, {}, engine);
+    expect(rows.filter(({ action }) => action === "removed")).toHaveLength(2);
+    expect(rows.find(({ id }) => id === stuck)).toMatchObject({
+      action: "failed",
+      reason: expect.stringContaining("stuck"),
+    });
+    expect(await lab.containers()).toEqual([stuck]);
+  });
+
+  it("C45: does nothing when there is nothing", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    expect(await reclaim(lab, Date.now())).toEqual([]);
+  });
+
+  it("C46: leaves other profiles and other programs alone", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    await using other = await openDockerLab(service);
+    const { id: theirs } = await makeEnded(other);
+    const { id: mine, finishedAt } = await makeEnded(lab);
+    const labels = ["--label", "hermes-agent=1", "--label", `hermes-profile-id=${lab.profileId}`];
+    const foreign = await lab.docker("create", ...labels, service.images.busybox, "true");
+    const rows = await reclaim(lab, finishedAt + 10_000_000);
+    expect(rows.map(({ id }) => id)).toEqual([mine]);
+    expect(await stateOf(other, theirs)).toBe("exited");
+    expect(await stateOf(lab, foreign)).toBe("created");
+  });
+
+  it("C46: sees all profiles when asked to, here without doing anything", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    await using other = await openDockerLab(service);
+    const ids = [(await makeEnded(lab)).id, (await makeEnded(other)).id];
+    const rows = await reclaim(lab, Date.now(), { profileId: undefined, dryRun: true });
+    expect(rows.map(({ id }) => id)).toEqual(expect.arrayContaining(ids));
+  });
+
+  it("a dry run says what would be done and does nothing", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeEnded(lab);
+    expect(await reclaim(lab, finishedAt + 601_000, { dryRun: true })).toMatchObject([
+      { id, action: "removed" },
+    ]);
+    expect(await stateOf(lab, id)).toBe("exited");
+  });
+
+  it("an ended one that somebody starts at that moment is not taken from them", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeEnded(lab);
+    const racing = await lab.wrap(
+      '[ "$1" = rm ] && real start $(echo "$@" | grep -o "[0-9a-f]\\{64\\}") > /dev/null',
+    );
+    expect(await reclaim(lab, finishedAt + 601_000, {}, racing)).toMatchObject([{ id, action: "failed" }]);
+    expect(await stateOf(lab, id)).toBe("running");
+  });
+
+  it("C51: removes what was only created, by its age", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const stuck = await lab.wrap('[ "$1" = start ] && kill -9 $PPID');
+    void stuck;
+    const running = await make(lab);
+    const labels: Record<string, string> = JSON.parse(await lab.inspect(running, "{{json .Config.Labels}}"));
+    const flags = Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]);
+    const created = await lab.docker("create", ...flags, service.images.busybox, "true");
+    const createdAt = Date.parse(await lab.inspect(created, "{{.Created}}"));
+    const early = await reclaim(lab, createdAt + 599_000);
+    expect(early.find(({ id }) => id === created)).toMatchObject({ action: "kept" });
+    const late = await reclaim(lab, createdAt + 601_000);
+    expect(late.find(({ id }) => id === created)).toMatchObject({ action: "removed" });
+    expect(await lab.containers()).toEqual([running]);
+  });
+
+  it(
+    "C37, C50: stops a running one that nobody has used for the idle time, and removes it later",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      const id = await make(lab);
+      const startedAt = await startOf(lab, id);
+      const dayLater = startedAt + DAY_SECONDS * 1_000;
+      expect(await reclaim(lab, dayLater - 1_000)).toMatchObject([{ action: "kept" }]);
+      expect(await reclaim(lab, dayLater + 1_000)).toMatchObject([{ action: "stopped" }]);
+      expect(await stateOf(lab, id)).toBe("exited");
+      expect(await lab.inspect(id, "{{.State.ExitCode}}")).toBe("0");
+      expect(await reclaim(lab, Date.now() + 601_000)).toMatchObject([{ action: "removed" }]);
+    },
+  );
+
+  it("C50: the stamp of the last use counts, not the start", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const id = await make(lab);
+    const startedAt = await startOf(lab, id);
+    const used = startedAt + 3_600_000;
+    await lab.docker("exec", id, "touch", "-d", `@${Math.floor(used / 1_000)}`, "/tmp/.hermes-last-use");
+    expect(await reclaim(lab, used + DAY_SECONDS * 1_000 - 2_000)).toMatchObject([{ action: "kept" }]);
+    expect(await reclaim(lab, used + DAY_SECONDS * 1_000 + 2_000)).toMatchObject([{ action: "stopped" }]);
+  });
+
+  it("C50: keeps one whose last use cannot be told", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const id = await make(lab);
+    const deaf = await lab.wrap('[ "$1" = exec ] && exit 1');
+    expect(await reclaim(lab, Date.now() + 10 ** 10, {}, deaf)).toMatchObject([{ id, action: "kept" }]);
+  });
+
+  it("C50: keeps one that somebody holds, however old", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const id = await make(lab);
+    await lab.docker("exec", "-d", id, "sh", "-c", "sleep 600; :", "hermes-channel");
+    const rules = { maxAgeSeconds: 1 };
+    expect(await reclaim(lab, Date.now() + 10 ** 10, rules)).toMatchObject([
+      { action: "kept", reason: "somebody uses it" },
+    ]);
+  });
+
+  it("C50: keeps an idle one in which a process of the user runs, until its greatest age", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const id = await make(lab);
+    await lab.docker("exec", "-d", id, "sleep", "12345");
+    const later = Date.now() + 10 ** 10;
+    expect(await reclaim(lab, later)).toMatchObject([
+      { action: "kept", reason: expect.stringContaining("sleep 12345 runs in it") },
+    ]);
+    expect(await reclaim(lab, later, { maxAgeSeconds: 60 })).toMatchObject([{ action: "stopped" }]);
+    expect(await stateOf(lab, id)).toBe("exited");
+  });
+
+  it("0 means never, for both limits of running ones", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    await make(lab);
+    const rules = { idleTtlSeconds: 0, maxAgeSeconds: 0 };
+    expect(await reclaim(lab, Date.now() + 10 ** 11, rules)).toMatchObject([{ action: "kept" }]);
+  });
+
+  it("keeps a paused one", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const id = await make(lab);
+    await lab.docker("pause", id);
+    expect(await reclaim(lab, Date.now() + 10 ** 10)).toMatchObject([{ action: "kept", state: "paused" }]);
+    await lab.docker("unpause", id);
+  });
+
+  it(
+    "C13: removes a running one that was moved aside for another and forgotten, but not at once",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      const id = await make(lab);
+      const now = Date.now();
+      await lab.docker("rename", id, asideName((await lab.spec()).name, now));
+      expect(await reclaim(lab, now + 60_000)).toMatchObject([{ action: "kept" }]);
+      expect(await reclaim(lab, now + 3_600_000)).toMatchObject([{ action: "removed" }]);
+      expect(await lab.containers()).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,189 @@
+import { messageOf } from "../../lib/errors.ts";
+import { type Container, listContainers } from "./container.ts";
+import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import { isOurs, LABEL } from "./labels.ts";
+import { findLastUse } from "./last-use.ts";
+import { removeSandbox, stopSandbox } from "./remove-sandbox.ts";
+import { asideSince } from "./sandbox-names.ts";
+import { listSandboxProcesses } from "./sandbox-processes.ts";
+
+const REMOVE_TIMEOUT_MS = 30_000;
+const SHORTEST_LIFETIME_SECONDS = 60;
+/** Longer than any replacement takes: before that, the old container may be put back. */
+const ASIDE_MS = 15 * 60 * 1_000;
+
+export interface ReclaimRules {
+  /** Undefined looks at all profiles. */
+  readonly profileId: string | undefined;
+  readonly lifetimeSeconds: number;
+  /** 0 means never. */
+  readonly idleTtlSeconds: number;
+  /** 0 means never. */
+  readonly maxAgeSeconds: number;
+  /** Only say what would be done. */
+  readonly dryRun: boolean;
+  readonly now: number;
+}
+
+export interface ReclaimRow {
+  readonly id: string;
+  readonly name: string;
+  readonly profile: string;
+  readonly task: string;
+  readonly state: string;
+  /** In a dry run what would be done. */
+  readonly action: "removed" | "stopped" | "kept" | "failed";
+  readonly reason: string;
+}
+
+export interface ReclaimReport {
+  readonly rows: readonly ReclaimRow[];
+  /** Why the engine could not be asked at all. */
+  readonly problem: string | undefined;
+}
+
+/** How old an ended sandbox must be before it is removed. */
+export function endedMaxAgeMs(lifetimeSeconds: number): number {
+  return 2 * Math.max(SHORTEST_LIFETIME_SECONDS, lifetimeSeconds) * 1_000;
+}
+
+/**
+ * Removes ended and half-made sandboxes that are old enough, and stops running ones that nobody has used for long; these
+ * are removed by a later call. Goes on when one fails, and throws only when it is told to stop.
+ */
+export async function reclaimSandboxes(
+  engine: Engine,
+  rules: ReclaimRules,
+  signal: AbortSignal,
+): Promise<ReclaimReport> {
+  const rows: ReclaimRow[] = [];
+  try {
+    for (const container of await listOurs(engine, rules.profileId, signal)) {
+      const verdict = await judge(engine, container, rules, signal);
+      rows.push(await carryOut(engine, container, verdict, rules.dryRun, signal));
+    }
+    return { rows, problem: undefined };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { rows, problem: messageOf(error) };
+  }
+}
+
+async function listOurs(
+  engine: Engine,
+  profileId: string | undefined,
+  signal: AbortSignal,
+): Promise<Container[]> {
+  const filters = [
+    `label=${LABEL.agent}=1`,
+    `label=${LABEL.profileId}${profileId === undefined ? "" : `=${profileId}`}`,
+  ];
+  return (await listContainers(engine, filters, {}, signal)).filter(({ labels }) => isOurs(labels));
+}
+
+interface Verdict {
+  readonly action: "remove" | "remove-running" | "stop" | "keep";
+  readonly reason: string;
+}
+
+async function judge(
+  engine: Engine,
+  container: Container,
+  rules: ReclaimRules,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const maxAgeMs = endedMaxAgeMs(rules.lifetimeSeconds);
+  switch (container.state) {
+    case "running":
+      return judgeRunning(engine, container, rules, signal);
+    case "exited":
+      return byAge("ended", container.finishedAt, maxAgeMs, rules.now);
+    case "created":
+    case "dead":
+    case "removing":
+      return byAge(container.state, container.createdAt, maxAgeMs, rules.now);
+    default:
+      return keep(`it is ${container.state}`);
+  }
+}
+
+function byAge(what: string, since: number | undefined, maxAgeMs: number, now: number): Verdict {
+  if (since === undefined) return keep(`${what}, but nobody knows since when`);
+  const ageMs = now - since;
+  if (ageMs < maxAgeMs) return keep(`${what} only ${seconds(ageMs)} s ago`);
+  return { action: "remove", reason: `${what} ${seconds(ageMs)} s ago` };
+}
+
+async function judgeRunning(
+  engine: Engine,
+  container: Container,
+  rules: ReclaimRules,
+  signal: AbortSignal,
+): Promise<Verdict> {
+  const { now } = rules;
+  const idleMs = rules.idleTtlSeconds * 1_000;
+  const maxAgeMs = rules.maxAgeSeconds * 1_000;
+  const aside = asideSince(container.name);
+  const wasReplaced = aside !== undefined && now - aside >= ASIDE_MS;
+  // Last use is never before the start, so one that started lately needs no closer look.
+  const runsForMs = container.startedAt === undefined ? 0 : now - container.startedAt;
+  const mayBeOver = [idleMs, maxAgeMs].some((limitMs) => limitMs > 0 && runsForMs >= limitMs);
+  if (!mayBeOver && !wasReplaced) return keep("it runs, and has not run for long");
+
+  const processes = await listSandboxProcesses(engine, container.id, signal);
+  if (processes === undefined) return keep("the engine does not say what runs in it");
+  if (processes.some(({ role }) => role === "channel")) return keep("somebody uses it");
+  if (wasReplaced) return { action: "remove-running", reason: "another one has taken its place" };
+
+  const lastUse = await findLastUse(engine, container, signal);
+  if (lastUse === undefined) return keep("nobody knows when it was last used");
+  const unusedMs = now - lastUse;
+  const reason = `nobody has used it for ${seconds(unusedMs)} s`;
+  if (maxAgeMs > 0 && unusedMs >= maxAgeMs) return { action: "stop", reason };
+  if (idleMs === 0 || unusedMs < idleMs) return keep(`it was last used ${seconds(unusedMs)} s ago`);
+  const job = processes.find(({ role }) => role === "other");
+  if (job !== undefined) return keep(`${reason}, but ${job.arguments.slice(0, 80)} runs in it`);
+  return { action: "stop", reason };
+}
+
+async function carryOut(
+  engine: Engine,
+  container: Container,
+  { action, reason }: Verdict,
+  dryRun: boolean,
+  signal: AbortSignal,
+): Promise<ReclaimRow> {
+  const { id, name, state, labels } = container;
+  const row = { id, name, state, profile: labels[LABEL.profile] ?? "", task: labels[LABEL.task] ?? "" };
+  if (action === "keep") return { ...row, action: "kept", reason };
+  const done = action === "stop" ? "stopped" : "removed";
+  if (dryRun) return { ...row, action: done, reason };
+  const failure = await FAILURE_OF[action](engine, id, signal);
+  if (failure === undefined) return { ...row, action: done, reason };
+  return { ...row, action: "failed", reason: `${reason}, but it cannot be ${done}: ${failure}` };
+}
+
+/** Does it, and gives the reason when it did not work. */
+const FAILURE_OF = {
+  async remove(engine: Engine, id: string, signal: AbortSignal) {
+    // Without force: somebody may have started it since we looked, and then the engine refuses.
+    const result = await engine.run(["rm", "--volumes", id], { timeoutMs: REMOVE_TIMEOUT_MS }, signal);
+    return succeeded(result) ? undefined : complaintOf(result);
+  },
+  async "remove-running"(engine: Engine, id: string, signal: AbortSignal) {
+    const removal = await removeSandbox(engine, id, signal);
+    return removal.outcome === "failed" ? removal.reason : undefined;
+  },
+  async stop(engine: Engine, id: string, signal: AbortSignal) {
+    const stop = await stopSandbox(engine, id, signal);
+    return stop.outcome === "failed" ? stop.reason : undefined;
+  },
+};
+
+function keep(reason: string): Verdict {
+  return { action: "keep", reason };
+}
+
+function seconds(ms: number): number {
+  return Math.round(ms / 1_000);
+}

@@ -1,0 +1,110 @@
+import { randomBytes } from "node:crypto";
+import { chmod, lstat, mkdir, opendir, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join, posix } from "node:path";
+import { AppError, errnoOf } from "../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../lib/files.ts";
+import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import type { BindMount } from "./mounts.ts";
+import type { SandboxSpec } from "./sandbox-spec.ts";
+
+const EXEC_TIMEOUT_MS = 30_000;
+
+/** Prints each of its arguments that does not exist. */
+const FIND_MISSING = 'for path; do [ -e "$path" ] || [ -L "$path" ] || printf "%s\\n" "$path"; done';
+
+/** Makes the folders that a sandbox keeps on the host. */
+export async function prepareFolders(spec: SandboxSpec): Promise<void> {
+  for (const { localSource } of bindsOf(spec).filter(({ ours }) => ours)) {
+    await ensurePrivateFolder(dirname(localSource));
+    try {
+      await mkdir(localSource);
+      // The folder above keeps strangers out; inside, the image's own user must be able to work.
+      await chmod(localSource, 0o777);
+    } catch (error) {
+      if (errnoOf(error) !== "EEXIST") throw error;
+    }
+  }
+}
+
+/**
+ * Throws unless the sandbox sees the same files as we do below each mounted path: an engine elsewhere, or on the other
+ * side of a container that we run in, would mount its own files of that name, or none. Also proves that a command runs.
+ */
+export async function verifyMounts(
+  engine: Engine,
+  id: string,
+  spec: SandboxSpec,
+  signal: AbortSignal,
+): Promise<void> {
+  const witnesses = await Promise.all(bindsOf(spec).map(findWitness));
+  try {
+    const expected = witnesses.flatMap((witness) => witness?.target ?? []);
+    const args = ["exec", "--user", "0", id, "sh", "-c", FIND_MISSING, "sh", ...expected];
+    const result = await engine.run(args, { timeoutMs: EXEC_TIMEOUT_MS }, signal);
+    if (!succeeded(result)) {
+      throw new AppError("sandbox-unavailable", `The new sandbox runs no commands: ${complaintOf(result)}`);
+    }
+    const missing = new Set(result.stdout.split("\n"));
+    for (const witness of witnesses) {
+      if (witness === undefined || !missing.has(witness.target)) continue;
+      // Somebody may have removed it between our look and that of the sandbox.
+      if (await exists(witness.path)) throw wrongFiles(witness.mount);
+    }
+  } finally {
+    await Promise.all(witnesses.map((witness) => witness?.remove()));
+  }
+}
+
+interface Witness {
+  readonly mount: BindMount;
+  readonly path: string;
+  /** A path in the sandbox that must exist. */
+  readonly target: string;
+  remove(): Promise<void>;
+}
+
+/** A file that stands below the mounted path: in our own folders one made for this, elsewhere one that is there. */
+async function findWitness(mount: BindMount): Promise<Witness | undefined> {
+  const { localSource, target } = mount;
+  if (mount.ours) {
+    const name = `.hermes-mount-${randomBytes(6).toString("hex")}`;
+    const path = join(localSource, name);
+    await writeFile(path, "");
+    return { mount, path, target: posix.join(target, name), remove: () => rm(path, { force: true }) };
+  }
+  const name = await findEntry(localSource);
+  if (name === undefined) return undefined;
+  const path = join(localSource, name);
+  return { mount, path, target: posix.join(target, name), remove: async () => undefined };
+}
+
+async function findEntry(path: string): Promise<string | undefined> {
+  try {
+    if (!(await stat(path)).isDirectory()) return ".";
+    for await (const { name } of await opendir(path)) if (!name.includes("\n")) return name;
+    return undefined;
+  } catch {
+    return undefined; // what we cannot look into cannot be compared
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function bindsOf({ mounts }: SandboxSpec): BindMount[] {
+  return mounts.flatMap((mount) => (mount.kind === "bind" ? [mount] : []));
+}
+
+function wrongFiles({ localSource, target }: BindMount): AppError {
+  return new AppError(
+    "sandbox-mount-refused",
+    `${localSource} was mounted at ${target}, but the sandbox sees other files there: the engine runs on another machine, or Hermes runs in a container.`,
+    {
+      hint: "Use an engine of this machine, mount the folder from the host into Hermes's own container, or set terminal.container_persistent to false and mount nothing.",
+    },
+  );
+}
