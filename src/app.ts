@@ -1,5 +1,5 @@
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
-import type { EnvironmentRequest } from "./environments/open-environment.ts";
+import type { EnvironmentRequest } from "./environments/environment-request.ts";
 import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
 import { ensureProfileId } from "./profiles/profile-id.ts";

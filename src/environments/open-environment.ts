@@ -1,22 +1,7 @@
 import { AppError } from "../lib/errors.ts";
-import type { Reporter } from "./docker/engine.ts";
 import type { Environment } from "./environment.ts";
-import type { Backend, TerminalOptions } from "./options.ts";
-
-/** Whose environment is wanted, and what it may know of this machine. Values only: nothing here is looked up later. */
-export interface EnvironmentRequest {
-  readonly options: TerminalOptions;
-  readonly profile: { readonly name: string; readonly root: string; readonly home: string };
-  /** Asked for only by environments that outlive us. */
-  profileId(): Promise<string>;
-  readonly task: string;
-  readonly variables: Readonly<Record<string, string | undefined>>;
-  /** A variable of the environment, else of the profile's `.env`. */
-  variable(name: string): string | undefined;
-  readonly userHome: string;
-  readonly cwd: string;
-  readonly reporter: Reporter;
-}
+import type { EnvironmentRequest } from "./environment-request.ts";
+import type { Backend } from "./options.ts";
 
 type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
 

@@ -3,13 +3,14 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createEngine, type Engine, type Reporter } from "../../src/environments/docker/engine.ts";
+import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
 import {
   createSandboxSpec,
   type SandboxHost,
   type SandboxSpec,
   type TerminalOptions,
 } from "../../src/environments/docker/sandbox-spec.ts";
+import type { Reporter } from "../../src/environments/environment-request.ts";
 import { terminalOptions } from "../../src/environments/options.ts";
 import type { RunningPart } from "./services.ts";
 import { tempFolder } from "./temp-folder.ts";

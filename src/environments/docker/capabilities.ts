@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import type { Reporter } from "../environment-request.ts";
 import { type CreateFacts, optionalFlags } from "./create-arguments.ts";
 import {
   CAPABILITIES,
@@ -6,7 +7,6 @@ import {
   type Engine,
   type EngineInfo,
   noticeOnce,
-  type Reporter,
   succeeded,
 } from "./engine.ts";
 import { sandboxLabels } from "./labels.ts";

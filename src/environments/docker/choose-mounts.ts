@@ -24,10 +24,11 @@ const SCRATCH: readonly Mount[] = [
   { kind: "tmpfs", target: "/var/tmp", options: "rw,noexec,nosuid,size=256m" },
   { kind: "tmpfs", target: "/run", options: "rw,noexec,nosuid,size=64m" },
 ];
+/** Open to all inside: which user the image, or the setting, brings is not known. */
 const PASSING: readonly Mount[] = [
-  { kind: "tmpfs", target: "/workspace", options: "rw,exec,nosuid,size=10g" },
-  { kind: "tmpfs", target: "/home", options: "rw,exec,nosuid,size=1g" },
-  { kind: "tmpfs", target: "/root", options: "rw,exec,nosuid,size=1g" },
+  { kind: "tmpfs", target: "/workspace", options: "rw,exec,nosuid,mode=1777,size=10g" },
+  { kind: "tmpfs", target: "/home", options: "rw,exec,nosuid,mode=1777,size=1g" },
+  { kind: "tmpfs", target: "/root", options: "rw,exec,nosuid,mode=1777,size=1g" },
 ];
 
 /** Ours first, then those of the settings, which replace ours where the target is exactly the same. */

@@ -1,4 +1,5 @@
 import { type ProcessResult, runProcess } from "../../lib/process.ts";
+import type { Reporter } from "../environment-request.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -30,6 +31,7 @@ export interface EngineCall {
   readonly timeoutMs: number;
   /** Added to the client's own environment. */
   readonly variables?: Variables;
+  /** What the client reads from /dev/stdin. */
   readonly stdin?: string;
   readonly onStdout?: (chunk: Uint8Array) => void;
 }
@@ -45,22 +47,21 @@ export interface Engine {
   run(args: readonly string[], call: EngineCall, signal: AbortSignal): Promise<ProcessResult>;
 }
 
+/** Our end of a process's input is a socket on Linux, and such a thing cannot be opened as /dev/stdin. */
+const BEHIND_A_PIPE = ["/bin/sh", "-c", 'cat | "$0" "$@"'] as const;
+
 /** The engine behind a client program; nothing is started or asked yet. */
 export function createEngine(binary: string, env: Variables): Engine {
   return {
     binary,
     env,
     memory: { info: undefined, lacking: new Set(), noticed: new Set() },
-    run: (args, { variables, ...call }, signal) =>
-      runProcess([binary, ...args], { ...call, env: { ...env, ...variables } }, signal),
+    run(args, { variables, ...call }, signal) {
+      const command = [binary, ...args] as const;
+      const argv = call.stdin ? ([...BEHIND_A_PIPE, ...command] as const) : command;
+      return runProcess(argv, { ...call, env: { ...env, ...variables } }, signal);
+    },
   };
-}
-
-/** Who hears what a person should know, in sentences. */
-export interface Reporter {
-  onNotice(text: string): void;
-  /** A line about something that takes long. */
-  onProgress(text: string): void;
 }
 
 /** Tells something that stays true as long as the engine does, the first time only. */

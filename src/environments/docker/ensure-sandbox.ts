@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError } from "../../lib/errors.ts";
+import type { Reporter } from "../environment-request.ts";
 import { type Container, findContainer } from "./container.ts";
-import { complaintOf, type Engine, type Reporter, succeeded } from "./engine.ts";
+import { complaintOf, type Engine, succeeded } from "./engine.ts";
 import { isOurs, LABEL } from "./labels.ts";
 import { makeSandbox } from "./make-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
@@ -15,7 +16,7 @@ const RENAME_TIMEOUT_MS = 10_000;
 const CLEANUP_MS = 60_000;
 const ROUNDS = 20;
 /** How long a container may be on its way from one state to another before we work around it. */
-const PASSING_MS = 10_000;
+const PASSING_MS = 3_000;
 const PAUSE_MS = 100;
 
 export interface EnsuredSandbox {

@@ -27,7 +27,7 @@ describeWith("docker", "making a sandbox", (service) => {
     const engine = await refusing(lab, "--memory", "--pids-limit");
     const { id } = await ensure(lab, await lab.spec({}, "one"), engine);
     const limits = "{{.HostConfig.NanoCpus}} {{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}";
-    expect(await lab.inspect(id, limits)).toBe("1000000000 0 <nil>");
+    expect(await lab.inspect(id, limits)).toBe("1000000000 0 <no value>");
     expect(lab.notices).toEqual([
       expect.stringContaining("terminal.container_memory is not applied"),
       expect.stringContaining("terminal.docker_pids_limit is not applied"),

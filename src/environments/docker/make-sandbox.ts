@@ -1,9 +1,10 @@
 import { AppError } from "../../lib/errors.ts";
+import type { Reporter } from "../environment-request.ts";
 import { noteInfo, probeCapabilities } from "./capabilities.ts";
 import type { Container } from "./container.ts";
 import type { CreateFacts } from "./create-arguments.ts";
 import { createContainer, removeUnused } from "./create-container.ts";
-import type { Engine, Reporter } from "./engine.ts";
+import type { Engine } from "./engine.ts";
 import { loadEngineInfo } from "./engine-info.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { ensureImage } from "./sandbox-image.ts";

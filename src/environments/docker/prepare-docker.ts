@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { EnvironmentRequest } from "../open-environment.ts";
+import type { EnvironmentRequest } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
 import { findEngine } from "./find-engine.ts";
 import { findOwnMounts } from "./own-mounts.ts";

@@ -148,8 +148,6 @@ describeWith("docker", "reclaimSandboxes", (service) => {
 
   it("C51: removes what was only created, by its age", LONG, async () => {
     await using lab = await openDockerLab(service);
-    const stuck = await lab.wrap('[ "$1" = start ] && kill -9 $PPID');
-    void stuck;
     const running = await make(lab);
     const labels: Record<string, string> = JSON.parse(await lab.inspect(running, "{{json .Config.Labels}}"));
     const flags = Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]);

@@ -1,4 +1,5 @@
-import type { Engine, Reporter } from "./engine.ts";
+import type { Reporter } from "../environment-request.ts";
+import type { Engine } from "./engine.ts";
 import { recordPendingRemoval } from "./pending-removals.ts";
 import { type Removal, removeSandbox } from "./remove-sandbox.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";

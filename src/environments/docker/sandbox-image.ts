@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
-import { complaintOf, type Engine, type Reporter, succeeded } from "./engine.ts";
+import type { Reporter } from "../environment-request.ts";
+import { complaintOf, type Engine, succeeded } from "./engine.ts";
 import { parseJson } from "./parse-json.ts";
 import { requireEngine } from "./require-engine.ts";
 

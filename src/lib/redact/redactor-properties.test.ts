@@ -225,6 +225,14 @@ describe("time grows with the length of the text and no faster", () => {
   });
 });
 
+test.each(["sk-ant-", "eyJaaaaaaaa.", "API_KEY=hunter2 https://a?", "Cookie: a="])(
+  "a single word of many megabytes behind %j is no trouble",
+  (piece) => {
+    const { redact } = createRedactor({ secrets: [] });
+    expect(redact(`${piece}${"a".repeat(17_000_000)}`)).toContain("«redacted:");
+  },
+);
+
 describe("ordinary text is left alone", () => {
   const { redact } = createRedactor({ secrets: [] });
   const require = createRequire(import.meta.url);

@@ -1,6 +1,6 @@
 import { type App, environmentRequest } from "../../../app.ts";
 import { type PreparedDocker, prepareDocker } from "../../../environments/docker/prepare-docker.ts";
-import type { EnvironmentRequest } from "../../../environments/open-environment.ts";
+import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
