@@ -1,9 +1,10 @@
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
+import { execBench } from "./exec.ts";
 import { startBench } from "./start.ts";
 
 /** `npm run bench [-- NAME…] [--json]`: prints a table and exits 1 when a budget is exceeded. */
 
-const BENCHES: readonly Bench[] = [startBench];
+const BENCHES: readonly Bench[] = [startBench, execBench];
 
 const words = process.argv.slice(2);
 const wanted = words.filter((word) => !word.startsWith("--"));
@@ -29,8 +30,9 @@ process.exitCode = results.every((result) => result.ok) ? 0 : 1;
 
 function table(): string {
   const rows = results.map(({ name, ours, peer, ratio, budget, ok }) => {
-    const limit = "max" in budget ? `≤ ${budget.max}` : `≥ ${budget.min}`;
-    return [name, ours, peer, ratio.toFixed(2), limit, ok ? "ok" : "OVER"];
+    const limit =
+      "max" in budget ? `≤ ${Number(budget.max.toFixed(3))}` : `≥ ${Number(budget.min.toFixed(3))}`;
+    return [name, ours, peer, ratio.toFixed(3), limit, ok ? "ok" : "OVER"];
   });
   const all = [["measured", "ours", "peer", "ratio", "budget", ""], ...rows];
   const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length))) ?? [];

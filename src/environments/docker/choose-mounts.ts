@@ -9,8 +9,14 @@ import {
   normaliseTarget,
   type ParsedVolume,
   parseVolume,
+  type TmpfsMount,
   translate,
 } from "./mounts.ts";
+
+export interface HostUser {
+  readonly uid: number;
+  readonly gid: number;
+}
 
 export interface MountSettings {
   readonly docker_volumes: readonly string[];
@@ -24,11 +30,10 @@ const SCRATCH: readonly Mount[] = [
   { kind: "tmpfs", target: "/var/tmp", options: "rw,noexec,nosuid,size=256m" },
   { kind: "tmpfs", target: "/run", options: "rw,noexec,nosuid,size=64m" },
 ];
-/** Open to all inside: which user the image, or the setting, brings is not known. */
-const PASSING: readonly Mount[] = [
-  { kind: "tmpfs", target: "/workspace", options: "rw,exec,nosuid,mode=1777,size=10g" },
-  { kind: "tmpfs", target: "/home", options: "rw,exec,nosuid,mode=1777,size=1g" },
-  { kind: "tmpfs", target: "/root", options: "rw,exec,nosuid,mode=1777,size=1g" },
+const PASSING: readonly TmpfsMount[] = [
+  { kind: "tmpfs", target: "/workspace", options: "rw,exec,nosuid,size=10g" },
+  { kind: "tmpfs", target: "/home", options: "rw,exec,nosuid,size=1g" },
+  { kind: "tmpfs", target: "/root", options: "rw,exec,nosuid,size=1g" },
 ];
 
 /** Ours first, then those of the settings, which replace ours where the target is exactly the same. */
@@ -36,6 +41,7 @@ export async function chooseMounts(
   settings: MountSettings,
   host: MountHost,
   folder: string,
+  user: HostUser | undefined,
   notices: string[],
 ): Promise<{ readonly all: readonly Mount[]; readonly cwdMounted: boolean }> {
   const asked: Mount[] = [];
@@ -59,9 +65,15 @@ export async function chooseMounts(
     asked.push(await createBind(host.cwd, "/workspace", false, host));
     targets.add("/workspace");
   }
-  const places = settings.container_persistent ? keptFolders(folder, host) : PASSING;
+  const places = settings.container_persistent ? keptFolders(folder, host) : PASSING.map(ownedBy(user));
   const ours = [...SCRATCH, ...places].filter(({ target }) => !targets.has(target));
   return { all: [...ours, ...asked], cwdMounted };
+}
+
+/** Otherwise they have the owner and the mode that the folder has in the image, which for /root is root's alone. */
+function ownedBy(user: HostUser | undefined): (mount: TmpfsMount) => TmpfsMount {
+  return (mount) =>
+    user === undefined ? mount : { ...mount, options: `${mount.options},uid=${user.uid},gid=${user.gid}` };
 }
 
 function keptFolders(folder: string, host: MountHost): Mount[] {

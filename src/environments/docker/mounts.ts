@@ -27,6 +27,7 @@ export type Mount =
   | { readonly kind: "tmpfs"; readonly target: string; readonly options: string };
 
 export type BindMount = Extract<Mount, { kind: "bind" }>;
+export type TmpfsMount = Extract<Mount, { kind: "tmpfs" }>;
 
 /** A mount of the container that we ourselves run in. */
 export interface OwnMount {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import type { terminalOptions } from "../options.ts";
-import { chooseMounts } from "./choose-mounts.ts";
+import { chooseMounts, type HostUser } from "./choose-mounts.ts";
 import { flagValues, requireHarmless } from "./extra-arguments.ts";
 import type { Mount, MountHost } from "./mounts.ts";
 import { containerName, sandboxKey, uniqueName } from "./sandbox-names.ts";
@@ -23,7 +23,7 @@ export interface SandboxHost extends MountHost {
   /** `sandboxes/` in the home, unless the settings name another folder. */
   readonly sandboxesFolder: string;
   /** Undefined where the system has no numeric users. */
-  readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  readonly user: HostUser | undefined;
   /** The value of a variable to forward: the environment's, else that of the profile's `.env`. */
   findValue(name: string): string | undefined;
 }
@@ -35,7 +35,7 @@ export interface SandboxSpec extends SandboxIdentity {
   readonly persistAcrossProcesses: boolean;
   readonly image: string;
   readonly workingFolder: string;
-  readonly user: { readonly uid: number; readonly gid: number } | undefined;
+  readonly user: HostUser | undefined;
   readonly network: boolean;
   readonly cpus: number;
   readonly memoryMb: number;
@@ -73,8 +73,9 @@ export async function createSandboxSpec(
   const notices: string[] = [];
   requireHarmless(options.docker_extra_args, options.docker_network);
   const key = sandboxKey(identity.profileId, identity.task);
-  const mounts = await chooseMounts(options, host, join(host.sandboxesFolder, "docker", key), notices);
   const user = chooseUser(options, host, notices);
+  const folder = join(host.sandboxesFolder, "docker", key);
+  const mounts = await chooseMounts(options, host, folder, user, notices);
   const name = containerName(key);
   const ownShm = flagValues(options.docker_extra_args, "--shm-size").length > 0;
   const parts = {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, opendir, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join, posix } from "node:path";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { AppError, errnoOf, messageOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
 import type { BindMount } from "./mounts.ts";
@@ -21,7 +21,10 @@ export async function prepareFolders(spec: SandboxSpec): Promise<void> {
       // The folder above keeps strangers out; inside, the image's own user must be able to work.
       await chmod(localSource, 0o777);
     } catch (error) {
-      if (errnoOf(error) !== "EEXIST") throw error;
+      if (errnoOf(error) === "EEXIST") continue;
+      throw new AppError("file-unwritable", `Cannot make the folder ${localSource}: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 }
@@ -65,17 +68,26 @@ interface Witness {
 
 /** A file that stands below the mounted path: in our own folders one made for this, elsewhere one that is there. */
 async function findWitness(mount: BindMount): Promise<Witness | undefined> {
-  const { localSource, target } = mount;
-  if (mount.ours) {
-    const name = `.hermes-mount-${randomBytes(6).toString("hex")}`;
-    const path = join(localSource, name);
-    await writeFile(path, "");
-    return { mount, path, target: posix.join(target, name), remove: () => rm(path, { force: true }) };
-  }
-  const name = await findEntry(localSource);
+  const made = mount.ours ? await makeEntry(mount.localSource) : undefined;
+  const name = made ?? (await findEntry(mount.localSource));
   if (name === undefined) return undefined;
-  const path = join(localSource, name);
-  return { mount, path, target: posix.join(target, name), remove: async () => undefined };
+  const path = join(mount.localSource, name);
+  return {
+    mount,
+    path,
+    target: posix.join(mount.target, name),
+    remove: async () => (made === undefined ? undefined : rm(path, { force: true })),
+  };
+}
+
+async function makeEntry(folder: string): Promise<string | undefined> {
+  const name = `.hermes-mount-${randomBytes(6).toString("hex")}`;
+  try {
+    await writeFile(join(folder, name), "");
+    return name;
+  } catch {
+    return undefined; // an earlier sandbox may have taken the folder away from us, which is its right
+  }
 }
 
 async function findEntry(path: string): Promise<string | undefined> {
