@@ -1,10 +1,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { jsonSchema, referencePage } from "../src/config/reference.ts";
+import { behaviourRowsPage } from "./behaviour-rows.ts";
 
 /** Files computed from the schema, by path. */
 const GENERATED: Record<string, () => string> = {
   "docs/reference/configuration.md": referencePage,
+  "docs/reference/behaviour-rows.md": behaviourRowsPage,
   "config.schema.json": () => `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
 };
 

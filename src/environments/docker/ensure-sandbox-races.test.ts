@@ -83,6 +83,20 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
     },
   );
 
+  it(
+    "C16: several that replace the same one at once end up with one, and it is the same for all",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      const old = await ensure(lab, await lab.spec());
+      const spec = await lab.spec({ container_memory: 300, docker_on_drift: "replace" });
+      const answers = await Promise.all([1, 2, 3, 4].map(() => ensure(lab, spec)));
+      expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
+      expect(answers[0]?.id).not.toBe(old.id);
+      expect(await lab.containers()).toEqual([answers[0]?.id]);
+    },
+  );
+
   it("C19: an abort while the engine creates leaves no container behind", LONG, async () => {
     await using lab = await openDockerLab(service);
     const made = join(lab.folder, "made");
