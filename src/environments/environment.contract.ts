@@ -69,7 +69,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(run).toMatchObject({ stdout: "1\n1\n2\n2\n3\n3\n", stderr: "" });
     });
 
-    test("folder and exported variables stay with the session, and another session does not see them", async () => {
+    test("F39: folder and exported variables stay with the session, and another session does not see them", async () => {
       await using environment = await open();
       const [one, other] = [environment.openSession(), environment.openSession()];
       await collect(environment, `cd ${folder}; export COLOUR='light "blue" $HOME \`x\`'; unset PAGER`, {
@@ -80,7 +80,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, 'echo "[$COLOUR]"', { session: other })).stdout).toBe("[]\n");
     });
 
-    test("a value of several lines, with quotes and escapes, comes back as it was", async () => {
+    test("F33: a value of several lines, with quotes and escapes, comes back as it was", async () => {
       await using environment = await open();
       const session = environment.openSession();
       const value = 'a\'b"c\\d $(echo no)\n`e`\n declare -x FAKE="1"\nexport FAKE2=2\ttab é';
@@ -89,14 +89,23 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(run.stdout).toBe(`${value}[]\n`);
     });
 
-    test.runIf(shell === "bash")("functions and aliases stay with the session", async () => {
-      await using environment = await open();
-      const session = environment.openSession();
-      await collect(environment, "greet() { echo \"hello $1\"; }; alias ll='echo listing'", { session });
-      expect((await collect(environment, "greet you; ll", { session })).stdout).toBe("hello you\nlisting\n");
-    });
+    test.runIf(shell === "bash")(
+      "F35: functions and aliases stay with the session, those whose names begin with an underscore too",
+      async () => {
+        await using environment = await open();
+        const session = environment.openSession();
+        await collect(
+          environment,
+          '_word() { echo "hello $1"; }; greet() { _word "$1"; }; alias ll=\'echo listing\'',
+          { session },
+        );
+        expect((await collect(environment, "greet you; ll", { session })).stdout).toBe(
+          "hello you\nlisting\n",
+        );
+      },
+    );
 
-    test("a shell function named cd does not break the next command", async () => {
+    test("F36: a shell function named cd does not break the next command", async () => {
       await using environment = await open();
       const session = environment.openSession();
       await collect(environment, "cd() { echo broken; return 1; }; printf() { echo broken; }", { session });
@@ -159,7 +168,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       );
     });
 
-    test("variables of one command reach it and do not stay", async () => {
+    test("F34: variables of one command reach it and do not stay", async () => {
       await using environment = await open();
       const session = environment.openSession();
       const first = await collect(environment, "sh -c 'echo \"$ONCE\"'", {
@@ -204,6 +213,16 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "echo next")).stdout).toBe("next\n");
     });
 
+    test("F42: a timeout fires although nobody takes the output", async () => {
+      await using environment = await open();
+      const run = await collect(environment, "while :; do echo flood; done", {
+        timeoutMs: 300,
+        onOutput: () => new Promise(() => undefined),
+      });
+      expect(run).toMatchObject({ ended: "timed-out", exitCode: 124, survivors: [] });
+      expect((await collect(environment, "echo next")).stdout).toBe("next\n");
+    });
+
     test("F1: a timeout ends the whole tree: &, setsid, env -i, and what ignores TERM", async () => {
       await using environment = await open();
       const beat = fresh();
@@ -224,14 +243,15 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(await sizes()).toBe(before);
     });
 
-    test("a stop is exit 130 with the output so far, and a command that exits 130 itself is not a stop", async () => {
+    test("F43, F44: a stop is exit 130 with the output so far, and a command that exits 130 itself is not a stop", async () => {
       await using environment = await open();
       const stop = new AbortController();
-      const run = await collect(environment, "echo begun; sleep 60", {
-        signal: stop.signal,
-        onOutput: () => stop.abort(),
-      });
-      expect(run).toMatchObject({ ended: "stopped", exitCode: 130 });
+      const running = collect(environment, "echo begun; sleep 60", { signal: stop.signal });
+      await until(async () => environment.busy > 0);
+      setTimeout(() => stop.abort(), 300); // the output has long come; without it the test below fails
+      const run = await running;
+      expect(run).toMatchObject({ ended: "stopped", exitCode: 130, stdout: "begun\n" });
+      expect((await collect(environment, "echo clean")).stdout).toBe("clean\n");
       expect(await collect(environment, "exit 130")).toMatchObject({ ended: "exited", exitCode: 130 });
     });
 
@@ -281,7 +301,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "echo next")).stdout).toBe("next\n");
     });
 
-    test("a deleted folder is told by exit 126 and a workdir leads out of it", async () => {
+    test("F38: a deleted folder is told by exit 126 and a workdir leads out of it", async () => {
       await using environment = await open();
       const session = environment.openSession();
       const gone = fresh();
@@ -291,4 +311,12 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "pwd", { session, workdir: folder })).stdout).toBe(`${folder}\n`);
     });
   });
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("waited 10 s in vain");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
 }

@@ -201,7 +201,10 @@ export const SHELL_ARGUMENTS = [
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
   // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
-  const prepare = prelude === "" ? "" : `{ ${prelude}\n} </dev/null >/dev/null 2>&1; set +efu; unset IFS;`;
+  const prepare =
+    prelude === ""
+      ? ""
+      : `__h_path=$PATH; { ${prelude}\n} </dev/null >/dev/null 2>&1; set +efu; unset IFS; ${KEEP_PATH}; unset __h_path;`;
   const begin = (dump: string): string =>
     `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
   const greet = (shell: string): string => `printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
@@ -213,6 +216,9 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
     "fi\n",
   ].join("\n");
 }
+
+/** An init file that sets PATH anew must not make tools vanish that were there before. */
+const KEEP_PATH = 'case ":$PATH:" in *":$__h_path:"*) ;; *) PATH=$PATH:$__h_path ;; esac';
 
 /** What R and L are told; all of it is text for the far end, none of it for our own machine. */
 export interface RunFields {

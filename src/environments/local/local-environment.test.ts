@@ -1,21 +1,77 @@
-import { mkdtempSync, realpathSync } from "node:fs";
+import { mkdtempSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { environmentContract } from "../environment.contract.ts";
+import { expect, test } from "vitest";
+import { collect, environmentContract } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
 import { openLocalEnvironment } from "./local-environment.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "hermes-local-")));
 
-environmentContract({
-  name: "local",
-  shell: "bash",
-  folder,
-  open: () =>
-    openLocalEnvironment({
-      options: terminalOptions.parse({ auto_source_bashrc: false, shell_init_files: ["/dev/null"] }),
-      variables: { PATH: process.env["PATH"], HOME: folder },
-      profileHome: folder,
-      cwd: folder,
-    }),
+const open = (
+  options: object = { shell_init_files: ["/dev/null"] },
+  variables: Record<string, string> = {},
+) =>
+  openLocalEnvironment({
+    options: terminalOptions.parse(options),
+    variables: { PATH: process.env["PATH"], HOME: folder, ...variables },
+    profileHome: folder,
+    cwd: folder,
+  });
+
+environmentContract({ name: "local", shell: "bash", folder, open: () => open() });
+
+test("keys of providers and accounts are withheld; a passthrough lets an account through, but no provider", async () => {
+  const secrets = {
+    OPENAI_API_KEY: "1",
+    ANTHROPIC_BASE_URL: "2",
+    TELEGRAM_BOT_TOKEN: "3",
+    GH_TOKEN: "4",
+    HERMES_MODEL_API_KEY: "5",
+    AWS_PROFILE: "6",
+  };
+  const print =
+    'echo "$OPENAI_API_KEY|$ANTHROPIC_BASE_URL|$TELEGRAM_BOT_TOKEN|$GH_TOKEN|$HERMES_MODEL_API_KEY|$AWS_PROFILE"';
+  await using closed = await open({ shell_init_files: ["/dev/null"] }, secrets);
+  expect((await collect(closed, print)).stdout).toBe("|||||6\n");
+  await using opened = await open(
+    { shell_init_files: ["/dev/null"], env_passthrough: ["GH_TOKEN", "OPENAI_API_KEY"] },
+    secrets,
+  );
+  expect((await collect(opened, print)).stdout).toBe("|||4||6\n");
+});
+
+test("F37: an init file that sets PATH anew keeps the tools that were there, and its functions are there", async () => {
+  const file = join(folder, "init.sh");
+  writeFileSync(
+    file,
+    "echo noise; PATH=/only/this; export FROM_INIT=1; tool() { echo from init; }; set -eu; trap 'echo bye' EXIT\n",
+  );
+  await using environment = await open({ shell_init_files: [file] });
+  const run = await collect(
+    environment,
+    'tool; echo "$FROM_INIT"; command -v ls >/dev/null && echo "${PATH%%:*}"',
+  );
+  expect(run).toMatchObject({ stdout: "from init\n1\n/only/this\n", exitCode: 0 });
+});
+
+test("an init file that ends the shell is left out, and that is told", async () => {
+  const file = join(folder, "fatal.sh");
+  writeFileSync(file, "exit 1\n");
+  await using environment = await open({ shell_init_files: [file] });
+  const run = await collect(environment, "echo ran");
+  expect(run.stdout).toBe("ran\n");
+  expect(run.notices.join()).toContain("init files end the shell");
+});
+
+test("home_mode profile gives commands a home of their own and names the real one", async () => {
+  await using environment = await open({ shell_init_files: ["/dev/null"], home_mode: "profile" });
+  expect((await collect(environment, 'echo "$HOME|$HERMES_REAL_HOME"')).stdout).toBe(
+    `${folder}/home|${folder}\n`,
+  );
+});
+
+test("a configured folder that is gone gives way to the nearest one above it", async () => {
+  await using environment = await open({ shell_init_files: ["/dev/null"], cwd: join(folder, "gone/deep") });
+  expect((await collect(environment, "pwd")).stdout).toBe(`${folder}\n`);
 });

@@ -26,14 +26,20 @@ export async function openLocalEnvironment({
   const home = options.home_mode === "profile" ? join(profileHome, "home") : undefined;
   const env = commandVariables({ variables, passthrough: options.env_passthrough, home });
   const start = await nearestFolder(options.cwd === "" ? cwd : options.cwd);
+  const notices: string[] = [];
   return createShell({
     cwd: options.cwd.startsWith("~") ? options.cwd : start,
-    transport: async () => ({
-      argv: ["sh", ...SHELL_ARGUMENTS],
-      env,
-      cwd: start,
-      prelude: prelude(options),
-    }),
+    // Asked anew means that the shell ended before it answered, and only its init files can have done that.
+    async transport(anew) {
+      if (anew) notices.push("The shell's init files end the shell, so commands run without them.");
+      return {
+        argv: ["sh", ...SHELL_ARGUMENTS],
+        env,
+        cwd: start,
+        ...(anew ? {} : { prelude: prelude(options) }),
+      };
+    },
+    takeNotices: () => notices.splice(0),
   });
 }
 
