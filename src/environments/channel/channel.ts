@@ -4,7 +4,7 @@ import { AppError } from "../../lib/errors.ts";
 import type { OutputStream } from "../environment.ts";
 import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
 import { createFrameParser, type FrameParser } from "./frame-parser.ts";
-import { type ProcessRow, parseProcessRow } from "./process-table.ts";
+import { type ProcessRow, parseProcessRow, type StartedProcess } from "./process-table.ts";
 import { parseShellState, type ShellState } from "./shell-state.ts";
 
 /** How to start a shell in the place: the one thing of a channel that differs between environments. */
@@ -20,8 +20,8 @@ export interface Transport {
 export interface ChannelCommand extends Omit<RunFields, "token" | "stateToken"> {
   /** Gets each chunk as it comes; while it returns a promise nothing more is read. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void | Promise<void>;
-  /** The pid of the command at the far end, as soon as it runs. */
-  onStart(pid: number): void;
+  /** The process of the command at the far end, as soon as it runs. */
+  onStart(process: StartedProcess): void;
 }
 
 /** How a command ended, as far as the channel knows. */
@@ -51,7 +51,7 @@ export interface Channel extends AsyncDisposable {
   settled(): Promise<void>;
   processes(mark: string, signal: AbortSignal): Promise<ProcessRow[]>;
   kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
-  /** Asks the driver to end that command too when our process is gone. */
+  /** Asks the driver to end that command when our process is gone; an empty mark takes it back. */
   guard(mark: string, pid: number | undefined): void;
   /** From now on output is read and dropped: whoever ends a flood must not wait for it. */
   dropOutput(): void;
@@ -156,7 +156,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     if (running === undefined || running.token !== token) return;
     if (letter === "S") {
       running.started = true;
-      running.command.onStart(Number(fields));
+      const [pid, startTime = ""] = fields.split(" ");
+      running.command.onStart({ pid: Number(pid), startTime });
     } else if (letter === "B") {
       running.badFolder = true;
     } else if (letter === "X") {
@@ -314,8 +315,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       const end = start(
         {
           ...command,
-          onStart(pid) {
-            command.onStart(pid);
+          onStart(process) {
+            command.onStart(process);
             open?.();
           },
         },
@@ -358,19 +359,20 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   };
 }
 
+/** Hands the input on until it or the command ends; an input that stays open is then let go of. */
 async function feed(
   stdin: NodeJS.WritableStream,
   input: AsyncIterable<Uint8Array>,
   end: Promise<unknown>,
 ): Promise<void> {
-  let over = false;
-  void end.then(() => {
-    over = true;
-  });
-  for await (const bytes of input) {
-    if (over) return;
-    if (!stdin.write(bytes)) {
-      await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), end]);
+  const over = end.then(() => undefined);
+  const iterator = input[Symbol.asyncIterator]();
+  for (;;) {
+    const next = await Promise.race([iterator.next(), over]);
+    if (next === undefined) return;
+    if (next.done) break;
+    if (!stdin.write(next.value)) {
+      await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
     }
   }
   stdin.end();

@@ -12,12 +12,12 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  *   L …             the same with the rest of our input as its input, and then end
  *   P TOKEN MARK    print the process table
  *   V TOKEN         say whether the wrapper is alive
- *   G MARK PID      also end this command when our owner is gone
+ *   G MARK PID      end this command, if it still runs, when our owner is gone; PID is missing until it is known
  *
  * `__h_stamp`, where the prelude sets it, is a file that it touches when it ends: the time of last use.
  *
  * Answers are TOKEN, a letter, fields and a semicolon, each in one write that is small enough to be atomic, so they may
- * stand anywhere in the output of a command: S pid (started), B (bad folder), X code (ended), C held, p row, v pid.
+ * stand anywhere in the output of a command: S pid and start time, B (bad folder), X code (ended), C held, p row, v pid.
  * The state that a command leaves (folder, exported variables, in bash functions and aliases) stands between two
  * state tokens. A command can learn that token, but not the other one.
  *
@@ -43,16 +43,25 @@ P() {
   ${b}printf '%s.;' "$1"
 }
 __h_row() { ${b}printf '%sp%s %s %s %s %s %s %s %s;' "$1" "$2" "$6" "$7" "$8" "\${24}" "$5" "$3" "$4"; }
-# A wrapper that was killed stays as a zombie, because we wait for nobody.
+# One that was killed stays as a zombie, because we wait for nobody.
+__h_alive() {
+  ${b}kill -0 "$1" 2>/dev/null || return 1
+  __l=; { IFS= ${b}read -r __l < "/proc/$1/stat"; } 2>/dev/null
+  [ -n "$__l" ] || [ ! -e /proc/1 ] || return 1
+  case \${__l##*) } in Z*) return 1 ;; esac
+}
+# Pids are used again: only a child of ours can be our wrapper, and a stranger must never be taken for it.
+__h_waits() {
+  __h_alive "$__h_wrapper" || return 1
+  [ -n "$__l" ] || return 0
+  set -- \${__l##*) }
+  [ "$2" = "$$" ]
+}
 V() {
-  if ${b}kill -0 "$__h_wrapper" 2>/dev/null; then
-    __l=; { IFS= ${b}read -r __l < "/proc/$__h_wrapper/stat"; } 2>/dev/null
-    [ -n "$__l" ] || [ ! -e /proc/1 ] || __l=") Z"
-    case \${__l##*) } in Z*) ;; *) ${b}printf '%sv%s;' "$1" "$__h_wrapper" ;; esac
-  fi
+  __h_waits && ${b}printf '%sv%s;' "$1" "$__h_wrapper"
   ${b}printf '%s.;' "$1"
 }
-G() { __h_marks="$__h_marks $1"; __h_guarded="$__h_guarded $2"; }
+G() { __h_wrapper= __h_marks=$1 __h_guarded=$2; }
 # Whether a process besides ours has our output open and could print into the next command's frame, or the command has
 # killed the driver. Only processes that are younger than the command can have got the output; where pids have wrapped,
 # all are looked at.
@@ -67,6 +76,26 @@ __h_held() {
       [ "$__f" -ef /proc/self/fd/1 ] || [ "$__f" -ef /proc/self/fd/8 ] && return 0
     done
   done 2>/dev/null
+  return 1
+}
+# Whether the command still runs: what one that ended by itself has left behind lives on. A wrapper without a child is
+# about to start the command or has seen its end, and soon shows which. It is our child, or its pid is another's by now.
+__h_runs() {
+  if [ -z "$__h_wrapper" ]; then
+    [ -n "$__h_marks" ] || return 1
+    [ -z "$__h_guarded" ] || __h_alive "$__h_guarded" || return 1
+    return 0 # a bare return has another meaning in a trap
+  fi
+  while __h_waits; do
+    [ -e /proc/1 ] || return 0
+    set -- \${__l##*) }
+    [ "$2" = "$$" ] || return 1
+    for __d in /proc/[0-9]*; do
+      __l=; { IFS= ${b}read -r __l < "$__d/stat"; } 2>/dev/null || continue
+      set -- \${__l##*) }
+      case $1 in Z*) ;; *) [ "$2" != "$__h_wrapper" ] || return 0 ;; esac
+    done 2>/dev/null
+  done
   return 1
 }
 __h_end() {
@@ -92,8 +121,8 @@ __h_end() {
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
 ${b}trap : INT TERM HUP
-${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; [ -z "$__h_wrapper$__h_guarded" ] || __h_end' EXIT
-R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2; }
+${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
+R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
 L() { __h_last=1; __h_run "$@"; exit; }
 `;
 }
@@ -111,6 +140,7 @@ __h_dump() {
   builtin pwd -P 2>/dev/null && { builtin export -p; builtin declare -f; builtin alias -p; }
   builtin printf '%s%s' "$1" "$2"
 }
+__h_started() { builtin printf '%sS%s %s;' "$1" "$2" "\${22}"; }
 __h_run() {
   exec 8>&2 2>/dev/null
   if [ "$__h_last" = 1 ]; then exec 7<&0; elif [ -n "$8" ]; then exec 7< <(builtin printf "$8"); else exec 7</dev/null; fi
@@ -118,8 +148,9 @@ __h_run() {
   (
     set +m
     exec 7<&- 8>&-
-    builtin unset -f P V G R L __h_row __h_held __h_end __h_run
-    builtin printf '%sS%s;' "$1" "$BASHPID"
+    __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
+    __h_started "$1" "$BASHPID" \${__l##*) }
+    builtin unset -f P V G R L __h_row __h_alive __h_waits __h_held __h_runs __h_end __h_run __h_started
     case $6 in "~") set -- "$1" "$2" "$3" "$4" "$5" "$HOME" "$7" "$8" "$9" ;; "~/"*) set -- "$1" "$2" "$3" "$4" "$5" "$HOME/\${6#??}" "$7" "$8" "$9" ;; esac
     builtin cd -- "$6" 2>/dev/null || { builtin printf '%sB;' "$1"; builtin exit 126; }
     builtin eval "$7" 2>/dev/null
@@ -150,8 +181,10 @@ ${verbs("")}
 __h_session=
 command -v setsid >/dev/null 2>&1 && __h_session=setsid
 __h_inner='
+__h_started() { printf "%sS%s %s;" "$1" "$2" "\${22}"; }
 __h_go() {
-  printf "%sS%s;" "$1" "$$"
+  __l=; { IFS= read -r __l < /proc/self/stat; } 2>/dev/null
+  __h_started "$1" "$$" \${__l##*) }
   case $6 in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${6#??} ;; *) __h_cwd=$6 ;; esac
   cd -- "$__h_cwd" 2>/dev/null || { printf "%sB;" "$1"; exit 126; }
   unset __h_cwd

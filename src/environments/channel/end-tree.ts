@@ -1,13 +1,13 @@
 import type { Survivor } from "../environment.ts";
 import type { Channel, ChannelEnd } from "./channel.ts";
-import { findTree, type ProcessRow } from "./process-table.ts";
+import { findTree, type ProcessRow, type StartedProcess } from "./process-table.ts";
 
 /** Ends processes as another user, where our shell may not. */
 export type KillAs = (user: number, pids: readonly number[], signal: AbortSignal) => Promise<void>;
 
 export interface TreeToEnd {
-  /** Pid of the command, if it got far enough to tell. */
-  readonly root: number | undefined;
+  /** The command's own process, if it got far enough to tell. */
+  readonly root: StartedProcess | undefined;
   readonly mark: string;
   readonly end: Promise<ChannelEnd>;
   readonly killAs: KillAs | undefined;
@@ -24,14 +24,17 @@ const LOOK_EVERY_MS = 25;
 export async function endTree(channel: Channel, { root, mark, end, killAs }: TreeToEnd): Promise<Survivor[]> {
   const deadline = AbortSignal.timeout(GRACE_MS + KILL_WITHIN_MS);
   let known: ProcessRow[] = [];
+  let hasTable = false;
   const look = async (): Promise<ProcessRow[]> => {
     const rows = await channel.processes(mark, deadline);
-    known = findTree(rows, root ?? -1, known);
+    hasTable ||= rows.length > 0;
+    known = findTree(rows, root, known);
     return known;
   };
 
   let left = await look();
-  if (root !== undefined) channel.kill("TERM", [-root]);
+  // Without a process table (no /proc) the group is all we can reach; the wrapper's word is then the proof.
+  if (root !== undefined && !hasTable) channel.kill("TERM", [-root.pid]);
   channel.kill(
     "TERM",
     left.map((row) => row.pid),
@@ -51,8 +54,7 @@ export async function endTree(channel: Channel, { root, mark, end, killAs }: Tre
     if (killAs && after.length > 0 && sameProcesses(left, after)) await killEachAs(after, killAs, deadline);
     left = after;
   }
-  if (root !== undefined && left.length === 0) channel.kill("KILL", [-root]);
-  // Without a process table (no /proc) the group is all we can reach; the wrapper's word is then the proof.
+  if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
   await Promise.race([end, pause(GRACE_MS)]);
   return left.map(({ pid, user }) => ({ pid, user }));
 }

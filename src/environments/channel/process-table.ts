@@ -13,6 +13,12 @@ export interface ProcessRow {
   readonly isMarked: boolean;
 }
 
+/** A process for good: pids are used again, a pid with its start time is not. The time is empty where there is no table. */
+export interface StartedProcess {
+  readonly pid: number;
+  readonly startTime: string;
+}
+
 /** Reads the fields that the driver prints for a process; undefined for a row that is not whole. */
 export function parseProcessRow(fields: string): ProcessRow | undefined {
   const [pid, parent, group, session, startTime, state, user, marked] = fields.split(" ");
@@ -35,10 +41,14 @@ export function parseProcessRow(fields: string): ProcessRow | undefined {
  */
 export function findTree(
   rows: readonly ProcessRow[],
-  root: number,
+  started: StartedProcess | undefined,
   known: readonly ProcessRow[],
 ): ProcessRow[] {
   const before = new Set(known.map(identity));
+  const isRoot = (row: ProcessRow): boolean =>
+    row.pid === started?.pid && row.startTime === started.startTime;
+  // Once the root is gone its number may be somebody else's, and so may a group or session of that number.
+  const root = rows.some(isRoot) ? started?.pid : undefined;
   const tree = new Map<number, ProcessRow>();
   let grown = true;
   while (grown) {

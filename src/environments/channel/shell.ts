@@ -10,6 +10,7 @@ import {
 } from "./channel.ts";
 import { createChannelPool } from "./channel-pool.ts";
 import { endTree, type KillAs } from "./end-tree.ts";
+import type { StartedProcess } from "./process-table.ts";
 import { printfFormat, quoteWord } from "./quote.ts";
 import { differenceText, parseShellState, type ShellState } from "./shell-state.ts";
 
@@ -66,18 +67,22 @@ export function createShell(place: Place): Environment {
     const stream = streamOf(request.stdin);
     const guardian = stream ? await pool.acquire(signal) : undefined;
     guardian?.guard(mark, undefined);
-    let pid: number | undefined;
+    let root: StartedProcess | undefined;
     try {
       const command = describe(request, session, channel, mark, (started) => {
-        pid = started;
-        guardian?.guard(mark, started);
+        root = started;
+        guardian?.guard(mark, started.pid);
       });
       const end = stream ? channel.runWithInput(command, stream) : channel.run(command);
       const cut = await cutShort(end, channel, request.timeoutMs, signal);
       const durationMs = (): number => performance.now() - startedAt;
-      if (cut === undefined) return conclude(await end, session, durationMs());
+      if (cut === undefined) {
+        const over = await end;
+        if (over.kind === "exited") guardian?.guard("", undefined); // its pid may soon be somebody else's
+        return conclude(over, session, durationMs());
+      }
       channel.dropOutput();
-      const survivors = await endTree(guardian ?? channel, { root: pid, mark, end, killAs: place.killAs });
+      const survivors = await endTree(guardian ?? channel, { root, mark, end, killAs: place.killAs });
       return {
         ...ending(cut),
         cwd: session.cwd,
@@ -88,7 +93,10 @@ export function createShell(place: Place): Environment {
       };
     } finally {
       pool.release(channel);
-      if (guardian) pool.release(guardian);
+      if (guardian) {
+        guardian.guard("", undefined); // its pid may soon be somebody else's
+        pool.release(guardian);
+      }
     }
   }
 
@@ -97,7 +105,7 @@ export function createShell(place: Place): Environment {
     session: Session,
     channel: Channel,
     mark: string,
-    onStart: (pid: number) => void,
+    onStart: (process: StartedProcess) => void,
   ): ChannelCommand {
     const variables = { ...place.variables?.(), ...request.variables };
     const own = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);

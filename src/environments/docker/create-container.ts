@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
 import { type Container, findContainer, listContainerIds } from "./container.ts";
 import { type CreateFacts, createArguments } from "./create-arguments.ts";
@@ -73,7 +73,7 @@ async function appearing(
   for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     const found = await findContainer(engine, name, signal);
     if (found !== undefined || performance.now() >= deadline) return found;
-    await sleep(pauseMs, undefined, { signal });
+    await systemClock.sleep(pauseMs, signal);
   }
 }
 

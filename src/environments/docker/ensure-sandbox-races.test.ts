@@ -58,9 +58,14 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
     const { id } = await ensure(lab, spec);
     const seen = join(lab.folder, "looks");
     // For the first looks the engine pretends to have no such container, as it does while it is making one.
+    const creates = join(lab.folder, "creates");
     const late = await lab.wrap(`
-      case $1 in container|ps) echo >> ${seen}; [ $(wc -l < ${seen}) -gt 4 ] || exit $([ $1 = ps ]; echo $?);; esac`);
+      case $1 in
+        create) echo $3 >> ${creates};;
+        container|ps) echo >> ${seen}; [ $(wc -l < ${seen}) -gt 4 ] || exit $([ $1 = ps ]; echo $?);;
+      esac`);
     expect(await ensure(lab, spec, late)).toMatchObject({ id, how: "attached" });
+    expect(await readFile(creates, "utf8")).toBe(`${spec.name}\n`);
     expect(await lab.containers()).toEqual([id]);
   });
 

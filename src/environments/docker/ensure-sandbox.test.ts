@@ -103,16 +103,50 @@ describeWith("docker", "ensureSandbox", (service) => {
     expect(await lab.containers()).toEqual([next.id]);
   });
 
-  it("C52: one that stays dead is moved out of the way", LONG, async () => {
+  it("C52: one that stays dead is not started, but moved out of the way", LONG, async () => {
     await using lab = await openDockerLab(service);
     const spec = await lab.spec();
     const { id } = await ensure(lab, spec);
-    const engine = await lab.wrap(
-      `[ "$1" = container ] && { real "$@" | sed '/${id}/s/"Status":"running"/"Status":"dead"/'; exit; }`,
-    );
+    const calls = join(lab.folder, "calls");
+    const engine = await lab.wrap(`
+      echo "$1 $2" >> ${calls}
+      [ "$1" = container ] && { real "$@" | sed '/${id}/s/"Status":"running"/"Status":"dead"/'; exit; }`);
     const next = await ensure(lab, spec, engine);
     expect(next.how).toBe("replaced");
     expect(await lab.containers()).toEqual([next.id]);
+    expect(await readFile(calls, "utf8")).not.toContain(`start ${id}`);
+  });
+
+  it("C52: one that restarts is waited for and then taken as it is", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const spec = await lab.spec();
+    const { id } = await ensure(lab, spec);
+    const calls = join(lab.folder, "calls");
+    const engine = await lab.wrap(`
+      echo "$1" >> ${calls}
+      [ $(wc -l < ${calls}) -le 2 ] && { real "$@" | sed 's/"Status":"running"/"Status":"restarting"/'; exit; }`);
+    expect(await ensure(lab, spec, engine)).toMatchObject({ id, how: "attached" });
+    expect(new Set((await readFile(calls, "utf8")).trim().split("\n"))).toEqual(new Set(["container"]));
+  });
+
+  it("C8: one keeps its maker's label when the profile has another name", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const spec = await lab.spec();
+    const { id } = await ensure(lab, spec);
+    expect(await ensure(lab, { ...spec, profile: "renamed" })).toMatchObject({
+      id,
+      how: "attached",
+      drift: [],
+    });
+    expect(await lab.inspect(id, '{{index .Config.Labels "hermes-profile"}}')).toBe("tester");
+  });
+
+  it("C18: asks only with templates that every engine knows", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const calls = join(lab.folder, "calls");
+    await ensure(lab, await lab.spec(), await lab.wrap(`echo "$@" >> ${calls}`));
+    const templates = (await readFile(calls, "utf8")).match(/\{\{.*?\}\}/g);
+    expect(new Set(templates)).toEqual(new Set(["{{json .}}", "{{.ID}}"]));
   });
 
   it("C14: in opt-out mode each call makes its own container and looks for none", LONG, async () => {

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Reporter } from "../environment-request.ts";
 import { type Container, findContainer } from "./container.ts";
@@ -133,7 +133,7 @@ async function start(
 async function passBy(search: Search, found: Container): Promise<EnsuredSandbox | undefined> {
   if (!search.isPatient()) return replace(search, found, `it stays ${found.state}`);
   while (search.isPatient()) {
-    await sleep(PAUSE_MS, undefined, { signal: search.signal });
+    await systemClock.sleep(PAUSE_MS, search.signal);
     const now = await findContainer(search.engine, found.id, search.signal);
     if (now?.state !== found.state || now.name !== found.name) break;
   }

@@ -3,16 +3,25 @@ import { AppError } from "../../lib/errors.ts";
 /** Flags that belong to the lifecycle: with them the sandbox could not be found, kept or reclaimed. */
 const OURS = ["--name", "--entrypoint", "--rm", "--cidfile"];
 
-/** The values that these flags have in an argument list, in the forms `--flag value`, `--flag=value`, `-f value`, `-fvalue`. */
+/**
+ * The values that these flags have in an argument list, in every form that the client takes: `--flag value`,
+ * `--flag=value`, `-f value`, `-fvalue`, and behind switches as in `-itf value`.
+ */
 export function flagValues(args: readonly string[], ...flags: readonly string[]): string[] {
   return args.flatMap((argument, index) =>
     flags.flatMap((flag) => {
-      if (argument === flag) return [args[index + 1] ?? ""];
-      if (argument.startsWith(`${flag}=`)) return [argument.slice(flag.length + 1)];
-      const isShort = /^-[^-]$/.test(flag);
-      return isShort && argument.startsWith(flag) ? [argument.slice(flag.length)] : [];
+      const attached = attachedValue(argument, flag);
+      return attached === undefined ? [] : [attached === "" ? (args[index + 1] ?? "") : attached];
     }),
   );
+}
+
+/** What stands behind the flag in the same argument, or undefined when it is not that flag. */
+function attachedValue(argument: string, flag: string): string | undefined {
+  if (argument === flag) return "";
+  if (argument.startsWith(`${flag}=`)) return argument.slice(flag.length + 1);
+  const [, letter] = /^-(\w)$/.exec(flag) ?? [];
+  return letter === undefined ? undefined : new RegExp(`^-[itP]*${letter}(.*)$`, "s").exec(argument)?.[1];
 }
 
 /** Throws when the extra arguments contradict the lifecycle or a network that is switched off. */

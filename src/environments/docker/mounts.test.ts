@@ -58,6 +58,18 @@ describe("createMount", () => {
     }
   });
 
+  it("F20: refuses where a link to the folder with our settings leads, and a parent of an oddly named one", async () => {
+    await using here = await machine();
+    const real = join(here.path, "elsewhere");
+    await mkdir(join(real, "..state"), { recursive: true });
+    await symlink(join(real, "..state"), join(here.path, "settings"));
+    const host = { ...here.host, stateFolders: [join(here.path, "settings")] };
+    for (const source of [real, join(real, "..state")]) {
+      const mounting = createMount({ source, target: "/x", options: [] }, host);
+      await expect(mounting, source).rejects.toMatchObject({ code: "sandbox-mount-refused" });
+    }
+  });
+
   it("F20: takes folders beside and below them", async () => {
     await using here = await machine();
     const below = join(here.host.userHome, "..project");

@@ -26,7 +26,7 @@ export async function prepareDocker(
     { profile: profile.name, profileId: await request.profileId(), task: request.task },
     {
       sandboxesFolder,
-      stateFolders: [profile.root],
+      stateFolders: [profile.root, profile.home],
       userHome: request.userHome,
       cwd: request.cwd,
       remoteEngine: isRemote(variables["DOCKER_HOST"]),

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../lib/clock.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { findContainer } from "./container.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
@@ -55,6 +55,6 @@ async function isGoing(engine: Engine, id: string, signal: AbortSignal): Promise
     const found = await findContainer(engine, id, signal);
     if (found === undefined) return true;
     if (found.state !== "removing" || performance.now() >= deadline) return false;
-    await sleep(PAUSE_MS, undefined, { signal });
+    await systemClock.sleep(PAUSE_MS, signal);
   }
 }

@@ -111,6 +111,7 @@ describe("createSandboxSpec", () => {
   it.each([
     ["-v", "/:/host"],
     ["-v/:/host"],
+    ["-itv", "/:/host"],
     ["--volume=/:/host:ro"],
     ["--mount", "type=bind,source=/,target=/host"],
   ])("F20: extra arguments %j do not get around the refusal", async (...args) => {

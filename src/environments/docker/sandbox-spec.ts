@@ -96,7 +96,7 @@ export async function createSandboxSpec(
     forwardedVariables: forwardedVariables(options.docker_forward_env, host),
     extraArguments: options.docker_extra_args,
   };
-  const fields = comparableFields(parts, options.docker_forward_env);
+  const fields = comparableFields(parts);
   const spec: SandboxSpec = {
     ...identity,
     ...parts,
@@ -121,7 +121,8 @@ type SpecParts = Omit<
   | "fingerprint"
 >;
 
-function comparableFields(parts: SpecParts, forwarded: readonly string[]): SpecFields {
+/** Forwarded variables are no part of it: they come with each command, so changing them changes no container. */
+function comparableFields(parts: SpecParts): SpecFields {
   return {
     docker_image: parts.image,
     cwd: parts.workingFolder,
@@ -137,7 +138,6 @@ function comparableFields(parts: SpecParts, forwarded: readonly string[]): SpecF
     docker_snap_compat: parts.snapCompat,
     mounts: parts.mounts.map(showMount).toSorted(),
     docker_env: Object.keys(parts.environment).toSorted(),
-    docker_forward_env: [...new Set(forwarded)].toSorted(),
     docker_extra_args: parts.extraArguments,
   };
 }

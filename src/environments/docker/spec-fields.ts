@@ -30,16 +30,18 @@ export interface ComparableSpec {
   readonly extraArguments: readonly string[];
 }
 
+export type ComparableContainer = Pick<Container, "labels" | "variables">;
+
 /**
  * The settings in which a container differs from the spec. Fields that only one of the two knows are left out: they
  * come with another version of this program, not from a change of settings.
  */
-export function findDrift(container: Container, spec: ComparableSpec): FieldDrift[] {
+export function findDrift(container: ComparableContainer, spec: ComparableSpec): FieldDrift[] {
   const drift = container.labels[LABEL.spec] === spec.fingerprint ? [] : differingFields(container, spec);
   return [...drift, ...differingVariables(container, spec)];
 }
 
-function differingFields(container: Container, spec: ComparableSpec): FieldDrift[] {
+function differingFields(container: ComparableContainer, spec: ComparableSpec): FieldDrift[] {
   const had = parseJson(container.labels[LABEL.specFields] ?? "");
   if (typeof had !== "object" || had === null) {
     return [{ field: "spec", had: "unknown", wants: spec.fingerprint }];
@@ -52,7 +54,7 @@ function differingFields(container: Container, spec: ComparableSpec): FieldDrift
 }
 
 /** Values are compared with what the engine has, and stand nowhere else: a digest in a label could be guessed. */
-function differingVariables(container: Container, spec: ComparableSpec): FieldDrift[] {
+function differingVariables(container: ComparableContainer, spec: ComparableSpec): FieldDrift[] {
   const overridden = new Set(
     flagValues(spec.extraArguments, "--env", "-e").map((assignment) => assignment.split("=")[0]),
   );

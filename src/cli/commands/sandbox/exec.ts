@@ -21,8 +21,8 @@ export async function execInSandbox(
   options: ExecOptions,
 ): Promise<void> {
   const { terminal, signal } = context;
-  const { request } = await requestFor(context, options.task);
   try {
+    const { request } = await requestFor(context, options.task);
     await using environment = await openEnvironment(request, signal);
     const result = await environment.run(
       {
