@@ -16,7 +16,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   gateway: { lib: "all", providers: "all", environments: "all", tools: "all", agent: "all", sessions: "all" },
   profiles: { lib: "all" },
   // Each part owns its options; the schema only composes them.
-  config: { lib: "all", "*": ["options.ts", "registry.ts"] },
+  config: { lib: "all", "*": ["options.ts", "tool-output-options.ts"] },
   api: { "*": "all" },
   cli: { "*": "all" },
   "app.ts": { "*": "all" },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { approvalsOptions } from "../agent/options.ts";
 import { kanbanOptions } from "../board/options.ts";
 import { terminalOptions } from "../environments/options.ts";
+import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { loggingOptions } from "../lib/log/options.ts";
 import { fallbackProvidersOption, modelOptions, providersOption } from "../providers/options.ts";
 
@@ -22,6 +23,7 @@ export const configSchema = z.strictObject({
   fallback_providers: fallbackProvidersOption,
   providers: providersOption,
   terminal: terminalOptions.prefault({}),
+  tool_output: toolOutputOptions.prefault({}),
   approvals: approvalsOptions.prefault({}),
   kanban: kanbanOptions.prefault({}),
   logging: loggingOptions.prefault({}),

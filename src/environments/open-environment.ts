@@ -31,3 +31,14 @@ async function refuse({ options }: EnvironmentRequest): Promise<never> {
     `terminal.backend ${options.backend} is not built yet in this version.`,
   );
 }
+
+/** What a process owes its predecessors before or beside its own work, in the backends that outlive a process. */
+export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
+  if (request.options.backend !== "docker") return;
+  const { prepareDocker } = await import("./docker/prepare-docker.ts");
+  const { reclaimAtStart } = await import("./docker/reclaim-at-start.ts");
+  const { engine, sandboxesFolder } = await prepareDocker(request, signal);
+  const { options, reporter } = request;
+  const profileId = await request.profileId();
+  await reclaimAtStart({ engine, options, profileId, sandboxesFolder, reporter, now: Date.now() }, signal);
+}

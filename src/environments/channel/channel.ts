@@ -49,7 +49,8 @@ export interface Channel extends AsyncDisposable {
   runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd>;
   /** Resolves when the channel can take a command again, or never will. */
   settled(): Promise<void>;
-  processes(mark: string, signal: AbortSignal): Promise<ProcessRow[]>;
+  /** The process table of the place; undefined when no answer came. */
+  processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined>;
   kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
   /** Asks the driver to end that command when our process is gone; an empty mark takes it back. */
   guard(mark: string, pid: number | undefined): void;
@@ -329,9 +330,9 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       return end;
     },
     settled: () => settled,
-    async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[]> {
-      const rows = (await ask("P", mark, signal)) ?? [];
-      return rows.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
+    async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined> {
+      const rows = await ask("P", mark, signal);
+      return rows?.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
     },
     kill(signal: "TERM" | "KILL", pids: readonly number[]): void {
       if (pids.length > 0) send(`kill -${signal} ${pids.join(" ")} 2>/dev/null\n`);

@@ -19,14 +19,20 @@ const LOOK_EVERY_MS = 25;
 
 /**
  * Ends a command with all its descendants: TERM, KILL after a moment, and a look at the process table until none is
- * left. Resolves to those that could not be ended.
+ * left. Resolves to those that could not be ended; undefined when the place did not answer and nobody knows.
  */
-export async function endTree(channel: Channel, { root, mark, end, killAs }: TreeToEnd): Promise<Survivor[]> {
+export async function endTree(
+  channel: Channel,
+  { root, mark, end, killAs }: TreeToEnd,
+): Promise<Survivor[] | undefined> {
   const deadline = AbortSignal.timeout(GRACE_MS + KILL_WITHIN_MS);
   let known: ProcessRow[] = [];
   let hasTable = false;
+  let answered = false;
   const look = async (): Promise<ProcessRow[]> => {
     const rows = await channel.processes(mark, deadline);
+    if (rows === undefined) return known;
+    answered = true;
     hasTable ||= rows.length > 0;
     known = findTree(rows, root, known);
     return known;
@@ -56,18 +62,20 @@ export async function endTree(channel: Channel, { root, mark, end, killAs }: Tre
   }
   if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
   await Promise.race([end, pause(GRACE_MS)]);
-  return left.map(({ pid, user }) => ({ pid, user }));
+  return answered ? left.map(({ pid, user }) => ({ pid, user })) : undefined;
 }
 
 async function killEachAs(rows: readonly ProcessRow[], killAs: KillAs, signal: AbortSignal): Promise<void> {
   const users = new Set(rows.map((row) => row.user));
   for (const user of users) {
     if (user === undefined) continue;
-    await killAs(
-      user,
-      rows.filter((row) => row.user === user).map((row) => row.pid),
-      signal,
-    );
+    const pids = rows.filter((row) => row.user === user).map((row) => row.pid);
+    try {
+      await killAs(user, pids, signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+      return; // out of time: whoever is left is told as a survivor
+    }
   }
 }
 

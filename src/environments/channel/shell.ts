@@ -67,6 +67,7 @@ export function createShell(place: Place): Environment {
     const stream = streamOf(request.stdin);
     const guardian = stream ? await pool.acquire(signal) : undefined;
     guardian?.guard(mark, undefined);
+    const unguard = (): void => guardian?.guard("", undefined); // its pid may soon be somebody else's
     let root: StartedProcess | undefined;
     try {
       const command = describe(request, session, channel, mark, (started) => {
@@ -78,25 +79,23 @@ export function createShell(place: Place): Environment {
       const durationMs = (): number => performance.now() - startedAt;
       if (cut === undefined) {
         const over = await end;
-        if (over.kind === "exited") guardian?.guard("", undefined); // its pid may soon be somebody else's
+        if (over.kind === "exited") unguard();
         return conclude(over, session, durationMs());
       }
       channel.dropOutput();
       const survivors = await endTree(guardian ?? channel, { root, mark, end, killAs: place.killAs });
+      if (survivors?.length === 0) unguard();
       return {
         ...ending(cut),
         cwd: session.cwd,
         badWorkdir: false,
-        survivors,
+        survivors: survivors ?? [],
         notices: [...told(), ...notices(cut, survivors)],
         durationMs: durationMs(),
       };
     } finally {
       pool.release(channel);
-      if (guardian) {
-        guardian.guard("", undefined); // its pid may soon be somebody else's
-        pool.release(guardian);
-      }
+      if (guardian) pool.release(guardian);
     }
   }
 
@@ -221,14 +220,18 @@ function ending(cut: Cut): Pick<CommandResult, "ended" | "exitCode"> {
   return cut === "stopped" ? { ended: "stopped", exitCode: 130 } : { ended: "lost", exitCode: 125 };
 }
 
-function notices(cut: Cut, survivors: readonly Survivor[]): string[] {
+function notices(cut: Cut, survivors: readonly Survivor[] | undefined): string[] {
   const found: string[] = [];
   if (cut === "silent") {
     found.push(
       "The command ended the process that waited for it, so its exit code is unknown. It was not run again.",
     );
   }
-  if (survivors.length > 0) {
+  if (survivors === undefined) {
+    found.push(
+      "The place did not answer any more, so it is not known whether the processes of the command have ended.",
+    );
+  } else if (survivors.length > 0) {
     const list = survivors.map(({ pid, user }) => (user === undefined ? `${pid}` : `${pid} (user ${user})`));
     found.push(`These processes of the command could not be ended: ${list.join(", ")}.`);
   }

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import { fstatSync } from "node:fs";
 import type { OutputStream } from "../../../environments/environment.ts";
-import { openEnvironment } from "../../../environments/open-environment.ts";
-import { AppError } from "../../../lib/errors.ts";
+import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
+import { lookAfterAbandoned, openEnvironment } from "../../../environments/open-environment.ts";
+import { AppError, messageOf } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { requestFor } from "./place.ts";
 
@@ -13,6 +14,7 @@ interface ExecOptions {
 }
 
 const OUR_FAILURE = 125;
+const TIDY_WITHIN_MS = 10_000;
 
 /** Runs one command and hands on everything about it; what we have to say ourselves goes to stderr. */
 export async function execInSandbox(
@@ -38,9 +40,10 @@ export async function execInSandbox(
     for (const notice of result.notices) terminal.note(`hermes: ${notice}`);
     if (result.badWorkdir)
       terminal.note(`hermes: the folder ${options.workdir ?? "of the session"} does not exist there.`);
-    if (result.ended === "timed-out") terminal.note("hermes: the command timed out and was ended.");
+    if (result.ended === "timed-out") terminal.note("hermes: the command timed out.");
     if (result.ended === "stopped") terminal.note("hermes: the command was stopped.");
     context.exit(result.exitCode);
+    await tidyUp(request, context);
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
     terminal.note(`hermes: ${error.message}\n  ${error.hint}`);
@@ -48,6 +51,14 @@ export async function execInSandbox(
   } finally {
     process.stdin.destroy(); // an input that stays open must not keep us
   }
+}
+
+/** Looks after what earlier processes abandoned, when the person has long had the answer. */
+async function tidyUp(request: EnvironmentRequest, { terminal, signal }: CommandContext): Promise<void> {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIDY_WITHIN_MS)]);
+  await lookAfterAbandoned(request, deadline).catch((error: unknown) => {
+    terminal.note(`hermes: abandoned sandboxes were not looked for: ${messageOf(error)}`);
+  });
 }
 
 /** Piped input, if there is any; a terminal is not waited for, and neither is /dev/null. */

@@ -1,0 +1,63 @@
+import { stat, utimes, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { errnoOf } from "../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../lib/files.ts";
+import type { Reporter } from "../environment-request.ts";
+import type { TerminalOptions } from "../options.ts";
+import type { Engine } from "./engine.ts";
+import { retryPendingRemovals } from "./pending-removals.ts";
+import { reclaimSandboxes } from "./reclaim.ts";
+
+export interface StartUp {
+  readonly engine: Engine;
+  readonly options: TerminalOptions;
+  readonly profileId: string;
+  readonly sandboxesFolder: string;
+  readonly reporter: Reporter;
+  readonly now: number;
+}
+
+/** A script may start us a hundred times a minute; looking after abandoned sandboxes needs no such haste. */
+const EVERY_MS = 10 * 60 * 1_000;
+const STAMP = ".last-reclaim";
+
+/** What a process owes its predecessors: removes what they could not, and reclaims what they abandoned. */
+export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Promise<void> {
+  const { engine, options, profileId, sandboxesFolder, reporter, now } = startUp;
+  if (!options.docker_orphan_reaper || !(await isDue(sandboxesFolder, now))) return;
+  await retryPendingRemovals(sandboxesFolder, engine, { profileId, now }, reporter, signal);
+  const { rows, problem } = await reclaimSandboxes(
+    engine,
+    {
+      profileId,
+      lifetimeSeconds: options.lifetime_seconds,
+      idleTtlSeconds: options.docker_idle_ttl_seconds,
+      maxAgeSeconds: options.docker_max_age_seconds,
+      dryRun: false,
+      now,
+    },
+    signal,
+  );
+  for (const row of rows) {
+    if (row.action === "removed" || row.action === "stopped")
+      reporter.onNotice(`The sandbox ${row.name} was ${row.action}: ${row.reason}.`);
+  }
+  if (problem !== undefined) reporter.onNotice(`Abandoned sandboxes could not be looked for: ${problem}`);
+}
+
+/** Whether the last look is long enough ago; of several processes that ask at once, most are told no. */
+async function isDue(folder: string, now: number): Promise<boolean> {
+  await ensurePrivateFolder(folder);
+  const path = join(folder, STAMP);
+  const seconds = now / 1_000;
+  try {
+    if (now - (await stat(path)).mtimeMs < EVERY_MS) return false;
+    await utimes(path, seconds, seconds);
+    return true;
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+    await writeFile(path, "", { mode: 0o600 });
+    await utimes(path, seconds, seconds);
+    return true;
+  }
+}

@@ -1,0 +1,569 @@
+import { spawnSync } from "node:child_process";
+import { realpath, writeFile } from "node:fs/promises";
+import { setImmediate as turn } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import { AppError } from "../lib/errors.ts";
+import { collect } from "./environment.contract.ts";
+import type { CommandRequest, CommandResult, Environment } from "./environment.ts";
+import { createEnvironmentRegistry, type EnvironmentRegistryParts } from "./environment-registry.ts";
+import type { EnvironmentRequest } from "./environment-request.ts";
+import type { EnvironmentClaim } from "./environment-scope.ts";
+import { openEnvironment } from "./open-environment.ts";
+import { terminalOptions } from "./options.ts";
+
+const signal = AbortSignal.timeout(60_000);
+const closedError = expect.objectContaining({ code: "environment-closed" });
+
+function createGate() {
+  let open = (): void => undefined;
+  const passed = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { passed, open: () => open() };
+}
+
+/** A place whose command `wait` ends when a test says so, or when it is told to stop. */
+function fakeEnvironment(request: EnvironmentRequest) {
+  const commands: CommandRequest[] = [];
+  const end = createGate();
+  const fake = {
+    request,
+    commands,
+    endCommands: end.open,
+    busy: 0,
+    disposed: 0,
+    dispose: async (): Promise<void> => undefined,
+    openSession: () => ({ cwd: undefined }),
+    async run(command: CommandRequest, stop: AbortSignal): Promise<CommandResult> {
+      commands.push(command);
+      fake.busy++;
+      const stopped = new Promise<void>((resolve) => stop.addEventListener("abort", () => resolve()));
+      if (command.command === "wait") await Promise.race([end.passed, stopped]);
+      await turn();
+      fake.busy--;
+      const badWorkdir = command.workdir === "/missing";
+      return {
+        ended: stop.aborted ? "stopped" : "exited",
+        exitCode: stop.aborted ? 130 : badWorkdir ? 126 : 0,
+        badWorkdir,
+        cwd: command.workdir,
+        survivors: [],
+        notices: [],
+        durationMs: 0,
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      fake.disposed++;
+      await fake.dispose();
+    },
+  };
+  return fake satisfies Environment;
+}
+
+interface Claim {
+  readonly task?: string;
+  readonly session?: string;
+  readonly home?: string;
+  readonly cwd?: string;
+  readonly options?: object;
+}
+
+function claimOf({ task = "main", session = "s1", home = "/home-a", cwd = "/start", options = {} }: Claim) {
+  const request: EnvironmentRequest = {
+    options: terminalOptions.parse(options),
+    profile: { name: "a", root: home, home },
+    profileId: async () => "id",
+    task,
+    variables: {},
+    variable: () => undefined,
+    userHome: "/u",
+    cwd,
+    reporter: { onNotice: () => undefined, onProgress: () => undefined },
+  };
+  return { request, session } satisfies EnvironmentClaim;
+}
+
+function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
+  const clock = new TurnableClock();
+  const opened: ReturnType<typeof fakeEnvironment>[] = [];
+  const errors: string[] = [];
+  const registry = createEnvironmentRegistry({
+    clock,
+    async open(request) {
+      await turn();
+      const fake = fakeEnvironment(request);
+      opened.push(fake);
+      return fake;
+    },
+    onError: (what, error) => void errors.push(`${what} ${error instanceof Error ? error.message : error}`),
+    ...parts,
+  });
+  return {
+    clock,
+    opened,
+    errors,
+    registry,
+    acquire: (claim: Claim = {}) => registry.acquire(claimOf(claim), new AbortController().signal),
+    /** The place that was opened at that turn. */
+    place(index: number) {
+      const found = opened[index];
+      if (found === undefined) throw new Error(`only ${opened.length} were opened`);
+      return found;
+    },
+    names: () => opened.map(({ request }) => request.task),
+    disposals: () => opened.map(({ disposed }) => disposed),
+    folders: (index: number) => opened[index]?.commands.map(({ workdir }) => workdir),
+  };
+}
+
+const command = (environment: Environment, more: Partial<CommandRequest> = {}): CommandRequest => ({
+  command: "true",
+  session: environment.openSession(),
+  timeoutMs: 1_000,
+  onOutput: () => undefined,
+  ...more,
+});
+
+test("D2: calls at the same moment build one environment and share it", async () => {
+  const { acquire, names } = setUp();
+  const askers = Array.from({ length: 16 }, (_, index) => ({ task: `t${index}`, session: `s${index}` }));
+  await Promise.all(askers.map(acquire));
+  expect(names()).toEqual(["default"]);
+});
+
+test("D2: isolation says who shares: all of a profile, a session with its subagents, or one task", async () => {
+  for (const [isolation, expected] of [
+    ["shared", ["default", "default"]],
+    ["session", ["s1", "s2", "s1"]],
+    ["task", ["main", "child", "other", "main"]],
+  ] as const) {
+    const { acquire, names } = setUp();
+    const options = { isolation };
+    await acquire({ task: "main", session: "s1", options });
+    await acquire({ task: "child", session: "s1", options });
+    await acquire({ task: "other", session: "s2", options });
+    await acquire({ task: "main", session: "s1", home: "/home-b", options });
+    expect(names()).toEqual(expected);
+  }
+});
+
+test("F22: a task with its own folder shares the environment, and its commands start in that folder", async () => {
+  const { registry, acquire, folders, opened } = setUp();
+  const owner = { home: "/home-a", task: "child" };
+  registry.overrides.register(owner, { cwd: "/work/child" });
+  const [main, child] = [await acquire(), await acquire({ task: "child" })];
+  expect(opened).toHaveLength(1);
+  const session = child.openSession();
+  await main.run(command(main), signal);
+  await child.run(command(child, { session }), signal);
+  await child.run(command(child, { session }), signal);
+  registry.overrides.update(owner, { cwd: "/missing" });
+  await child.run(command(child, { session }), signal);
+  await child.run(command(child, { session }), signal);
+  await child.run(command(child, { session, workdir: "/explicit" }), signal);
+  registry.overrides.update(owner, { cwd: "/work/next" });
+  await child.run(command(child, { session }), signal);
+  const again = await acquire({ task: "child" });
+  await again.run(command(again, { session }), signal);
+  expect(folders(0)).toEqual([
+    undefined,
+    "/work/child",
+    undefined, // it stays where it went by itself
+    "/missing",
+    "/missing", // it never got there, and must not believe so
+    "/explicit",
+    "/work/next", // also in an environment that is already open
+    undefined,
+  ]);
+});
+
+test("a second session with another current folder does not start in that of the first", async () => {
+  const { acquire, folders } = setUp();
+  const one = await acquire({ cwd: "/one" });
+  const two = await acquire({ cwd: "/two" });
+  const three = await acquire({ cwd: "/one", options: { cwd: "/three", timeout: 9 } });
+  for (const handle of [one, two, three]) await handle.run(command(handle), signal);
+  expect(folders(0)).toEqual([undefined, "/two", "/three"]);
+});
+
+test("a task's folder that only the host has is left out of a container, aloud", async () => {
+  const { registry, folders } = setUp();
+  registry.overrides.register({ home: "/home-a", task: "main" }, { cwd: "/home/me/project" });
+  const claim = claimOf({ options: { backend: "docker" } });
+  const notices: string[] = [];
+  const reporter = { ...claim.request.reporter, onNotice: (text: string) => void notices.push(text) };
+  const handle = await registry.acquire({ ...claim, request: { ...claim.request, reporter } }, signal);
+  const session = handle.openSession();
+  for (let round = 0; round < 2; round++) await handle.run(command(handle, { session }), signal);
+  expect(folders(0)).toEqual([undefined, undefined]);
+  expect(notices).toEqual([expect.stringContaining("/home/me/project")]);
+});
+
+test("D2: a task with its own image or backend has its own environment, opened with its settings", async () => {
+  for (const setting of [{ docker_image: "x" }, { singularity_image: "x.sif" }, { backend: "ssh" }]) {
+    const { registry, acquire, place, names } = setUp();
+    registry.overrides.register({ home: "/home-a", task: "own" }, { ...setting, cwd: "/own" });
+    const handle = await acquire({ task: "own" });
+    registry.overrides.update({ home: "/home-a", task: "own" }, { cwd: "/next" });
+    await acquire({ task: "own" });
+    await acquire({ task: "other" });
+    expect(names()).toEqual(["own", "default"]);
+    expect(place(0).request.options.cwd).toBe(""); // else the place would differ with each folder
+    expect(place(0).request.options).toMatchObject(setting);
+    expect(handle.options).toMatchObject(setting);
+    expect(place(1).request.options).toEqual(terminalOptions.parse({}));
+  }
+});
+
+test("F23: what an environment is opened with does not depend on who came first", async () => {
+  const { registry, acquire, place } = setUp();
+  registry.overrides.register({ home: "/home-a", task: "slow" }, { timeout: 7, cwd: "/slow" });
+  const slow = await acquire({ task: "slow" });
+  expect(slow.options).toMatchObject({ timeout: 7, cwd: "/slow" });
+  expect(place(0).request.options).toMatchObject({ timeout: 180, cwd: "" });
+  registry.overrides.register({ home: "/home-a", task: "cut-off" }, { docker_network: false });
+  await expect(acquire({ task: "cut-off" })).rejects.toMatchObject({
+    code: "config-invalid",
+    message: expect.stringContaining("docker_network"),
+  });
+  await acquire({ task: "cut-off", options: { isolation: "task" } });
+  expect(place(1).request).toMatchObject({ task: "cut-off", options: { docker_network: false } });
+});
+
+test("F23: changed settings of a task get a new environment, and who holds the old one keeps it", async () => {
+  const { registry, acquire, opened } = setUp();
+  const owner = { home: "/home-a", task: "own" };
+  registry.overrides.register(owner, { docker_image: "one" });
+  const old = await acquire({ task: "own" });
+  registry.overrides.update(owner, { docker_image: "two" });
+  await acquire({ task: "own" });
+  expect(opened.map(({ request }) => request.options.docker_image)).toEqual(["one", "two"]);
+  expect(await old.run(command(old), signal)).toMatchObject({ exitCode: 0 });
+});
+
+test("overrides: register replaces, update adds, a folder is cleared only if it is the expected one", () => {
+  const { overrides } = setUp().registry;
+  const owner = { home: "/home-a", task: "t" };
+  overrides.register(owner, { cwd: "/a", timeout: 5 });
+  overrides.register(owner, { cwd: "/b" });
+  expect(overrides.of(owner)).toEqual({ cwd: "/b" });
+  overrides.update(owner, { docker_image: "x", timeout: undefined });
+  expect(overrides.of(owner)).toEqual({ cwd: "/b", docker_image: "x" });
+  expect(overrides.clearCwd(owner, "/a")).toBe(false);
+  expect(overrides.of(owner)).toEqual({ cwd: "/b", docker_image: "x" });
+  expect(overrides.clearCwd(owner, "/b")).toBe(true);
+  expect(overrides.of(owner)).toEqual({ docker_image: "x" });
+  expect(overrides.of({ ...owner, home: "/home-b" })).toEqual({});
+  overrides.clear(owner);
+  expect(overrides.of(owner)).toEqual({});
+});
+
+test("overrides pass the schema of the settings, and a refused one changes nothing", () => {
+  const { overrides } = setUp().registry;
+  const owner = { home: "/home-a", task: "t" };
+  overrides.register(owner, { cwd: "/a" });
+  for (const wrong of [{ backend: "lokal" }, { docker_imgae: "x" }, { timeout: "5" }, "x", null]) {
+    expect(() => overrides.update(owner, wrong)).toThrow(AppError);
+  }
+  expect(() => overrides.register(owner, { timeout: 0 })).toThrow("terminal.timeout");
+  expect(overrides.of(owner)).toEqual({ cwd: "/a" });
+});
+
+test("A21: a failed opening is told to all who wait, and whoever tries again starts from scratch", async () => {
+  let attempts = 0;
+  const { acquire, registry, errors } = setUp({
+    async open(request) {
+      await turn();
+      if (++attempts === 1) throw new AppError("sandbox-unavailable", "the engine is down");
+      return fakeEnvironment(request);
+    },
+  });
+  const retry = () => acquire().catch(() => acquire());
+  const results = await Promise.allSettled([retry(), acquire(), acquire()]);
+  expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(attempts).toBe(2);
+  await registry[Symbol.asyncDispose]();
+  expect(errors).toEqual([]);
+});
+
+test("who waits may give up; when all have, the opening is ended and what it still made is closed", async () => {
+  const gate = createGate();
+  const signals: AbortSignal[] = [];
+  const made: ReturnType<typeof fakeEnvironment>[] = [];
+  const { registry } = setUp({
+    async open(request, stop) {
+      signals.push(stop);
+      const fake = fakeEnvironment(request);
+      made.push(fake);
+      await gate.passed;
+      return fake;
+    },
+  });
+  const [one, two] = [new AbortController(), new AbortController()];
+  const first = registry.acquire(claimOf({}), one.signal);
+  const second = registry.acquire(claimOf({}), two.signal);
+  await turn();
+  one.abort(new Error("enough"));
+  await expect(first).rejects.toThrow("enough");
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
+  two.abort(new Error("me too"));
+  await expect(second).rejects.toThrow("me too");
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  const third = registry.acquire(claimOf({}), signal);
+  gate.open();
+  await third;
+  await expect.poll(() => made.map(({ disposed }) => disposed)).toEqual([1, 0]);
+});
+
+test("C47: an environment unused for its lifetime is closed, and comes back with the same request (F24)", async () => {
+  const { clock, acquire, opened, disposals } = setUp();
+  const claim = { options: { lifetime_seconds: 300 } };
+  const handle = await acquire(claim);
+  await handle[Symbol.asyncDispose]();
+  await clock.advance(299_000);
+  await (await acquire(claim))[Symbol.asyncDispose]();
+  expect(opened).toHaveLength(1);
+  await clock.advance(299_000);
+  expect(disposals()).toEqual([0]);
+  await clock.advance(61_000);
+  expect(disposals()).toEqual([1]);
+  expect(clock.sleeping).toBe(0); // nothing is left to look after
+  await acquire(claim);
+  expect(opened).toHaveLength(2);
+  const [before, after] = opened.map(({ request: { options, task, profile, cwd } }) => {
+    return { options, task, profile, cwd };
+  });
+  expect(after).toEqual(before);
+});
+
+test("a handle given back twice counts once", async () => {
+  const { clock, acquire, disposals } = setUp();
+  const claim = { options: { lifetime_seconds: 1 } };
+  const [one] = [await acquire(claim), await acquire(claim)];
+  await one[Symbol.asyncDispose]();
+  await one[Symbol.asyncDispose]();
+  await clock.advance(60_000);
+  expect(disposals()).toEqual([0]);
+});
+
+test("F53: a held environment stays through any model call", async () => {
+  const { clock, acquire, disposals } = setUp();
+  const handle = await acquire({ options: { lifetime_seconds: 1 } });
+  await clock.advance(600_000);
+  expect(disposals()).toEqual([0]);
+  expect(await handle.run(command(handle), signal)).toMatchObject({ exitCode: 0 });
+});
+
+test("an environment in which something runs is not idle, and its time begins when that has ended", async () => {
+  const { clock, acquire, place } = setUp();
+  const handle = await acquire({ options: { lifetime_seconds: 300 } });
+  place(0).busy = 1;
+  await handle[Symbol.asyncDispose]();
+  await clock.advance(600_000);
+  expect(place(0).disposed).toBe(0);
+  place(0).busy = 0;
+  await clock.advance(240_000);
+  expect(place(0).disposed).toBe(0);
+  await clock.advance(120_000);
+  expect(place(0).disposed).toBe(1);
+});
+
+test("lifetime 0 closes with the last handle, but not under a command that still runs", async () => {
+  const { acquire, place } = setUp();
+  const options = { lifetime_seconds: 0 };
+  const [one, two] = [await acquire({ options }), await acquire({ options })];
+  const running = two.run(command(two, { command: "wait" }), signal);
+  await one[Symbol.asyncDispose]();
+  await two[Symbol.asyncDispose]();
+  await turn();
+  expect(place(0).disposed).toBe(0);
+  place(0).endCommands();
+  expect(await running).toMatchObject({ ended: "exited" });
+  await turn();
+  expect(place(0).disposed).toBe(1);
+});
+
+test("F53: a handle that was given back refuses, and so does everything of a closed registry", async () => {
+  const { acquire, registry, place } = setUp();
+  const [given, held] = [await acquire(), await acquire()];
+  const request = command(given);
+  await given[Symbol.asyncDispose]();
+  await expect(given.run(request, signal)).rejects.toEqual(closedError);
+  expect(() => given.openSession()).toThrow("The environment is closed.");
+  await registry[Symbol.asyncDispose]();
+  await expect(held.run(request, signal)).rejects.toEqual(closedError);
+  await expect(acquire()).rejects.toEqual(closedError);
+  expect(place(0).commands).toEqual([]);
+});
+
+test("a command is stopped by its own signal, before and while it runs", async () => {
+  const { acquire, place } = setUp();
+  const handle = await acquire();
+  await expect(handle.run(command(handle), AbortSignal.abort(new Error("no")))).rejects.toThrow("no");
+  expect(place(0).commands).toEqual([]);
+  const controller = new AbortController();
+  const running = handle.run(command(handle, { command: "wait" }), controller.signal);
+  controller.abort(new Error("enough"));
+  expect(await running).toMatchObject({ ended: "stopped" });
+});
+
+test("C29: closing stops what runs, then closes each environment once, and never throws", async () => {
+  const { acquire, registry, place, disposals, errors, clock } = setUp();
+  const first = await acquire();
+  const others = [await acquire({ home: "/home-b" }), await acquire({ home: "/home-c" })];
+  let runningAtEnd: number | undefined;
+  place(0).dispose = async () => {
+    runningAtEnd = place(0).busy;
+  };
+  place(1).dispose = () => Promise.reject(new Error("the engine is down"));
+  const running = first.run(command(first, { command: "wait" }), signal);
+  await Promise.all([registry[Symbol.asyncDispose](), registry[Symbol.asyncDispose]()]);
+  expect(await running).toMatchObject({ ended: "stopped", exitCode: 130 });
+  expect(runningAtEnd).toBe(0);
+  expect(errors).toEqual(["The environment default could not be closed. the engine is down"]);
+  for (const handle of [first, ...others]) await handle[Symbol.asyncDispose]();
+  expect(disposals()).toEqual([1, 1, 1]);
+  expect(clock.sleeping).toBe(0);
+});
+
+test("F7: closing waits for what the reaper began to close", async () => {
+  const { clock, acquire, registry, place } = setUp();
+  const handle = await acquire({ options: { lifetime_seconds: 1 } });
+  const gate = createGate();
+  let torn = false;
+  place(0).dispose = async () => {
+    await gate.passed;
+    torn = true;
+  };
+  await handle[Symbol.asyncDispose]();
+  await clock.advance(3_000);
+  expect(place(0).disposed).toBe(1);
+  const closing = registry[Symbol.asyncDispose]().then(() => torn);
+  await turn();
+  gate.open();
+  expect(await closing).toBe(true);
+});
+
+test("C29: one that hangs does not hold up the end for ever, and is named", async () => {
+  const { acquire, registry, place, errors } = setUp({ teardownMs: 20 });
+  await acquire();
+  place(0).dispose = () => new Promise(() => undefined);
+  await registry[Symbol.asyncDispose]();
+  expect(errors).toEqual(["The environment default is left behind. it was not closed within 0.02 s"]);
+});
+
+test("who still waits for an opening when the registry closes is told so, even if the opening hangs", async () => {
+  const { acquire, registry } = setUp({ open: () => new Promise(() => undefined), teardownMs: 20 });
+  const refused = expect(acquire()).rejects.toEqual(closedError);
+  await turn();
+  await registry[Symbol.asyncDispose]();
+  await refused;
+});
+
+test("C33: work before the first of a kind runs once and before it, however many are opened at once", async () => {
+  const events: string[] = [];
+  const gate = createGate();
+  const { acquire } = setUp({
+    firstOpen: {
+      isWanted: () => true,
+      async run({ options, profile }) {
+        events.push(`work ${options.backend} ${profile.home}`);
+        await gate.passed;
+      },
+    },
+    async open(request) {
+      events.push(`open ${request.options.backend}`);
+      return fakeEnvironment(request);
+    },
+  });
+  const options = { backend: "docker", isolation: "task" };
+  const all = ["a", "b", "c"].map((task) => acquire({ task, options }));
+  await turn();
+  expect(events).toEqual(["work docker /home-a"]);
+  gate.open();
+  await Promise.all(all);
+  await acquire({ task: "d", options });
+  expect(events).toEqual(["work docker /home-a", ...Array<string>(4).fill("open docker")]);
+  await acquire({ options: { backend: "local" } });
+  await acquire({ home: "/home-b", options }); // C46: what is done for one profile leaves the other's undone
+  expect(events.filter((event) => event.startsWith("work"))).toEqual([
+    "work docker /home-a",
+    "work local /home-a",
+    "work docker /home-b",
+  ]);
+});
+
+test("C34: while the settings do not ask for it the work is not done, and stays to be done later", async () => {
+  let runs = 0;
+  const { acquire } = setUp({
+    firstOpen: {
+      isWanted: ({ options }) => options.docker_orphan_reaper,
+      run: async () => void runs++,
+    },
+  });
+  await acquire({ options: { docker_orphan_reaper: false } });
+  expect(runs).toBe(0);
+  await acquire({ options: { docker_orphan_reaper: true } });
+  expect(runs).toBe(1);
+});
+
+test("C44: when that work fails the environment is opened all the same, and somebody hears of it", async () => {
+  const { acquire, errors, opened } = setUp({
+    firstOpen: { isWanted: () => true, run: () => Promise.reject(new Error("no permission")) },
+  });
+  await acquire();
+  expect(opened).toHaveLength(1);
+  expect(errors).toEqual(["Work before the first local environment failed. no permission"]);
+});
+
+test("an unused environment does not keep the process alive", async () => {
+  await using folder = await tempFolder();
+  const script = folder.file("idle.mts");
+  const registryUrl = new URL("./environment-registry.ts", import.meta.url).href;
+  await writeFile(
+    script,
+    `import { createEnvironmentRegistry } from ${JSON.stringify(registryUrl)};
+     const place = { openSession: () => ({ cwd: undefined }), busy: 0, async [Symbol.asyncDispose]() {} };
+     const registry = createEnvironmentRegistry({ open: async () => place, onError() {} });
+     const options = { isolation: "shared", lifetime_seconds: 300 };
+     const request = { task: "t", profile: { home: "/h" }, options };
+     await registry.acquire({ request, session: "s" }, new AbortController().signal);
+     process.stdout.write("held");`,
+  );
+  const child = spawnSync(process.execPath, ["--import", "tsx", script], {
+    encoding: "utf8",
+    timeout: 20_000,
+  });
+  expect(child).toMatchObject({ stdout: "held", stderr: "", status: 0 });
+});
+
+test("a real environment serves two tasks, each in its folder, and what runs ends with the registry", async () => {
+  await using folder = await tempFolder();
+  const path = await realpath(folder.path);
+  const errors: unknown[] = [];
+  await using registry = createEnvironmentRegistry({
+    open: openEnvironment,
+    onError: (_, error) => void errors.push(error),
+  });
+  const options = { auto_source_bashrc: false, shell_init_files: ["/dev/null"] };
+  const claim = (task: string): EnvironmentClaim => {
+    const { request, session } = claimOf({ task, home: path, cwd: path, options });
+    return { session, request: { ...request, variables: { PATH: process.env["PATH"], HOME: path } } };
+  };
+  registry.overrides.register({ home: path, task: "child" }, { cwd: "/" });
+  const main = await registry.acquire(claim("main"), signal);
+  const child = await registry.acquire(claim("child"), signal);
+  const session = child.openSession();
+  expect((await collect(main, "pwd")).stdout).toBe(`${path}\n`);
+  expect((await collect(child, "pwd; cd /usr", { session })).stdout).toBe("/\n");
+  expect((await collect(child, "pwd", { session })).stdout).toBe("/usr\n");
+  const running = collect(main, "touch started; sleep 600");
+  await expect.poll(async () => (await collect(child, `ls ${path}`)).stdout).toContain("started");
+  const request = command(child, { session });
+  await registry[Symbol.asyncDispose]();
+  expect(await running).toMatchObject({ ended: "stopped", exitCode: 130, survivors: [] });
+  await expect(child.run(request, signal)).rejects.toEqual(closedError);
+  expect(errors).toEqual([]);
+});
