@@ -8,7 +8,16 @@ const SECTIONS = [
 ] as const;
 
 /** Rows that have no test of their own, each with the reason. */
-const WITHOUT_TEST: Readonly<Record<string, string>> = {};
+const WITHOUT_TEST: Readonly<Record<string, string>> = {
+  C31: "every environment is closed in the same way, by the type",
+  F2: "SSH is not built yet",
+  F12: "Podman is not built yet",
+  F13: "Podman is not built yet",
+  F25: "file tools are not built yet",
+  F26: "file tools are not built yet",
+  F27: "file tools are not built yet",
+  F28: "file tools are not built yet",
+};
 
 const FOLDERS = ["src", "test"];
 const TITLE = /["'`]((?:[A-Z]\d+(?:, )?)+): ([^"'`\n]+)/g;

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type DockerLab, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
@@ -60,4 +62,67 @@ describeWith("docker", "the docker environment", (service) => {
       });
     });
   }
+
+  const openIn = async (lab: DockerLab, overrides: Parameters<DockerLab["spec"]>[0] = {}) => {
+    const spec = await lab.spec({ docker_image: service.images.busybox, ...overrides });
+    const { engine, host, reporter } = lab;
+    return openDockerEnvironment({ engine, spec, sandboxesFolder: host.sandboxesFolder, reporter });
+  };
+
+  test("C30, C47: closing lets go of the container and leaves it running with its processes", async () => {
+    await using lab = await openDockerLab(service);
+    {
+      await using environment = await openIn(lab);
+      await collect(environment, "sleep 1234 >/dev/null 2>&1 &");
+    }
+    const [id = ""] = await lab.containers();
+    expect(await lab.inspect(id, "{{.State.Status}}")).toBe("running");
+    expect(await lab.docker("top", id)).toContain("sleep 1234");
+  });
+
+  test("C21, C26, C27, C48: without persistence closing waits until the container is really gone", async () => {
+    await using lab = await openDockerLab(service);
+    {
+      await using environment = await openIn(lab, { docker_persist_across_processes: false });
+      await collect(environment, "true");
+      expect(await lab.containers()).toHaveLength(1);
+    }
+    expect(await lab.containers()).toEqual([]);
+  });
+
+  test("C28, C56: a teardown that the engine does not carry out ends in time and is written down", async () => {
+    await using lab = await openDockerLab(service);
+    const engine = await lab.wrap('case "$1" in stop|rm) echo "engine is busy" >&2; exit 1 ;; esac');
+    const spec = await lab.spec({ docker_persist_across_processes: false });
+    const { host, reporter } = lab;
+    {
+      await using environment = openDockerEnvironment({
+        engine,
+        spec,
+        sandboxesFolder: host.sandboxesFolder,
+        reporter,
+      });
+      await collect(environment, "true");
+    }
+    const pending = await readFile(join(host.sandboxesFolder, "pending-removals.json"), "utf8");
+    expect(pending).toContain((await lab.containers())[0]);
+  });
+
+  test("F30: nothing of the profile is mounted, and without persistence nothing of the host at all", async () => {
+    await using lab = await openDockerLab(service);
+    await using kept = await openIn(lab);
+    await collect(kept, "true");
+    const [id = ""] = await lab.containers();
+    const format = "{{range .Mounts}}{{.Source}} {{end}}";
+    const sources = (await lab.inspect(id, format)).split(" ").filter((source) => source !== "");
+    expect(sources).toHaveLength(2);
+    for (const source of sources) expect(source).toContain(lab.host.sandboxesFolder);
+    await using bare = await openIn(lab, {
+      container_persistent: false,
+      docker_persist_across_processes: false,
+    });
+    await collect(bare, "true");
+    const other = (await lab.containers()).find((candidate) => candidate !== id) ?? "";
+    expect(await lab.inspect(other, "{{len .Mounts}}")).toBe("0");
+  });
 });
