@@ -10,12 +10,8 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
     const { openLocalEnvironment } = await import("./local/local-environment.ts");
     return openLocalEnvironment({ options, variables, profileHome: profile.home, cwd });
   },
-  docker: async (request, signal) => {
-    const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
-    const { prepareDocker } = await import("./docker/prepare-docker.ts");
-    return openDockerEnvironment({ ...(await prepareDocker(request, signal)), reporter: request.reporter });
-  },
-  podman: refuse,
+  docker: openContainer,
+  podman: openContainer,
   ssh: refuse,
   singularity: refuse,
 };
@@ -23,6 +19,13 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
 /** Opens the environment that the settings name. There is no other one to fall back to. */
 export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
   return OPEN[request.options.backend](request, signal);
+}
+
+/** Docker and Podman differ in the program that is called, and in what it can do. */
+async function openContainer(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
+  const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
+  const { prepareDocker } = await import("./docker/prepare-docker.ts");
+  return openDockerEnvironment({ ...(await prepareDocker(request, signal)), reporter: request.reporter });
 }
 
 async function refuse({ options }: EnvironmentRequest): Promise<never> {
@@ -34,7 +37,7 @@ async function refuse({ options }: EnvironmentRequest): Promise<never> {
 
 /** What a process owes its predecessors before or beside its own work, in the backends that outlive a process. */
 export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
-  if (request.options.backend !== "docker") return;
+  if (OPEN[request.options.backend] !== openContainer) return;
   const { prepareDocker } = await import("./docker/prepare-docker.ts");
   const { reclaimAtStart } = await import("./docker/reclaim-at-start.ts");
   const { engine, sandboxesFolder } = await prepareDocker(request, signal);

@@ -62,6 +62,8 @@ export interface Channel extends AsyncDisposable {
 
 const OPEN_WITHIN_MS = 30_000;
 const CLOSE_WITHIN_MS = 2_000;
+/** A transport whose output is held by what a command left behind would not end by itself. */
+const CLOSE_HELD_WITHIN_MS = 200;
 
 /** Starts a shell and hands it the driver; rejects with what the transport said when it cannot. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
@@ -351,7 +353,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     },
     async [Symbol.asyncDispose](): Promise<void> {
       child.stdin.end();
-      const timer = setTimeout(() => child.kill("SIGKILL"), CLOSE_WITHIN_MS);
+      const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_WITHIN_MS : CLOSE_WITHIN_MS);
       await ended;
       clearTimeout(timer);
       child.stdout.destroy();

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
 import type { Labels } from "./labels.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJsonList } from "./parse-json.ts";
 import { requireEngine } from "./require-engine.ts";
 
 const INSPECT_TIMEOUT_MS = 10_000;
@@ -84,8 +84,8 @@ export function parseMoment(text: string | undefined): number | undefined {
   return Number.isNaN(moment) || moment <= 0 ? undefined : moment;
 }
 
-function parseContainer(text: string): Container | undefined {
-  const { data } = inspected.safeParse(parseJson(text));
+function parseContainer(description: unknown): Container | undefined {
+  const { data } = inspected.safeParse(description);
   if (data === undefined) return undefined;
   return {
     id: data.Id,
@@ -113,14 +113,14 @@ async function inspectContainers(
   signal: AbortSignal,
 ): Promise<Container[]> {
   if (ids.length === 0) return [];
-  const args = ["container", "inspect", ...(withSize ? ["--size"] : []), "--format", "{{json .}}", ...ids];
+  const args = ["container", "inspect", ...(withSize ? ["--size"] : []), ...ids];
   const timeoutMs = withSize ? SIZE_TIMEOUT_MS : INSPECT_TIMEOUT_MS;
   const { stdout, timedOut } = await engine.run(args, { timeoutMs }, signal);
   if (timedOut) {
     await requireEngine(engine, signal); // says best what is wrong
     throw new AppError("sandbox-unavailable", "The container engine took too long to describe a container.");
   }
-  return stdout.split("\n").flatMap((line) => parseContainer(line) ?? []);
+  return parseJsonList(stdout).flatMap((description) => parseContainer(description) ?? []);
 }
 
 /** The container of exactly that name or id, or undefined when the engine has none; throws when it cannot tell. */

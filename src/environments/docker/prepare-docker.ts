@@ -17,7 +17,11 @@ export async function prepareDocker(
   signal: AbortSignal,
 ): Promise<PreparedDocker> {
   const { options, profile, reporter, variables } = request;
-  const engine = await findEngine({ backend: "docker", binary: options.docker_binary, variables });
+  const engine = await findEngine({
+    backend: options.backend === "podman" ? "podman" : "docker",
+    binary: options.docker_binary,
+    variables,
+  });
   const sandboxesFolder = options.sandbox_dir === "" ? join(profile.home, "sandboxes") : options.sandbox_dir;
   const uid = process.getuid?.();
   const gid = process.getgid?.();

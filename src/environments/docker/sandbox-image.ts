@@ -2,7 +2,7 @@ import { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import type { Reporter } from "../environment-request.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
-import { parseJson } from "./parse-json.ts";
+import { parseJsonList } from "./parse-json.ts";
 import { requireEngine } from "./require-engine.ts";
 
 const INSPECT_TIMEOUT_MS = 10_000;
@@ -38,12 +38,9 @@ async function findImage(
   image: string,
   signal: AbortSignal,
 ): Promise<SandboxImage | undefined> {
-  const result = await engine.run(
-    ["image", "inspect", "--format", "{{json .}}", image],
-    { timeoutMs: INSPECT_TIMEOUT_MS },
-    signal,
-  );
-  const { data } = inspected.safeParse(parseJson(result.stdout));
+  const result = await engine.run(["image", "inspect", image], { timeoutMs: INSPECT_TIMEOUT_MS }, signal);
+  const [description] = parseJsonList(result.stdout);
+  const { data } = inspected.safeParse(description);
   if (!succeeded(result) || data === undefined) return undefined;
   return { s6: data.Config?.Entrypoint?.[0] === "/init" };
 }

@@ -28,7 +28,7 @@ export async function dockerFor(
   task: string,
 ): Promise<PreparedDocker & { app: App; request: EnvironmentRequest }> {
   const { app, request } = await requestFor(context, task);
-  if (request.options.backend !== "docker") {
+  if (request.options.backend !== "docker" && request.options.backend !== "podman") {
     throw new AppError(
       "sandbox-unavailable",
       `terminal.backend is ${request.options.backend}, which has no sandboxes.`,
