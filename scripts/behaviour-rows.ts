@@ -10,7 +10,6 @@ const SECTIONS = [
 /** Rows that have no test of their own, each with the reason. */
 const WITHOUT_TEST: Readonly<Record<string, string>> = {
   C31: "every environment is closed in the same way, by the type",
-  F2: "SSH is not built yet",
   F13: "rootless options of Podman are not built yet",
   F25: "file tools are not built yet",
   F26: "file tools are not built yet",

@@ -223,7 +223,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "echo next")).stdout).toBe("next\n");
     });
 
-    test("F1: a timeout ends the whole tree: &, setsid, env -i, and what ignores TERM", async () => {
+    test("F1, F2: a timeout ends the whole tree: &, setsid, env -i, and what ignores TERM", async () => {
       await using environment = await open();
       const beat = fresh();
       const loop = (name: string): string => `while :; do echo x >> ${beat}-${name}; sleep 0.05; done`;

@@ -12,7 +12,10 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
   },
   docker: openContainer,
   podman: openContainer,
-  ssh: refuse,
+  ssh: async ({ options, variables, profileId }) => {
+    const { openSshEnvironment } = await import("./ssh/ssh-environment.ts");
+    return openSshEnvironment({ options, variables, profileId: await profileId() });
+  },
   singularity: refuse,
 };
 

@@ -53,7 +53,11 @@ export const ERROR_CODES = {
     exit: 1,
     hint: "Mount a project folder of its own instead.",
   },
-  "environment-unbuilt": { http: 501, exit: 78, hint: "Set terminal.backend to local, docker or podman." },
+  "environment-unbuilt": {
+    http: 501,
+    exit: 78,
+    hint: "Set terminal.backend to local, docker, podman or ssh.",
+  },
   "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
   "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
   "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },

@@ -1,0 +1,52 @@
+import { randomBytes } from "node:crypto";
+import { expect, test } from "vitest";
+import { describeWith } from "../../../test/support/services.ts";
+import { collect, environmentContract } from "../environment.contract.ts";
+import { terminalOptions } from "../options.ts";
+import { openSshEnvironment } from "./ssh-environment.ts";
+
+describeWith("ssh", "the ssh environment", (service) => {
+  const profileId = randomBytes(8).toString("hex");
+  const open = (overrides: object = {}, variables: Record<string, string> = {}) =>
+    openSshEnvironment({
+      options: terminalOptions.parse({
+        backend: "ssh",
+        ssh_host: service.host,
+        ssh_user: service.user,
+        ssh_port: service.port,
+        ssh_key: service.identityFile,
+        ...overrides,
+      }),
+      variables: { PATH: process.env["PATH"], ...variables },
+      profileId,
+      extraArguments: ["-F", "none", "-o", `UserKnownHostsFile=${service.knownHosts}`],
+    });
+
+  environmentContract({ name: "ssh", shell: "bash", folder: "/tmp", open: () => open() });
+
+  test("only named variables reach the far end, and their values are in no argument", async () => {
+    const secret = `s-${randomBytes(8).toString("hex")}`;
+    await using environment = await open({ env_passthrough: ["GIVEN"] }, { GIVEN: secret, KEPT: "not this" });
+    const print = 'echo "$GIVEN|$KEPT"; cat /proc/[0-9]*/cmdline | tr "\\\\0" " " | grep -c "$GIVEN" || true';
+    expect((await collect(environment, print)).stdout).toBe(`${secret}|\n0\n`);
+  });
+
+  test.each([
+    ["a host that refuses", { ssh_port: 1 }, /refused/],
+    ["a user that it does not know", { ssh_user: "nobody-here" }, /denied|closed/i],
+    ["a key that is not there", { ssh_key: "/nonexistent/key" }, /denied|not accessible|No such/i],
+  ])("%s is told in ssh's own words", async (_, overrides, expected) => {
+    await using environment = await open(overrides);
+    await expect(collect(environment, "true")).rejects.toMatchObject({
+      code: "channel-unopened",
+      message: expect.stringMatching(expected),
+    });
+  });
+
+  test.each([{ ssh_host: "" }, { ssh_user: "" }, { ssh_host: "-oProxyCommand=evil" }, { ssh_host: "a b" }])(
+    "half or hostile settings are refused: %j",
+    async (overrides) => {
+      await expect(open(overrides)).rejects.toMatchObject({ code: "config-invalid" });
+    },
+  );
+});
