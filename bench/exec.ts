@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { createSandboxSpec, type SandboxSpec } from "../src/environments/docker/
 import type { Environment } from "../src/environments/environment.ts";
 import { openLocalEnvironment } from "../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
-import { loadPart } from "../test/support/services.ts";
+import { loadPart, type RunningPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 
 const ROUNDS = 100;
@@ -17,13 +17,11 @@ const SLOW_ROUNDS = 15;
 const OUTPUT_BYTES = 100_000_000;
 const never = new AbortController().signal;
 
-/** What a sandboxed command costs, beside the engine's own exec and beside a local one. Needs the test services. */
+/** What a sandboxed command costs, beside the engine's own exec and beside a local one. */
 export const execBench: Bench = {
   name: "exec",
   async run() {
-    const service = await loadPart("docker");
-    if (service.state !== "running")
-      throw new Error("start the engine first: scripts/test-services start docker");
+    const service = runningEngine();
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
     const spec = await specFor(service.images.bash, folder);
@@ -53,6 +51,17 @@ export const execBench: Bench = {
     }
   },
 };
+
+/** The engine of the test services, started when it does not run yet; it stays, for the next bench. */
+function runningEngine(): RunningPart<"docker"> {
+  const found = loadPart("docker");
+  if (found.state === "running") return found;
+  spawnSync("scripts/test-services", ["start", "docker"], { stdio: ["ignore", 2, 2] });
+  const started = loadPart("docker");
+  if (started.state !== "running")
+    throw new Error("no Docker engine could be started; the lines above say why");
+  return started;
+}
 
 const silent = { onNotice: () => undefined, onProgress: () => undefined };
 
