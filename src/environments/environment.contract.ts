@@ -306,6 +306,14 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "echo next")).stdout).toBe("next\n");
     });
 
+    test("C31: closing twice is harmless, and a closed environment refuses instead of pretending", async () => {
+      const environment = await open();
+      await collect(environment, "true");
+      await environment[Symbol.asyncDispose]();
+      await environment[Symbol.asyncDispose]();
+      await expect(collect(environment, "true")).rejects.toMatchObject({ code: "environment-closed" });
+    });
+
     test("F38: a deleted folder is told by exit 126 and a workdir leads out of it", async () => {
       await using environment = await open();
       const session = environment.openSession();

@@ -1,3 +1,4 @@
+import { AppError } from "../../lib/errors.ts";
 import type { Channel } from "./channel.ts";
 
 /** The warm channels of one place. sshd allows ten sessions at a time, so eight leave room for a person. */
@@ -56,7 +57,7 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
     async acquire(signal) {
       for (;;) {
         signal.throwIfAborted();
-        if (closed) throw new Error("the environment is closed");
+        if (closed) throw new AppError("environment-closed", "The environment has been closed.");
         const found = idle.pop();
         if (found?.channel.usable) {
           busy++;

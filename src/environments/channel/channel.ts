@@ -53,7 +53,7 @@ export interface Channel extends AsyncDisposable {
   processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined>;
   kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
   /** Asks the driver to end that command when our process is gone; an empty mark takes it back. */
-  guard(mark: string, pid: number | undefined): void;
+  guard(mark: string, process: StartedProcess | undefined): void;
   /** From now on output is read and dropped: whoever ends a flood must not wait for it. */
   dropOutput(): void;
   /** Whether something still waits for the running command at the far end; undefined when no answer came. */
@@ -328,7 +328,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       held = true; // its driver does not listen any more
       // Some shells read ahead: the input may only follow when the command has its hands on it.
       await Promise.race([opened, end]);
-      void feed(child.stdin, input, end);
+      void feed(child.stdin, input, end).catch(() => undefined); // the command sees the end of its input
       return end;
     },
     settled: () => settled,
@@ -339,8 +339,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     kill(signal: "TERM" | "KILL", pids: readonly number[]): void {
       if (pids.length > 0) send(`kill -${signal} ${pids.join(" ")} 2>/dev/null\n`);
     },
-    guard(mark: string, pid: number | undefined): void {
-      send(`G ${mark} ${pid ?? ""}\n`);
+    guard(mark: string, process: StartedProcess | undefined): void {
+      send(`G '${mark}' '${process?.pid ?? ""}' '${process?.startTime ?? ""}'\n`);
     },
     dropOutput(): void {
       dropping = true;
@@ -362,7 +362,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   };
 }
 
-/** Hands the input on until it or the command ends; an input that stays open is then let go of. */
+/** Hands the input on until it or the command ends; an input that fails counts as ended, one that stays open is let go of. */
 async function feed(
   stdin: NodeJS.WritableStream,
   input: AsyncIterable<Uint8Array>,
@@ -370,13 +370,16 @@ async function feed(
 ): Promise<void> {
   const over = end.then(() => undefined);
   const iterator = input[Symbol.asyncIterator]();
-  for (;;) {
-    const next = await Promise.race([iterator.next(), over]);
-    if (next === undefined) return;
-    if (next.done) break;
-    if (!stdin.write(next.value)) {
-      await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), over]);
+      if (next === undefined || next.done) break;
+      if (!stdin.write(next.value)) {
+        await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
+      }
     }
+  } finally {
+    stdin.end();
+    void Promise.resolve(iterator.return?.()).catch(() => undefined); // it may hang or fail; nobody waits for it
   }
-  stdin.end();
 }

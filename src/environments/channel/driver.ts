@@ -12,7 +12,7 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  *   L …             the same with the rest of our input as its input, and then end
  *   P TOKEN MARK    print the process table
  *   V TOKEN         say whether the wrapper is alive
- *   G MARK PID      end this command, if it still runs, when our owner is gone; PID is missing until it is known
+ *   G MARK PID START  end this command, if it still runs, when our owner is gone; PID is missing until it is known
  *
  * `__h_stamp`, where the prelude sets it, is a file that it touches when it ends: the time of last use.
  *
@@ -61,7 +61,10 @@ V() {
   __h_waits && ${b}printf '%sv%s;' "$1" "$__h_wrapper"
   ${b}printf '%s.;' "$1"
 }
-G() { __h_wrapper= __h_marks=$1 __h_guarded=$2; }
+G() {
+  __h_wrapper= __h_marks=$1 __h_guarded= __h_since=$3
+  case $2 in '' | 0 | 1) ;; *) __h_guarded=$2 ;; esac
+}
 # Whether a process besides ours has our output open and could print into the next command's frame, or the command has
 # killed the driver. Only processes that are younger than the command can have got the output; where pids have wrapped,
 # all are looked at.
@@ -79,17 +82,18 @@ __h_held() {
   return 1
 }
 # Whether the command still runs: what one that ended by itself has left behind lives on. A wrapper without a child is
-# about to start the command or has seen its end, and soon shows which. It is our child, or its pid is another's by now.
+# about to start the command or has seen its end, and soon shows which.
 __h_runs() {
   if [ -z "$__h_wrapper" ]; then
     [ -n "$__h_marks" ] || return 1
-    [ -z "$__h_guarded" ] || __h_alive "$__h_guarded" || return 1
-    return 0 # a bare return has another meaning in a trap
+    [ -n "$__h_guarded" ] || return 0 # a bare return has another meaning in a trap
+    __h_alive "$__h_guarded" || return 1
+    set -- \${__l##*) }
+    [ "\${20}" = "$__h_since" ] || return 1 # its pid is another's by now
+    return 0
   fi
   while __h_waits; do
     [ -e /proc/1 ] || return 0
-    set -- \${__l##*) }
-    [ "$2" = "$$" ] || return 1
     for __d in /proc/[0-9]*; do
       __l=; { IFS= ${b}read -r __l < "$__d/stat"; } 2>/dev/null || continue
       set -- \${__l##*) }

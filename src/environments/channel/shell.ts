@@ -72,7 +72,7 @@ export function createShell(place: Place): Environment {
     try {
       const command = describe(request, session, channel, mark, (started) => {
         root = started;
-        guardian?.guard(mark, started.pid);
+        guardian?.guard(mark, started);
       });
       const end = stream ? channel.runWithInput(command, stream) : channel.run(command);
       const cut = await cutShort(end, channel, request.timeoutMs, signal);

@@ -108,7 +108,7 @@ describeWith("docker", "the docker environment", (service) => {
     expect(pending).toContain((await lab.containers())[0]);
   });
 
-  test("F30: nothing of the profile is mounted, and without persistence nothing of the host at all", async () => {
+  test("F27, F30: nothing of the profile is mounted, and without persistence nothing of the host at all", async () => {
     await using lab = await openDockerLab(service);
     await using kept = await openIn(lab);
     await collect(kept, "true");

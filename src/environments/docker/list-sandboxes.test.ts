@@ -10,7 +10,12 @@ describeWith("docker", "listSandboxes", (service) => {
   const list = (lab: DockerLab, query: Partial<SandboxQuery> = {}) =>
     listSandboxes(
       lab.engine,
-      { profile: { name: "tester", id: lab.profileId }, withSize: false, specOf: () => undefined, ...query },
+      {
+        profile: { name: "tester", id: lab.profileId },
+        withSize: false,
+        specOf: async () => undefined,
+        ...query,
+      },
       never,
     );
   const make = async (lab: DockerLab, task: string) =>
@@ -27,7 +32,7 @@ describeWith("docker", "listSandboxes", (service) => {
     const wanted = await lab.spec({ docker_pids_limit: 7 }, "a/b 👍");
     const rows = await list(lab, {
       withSize: true,
-      specOf: (task) => (task === "ended" ? undefined : wanted),
+      specOf: async (task) => (task === "ended" ? undefined : wanted),
     });
     expect(rows.find(({ id }) => id === held)).toEqual({
       id: held,

@@ -32,7 +32,7 @@ export interface SandboxQuery {
   /** Ask for sizes, which takes long. */
   readonly withSize: boolean;
   /** The spec that a task would be given today, to compare with. */
-  specOf(task: string): ComparableSpec | undefined;
+  specOf(task: string, profileId: string): Promise<ComparableSpec | undefined>;
 }
 
 /** Every sandbox of the profile, or of all, those that other programs made included. */
@@ -74,7 +74,7 @@ async function rowOf(
   ]);
   const task = labels[LABEL.task] ?? labels[LABEL.taskId] ?? "";
   const ours = isOurs(labels);
-  const spec = ours ? specOf(task) : undefined;
+  const spec = ours ? await specOf(task, labels[LABEL.profileId] ?? "") : undefined;
   return {
     id: container.id,
     name: container.name,

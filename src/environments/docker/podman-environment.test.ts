@@ -6,8 +6,10 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
+import { findContainer } from "./container.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
 import { createEngine } from "./engine.ts";
+import { isolationOf } from "./isolation.ts";
 import { listSandboxes } from "./list-sandboxes.ts";
 import { createSandboxSpec } from "./sandbox-spec.ts";
 
@@ -25,7 +27,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     const ids = (
       await listSandboxes(
         engine,
-        { profile: { name: "tester", id: profileId }, withSize: false, specOf: () => undefined },
+        { profile: { name: "tester", id: profileId }, withSize: false, specOf: async () => undefined },
         never,
       )
     ).map(({ id }) => id);
@@ -56,9 +58,23 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     expect(names[0].stdout).toBe(names[1].stdout);
     const rows = await listSandboxes(
       engine,
-      { profile: { name: "tester", id: profileId }, withSize: false, specOf: () => undefined },
+      { profile: { name: "tester", id: profileId }, withSize: false, specOf: async () => undefined },
       never,
     );
     expect(rows).toMatchObject([{ state: "running", leased: true, ours: true }]);
+  });
+
+  test("F13: podman is used as what it is: an init, limits, no new privileges and no network, by its own description", async () => {
+    await using environment = await open();
+    expect((await collect(environment, "cat /proc/1/comm; ls /sys/class/net")).stdout).toMatch(
+      /^(catatonit|podman-init)\nlo\n$/,
+    );
+    const container = await findContainer(engine, (await specOf()).name, never);
+    if (container === undefined) throw new Error("the container is gone");
+    expect(isolationOf(container)).toMatchObject({
+      noNewPrivileges: true,
+      memoryBytes: 256 * 1024 * 1024,
+      network: "none",
+    });
   });
 });

@@ -1,6 +1,7 @@
 import { findContainer } from "../../../environments/docker/container.ts";
 import { describeIsolation, isolationOf } from "../../../environments/docker/isolation.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
+import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
@@ -70,11 +71,17 @@ async function sandboxes(
   context: CommandContext,
   { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
 ): Promise<SandboxRow[]> {
-  const { engine, request, spec } = await dockerFor(context, "default");
+  const { engine, request } = await dockerFor(context, "default");
   const profile = { name: request.profile.name, id: await request.profileId() };
+  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the sandbox is used
+  // Only our own settings are known here, so only our own sandboxes can have drifted from them.
+  const specOf = async (task: string, owner: string) =>
+    owner === profile.id
+      ? (await prepareDocker({ ...request, task, reporter }, context.signal)).spec
+      : undefined;
   return listSandboxes(
     engine,
-    { profile: allProfiles ? undefined : profile, withSize, specOf: () => spec },
+    { profile: allProfiles ? undefined : profile, withSize, specOf },
     context.signal,
   );
 }

@@ -1,0 +1,297 @@
+import { execFile, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test, vi } from "vitest";
+import { createEngine } from "../../src/environments/docker/engine.ts";
+import { reclaimSandboxes } from "../../src/environments/docker/reclaim.ts";
+import { startChild } from "../support/child.ts";
+import { never, openDockerLab } from "../support/docker.ts";
+import type { HoldInput } from "../support/sandbox-child.ts";
+import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { describeWith, loadPart, type RunningPart } from "../support/services.ts";
+
+const soon = { timeout: 15_000, interval: 100 };
+const SEED = 20_261_115;
+const KILLS = 12;
+
+describeWith("docker", "when the owner is killed", (service) => {
+  test.concurrent("at random points of create, attach, exec and cleanup: one container, nothing orphaned", async () => {
+    await using home = await openSandboxHome(service);
+    const random = createRandom(SEED);
+    for (let turn = 0; turn < KILLS; turn++) {
+      // Every fourth time there is none to attach to, so that it dies while it makes one.
+      if (turn % 4 === 0) await removeAll(home);
+      const owner = home.start(["exec", "--", `sleep 54${turn + 10} | cat; echo survived`]);
+      const timer = setTimeout(() => owner.kill(), 100 + random() * 900);
+      const end = await owner.ended;
+      clearTimeout(timer);
+      expect(end.stdout, end.stderr).toBe("");
+      expect(end.exitCode).toBeNull();
+    }
+    expect(await home.exec("echo true")).toMatchObject({ exitCode: 0, stdout: "true\n" });
+    expect(await home.containers()).toHaveLength(1);
+    await vi.waitFor(async () => expect(await home.processes()).not.toMatch(/sleep 54/), soon);
+    await expectNothingOrphaned(service, home);
+  }, 60_000);
+
+  test.concurrent("what an earlier command of it left lives on, the running one ends", async () => {
+    await using lab = await openDockerLab(service);
+    const input: HoldInput = {
+      binary: service.client,
+      dockerHost: service.host,
+      profileId: lab.profileId,
+      folder: lab.folder,
+      image: service.images.bash,
+      commands: ["sleep 1000 & echo left", "true", "sleep 2000 & echo runs; sleep 2001"],
+    };
+    await using owner = startChild(new URL("../support/sandbox-child.ts", import.meta.url), "hold", input);
+    expect(await owner.next()).toBe("left\n");
+    expect(await owner.next()).toBe("runs\n");
+    const { name } = await lab.spec({ docker_image: service.images.bash });
+    expect(await lab.docker("top", name)).toMatch(/sleep 1000[\s\S]*sleep 200/);
+    await owner.kill();
+    await vi.waitFor(async () => expect(await lab.docker("top", name)).not.toContain("sleep 200"), soon);
+    expect(await lab.docker("top", name)).toContain("sleep 1000");
+    expect(await lab.containers()).toHaveLength(1);
+  });
+
+  test.concurrent("in opt-out mode: what it leaves behind is reclaimed by gc, and never while it is used", async () => {
+    await using home = await openSandboxHome(service, { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "no" });
+    const [killed, living] = ["killed", "living"].map((word) =>
+      home.start(["exec", "--", `echo ${word}; sleep 600`]),
+    );
+    await Promise.all([killed?.printed("killed"), living?.printed("living")]);
+    expect(await home.containers()).toHaveLength(2);
+    killed?.kill();
+    await killed?.ended;
+    await vi.waitFor(async () => {
+      await reclaimEverything(service, home);
+      expect(await running(home)).toHaveLength(1);
+    }, soon);
+    living?.kill();
+    await living?.ended;
+    await expectNothingOrphaned(service, home);
+  }, 60_000);
+
+  test.concurrent("sixteen at once, half of them killed: the others are right, and there is one container", async () => {
+    await using home = await openSandboxHome(service);
+    const random = createRandom(SEED);
+    const started = Array.from({ length: 16 }, (_, index) => ({
+      index,
+      run: home.start(["exec", "--", `echo ${index} of $(hostname)`]),
+    }));
+    const timers = started
+      .filter(({ index }) => index % 2 === 1)
+      .map(({ run }) => setTimeout(() => run.kill(), 200 + random() * 1_500));
+    const ends = await Promise.all(started.map(({ run }) => run.ended));
+    timers.forEach(clearTimeout);
+    const [id = "", ...more] = await home.containers();
+    expect(more).toEqual([]);
+    for (const [index, end] of ends.entries()) {
+      if (index % 2 === 1) continue;
+      expect(end, end.stderr).toMatchObject({ exitCode: 0, stdout: `${index} of ${id.slice(0, 12)}\n` });
+    }
+  }, 60_000);
+});
+
+describeWith("docker", "in the middle of a command", (service) => {
+  test.concurrent("F9: the container is removed: told, not run again, and the next one gets a new container", async () => {
+    await using home = await openSandboxHome(service);
+    const run = home.start(["exec", "--", "echo began; sleep 600"]);
+    await run.printed("began");
+    const [id = ""] = await home.containers();
+    await home.docker("rm", "-f", id);
+    const end = await run.ended;
+    expect(end).toMatchObject({ exitCode: 125, stdout: "began\n" });
+    expect(end.stderr).toMatch(/removed.*not run again/);
+    expect(await home.exec("echo next")).toMatchObject({ exitCode: 0, stdout: "next\n" });
+    expect(await home.containers()).not.toContain(id);
+    expect(await home.containers()).toHaveLength(1);
+  });
+
+  test.concurrent("the container is stopped: told, and the next command starts the same one with its files", async () => {
+    await using home = await openSandboxHome(service);
+    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo began; sleep 600"]);
+    await run.printed("began");
+    const [id = ""] = await home.containers();
+    await home.docker("stop", id);
+    const end = await run.ended;
+    expect(end.exitCode).toBe(125);
+    expect(end.stderr).toMatch(/the sandbox is exited.*not run again/);
+    expect(await home.exec("cat /etc/kept")).toMatchObject({ exitCode: 0, stdout: "kept\n" });
+    expect(await home.containers()).toEqual([id]);
+  });
+
+  test.concurrent("the container is paused and goes on: the command too, with all of its output", async () => {
+    await using home = await openSandboxHome(service);
+    const run = home.start(["exec", "--", "for i in 1 2 3 4 5 6 7 8 9; do echo $i; sleep 0.1; done"]);
+    await run.printed("3");
+    const [id = ""] = await home.containers();
+    await home.docker("pause", id);
+    expect(await home.sandbox(["list", "--json"])).toMatchObject({ exitCode: 0 });
+    await home.docker("unpause", id);
+    expect(await run.ended).toMatchObject({ exitCode: 0, stdout: "1\n2\n3\n4\n5\n6\n7\n8\n9\n" });
+  });
+
+  test.concurrent.each([
+    ["no input", undefined],
+    ["piped input", ""],
+  ])(
+    "the container is paused until the timeout: not called ended, and gone when it wakes (%s)",
+    async (_, stdin) => {
+      await using home = await openSandboxHome(service);
+      const run = home.start(["exec", "--timeout", "1", "--", "echo began; sleep 601"], { stdin });
+      await run.printed("began");
+      const [id = ""] = await home.containers();
+      await home.docker("pause", id);
+      const end = await run.ended;
+      expect(end.exitCode).toBe(124);
+      expect(end.stderr).toMatch(/not known whether/);
+      await home.docker("unpause", id);
+      await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 601"), soon);
+    },
+  );
+
+  test.concurrent("a paused container is woken for the next command", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("true");
+    const [id = ""] = await home.containers();
+    await home.docker("pause", id);
+    expect(await home.exec("echo awake")).toMatchObject({ exitCode: 0, stdout: "awake\n" });
+    expect(await home.containers()).toEqual([id]);
+  });
+
+  test.concurrent("F3: a fork bomb fills the process limit: its timeout still ends it, and the next command answers", async () => {
+    await using home = await openSandboxHome(service, { TERMINAL_DOCKER_PIDS_LIMIT: "64" });
+    await home.exec("true");
+    const [id = ""] = await home.containers();
+    const bomb = home.start(["exec", "--timeout", "3", "--", "echo lit; while :; do sleep 777 & done"]);
+    await bomb.printed("lit");
+    const end = await bomb.ended;
+    expect(end.exitCode, end.stderr.slice(-500)).toBe(124);
+    expect(await home.processes()).not.toContain("sleep 777");
+    expect(await home.exec("echo fine")).toMatchObject({ exitCode: 0, stdout: "fine\n" });
+    expect(await home.containers()).toEqual([id]);
+  }, 60_000);
+
+  test.concurrent("the disk for temporary files is full: the command says so, and the next ones still run", async () => {
+    await using home = await openSandboxHome(service);
+    const full = await home.exec("cat /dev/zero > /tmp/fill; echo code $?; echo x > /tmp/more");
+    expect(full).toMatchObject({ exitCode: 1, stdout: "code 1\n" });
+    expect(full.stderr).toContain("No space left");
+    expect(await home.exec("echo fine; cat <<< here | wc -c")).toMatchObject({ exitCode: 0 });
+    expect(await home.exec("cat", { stdin: "still read\n" })).toMatchObject({
+      exitCode: 0,
+      stdout: "still read\n",
+    });
+    expect(await home.exec("rm /tmp/fill; echo x > /tmp/more && echo room")).toMatchObject({
+      stdout: "room\n",
+    });
+  });
+
+  test.concurrent("the engine is stopped and started again: a true answer, and the same container afterwards", async () => {
+    await using engine = await startSecondEngine();
+    await using home = await openSandboxHome(engine.part);
+    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo began; sleep 600"]);
+    await run.printed("began");
+    const before = await home.containers();
+    await engine.stop();
+    const end = await run.ended;
+    expect(end).toMatchObject({ exitCode: 125, stdout: "began\n" });
+    expect(end.stderr).toMatch(/not run again/);
+    const meanwhile = await home.exec("echo never");
+    expect(meanwhile).toMatchObject({ exitCode: 125, stdout: "" });
+    expect(meanwhile.stderr).toMatch(/cannot be reached/);
+    await engine.start();
+    expect(await home.exec("cat /etc/kept")).toMatchObject({ exitCode: 0, stdout: "kept\n" });
+    expect(await home.containers()).toEqual(before);
+  }, 90_000);
+});
+
+/** A day later, as far as the rules can see: whatever nobody holds is old enough. Twice, as stopping comes first. */
+async function reclaimEverything(service: RunningPart<"docker">, home: SandboxHome): Promise<void> {
+  const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
+  for (const days of [1, 2]) {
+    const { rows, problem } = await reclaimSandboxes(
+      engine,
+      {
+        profileId: await home.profileId(),
+        lifetimeSeconds: 0,
+        idleTtlSeconds: 1,
+        maxAgeSeconds: 0,
+        dryRun: false,
+        now: Date.now() + days * 86_400_000,
+      },
+      never,
+    );
+    expect(problem).toBeUndefined();
+    expect(rows.filter((row) => row.action === "failed")).toEqual([]);
+  }
+}
+
+async function expectNothingOrphaned(service: RunningPart<"docker">, home: SandboxHome): Promise<void> {
+  await vi.waitFor(async () => {
+    await reclaimEverything(service, home);
+    expect(await home.containers()).toEqual([]);
+  }, soon);
+}
+
+async function running(home: SandboxHome): Promise<string[]> {
+  const filter = `label=hermes-profile-id=${await home.profileId()}`;
+  return (await home.docker("ps", "-q", "--filter", filter)).split("\n").filter((line) => line !== "");
+}
+
+async function removeAll(home: SandboxHome): Promise<void> {
+  const ids = await home.containers();
+  if (ids.length > 0) await home.docker("rm", "-f", "-v", ...ids);
+}
+
+/** Numbers between 0 and 1, the same ones in every run (mulberry32). */
+function createRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** An engine of its own that can be stopped and started with its data kept. */
+async function startSecondEngine() {
+  const script = fileURLToPath(new URL("../../scripts/test-services", import.meta.url));
+  const folder = join(tmpdir(), `hermes-second-${randomBytes(4).toString("hex")}`);
+  const env = { ...process.env, HERMES_TEST_SERVICES: folder };
+  await promisify(execFile)(script, ["start", "docker"], { env });
+  const part = loadPart("docker", folder);
+  if (part.state !== "running") throw new Error(part.reason);
+  const [program = "", ...args] = (await readFile(`/proc/${part.process.pid}/cmdline`, "utf8"))
+    .split("\0")
+    .slice(0, -1);
+  let restarted: ReturnType<typeof spawn> | undefined;
+  return {
+    part,
+    async stop() {
+      process.kill(part.process.pid, "SIGTERM");
+      await vi.waitFor(() => expect(() => process.kill(part.process.pid, 0)).toThrow(), soon);
+    },
+    async start() {
+      restarted = spawn(program, args, { stdio: "ignore", detached: true });
+      const options = { env: { ...process.env, DOCKER_HOST: part.host } };
+      await vi.waitFor(() => promisify(execFile)(part.client, ["version"], options), soon);
+    },
+    async [Symbol.asyncDispose]() {
+      if (restarted?.exitCode === null) {
+        restarted.kill("SIGTERM");
+        await once(restarted, "exit");
+      }
+      await promisify(execFile)(script, ["stop"], { env });
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,468 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+interface ListRow {
+  id: string;
+  name: string;
+  state: string;
+  task: string;
+  leased: boolean;
+  readonly drift: readonly unknown[];
+}
+
+interface GcRow {
+  id: string;
+  action: string;
+  reason: string;
+}
+
+const soon = { timeout: 15_000, interval: 100 };
+
+describeWith("docker", "hermes sandbox exec", (service) => {
+  let home: SandboxHome;
+  beforeAll(async () => {
+    home = await openSandboxHome(service);
+    expect((await home.exec("true")).stderr).toBe("");
+  });
+  afterAll(() => home[Symbol.asyncDispose]());
+
+  test("hands on the exit code, and keeps the two streams apart", async () => {
+    expect(await home.exec("echo out; echo err >&2; exit 3")).toMatchObject({
+      exitCode: 3,
+      stdout: "out\n",
+      stderr: "err\n",
+    });
+  });
+
+  test("joins its words with spaces and gives them to the shell, as ssh does", async () => {
+    const run = await home.sandbox(["exec", "--", "printf", "'%s|'", "a b", "c;", "echo", "$((6*7))"]);
+    expect(run).toMatchObject({ exitCode: 0, stdout: "a|b|c|42\n" });
+  });
+
+  test("-p before -- chooses the profile, after it is the command's own", async () => {
+    expect(await home.sandbox(["exec", "-p", "default", "--", "echo", "-p", "nobody"])).toMatchObject({
+      exitCode: 0,
+      stdout: "-p nobody\n",
+    });
+    const refused = await home.sandbox(["exec", "-p", "nobody", "--", "echo", "never"]);
+    expect(refused).toMatchObject({ exitCode: 125, stdout: "" });
+    expect(refused.stderr).toContain("There is no profile nobody");
+  });
+
+  test("--timeout is exit 124, says so, and keeps what was printed before", async () => {
+    const run = await home.sandbox(["exec", "--timeout", "0.5", "--", "echo before; sleep 100"]);
+    expect(run).toMatchObject({ exitCode: 124, stdout: "before\n" });
+    expect(run.stderr).toContain("timed out");
+  });
+
+  test("--workdir is where it runs; one that does not exist or was deleted is exit 126 with its name", async () => {
+    expect(await home.sandbox(["exec", "--workdir", "/usr/lib", "--", "pwd"])).toMatchObject({
+      exitCode: 0,
+      stdout: "/usr/lib\n",
+    });
+    await home.exec("mkdir -p /tmp/gone && rmdir /tmp/gone");
+    const gone = await home.sandbox(["exec", "--workdir", "/tmp/gone", "--", "echo never"]);
+    expect(gone).toMatchObject({ exitCode: 126, stdout: "" });
+    expect(gone.stderr).toContain("/tmp/gone");
+  });
+
+  test("piped input of a megabyte comes back byte for byte", async () => {
+    const input = randomBytes(1_000_000);
+    const run = await home.exec("cat", { stdin: input });
+    expect(run.exitCode).toBe(0);
+    expect(run.bytes.equals(input)).toBe(true);
+  });
+
+  test("an input that stays open keeps neither a command that reads none of it nor us", async () => {
+    expect(await home.exec("echo quick; exit 5", { stdin: "open" })).toMatchObject({
+      exitCode: 5,
+      stdout: "quick\n",
+      stderr: "",
+    });
+  });
+
+  test("output of many megabytes with NUL and invalid UTF-8 arrives whole", async () => {
+    const run = await home.exec("head -c 20000000 /dev/zero; printf '\\377end'");
+    expect(run.bytes.length).toBe(20_000_004);
+    expect(run.bytes.subarray(-4).toString("latin1")).toBe("\u00ffend");
+  });
+
+  test("a reader that leaves early ends the command", async () => {
+    const started = home.start(["exec", "--", "while :; do echo 7654321; done"]);
+    await started.printed("7654321");
+    started.hangUp();
+    expect((await started.ended).exitCode).not.toBeNull();
+    await vi.waitFor(async () => expect(await home.processes()).not.toContain("7654321"), soon);
+  });
+
+  test.each([
+    ["a closed descriptor", "exec 0<&- 1>&- 2>&-; exit 4", 4],
+    ["exec", "exec sh -c 'exit 9'", 9],
+    ["its parent killed", "kill -9 $PPID; sleep 60", 125],
+    ["everything killed that it can", "kill -9 -1", 125],
+  ])("%s ends that command alone, with a true answer", async (_, command, exitCode) => {
+    const run = await home.sandbox(["exec", "--timeout", "20", "--", command]);
+    expect(run.exitCode, run.stderr).toBe(exitCode);
+    expect(await home.exec("echo fine")).toMatchObject({ exitCode: 0, stdout: "fine\n" });
+  });
+
+  test("F40: a daemon that holds stdout does not keep the command", async () => {
+    const run = await home.exec("sleep 1717 & echo started");
+    expect(run).toMatchObject({ exitCode: 0, stdout: "started\n" });
+    expect(await home.processes()).toContain("sleep 1717");
+    await home.exec("pkill -f 'sleep 171[7]'");
+  });
+});
+
+describeWith("docker", "hermes sandbox refuses", (service) => {
+  test.concurrent.each([["modal"], ["daytona"], ["dokcer"], [""], ["ssh"]])(
+    "F24: backend %j, unknown, unbuilt or half configured, and never runs the command on this machine instead",
+    async (backend) => {
+      await using home = await openSandboxHome(service, { TERMINAL_ENV: backend });
+      const proof = join(home.folder, "ran-here");
+      const run = await home.exec(`touch ${proof}; echo ran`);
+      expect(run).toMatchObject({ exitCode: 125, stdout: "" });
+      expect(run.stderr).toMatch(/not built yet|expected one of|ssh_host is not set/);
+      expect(await readdir(home.folder)).not.toContain("ran-here");
+    },
+  );
+
+  test.concurrent.each([
+    ["an engine that does not run", { DOCKER_HOST: "unix:///nowhere/docker.sock" }, /Start it/],
+    ["a client that is not there", { HERMES_DOCKER_BINARY: "/nowhere/docker" }, /docker_binary/],
+    [
+      "an image that cannot be fetched",
+      { TERMINAL_DOCKER_IMAGE: "127.0.0.1:9/none" },
+      /Check terminal.docker_image/,
+    ],
+    ["a mount source that is missing", { TERMINAL_DOCKER_VOLUMES: '["/nowhere/x:/x"]' }, /Create it/],
+    ["F20: a mount of the whole file system", { TERMINAL_DOCKER_VOLUMES: '["/:/x"]' }, /project folder/],
+  ])("%s: exit 125, nothing printed, what to do next", async (_, settings, advice) => {
+    await using home = await openSandboxHome(service);
+    const run = await home.exec("echo never", { env: settings });
+    expect(run).toMatchObject({ exitCode: 125, stdout: "" });
+    expect(run.stderr).toMatch(advice);
+    expect(await home.containers()).toEqual([]);
+    expect(await home.exec("echo usable")).toMatchObject({ exitCode: 0, stdout: "usable\n" });
+  });
+
+  test.concurrent("F20: a mount of the home folder, of the state folder or of something above them", async () => {
+    await using home = await openSandboxHome(service);
+    await mkdir(home.path, { recursive: true });
+    for (const source of [home.folder, home.path, join(home.folder, "..")]) {
+      const env = { TERMINAL_DOCKER_VOLUMES: JSON.stringify([`${source}:/x`]) };
+      const run = await home.exec("ls /x", { env });
+      expect(run, source).toMatchObject({ exitCode: 125, stdout: "" });
+      expect(run.stderr).toMatch(/Refused to mount/);
+    }
+    expect(await home.containers()).toEqual([]);
+  });
+
+  test.concurrent("a volume without a colon: told by its text, and the sandbox is made without it", async () => {
+    await using home = await openSandboxHome(service, { TERMINAL_DOCKER_VOLUMES: '["/usr/share"]' });
+    const run = await home.exec("echo fine");
+    expect(run).toMatchObject({ exitCode: 0, stdout: "fine\n" });
+    expect(run.stderr).toMatch(/\/usr\/share was skipped/);
+  });
+
+  test.concurrent("an image without a shell: exit 125 with the reason, and no container stays behind", async () => {
+    await using home = await openSandboxHome(service);
+    const image = `hermes-test-bare-${randomBytes(4).toString("hex")}`;
+    const archive = join(home.folder, "bare.tar");
+    await writeFile(archive, Buffer.alloc(10_240)); // an empty archive
+    await home.docker("import", archive, image);
+    try {
+      const run = await home.exec("echo never", { env: { TERMINAL_DOCKER_IMAGE: image } });
+      expect(run).toMatchObject({ exitCode: 125, stdout: "" });
+      expect(run.stderr).toMatch(/Check that the image has `sh`/);
+      expect(await home.containers()).toEqual([]);
+    } finally {
+      await home.docker("rmi", image);
+    }
+    expect(await home.exec("echo usable")).toMatchObject({ exitCode: 0, stdout: "usable\n" });
+  });
+
+  test.concurrent("a client that hangs is given up with the reason", async () => {
+    await using home = await openSandboxHome(service);
+    const client = join(home.folder, "hanging-client");
+    await writeFile(client, "#!/bin/sh\nexec sleep 1000\n");
+    await chmod(client, 0o755);
+    const run = await home.exec("echo never", { env: { HERMES_DOCKER_BINARY: client } });
+    expect(run).toMatchObject({ exitCode: 125, stdout: "" });
+    expect(run.stderr).toMatch(/hangs.*\n.*Restart the engine/);
+  }, 60_000);
+});
+
+describeWith("docker", "a sandbox of hermes", (service) => {
+  test.concurrent("an image with an entrypoint of its own runs our commands all the same", async () => {
+    await using home = await openSandboxHome(service);
+    const image = `hermes-test-entry-${randomBytes(4).toString("hex")}`;
+    const maker = await home.docker("create", "--entrypoint", "/bin/false", service.images.busybox, "no");
+    await home.docker("commit", "--change", 'ENTRYPOINT ["/bin/false"]', maker, image);
+    await home.docker("rm", maker);
+    try {
+      const run = await home.exec("echo mine", { env: { TERMINAL_DOCKER_IMAGE: image } });
+      expect(run).toMatchObject({ exitCode: 0, stdout: "mine\n" });
+      await home.docker("rm", "-f", ...(await home.containers()));
+    } finally {
+      await home.docker("rmi", image);
+    }
+  });
+
+  test.concurrent("C3, F18: tasks named with colons, slashes, emoji or 200 characters are each a sandbox of their own", async () => {
+    await using home = await openSandboxHome(service);
+    const tasks = ["a:b/c", "a/b:c", "🦊", "🐺", "x".repeat(200), "x".repeat(201), "../../up"];
+    for (const task of tasks) {
+      expect(await home.sandbox(["exec", "--task", task, "--", "hostname"]), task).toMatchObject({
+        exitCode: 0,
+        stderr: "",
+      });
+    }
+    const rows = (await home.sandbox(["list", "--json"])).json<ListRow[]>();
+    expect(rows.map((row) => row.task).sort()).toEqual([...tasks].sort());
+    expect(new Set(rows.map((row) => row.id)).size).toBe(tasks.length);
+    expect(rows.map((row) => row.drift)).toEqual(rows.map(() => []));
+    expect(await readdir(join(home.folder, ".."))).not.toContain("up");
+  });
+
+  // A command with piped input goes another way than one without, and so does one of a bare sh.
+  for (const [image, stdin] of [
+    ["bash", undefined],
+    ["bash", ""],
+    ["busybox", undefined],
+    ["busybox", ""],
+  ] as const) {
+    const settings = { TERMINAL_DOCKER_IMAGE: service.images[image] };
+    const kind = `(${image}, ${stdin === undefined ? "no input" : "piped input"})`;
+
+    test.concurrent(`is found again by the next process: background processes, files, packages ${kind}`, async () => {
+      await using home = await openSandboxHome(service, settings);
+      const install = [
+        "mkdir -p /usr/local/bin",
+        "printf '#!/bin/sh\\necho installed\\n' > /usr/local/bin/tool",
+        "chmod +x /usr/local/bin/tool",
+        "echo kept > /workspace/file",
+        "sleep 1000 >/dev/null 2>&1 &",
+        "sleep 1001 &",
+        "hostname",
+      ];
+      const made = await home.exec(install.join("\n"), { stdin });
+      const found = await home.exec("hostname; /usr/local/bin/tool; cat /workspace/file", { stdin });
+      expect(found.stdout).toBe(`${made.stdout}installed\nkept\n`);
+      expect(await home.processes()).toMatch(/sleep 1000\n[\s\S]*sleep 1001/);
+      expect(await home.containers()).toHaveLength(1);
+    });
+
+    test.concurrent(`loses the foreground command of a killed owner within seconds, and nothing else ${kind}`, async () => {
+      await using home = await openSandboxHome(service, settings);
+      await home.exec("sleep 1000 >/dev/null 2>&1 & true", { stdin });
+      const command = "setsid sleep 2000 & (sleep 2001; echo late) | cat & echo begun; wait";
+      const owner = home.start(["exec", "--", command], { stdin });
+      const sibling = home.start(["exec", "--", "echo there; sleep 3000"], { stdin });
+      await Promise.all([owner.printed("begun"), sibling.printed("there")]);
+      owner.kill();
+      expect((await owner.ended).exitCode).toBeNull();
+      await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 200"), soon);
+      expect(await home.processes()).toMatch(/sleep 1000\n[\s\S]*sleep 3000/);
+      sibling.kill();
+      await sibling.ended;
+      await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 3000"), soon);
+      expect(await home.processes()).toContain("sleep 1000");
+      expect(await home.containers()).toHaveLength(1);
+    });
+  }
+
+  test.concurrent("sixteen processes at once in a fresh home: sixteen right answers, one container", async () => {
+    await using home = await openSandboxHome(service);
+    const runs = await Promise.all(
+      Array.from({ length: 16 }, (_, index) =>
+        home.exec(`echo ${index} $((${index} * ${index})) $(hostname)`),
+      ),
+    );
+    const [id = ""] = await home.containers();
+    const hostname = id.slice(0, 12);
+    expect(runs.map((run) => run.stdout)).toEqual(
+      runs.map((_, index) => `${index} ${index * index} ${hostname}\n`),
+    );
+    expect(runs.map((run) => run.exitCode)).toEqual(runs.map(() => 0));
+    expect(await home.containers()).toHaveLength(1);
+  }, 60_000);
+
+  test.concurrent.each([
+    ["no input", undefined],
+    ["piped input", ""],
+  ])(
+    "F1: after a timeout docker top shows none of its children, however they were made (%s)",
+    async (_, stdin) => {
+      await using home = await openSandboxHome(service);
+      await home.exec("sleep 1111 >/dev/null 2>&1 & true");
+      const [before] = await home.containers();
+      const children = [
+        "sleep 4441 &",
+        "setsid sleep 4442 &",
+        "env -i sleep 4443 &",
+        "su nobody -s /bin/sh -c 'sleep 4444' &",
+        "su nobody -s /bin/sh -c 'setsid sleep 4445' &",
+        "(trap '' TERM; sleep 4446) &",
+      ];
+      const started = home.start(
+        ["exec", "--timeout", "2", "--", [...children, "echo up", "wait"].join("\n")],
+        { stdin },
+      );
+      await started.printed("up");
+      await vi.waitFor(
+        async () => expect(await home.processes()).toMatch(/(sleep 444[1-6][\s\S]*){6}/),
+        soon,
+      );
+      const run = await started.ended;
+      expect(run.exitCode, run.stderr).toBe(124);
+      expect(run.stderr).not.toContain("could not be ended");
+      const after = await home.processes();
+      expect(after).not.toMatch(/sleep 444/);
+      expect(after).toContain("sleep 1111"); // what an earlier command left is not this one's
+      expect(await home.exec("echo next")).toMatchObject({ exitCode: 0, stdout: "next\n" });
+      expect(await home.containers()).toEqual([before]);
+    },
+  );
+
+  test.concurrent("F31, F32: a forwarded value reaches the command, but no argv, inspect or file anywhere", async () => {
+    const secret = `s3cret${randomBytes(12).toString("hex")}`;
+    await using home = await openSandboxHome(service, {
+      TERMINAL_DOCKER_FORWARD_ENV: '["API_TOKEN"]',
+      API_TOKEN: secret,
+    });
+    const seen = await home.exec('echo "[$API_TOKEN]"; export COPY=1; cd /tmp');
+    expect(seen.stdout).toBe(`[${secret}]\n`);
+    const running = home.start(["exec", "--", 'echo "[$API_TOKEN]"; sleep 500']);
+    await running.printed(secret);
+    const argv = await commandLines();
+    expect(argv).toContain("sleep 500");
+    expect(argv.filter((line) => line.includes(secret))).toEqual([]);
+    const [id = ""] = await home.containers();
+    expect(await home.docker("inspect", id)).not.toContain(secret);
+    const files = await home.docker(
+      ...["exec", id, "sh", "-c"],
+      `grep -rlsF --exclude-dir=proc --exclude-dir=sys ${secret.slice(0, 20)} / | head; echo searched`,
+    );
+    expect(files).toBe("searched");
+    running.kill();
+    await running.ended;
+    expect(await filesWith(secret, home.path)).toEqual([]);
+    expect((await home.exec("env", { env: { TERMINAL_DOCKER_FORWARD_ENV: "[]" } })).stdout).not.toContain(
+      secret,
+    );
+  }, 60_000);
+});
+
+describeWith("docker", "looking after sandboxes", (service) => {
+  test.concurrent("list --json has the fields that scripts rely on", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("true");
+    const rows = (await home.sandbox(["list", "--json"])).json<ListRow[]>();
+    const [id] = await home.containers();
+    expect(rows).toEqual([
+      expect.objectContaining({
+        id,
+        name: expect.stringMatching(/^hermes-default-/),
+        state: "running",
+        image: service.images.bash,
+        profile: "default",
+        task: "default",
+        created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        last_used_at: expect.stringMatching(/^\d{4}-.*Z$/),
+        leased: false,
+        drift: [],
+        size_bytes: expect.any(Number),
+      }),
+    ]);
+  });
+
+  test.concurrent.each(["rm", "stop"])(
+    "%s refuses while somebody uses it, and obeys --force",
+    async (verb) => {
+      await using home = await openSandboxHome(service);
+      const user = home.start(["exec", "--", "echo here; sleep 600"]);
+      await user.printed("here");
+      expect((await home.sandbox(["list", "--json"])).json<ListRow[]>()).toMatchObject([{ leased: true }]);
+      const refused = await home.sandbox([verb]);
+      expect(refused.exitCode).not.toBe(0);
+      expect(refused.stderr).toMatch(/in use.*\n.*--force/);
+      expect(await home.processes()).toContain("sleep 600");
+      expect(await home.sandbox([verb, "--force"])).toMatchObject({ exitCode: 0 });
+      const end = await user.ended;
+      expect(end.exitCode).toBe(125);
+      expect(end.stderr).toMatch(/not run again/);
+      const states = (await home.sandbox(["list", "--json"])).json<ListRow[]>().map((row) => row.state);
+      expect(states).toEqual(verb === "rm" ? [] : ["exited"]);
+      expect(await home.exec("echo again")).toMatchObject({ exitCode: 0, stdout: "again\n" });
+    },
+  );
+
+  test.concurrent("C50, F6: gc stops what nobody has held for long, but not with a user's process or a live sibling in it", async () => {
+    await using home = await openSandboxHome(service, { TERMINAL_DOCKER_IDLE_TTL_SECONDS: "1" });
+    for (const task of ["idle", "job", "held"]) {
+      const left = task === "job" ? "sleep 900 >/dev/null 2>&1 &" : "true";
+      expect((await home.sandbox(["exec", "--task", task, "--", left])).exitCode).toBe(0);
+    }
+    const sibling = home.start(["exec", "--task", "held", "--", "echo here; sleep 600"]);
+    await sibling.printed("here");
+    const gc = async (...flags: string[]) => {
+      const rows = (await home.sandbox(["gc", "--json", ...flags])).json<(GcRow & ListRow)[]>();
+      return Object.fromEntries(rows.map(({ task, action }) => [task, action]));
+    };
+    const expected = { idle: "stopped", job: "kept", held: "kept" };
+    await vi.waitFor(async () => expect(await gc("--dry-run")).toEqual(expected), soon);
+    const running = async () =>
+      (await home.sandbox(["list", "--json"]))
+        .json<ListRow[]>()
+        .flatMap(({ state, task }) => (state === "running" ? [task] : []))
+        .sort();
+    expect(await running()).toEqual(["held", "idle", "job"]); // a dry run does nothing
+    expect(await gc()).toEqual(expected);
+    expect(await running()).toEqual(["held", "job"]);
+    expect(await home.sandbox(["exec", "--task", "idle", "--", "echo awake"])).toMatchObject({ exitCode: 0 });
+    sibling.kill();
+    await sibling.ended;
+  }, 60_000);
+
+  test.concurrent("gc of one profile leaves the sandboxes of another alone", async () => {
+    await using mine = await openSandboxHome(service, { TERMINAL_DOCKER_IDLE_TTL_SECONDS: "1" });
+    await using other = await openSandboxHome(service, { TERMINAL_DOCKER_IDLE_TTL_SECONDS: "1" });
+    await Promise.all([mine.exec("true"), other.exec("true")]);
+    await vi.waitFor(
+      async () =>
+        expect((await mine.sandbox(["gc", "--json"])).json<GcRow[]>()).toMatchObject([{ action: "stopped" }]),
+      soon,
+    );
+    expect((await other.sandbox(["list", "--json"])).json<ListRow[]>()).toMatchObject([{ state: "running" }]);
+  });
+
+  test.concurrent("explain says who can see what", async () => {
+    await using home = await openSandboxHome(service);
+    const missing = await home.sandbox(["explain"]);
+    expect(missing.stderr).toContain("does not exist yet");
+    await home.exec("true");
+    expect((await home.sandbox(["explain"])).stdout).toMatch(/network none\n.*user.*\n/);
+  });
+});
+
+/** The arguments of every process of this machine, those in containers included. */
+async function commandLines(): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const texts = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "")); // it may have ended
+  return (await Promise.all(texts)).map((text) => text.replaceAll("\0", " ").trim());
+}
+
+/** The files below a folder that hold the text. */
+async function filesWith(text: string, folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const found = await Promise.all(
+    paths.map(async (path) => ((await readFile(path, "latin1")).includes(text) ? [path] : [])),
+  );
+  return found.flat();
+}
