@@ -276,7 +276,7 @@ describeWith("docker", "a sandbox of hermes", (service) => {
     });
   }
 
-  test.concurrent("sixteen processes at once in a fresh home: sixteen right answers, one container", async () => {
+  test.concurrent("F4: sixteen processes at once in a fresh home: sixteen right answers, one container", async () => {
     await using home = await openSandboxHome(service);
     const runs = await Promise.all(
       Array.from({ length: 16 }, (_, index) =>
@@ -382,7 +382,7 @@ describeWith("docker", "looking after sandboxes", (service) => {
   });
 
   test.concurrent.each(["rm", "stop"])(
-    "%s refuses while somebody uses it, and obeys --force",
+    "F8: %s refuses while somebody uses it, and obeys --force",
     async (verb) => {
       await using home = await openSandboxHome(service);
       const user = home.start(["exec", "--", "echo here; sleep 600"]);
