@@ -12,6 +12,7 @@ import { terminalOptions } from "../src/environments/options.ts";
 import { loadPart, type RunningPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 
+const SERVICES = "scripts/test-services";
 const ROUNDS = 100;
 const SLOW_ROUNDS = 15;
 const OUTPUT_BYTES = 100_000_000;
@@ -56,7 +57,7 @@ export const execBench: Bench = {
 function runningEngine(): RunningPart<"docker"> {
   const found = loadPart("docker");
   if (found.state === "running") return found;
-  spawnSync("scripts/test-services", ["start", "docker"], { stdio: ["ignore", 2, 2] });
+  spawnSync(SERVICES, ["start", "docker"], { stdio: ["ignore", 2, 2] });
   const started = loadPart("docker");
   if (started.state !== "running")
     throw new Error("no Docker engine could be started; the lines above say why");

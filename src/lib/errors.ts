@@ -59,6 +59,8 @@ export const ERROR_CODES = {
     hint: "Set terminal.backend to local, docker, podman or ssh.",
   },
   "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
+  "job-not-found": { http: 404, exit: 1, hint: "List the jobs to see their ids." },
+  "job-unreachable": { http: 503, exit: 1, hint: "Try again; the job itself may still run." },
   "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
   "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },
   interrupted: { http: 499, exit: 130, hint: "Run the command again to go on." },
