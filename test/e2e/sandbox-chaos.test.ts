@@ -145,7 +145,7 @@ describeWith("docker", "in the middle of a command", (service) => {
     "the container is paused until the timeout: not called ended, and gone when it wakes (%s)",
     async (_, stdin) => {
       await using home = await openSandboxHome(service);
-      const run = home.start(["exec", "--timeout", "1", "--", "echo began; sleep 601"], { stdin });
+      const run = home.start(["exec", "--timeout", "8", "--", "echo began; sleep 601"], { stdin });
       await run.printed("began");
       const [id = ""] = await home.containers();
       await home.docker("pause", id);

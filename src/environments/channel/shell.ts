@@ -65,11 +65,12 @@ export function createShell(place: Place): Environment {
     const mark = randomBytes(8).toString("hex");
     const channel = await pool.acquire(signal);
     const stream = streamOf(request.stdin);
-    const guardian = stream ? await pool.acquire(signal) : undefined;
-    guardian?.guard(mark, undefined);
-    const unguard = (): void => guardian?.guard("", undefined); // its pid may soon be somebody else's
+    let guardian: Channel | undefined;
     let root: StartedProcess | undefined;
+    const unguard = (): void => guardian?.guard("", undefined); // its pid may soon be somebody else's
     try {
+      guardian = stream ? await pool.acquire(signal) : undefined;
+      guardian?.guard(mark, undefined);
       const command = describe(request, session, channel, mark, (started) => {
         root = started;
         guardian?.guard(mark, started);

@@ -92,7 +92,7 @@ describeWith("docker", "ensureSandbox", (service) => {
     // Says "removing" for the first looks, and really removes it then.
     const going = await lab.wrap(`
       if [ "$1" = container ] && ! [ -e ${seen}3 ]; then
-        real "$@" | sed 's/"Status":"running"/"Status":"removing"/'
+        real "$@" | sed 's/"Status": *"running"/"Status": "removing"/'
         [ -e ${seen}2 ] && { touch ${seen}3; real rm -f ${id} > /dev/null; }
         [ -e ${seen}1 ] && touch ${seen}2
         touch ${seen}1
@@ -110,7 +110,7 @@ describeWith("docker", "ensureSandbox", (service) => {
     const calls = join(lab.folder, "calls");
     const engine = await lab.wrap(`
       echo "$1 $2" >> ${calls}
-      [ "$1" = container ] && { real "$@" | sed '/${id}/s/"Status":"running"/"Status":"dead"/'; exit; }`);
+      [ "$1" = container ] && { real "$@" | sed '/"Id": *"${id}"/,/"Status"/s/"Status": *"running"/"Status": "dead"/'; exit; }`);
     const next = await ensure(lab, spec, engine);
     expect(next.how).toBe("replaced");
     expect(await lab.containers()).toEqual([next.id]);
@@ -124,7 +124,7 @@ describeWith("docker", "ensureSandbox", (service) => {
     const calls = join(lab.folder, "calls");
     const engine = await lab.wrap(`
       echo "$1" >> ${calls}
-      [ $(wc -l < ${calls}) -le 2 ] && { real "$@" | sed 's/"Status":"running"/"Status":"restarting"/'; exit; }`);
+      [ $(wc -l < ${calls}) -le 2 ] && { real "$@" | sed 's/"Status": *"running"/"Status": "restarting"/'; exit; }`);
     expect(await ensure(lab, spec, engine)).toMatchObject({ id, how: "attached" });
     expect(new Set((await readFile(calls, "utf8")).trim().split("\n"))).toEqual(new Set(["container"]));
   });
