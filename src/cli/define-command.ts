@@ -12,7 +12,8 @@ export function defineCommand(name: string, description: string, terminal: Termi
     .configureHelp({ helpWidth: Math.min(terminal.columns ?? 80, 100), showGlobalOptions: false })
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
-      writeErr: () => undefined,
+      writeErr: (text) => terminal.note(text.trimEnd()), // help that nobody asked for: a command without its verb
+      outputError: () => undefined, // told by runCli
     });
   return command;
 }

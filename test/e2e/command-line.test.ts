@@ -44,6 +44,7 @@ describe("the command line", () => {
     [["config", "get"], /missing required argument/],
     [["-p"], /-p needs a value/],
     [["--wat"], /unknown option '--wat'/],
+    [["config"], /^Usage: hermes config[\s\S]*explain/],
   ];
   test.each(mistakes)("wrong usage %j exits 2 with advice and an empty stdout", async (args, expected) => {
     await using home = await tempHome();
