@@ -1,0 +1,84 @@
+import { applyHunks, type HunkPlacement, type HunkProblem } from "./apply-hunks.ts";
+import type { NearestPlace } from "./nearest-place.ts";
+import type { FileChange, Patch } from "./patch.ts";
+
+/** Why one file, or one hunk of it, stops the whole patch. */
+export interface PatchProblem {
+  readonly path: string;
+  readonly patchLine: number;
+  readonly hunk: number | undefined; // 1-based
+  readonly reason: "file-missing" | "file-exists" | "content-left" | HunkProblem["reason"];
+  readonly message: string;
+  readonly nearest: NearestPlace | undefined;
+}
+
+export type PatchOutcome =
+  | {
+      readonly kind: "planned";
+      /** The new content of each file that changes; undefined for one that goes away. */
+      readonly files: ReadonlyMap<string, string | undefined>;
+      readonly moves: readonly { readonly from: string; readonly to: string }[];
+      readonly placements: readonly (HunkPlacement & { readonly path: string })[];
+    }
+  | { readonly kind: "refused"; readonly problems: readonly PatchProblem[] };
+
+/**
+ * Plans the whole patch over the contents of all its files (`patchPaths`; undefined for a file that is not there)
+ * and gives either every new content or every problem.
+ */
+export function applyPatch(patch: Patch, contents: ReadonlyMap<string, string | undefined>): PatchOutcome {
+  const planned = new Map<string, string | undefined>();
+  const moves: { from: string; to: string }[] = [];
+  const placements: (HunkPlacement & { path: string })[] = [];
+  const problems: PatchProblem[] = [];
+
+  const current = (path: string): string | undefined => {
+    if (planned.has(path)) return planned.get(path);
+    // Taking a file for missing because nobody looked would let an added file overwrite it.
+    if (!contents.has(path)) throw new Error(`the content of ${path} was not handed in`);
+    return contents.get(path);
+  };
+  const refuse = (change: FileChange, path: string, reason: PatchProblem["reason"], message: string) =>
+    problems.push({
+      path,
+      patchLine: change.patchLine,
+      hunk: undefined,
+      reason,
+      message,
+      nearest: undefined,
+    });
+
+  for (const change of patch.changes) {
+    const { path } = change;
+    const before = current(path);
+    if (change.kind === "add") {
+      if (before === undefined) planned.set(path, change.content);
+      else refuse(change, path, "file-exists", "the file exists already; update it instead of adding it");
+      continue;
+    }
+    if (before === undefined) {
+      refuse(change, path, "file-missing", `there is no such file to ${change.kind}`);
+      continue;
+    }
+    const target = change.kind === "update" ? (change.moveTo ?? path) : path;
+    if (target !== path && current(target) !== undefined) {
+      refuse(change, target, "file-exists", `a file is already where ${path} would be moved to`);
+    }
+    const outcome = applyHunks(before, change.hunks ?? []);
+    if (outcome.kind === "refused") {
+      problems.push(...outcome.problems.map((problem) => ({ ...problem, path })));
+      continue;
+    }
+    if (change.kind === "delete" && change.hunks !== undefined && outcome.content !== "") {
+      refuse(change, path, "content-left", "the file holds more than the patch removes");
+      continue;
+    }
+    placements.push(...outcome.placements.map((placement) => ({ ...placement, path })));
+    planned.set(path, undefined);
+    if (change.kind === "update") planned.set(target, outcome.content);
+    if (target !== path) moves.push({ from: path, to: target });
+  }
+  if (problems.length > 0) return { kind: "refused", problems };
+  const files = new Map([...planned].filter(([path, content]) => content !== contents.get(path)));
+  return { kind: "planned", files, moves, placements };
+}

@@ -1,0 +1,69 @@
+/** Thrown inside the parsers only; `parsePatch` turns it into an outcome. */
+export class PatchSyntaxError extends Error {
+  override readonly name = "PatchSyntaxError";
+  readonly line: number;
+  readonly expected: string;
+  readonly found: string;
+
+  constructor(line: number, expected: string, found: string) {
+    super(`line ${line}: expected ${expected}, found ${found}`);
+    this.line = line;
+    this.expected = expected;
+    this.found = found;
+  }
+}
+
+export interface PathRules {
+  readonly allowAbsolute: boolean;
+}
+
+const SHOWN_CHARS = 80;
+
+/** A cursor over the lines of a patch, which knows where it is when something is wrong. */
+export class PatchReader {
+  readonly #lines: readonly string[];
+  readonly #rules: PathRules;
+  #at = 0;
+
+  constructor(lines: readonly string[], rules: PathRules) {
+    this.#lines = lines;
+    this.#rules = rules;
+  }
+
+  /** 1-based number of the line that `peek` shows. */
+  get lineNumber(): number {
+    return this.#at + 1;
+  }
+
+  peek(ahead = 0): string | undefined {
+    return this.#lines[this.#at + ahead];
+  }
+
+  next(): string | undefined {
+    const line = this.peek();
+    this.#at += 1;
+    return line;
+  }
+
+  skipBlank(): void {
+    while (this.peek() === "") this.#at += 1;
+  }
+
+  fail(expected: string): never {
+    const line = this.peek();
+    const found = line === undefined ? "the end of the patch" : JSON.stringify(line.slice(0, SHOWN_CHARS));
+    throw new PatchSyntaxError(this.lineNumber, expected, found);
+  }
+
+  /** The path on the current line in its one spelling; refuses what could lead out of the folder. */
+  path(raw: string): string {
+    const path = raw.trim();
+    const absolute = /^(\/|\\|~|[A-Za-z]:[\\/])/.test(path);
+    if (absolute && !this.#rules.allowAbsolute) this.fail("a relative path");
+    const segments = path.split("/").filter((segment) => segment !== "" && segment !== ".");
+    if (segments.includes("..") || path.split("\\").includes("..")) this.fail("a path without `..`");
+    const control = [...path].some((char) => char < " " || char === "\x7f");
+    if (segments.length === 0 || control || /\/\.?$/.test(path)) this.fail("the path of a file");
+    return (path.startsWith("/") ? "/" : "") + segments.join("/");
+  }
+}

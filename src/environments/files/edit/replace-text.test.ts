@@ -1,0 +1,203 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { replaceText } from "./replace-text.ts";
+
+const once = { all: false };
+
+/** The new content and the strategy, or the whole outcome when nothing was replaced. */
+function replaced(content: string, oldText: string, newText: string, all = false): unknown {
+  const outcome = replaceText(content, oldText, newText, { all });
+  return outcome.kind === "replaced" ? [outcome.strategy, outcome.content] : outcome;
+}
+
+test("E4: an exact match is replaced and its range names offsets and lines of the new content", () => {
+  expect(replaceText("a\nb\nc\n", "b\n", "x\ny\n", once)).toEqual({
+    kind: "replaced",
+    content: "a\nx\ny\nc\n",
+    count: 1,
+    strategy: "exact",
+    ranges: [{ start: 2, end: 6, fromLine: 2, toLine: 3 }],
+  });
+});
+
+test("E4: a text that fits twice is never guessed, even when the two places overlap", () => {
+  expect(replaceText("x = 1\ny\nx = 1\n", "x = 1", "x = 2", once)).toEqual({
+    kind: "ambiguous",
+    count: 2,
+    lines: [1, 3],
+  });
+  expect(replaceText("aaa", "aa", "b", once)).toMatchObject({ kind: "ambiguous", count: 2 });
+  expect(replaceText("  x\n  x\n  x\n", "    x\n    x\n", "y\n", once)).toMatchObject({ kind: "ambiguous" });
+  expect(replaceText("a “b”\na ”b“\n", 'a "b"', "c", once)).toMatchObject({
+    kind: "ambiguous",
+    lines: [1, 2],
+  });
+});
+
+test("all replaces every match of the first strategy that finds any", () => {
+  expect(replaceText("x x\nx\n", "x", "yy", { all: true })).toEqual({
+    kind: "replaced",
+    content: "yy yy\nyy\n",
+    count: 3,
+    strategy: "exact",
+    ranges: [
+      { start: 0, end: 2, fromLine: 1, toLine: 1 },
+      { start: 3, end: 5, fromLine: 1, toLine: 1 },
+      { start: 6, end: 8, fromLine: 2, toLine: 2 },
+    ],
+  });
+  expect(replaced("aaa", "aa", "b", true)).toEqual(["exact", "ba"]);
+  expect(replaced("f(a,  b)\nf(a,   b)\n", "f(a, b)", "g()", true)).toEqual([
+    "inner-whitespace",
+    "g()\ng()\n",
+  ]);
+});
+
+test("line endings of the file win over those of the texts", () => {
+  expect(replaced("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n")).toEqual([
+    "line-endings",
+    "a\r\nx\r\ny\r\nc\r\n",
+  ]);
+  expect(replaced("a\r\nb\r\n", "b", "x\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
+  expect(replaced("a\nb\n", "a\r\nb", "x\r\ny")).toEqual(["line-endings", "x\ny\n"]);
+  expect(replaced("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nd\n")).toEqual(["line-endings", "a\r\nb\nd\r\n"]);
+});
+
+test("a match that starts or ends between lines takes or leaves a line ending whole", () => {
+  expect(replaced("a\r\nb\r\nc\r\n", "a\nb", "x")).toEqual(["line-endings", "x\r\nc\r\n"]);
+  expect(replaced("a\r\nb\r\nc\r\n", "\nb\n", "\nx\ny\n")).toEqual(["line-endings", "a\r\nx\r\ny\r\nc\r\n"]);
+  expect(replaced("a\r\nb\r\n", "\nb", "")).toEqual(["exact", "a\r\n"]);
+  expect(replaced("a\r\nb\r\n", "\nb", "\nx\ny")).toEqual(["exact", "a\r\nx\r\ny\r\n"]);
+  expect(replaced("a \nb  \nc\n", "a\nb", "x")).toEqual(["trailing-whitespace", "x  \nc\n"]);
+  expect(replaced("f(a,  b)  + c\n", "(a, b) +", "() +")).toEqual(["inner-whitespace", "f() + c\n"]);
+});
+
+test("blanks at line ends are overlooked, and lines that the edit does not change keep theirs", () => {
+  expect(replaced("a  \nb\t\nc \n", "a\nb\nc\n", "a\nx\nc\n")).toEqual([
+    "trailing-whitespace",
+    "a  \nx\nc \n",
+  ]);
+  expect(replaced("a\nb\n", "a \nb ", "x")).toEqual(["trailing-whitespace", "x\n"]);
+});
+
+test("a text whose last blank was overlooked only matches at the end of a line", () => {
+  expect(replaced("foobar\n", "foo ", "x")).toMatchObject({ kind: "not-found" });
+  expect(replaced("foobar foo\n", "foo ", "x")).toEqual(["trailing-whitespace", "foobar x\n"]);
+});
+
+test("a block of another indentation is found and the new text moves along", () => {
+  const file = "class A:\n        def f():\n            return 1\n\n        # end\n";
+  const oldText = "    def f():\n        return 1\n";
+  const newText = "    def f():\n        if x:\n            return 2\n\ntop()\n";
+  expect(replaced(file, oldText, newText)).toEqual([
+    "indentation",
+    "class A:\n        def f():\n            if x:\n                return 2\n\n    top()\n\n        # end\n",
+  ]);
+  expect(
+    replaced("\tif a {\n\t\tb\n\t}\n", "    if a {\n    \tb\n    }", "    if a {\n    \tc\n    }"),
+  ).toEqual(["indentation", "\tif a {\n\t\tc\n\t}\n"]);
+  expect(replaced("  a\n", "    a\n", "  b\n      c\n")).toEqual(["indentation", "b\n    c\n"]);
+});
+
+test("a block whose inner indentation differs, or whose new text cannot be moved, is not found", () => {
+  expect(replaced("  a\n      b\n", "a\n  b\n", "x\n")).toMatchObject({ kind: "not-found" });
+  expect(replaced("\ta\n", "    a\n", "  b\n")).toMatchObject({ kind: "not-found" });
+});
+
+test("blanks inside lines and typographic punctuation are overlooked, indentation is not", () => {
+  expect(replaced("let  a =\t1;\n", "let a = 1;", "let a = 2;")).toEqual([
+    "inner-whitespace",
+    "let a = 2;\n",
+  ]);
+  expect(replaced("say “it’s” – now\u00a0\n", 'say "it\'s" - now\n', "no\n")).toEqual([
+    "punctuation",
+    "no\n",
+  ]);
+  expect(replaced("a\u00a0b and “c”\nd\n", 'a b and "c"\nd', 'a b and "c"\ne')).toEqual([
+    "punctuation",
+    "a\u00a0b and “c”\ne\n",
+  ]);
+});
+
+test("what is not there is reported with the place most like it", () => {
+  const file = "import x\n\nfunction add(a, b) {\n  return a + b;\n}\n";
+  expect(replaceText(file, "function add(a, b) {\n  return a - b;\n}\n", "", once)).toEqual({
+    kind: "not-found",
+    nearest: { line: 3, lines: ["function add(a, b) {", "  return a + b;", "}"] },
+  });
+  expect(replaceText(file, "function addd(a, b)", "", once)).toMatchObject({ nearest: { line: 3 } });
+  expect(replaceText(file, "zzz", "", once)).toEqual({ kind: "not-found", nearest: undefined });
+  expect(replaceText("", "zzz", "", once)).toEqual({ kind: "not-found", nearest: undefined });
+});
+
+test("empty and blank texts are never matched loosely", () => {
+  expect(replaceText("abc", "", "x", once)).toMatchObject({ kind: "not-found" });
+  expect(replaceText("", "", "x", once)).toMatchObject({ kind: "not-found" });
+  expect(replaceText("a\n\nb", "  \n", "x", once)).toMatchObject({ kind: "not-found" });
+});
+
+test("an edit that changes nothing says so", () => {
+  expect(replaceText("a\r\nb\r\n", "a\nb", "a\nb", once)).toEqual({ kind: "unchanged" });
+});
+
+test("long repetitive texts are searched in linear time", () => {
+  const file = "ab ".repeat(200_000);
+  expect(replaceText(file, "ab ".repeat(100_000), "", once)).toMatchObject({ kind: "ambiguous" });
+  expect(replaceText("x\n".repeat(100_000), `${"x\n".repeat(50_000)}y`, "", once)).toMatchObject({
+    kind: "not-found",
+  });
+  expect(replaceText(`${" ".repeat(300_000)}x`, "x  y", "", once)).toMatchObject({ kind: "not-found" });
+});
+
+test("E4: ten thousand random exact replacements give what the standard library gives", () => {
+  const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "\t", "\n", "é", "“", "😀"), maxLength: 30 });
+  fc.assert(
+    fc.property(
+      fc.array(text, { minLength: 2, maxLength: 4 }),
+      text,
+      text,
+      fc.boolean(),
+      (parts, some, newText, all) => {
+        const oldText = `${some}a`;
+        const content = parts.join(oldText);
+        const outcome = replaceText(content, oldText, newText, { all });
+        const twice = content.indexOf(oldText) !== content.lastIndexOf(oldText);
+        const expected = content.replaceAll(oldText, () => newText);
+        if (twice && !all) {
+          expect(outcome.kind).toBe("ambiguous");
+        } else if (expected === content) {
+          expect(outcome).toEqual({ kind: "unchanged" });
+        } else {
+          expect(outcome).toMatchObject({ kind: "replaced", strategy: "exact", content: expected });
+          const ranges = outcome.kind === "replaced" ? outcome.ranges : [];
+          for (const { start, end } of ranges) expect(expected.slice(start, end)).toBe(newText);
+        }
+      },
+    ),
+    { numRuns: 10_000 },
+  );
+});
+
+test("ten thousand searches with distorted blanks, endings and quotes touch nothing outside their lines", () => {
+  const word = fc.constantFrom("alpha", "it’s", "“b”", "x–y", "c  d", "e\tf");
+  const line = fc.tuple(fc.constantFrom("", "  ", "\t"), word, fc.constantFrom("", " ", "  "));
+  const lines = fc.array(line, { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(lines, fc.nat(), fc.nat(), fc.constantFrom("\n", "\r\n"), (parts, a, b, ending) => {
+      const own = parts.map(([indent, text, blanks], at) => `${indent}${at}${text}${blanks}${ending}`);
+      const from = a % own.length;
+      const to = from + 1 + (b % (own.length - from));
+      const plain = (text: string) =>
+        text
+          .replace(/[“”]/g, '"')
+          .replace("’", "'")
+          .replace("–", "-")
+          .replace(/[ \t]*\r?\n/g, "\n")
+          .replace(/(?<=\S)[ \t]+/g, " ");
+      const outcome = replaceText(own.join(""), plain(own.slice(from, to).join("")), "NEW\n", once);
+      const expected = [...own.slice(0, from), `NEW${ending}`, ...own.slice(to)].join("");
+      expect(outcome).toMatchObject({ kind: "replaced", content: expected });
+    }),
+    { numRuns: 10_000 },
+  );
+});
