@@ -168,6 +168,18 @@ export function environmentContract(traits: EnvironmentTraits): void {
       );
     });
 
+    test("a command straight after one with large input gets a channel that listens", async () => {
+      await using environment = await open();
+      const large = Buffer.alloc(100_000, "x");
+      for (let round = 0; round < 8; round++) {
+        expect((await collect(environment, "wc -c", { stdin: large })).stdout.trim()).toBe("100000");
+        expect(await collect(environment, "echo heard")).toMatchObject({
+          ended: "exited",
+          stdout: "heard\n",
+        });
+      }
+    });
+
     test("F34: variables of one command reach it and do not stay", async () => {
       await using environment = await open();
       const session = environment.openSession();

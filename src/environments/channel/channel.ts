@@ -107,6 +107,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
   let death: string | undefined;
   let held = false;
+  let spent = false; // its driver has handed its input to a command and does not listen any more
   let dropping = false;
   let running: Running | undefined;
   let complaint = "";
@@ -280,7 +281,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       return shell;
     },
     get usable() {
-      return death === undefined && !held && free;
+      return death === undefined && !held && !spent && free;
     },
     get isHeld() {
       return death === undefined && held;
@@ -325,7 +326,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         },
         true,
       );
-      held = true; // its driver does not listen any more
+      spent = true;
       // Some shells read ahead: the input may only follow when the command has its hands on it.
       await Promise.race([opened, end]);
       void feed(child.stdin, input, end).catch(() => undefined); // the command sees the end of its input

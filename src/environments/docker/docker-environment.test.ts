@@ -53,10 +53,14 @@ describeWith("docker", "the docker environment", (service) => {
       test("F1: children of another user are ended too, and the container stays the same", async () => {
         await using environment = await open();
         const before = (await collect(environment, "hostname")).stdout;
-        const script =
-          "su nobody -s /bin/sh -c 'sleep 4321' & setsid sleep 4322 & env -i sleep 4323 & sleep 4324 & wait";
+        const script = [
+          "grep -q ^nobody /etc/passwd || echo nobody:x:65534:65534::/:/bin/sh >> /etc/passwd",
+          "su nobody -s /bin/sh -c 'echo > /tmp/nobody-ran; sleep 4321' &",
+          "setsid sleep 4322 & env -i sleep 4323 & sleep 4324 & wait",
+        ].join("\n");
         const run = await collect(environment, script, { timeoutMs: 800 });
         expect(run).toMatchObject({ ended: "timed-out", survivors: [] });
+        expect((await collect(environment, "cat /tmp/nobody-ran")).exitCode).toBe(0);
         expect(await lab.docker("top", (await spec()).name)).not.toMatch(/sleep 432/);
         expect((await collect(environment, "hostname")).stdout).toBe(before);
       });

@@ -1,0 +1,228 @@
+/**
+ * Shell programs that work on one file, for GNU, BSD and busybox userland. `$1` is the path. Facts go to stderr as
+ * NUL name=value NUL, so stdout holds nothing but the bytes of files; whatever else stands on stderr is a tool's own words.
+ */
+const BASE = `
+LC_ALL=C
+export LC_ALL
+nl='
+'
+say() { printf '\\000%s=%s\\000' "$1" "$2" >&2; }
+stop() { say path "$p"; say problem "$1"; exit 0; }
+fail() { say error "$1"; say code "$2"; stop failed; }
+facts() { stat -c '%s %a %u %g %Y' "$p" 2>/dev/null || stat -f '%z %Mp%Lp %u %g %m' "$p" 2>/dev/null; }
+# By stdin: with a name some of them quote what they print.
+digest() {
+  if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum < "$1")
+  elif command -v shasum >/dev/null 2>&1; then h=$(shasum -a 256 < "$1")
+  elif command -v sha256 >/dev/null 2>&1; then h=$(sha256 -q < "$1")
+  elif command -v openssl >/dev/null 2>&1; then h=$(openssl dgst -sha256 -r < "$1")
+  else h=
+  fi 2>/dev/null
+  h=\${h%% *}
+}
+# Whether it is not there, or only not to be seen by us.
+absent() {
+  d=$p
+  while d=\${d%/*}; [ -n "$d" ]; do
+    [ -e "$d" ] || continue
+    [ -d "$d" ] || stop not-a-folder
+    [ -x "$d" ] || stop denied
+    break
+  done
+  stop missing
+}
+# Asked of stat, never by opening: to open a FIFO waits for its other end.
+require_regular() {
+  [ -e "$p" ] || absent
+  [ ! -d "$p" ] || stop is-folder
+  [ -f "$p" ] || stop not-regular
+}
+require_readable() {
+  require_regular
+  [ -r "$p" ] || stop denied
+}
+physical() {
+  if [ -d "$p" ]; then r=$(cd -P "$p" 2>/dev/null && pwd -P; echo x); b=
+  else r=\${p%/*}; r=$(cd -P "\${r:-/}" 2>/dev/null && pwd -P; echo x); b=/\${p##*/}
+  fi
+  [ "$r" = x ] && return
+  r=\${r%"\${nl}x"}
+  [ -z "$b" ] || r=\${r%/}
+  p=$r$b
+}
+follow() {
+  n=0
+  while [ -L "$p" ]; do
+    n=$((n + 1))
+    [ "$n" -le 40 ] || stop symlink-loop
+    to=$(readlink "$p"; echo x)
+    to=\${to%"\${nl}x"}
+    case $to in /*) p=$to ;; *) p=\${p%/*}/$to ;; esac
+  done
+  physical
+}
+p=$1
+case $p in "~") p=$HOME ;; "~/"*) p=$HOME/\${p#??} ;; esac
+case $p in /*) ;; *) d=$(pwd -P; echo x); p=\${d%"\${nl}x"}/$p ;; esac
+`;
+
+export const STAT_SCRIPT = `${BASE}
+[ -L "$p" ] && say link 1
+follow
+[ -e "$p" ] || absent
+if [ -d "$p" ]; then k=folder; elif [ -f "$p" ]; then k=file; elif [ -p "$p" ]; then k=fifo
+elif [ -S "$p" ]; then k=socket; elif [ -b "$p" ] || [ -c "$p" ]; then k=device; else k=other; fi
+say type "$k"
+say facts "$(facts)"
+say path "$p"
+`;
+
+/** `$2`: how many entries at most. Prints type, name and NUL of each; the shell's own pattern takes any name. */
+export const LIST_SCRIPT = `${BASE}
+follow
+[ -e "$p" ] || absent
+[ -d "$p" ] || stop not-a-folder
+[ -r "$p" ] && [ -x "$p" ] || stop denied
+say path "$p"
+limit=$2 n=0
+for f in "\${p%/}"/.* "\${p%/}"/*; do
+  b=\${f##*/}
+  case $b in .|..) continue ;; esac
+  [ -e "$f" ] || [ -L "$f" ] || continue
+  n=$((n + 1))
+  [ "$n" -le "$limit" ] || continue
+  if [ -L "$f" ]; then k=l; elif [ -d "$f" ]; then k=d; elif [ -f "$f" ]; then k=f; else k=o; fi
+  printf '%s%s\\000' "$k" "$b"
+done
+say total "$n"
+`;
+
+/** `$2`: how many bytes at most. The size is only a hint: files of /proc say 0, and others grow. */
+export const BYTES_SCRIPT = `${BASE}
+follow
+require_readable
+say path "$p"
+f=$(facts)
+say facts "$f"
+size=\${f%% *}
+[ "\${size:-0}" -le "$2" ] || { say larger 1; exit 0; }
+exec 3>&1
+e=$( { head -c "$(($2 + 1))" "$p" >&3; } 2>&1 ) || fail "$e" $?
+say done 1
+`;
+
+/**
+ * `$2` first line, `$3` lines, `$4` bytes looked at, `$5` bytes of a line, `$6` bytes of all, `$7` the size up to which
+ * lines are counted and a digest is made. The digest comes first: if the file changes now, it is the page that is newer.
+ */
+export const PAGE_SCRIPT = `${BASE}
+follow
+require_readable
+say path "$p"
+f=$(facts)
+say facts "$f"
+size=\${f%% *}
+if [ "\${size:-0}" -le "$7" ]; then
+  digest "$p"
+  say digest "$h"
+  say newlines "$(wc -l < "$p")"
+fi
+say sample "$(head -c 1000 "$p" 2>/dev/null | od -An -v -tx1)"
+say last "$(tail -c 1 "$p" 2>/dev/null | od -An -v -tx1)"
+part() { tail -n "+$1" "$p" | head -n "$2" | head -c "$3"; }
+[ "\${size:-0}" -le "$4" ] || say scanned "$(part "$2" "$3" "$4" 2>/dev/null | wc -c)"
+part "$2" "$3" "$4" 2>/dev/null | cut -b "1-$5" 2>/dev/null | head -c "$6"
+say done 1
+`;
+
+/**
+ * `$2` suffix of the temporary file, `$3` length, `$4` digest of what stdin brings, `$5` mode or nothing, `$6` digest that
+ * the file must have now, `absent`, or nothing.
+ *
+ * What a dying channel leaves is a shorter stdin, so nothing is renamed before length and digest are right. Writers of a
+ * folder take turns from the comparison to the rename: by flock where there is one (it ends with its holder), else by a
+ * link that names its holder.
+ */
+export const WRITE_SCRIPT = `${BASE}
+suffix=$2 length=$3 sum=$4 mode=$5 expected=$6
+follow
+case $p in */|*/.|*/..) stop is-folder ;; esac
+check() {
+  [ ! -d "$p" ] || stop is-folder
+  [ ! -e "$p" ] || [ -f "$p" ] || stop not-regular
+}
+check
+d=\${p%/*}
+d=\${d:-/}
+if [ ! -d "$d" ]; then
+  e=$(mkdir -p "$d" 2>&1) || fail "$e" $?
+  physical
+fi
+d=\${p%/*}
+t=$d/.hermes-write-$suffix
+lock=
+tidy() { [ -z "$t" ] || rm -f "$t"; [ -z "$lock" ] || rm -f "$lock"; }
+trap tidy EXIT
+trap 'exit 1' HUP INT TERM
+for f in "$d"/.hermes-write-*; do
+  [ ! -e "$f" ] || find "$f" -prune -type f -mmin +60 -exec rm -f {} \\; 2>/dev/null
+done
+old=
+[ ! -e "$p" ] || old=$(facts) || fail "stat cannot tell its mode" 1
+from=
+[ ! -e "$p" ] || [ -w "$p" ] || from=/dev/null # to learn whether it is the file or the whole file system
+e=$( { [ -z "$old$mode" ] || umask 077; set -C; cat \${from:+"$from"} > "$t"; } 2>&1 ) || fail "$e" $?
+[ -z "$from" ] || stop denied
+digest "$t"
+if [ -n "$h" ]; then [ "$h" = "$sum" ]; else [ "$(($(wc -c < "$t")))" -eq "$length" ]; fi || stop incomplete
+dd if=/dev/null of="$t" conv=notrunc,fsync 2>/dev/null
+if [ -n "$old" ]; then
+  set -- $old
+  m=$2
+  { [ -O "$p" ] && [ -G "$p" ] && [ -O "$t" ] && [ -G "$t" ]; } || chown "$3:$4" "$t" 2>/dev/null || {
+    say owner lost
+    chgrp "$4" "$t" 2>/dev/null
+    case $m in ????*) m=\${m#"\${m%???}"} ;; esac # set-user-id bits would lend the rights of another user
+  }
+  mode=\${mode:-$m}
+fi
+[ -z "$mode" ] || e=$(chmod "$mode" "$t" 2>&1) || fail "$e" $?
+if [ -r "$d/." ] && command -v flock >/dev/null 2>&1; then
+  exec 9<"$d/."
+  flock 9 2>/dev/null
+else
+  l=$d/.hermes-lock n=0
+  until ln -s "$$" "$l" 2>/dev/null; do
+    n=$((n + 1))
+    [ "$n" -le 200 ] || fail "another writer holds $l" 1
+    holder=$(readlink "$l") || continue
+    kill -0 "$holder" 2>/dev/null || [ -e "/proc/$holder" ] || rm -f "$l"
+    sleep 0.02 2>/dev/null || sleep 1
+  done
+  lock=$l
+fi
+check
+case $expected in
+  "") ;;
+  absent) [ ! -e "$p" ] || stop changed-meanwhile ;;
+  *)
+    [ -f "$p" ] || stop changed-meanwhile
+    digest "$p"
+    [ -n "$h" ] || fail "no program here makes a SHA-256" 1
+    [ "$h" = "$expected" ] || stop changed-meanwhile ;;
+esac
+[ -e "$p" ] || say created 1
+e=$(mv -f "$t" "$p" 2>&1) || fail "$e" $?
+t=
+say path "$p"
+say done 1
+`;
+
+/** A link is removed itself, not what it names. */
+export const REMOVE_SCRIPT = `${BASE}
+[ -L "$p" ] || { physical; require_regular; }
+e=$(rm -f "$p" 2>&1) || fail "$e" $?
+say path "$p"
+say done 1
+`;

@@ -1,0 +1,493 @@
+import { randomBytes } from "node:crypto";
+import { describe, expect, test } from "vitest";
+import { quoteWord } from "../channel/quote.ts";
+import { collect } from "../environment.contract.ts";
+import type { CommandRequest, Environment } from "../environment.ts";
+import { createEnvironmentFiles, type EnvironmentFiles } from "./environment-files.ts";
+
+/** Where kinds of environments differ for files; every difference is written down here. */
+export interface FilesTraits {
+  readonly name: string;
+  /** A folder of the environment that the test may write to. */
+  readonly folder: string;
+  /** A file system of at most 64 MB that a test may fill; where there is none only the size limit of files is tried. */
+  readonly smallFolder?: string;
+  /** Run first, in a place that belongs to the tests. */
+  readonly setUp?: string;
+  open(): Promise<Environment>;
+}
+
+const signal = AbortSignal.timeout(600_000);
+
+/** What the files of every environment promise. */
+export function filesContract({ name, folder, smallFolder, setUp = ":", open }: FilesTraits): void {
+  interface Place extends AsyncDisposable {
+    readonly environment: Environment;
+    readonly files: EnvironmentFiles;
+    /** A new folder of this test alone. */
+    readonly home: string;
+    sh(command: string, variables?: Record<string, string>): Promise<string>;
+  }
+
+  async function openPlace(): Promise<Place> {
+    const environment = await open();
+    const home = `${folder}/files-${randomBytes(6).toString("hex")}`;
+    const sh: Place["sh"] = async (command, variables = {}) => {
+      const run = await collect(environment, command, { workdir: home, variables });
+      if (run.exitCode !== 0) throw new Error(`${command}: ${run.stderr}`);
+      return run.stdout;
+    };
+    await collect(environment, `mkdir -p ${home}; ${setUp}`);
+    return {
+      environment,
+      home,
+      sh,
+      files: createEnvironmentFiles(environment, environment.openSession()),
+      async [Symbol.asyncDispose]() {
+        await collect(environment, `chmod -R u+rwx ${home}; rm -rf ${home}`);
+        await environment[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** The same environment with something put before each command. */
+  const altered = (environment: Environment, alter: (command: string) => string): EnvironmentFiles => {
+    const run = (request: CommandRequest, cut: AbortSignal) =>
+      environment.run({ ...request, command: alter(request.command) }, cut);
+    const { openSession } = environment;
+    return createEnvironmentFiles(
+      { openSession, run, busy: 0, [Symbol.asyncDispose]: async () => undefined },
+      openSession(),
+    );
+  };
+
+  const text = (content: string): Uint8Array => Buffer.from(content, "utf8");
+
+  describe(`${name} keeps the contract of files`, () => {
+    test("E3: bytes come back as they were written: none, all values, 40 KB, 1 MB, 5 MB", async () => {
+      await using place = await openPlace();
+      const contents = [
+        Buffer.alloc(0),
+        Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
+        randomBytes(40_000),
+        randomBytes(1_000_000),
+        randomBytes(5_000_000),
+      ];
+      for (const content of contents) {
+        const path = `${place.home}/f-${content.length}`;
+        const written = await place.files.write(path, content, {}, signal);
+        expect(written).toMatchObject({ kind: "written", created: true, ownerKept: true });
+        const read = await place.files.readBytes(path, 10_000_000, signal);
+        if (read.kind !== "bytes") throw new Error(read.message);
+        expect(Buffer.compare(read.bytes, content)).toBe(0);
+        expect(written).toHaveProperty("digest", read.digest);
+      }
+      expect((await place.sh("ls -A")).trim().split("\n")).toHaveLength(contents.length);
+    });
+
+    test("names are taken as they are: spaces, quotes, newlines, dashes, unicode, patterns", async () => {
+      await using place = await openPlace();
+      const names = [
+        "a b",
+        'it\'s "x"',
+        "two\nlines\n",
+        "-rf",
+        "*",
+        "$(id)`id`",
+        "é 漢字",
+        "~",
+        ".hidden",
+        "a\\b",
+      ];
+      for (const [index, odd] of names.entries()) {
+        const path = `${place.home}/${odd}`;
+        expect(await place.files.write(path, text(`${index}`), {}, signal)).toMatchObject({
+          kind: "written",
+          path,
+        });
+        expect(await place.files.read(path, {}, signal)).toMatchObject({
+          kind: "text",
+          path,
+          lines: [`${index}`],
+        });
+        expect(await place.files.stat(path, signal)).toMatchObject({
+          kind: "found",
+          path,
+          type: "file",
+          size: 1,
+        });
+      }
+      const listed = await place.files.list(place.home, {}, signal);
+      if (listed.kind !== "listed") throw new Error(listed.message);
+      expect(listed.entries.map((entry) => entry.name).toSorted()).toEqual(names.toSorted());
+      for (const odd of names) {
+        expect(await place.files.remove(`${place.home}/${odd}`, signal)).toMatchObject({ kind: "removed" });
+      }
+      expect(await place.files.list(place.home, {}, signal)).toMatchObject({ entries: [], total: 0 });
+    });
+
+    test("E1: relative paths and ~ are the session's and the environment's, and the session is left as it was", async () => {
+      await using place = await openPlace();
+      const session = place.environment.openSession();
+      const files = createEnvironmentFiles(place.environment, session);
+      await collect(place.environment, `cd ${place.home}; cat() { echo mine; }; export KEPT=1`, { session });
+      expect(await files.write("-x/y", text("1"), {}, signal)).toMatchObject({
+        kind: "written",
+        path: `${place.home}/-x/y`,
+      });
+      expect(await files.read("-x/y", {}, signal)).toMatchObject({ lines: ["1"] });
+      const home = (await place.sh("cd; pwd -P")).trim();
+      expect(await files.stat("~", signal)).toMatchObject({ type: "folder", path: home });
+      const after = await collect(place.environment, 'pwd; echo "$KEPT"', { session });
+      expect(after.stdout).toBe(`${place.home}\n1\n`);
+      await place.sh("rm -rf -- ./-x; mkdir gone");
+      await collect(place.environment, `cd ${place.home}/gone; rmdir ${place.home}/gone`, { session });
+      expect(await files.read("x", {}, signal)).toMatchObject({ kind: "missing" });
+      expect(await files.stat(place.home, signal)).toMatchObject({ type: "folder" });
+    });
+
+    test("E2: a text is paged by lines, and each page says where to go on", async () => {
+      await using place = await openPlace();
+      const path = `${place.home}/t`;
+      await place.sh("i=1; while [ $i -le 4500 ]; do echo line $i; i=$((i+1)); done > t; printf end >> t");
+      const first = await place.files.read(path, {}, signal);
+      expect(first).toMatchObject({ kind: "text", firstLine: 1, nextLine: 2001, totalLines: 4501 });
+      expect(first).toMatchObject({ endsWithNewline: false, encoding: "utf-8", bom: false, lossy: false });
+      const third = await place.files.read(path, { offsetLine: 4001 }, signal);
+      if (third.kind !== "text") throw new Error(third.kind);
+      expect([third.lines[0], third.lines.at(-1), third.nextLine]).toEqual(["line 4001", "end", undefined]);
+      const few = await place.files.read(path, { offsetLine: 7, limitLines: 2 }, signal);
+      expect(few).toMatchObject({ lines: ["line 7", "line 8"], nextLine: 9 });
+      const exact = await place.files.read(path, { offsetLine: 4500, limitLines: 2 }, signal);
+      expect(exact).toMatchObject({ lines: ["line 4500", "end"], nextLine: undefined });
+      const past = await place.files.read(path, { offsetLine: 5000 }, signal);
+      expect(past).toMatchObject({ kind: "past-end", lines: [], totalLines: 4501 });
+      const bytes = await place.files.readBytes(path, 1_000_000, signal);
+      expect(bytes).toHaveProperty("digest", (first as { digest?: string }).digest);
+    });
+
+    test("E2: long lines and long pages are cut in the environment, between characters", async () => {
+      await using place = await openPlace();
+      let sent = 0;
+      const counting = createEnvironmentFiles(
+        {
+          openSession: () => place.environment.openSession(),
+          run: (request, cut) =>
+            place.environment.run(
+              {
+                ...request,
+                onOutput(stream, bytes) {
+                  sent += bytes.length;
+                  return request.onOutput(stream, bytes);
+                },
+              },
+              cut,
+            ),
+          busy: 0,
+          [Symbol.asyncDispose]: async () => undefined,
+        },
+        place.environment.openSession(),
+      );
+      await place.files.write(`${place.home}/one`, text("é漢😀".repeat(300_000)), {}, signal);
+      const one = await counting.read(`${place.home}/one`, {}, signal);
+      if (one.kind !== "text") throw new Error(one.kind);
+      expect(one).toMatchObject({ cutLines: [1], totalLines: 1, nextLine: undefined, lossy: false });
+      expect("é漢😀".repeat(1_000).startsWith(one.lines[0] ?? "-")).toBe(true);
+      expect(one.lines[0]?.length).toBe(2_000);
+      expect(sent).toBeLessThan(20_000);
+      await place.files.write(`${place.home}/many`, text(`${"x".repeat(999)}\n`.repeat(1_500)), {}, signal);
+      const many = await counting.read(`${place.home}/many`, { offsetLine: 11 }, signal);
+      expect(many).toMatchObject({ nextLine: 111, cutLines: [], totalLines: 1_500 });
+      expect(sent).toBeLessThan(500_000);
+    });
+
+    test("E2: a sparse file of 10 GB and one of 20 MB in one line are refused or cut, quickly", async () => {
+      await using place = await openPlace();
+      await place.sh(
+        "dd if=/dev/null of=big bs=1 seek=10000000000 2>/dev/null; tr '\\000' x </dev/zero | head -c 20000000 > l; echo >> l; echo next >> l",
+      );
+      expect(await place.files.readBytes(`${place.home}/big`, 50_000_000, signal)).toMatchObject({
+        kind: "too-large",
+      });
+      const line = await place.files.read(`${place.home}/l`, {}, signal);
+      expect(line).toMatchObject({ kind: "text", cutLines: [1], nextLine: 2, totalLines: 2 });
+      expect(await place.files.read(`${place.home}/l`, { offsetLine: 2 }, signal)).toMatchObject({
+        lines: ["next"],
+      });
+    });
+
+    test("E2: an empty file is a text without lines; a missing one, and one below a file, are told", async () => {
+      await using place = await openPlace();
+      await place.sh(": > empty");
+      expect(await place.files.read(`${place.home}/empty`, {}, signal)).toMatchObject({
+        kind: "text",
+        size: 0,
+        lines: [],
+        totalLines: 0,
+        nextLine: undefined,
+      });
+      for (const path of [`${place.home}/no`, `${place.home}/no/no`]) {
+        expect(await place.files.read(path, {}, signal)).toMatchObject({ kind: "missing", path });
+        expect(await place.files.readBytes(path, 10, signal)).toMatchObject({ kind: "missing", path });
+        expect(await place.files.stat(path, signal)).toMatchObject({ kind: "missing", path });
+        expect(await place.files.list(path, {}, signal)).toMatchObject({ kind: "missing", path });
+        expect(await place.files.remove(path, signal)).toMatchObject({ kind: "missing", path });
+      }
+      const below = `${place.home}/empty/below`;
+      expect(await place.files.read(below, {}, signal)).toMatchObject({ kind: "not-a-folder" });
+      expect(await place.files.write(below, text("x"), {}, signal)).toMatchObject({ kind: "not-a-folder" });
+    });
+
+    test("E2: binary, UTF-8 with a BOM and UTF-16 are told apart", async () => {
+      await using place = await openPlace();
+      const read = async (content: Uint8Array, offsetLine = 1) => {
+        await place.files.write(`${place.home}/x`, content, {}, signal);
+        return place.files.read(`${place.home}/x`, { offsetLine }, signal);
+      };
+      expect(await read(Buffer.from("a\0b"))).toMatchObject({ kind: "binary", size: 3 });
+      expect(await read(Buffer.from([0x61, 0xff, 0x62]))).toMatchObject({ kind: "binary" });
+      expect(await read(text(`${"x".repeat(999)}é`))).toMatchObject({ kind: "text", lossy: false });
+      expect(await read(text("\ufeffa\r\nb\r\n"))).toMatchObject({ bom: true, lines: ["a", "b"] });
+      const wide = Buffer.from("\ufeffa\nbé漢\n", "utf16le");
+      expect(await read(wide, 2)).toMatchObject({
+        encoding: "utf-16le",
+        bom: true,
+        lines: ["bé漢"],
+        totalLines: 2,
+      });
+      expect(await read(Buffer.from(wide).swap16())).toMatchObject({
+        encoding: "utf-16be",
+        lines: ["a", "bé漢"],
+      });
+      expect(await read(Buffer.from("plain text\n", "utf16le"))).toMatchObject({
+        encoding: "utf-16le",
+        bom: false,
+      });
+      const late = await read(Buffer.concat([text("a\n".repeat(1_000)), Buffer.from([0xff, 0x0a])]));
+      expect(late).toMatchObject({ kind: "text", lossy: true });
+    });
+
+    test("E3: mode and link of a file that is written stay, folders are made, and a given mode is taken", async () => {
+      await using place = await openPlace();
+      await place.sh(
+        "umask 022; mkdir real; echo old > real/f; chmod 4751 real/f; ln -s real/f link; ln -s nowhere dangling; ln -s real folder",
+      );
+      const written = await place.files.write(`${place.home}/link`, text("new"), {}, signal);
+      expect(written).toMatchObject({ kind: "written", created: false, path: `${place.home}/real/f` });
+      expect(await place.sh("readlink link; cat real/f")).toBe("real/f\nnew");
+      expect(await place.files.stat(`${place.home}/link`, signal)).toMatchObject({
+        mode: 0o4751,
+        isLink: true,
+      });
+      await place.files.write(`${place.home}/folder/deep/er/g`, text("g"), {}, signal);
+      expect(await place.files.stat(`${place.home}/real/deep/er/g`, signal)).toMatchObject({ mode: 0o644 });
+      await place.files.write(`${place.home}/dangling`, text("d"), { mode: 0o600 }, signal);
+      expect(await place.files.stat(`${place.home}/nowhere`, signal)).toMatchObject({ mode: 0o600 });
+      await place.files.write(`${place.home}/nowhere`, text("d"), { mode: 0o755 }, signal);
+      expect(await place.files.stat(`${place.home}/nowhere`, signal)).toMatchObject({ mode: 0o755 });
+      await place.files.remove(`${place.home}/link`, signal);
+      expect(await place.sh("cat real/f; ls -A real; [ -L link ] || echo gone")).toBe("newdeep\nf\ngone\n");
+    });
+
+    test("folders, FIFOs, devices and links that lead to themselves are refused without being opened", async () => {
+      await using place = await openPlace();
+      await place.sh("mkdir d; mkfifo p; ln -s p top; ln -s loop2 loop1; ln -s loop1 loop2");
+      const kinds: [string, string][] = [
+        [`${place.home}/d`, "is-folder"],
+        [`${place.home}/p`, "not-regular"],
+        [`${place.home}/top`, "not-regular"],
+        ["/dev/zero", "not-regular"],
+        ["/dev/null", "not-regular"],
+        [`${place.home}/loop1`, "symlink-loop"],
+      ];
+      for (const [path, kind] of kinds) {
+        expect(await place.files.read(path, {}, signal)).toMatchObject({ kind });
+        expect(await place.files.readBytes(path, 10, signal)).toMatchObject({ kind });
+        expect(await place.files.write(path, text("x"), {}, signal)).toMatchObject({ kind });
+      }
+      expect(await place.files.write(`${place.home}/new/`, text("x"), {}, signal)).toMatchObject({
+        kind: "is-folder",
+      });
+      expect(await place.files.remove(`${place.home}/d`, signal)).toMatchObject({ kind: "is-folder" });
+      expect(await place.files.remove(`${place.home}/p`, signal)).toMatchObject({ kind: "not-regular" });
+      expect(await place.files.write(`${place.home}/d`, randomBytes(200_000), {}, signal)).toMatchObject({
+        kind: "is-folder",
+      });
+      expect(await place.files.list(place.home, { limit: 2 }, signal)).toMatchObject({
+        entries: [
+          { name: "d", type: "folder" },
+          { name: "loop1", type: "link" },
+        ],
+        total: 5,
+      });
+    });
+
+    test("what the user of the environment may not do is told as denied, and nothing is changed", async ({
+      skip,
+    }) => {
+      await using place = await openPlace();
+      const isRoot = (await place.sh("id -u")).trim() === "0";
+      const files = isRoot
+        ? altered(place.environment, (command) => `exec su nobody -s /bin/sh -c ${quoteWord(command)}`)
+        : place.files;
+      if (isRoot && (await collect(place.environment, "su nobody -s /bin/sh -c true")).exitCode !== 0) {
+        skip("nobody cannot be another user here");
+      }
+      await place.sh(
+        "mkdir closed shut open; echo s > closed/f; echo s > shut/f; echo s > open/f; chmod 000 closed; chmod 555 shut; chmod 777 open; chmod 000 open/f",
+      );
+      expect(await files.read(`${place.home}/closed/f`, {}, signal)).toMatchObject({ kind: "denied" });
+      expect(await files.list(`${place.home}/closed`, {}, signal)).toMatchObject({ kind: "denied" });
+      expect(await files.read(`${place.home}/open/f`, {}, signal)).toMatchObject({ kind: "denied" });
+      expect(await files.write(`${place.home}/open/f`, text("x"), {}, signal)).toMatchObject({
+        kind: "denied",
+      });
+      expect(await files.write(`${place.home}/shut/f`, text("x"), {}, signal)).toMatchObject({
+        kind: "denied",
+      });
+      expect(await files.write(`${place.home}/shut/g/h`, text("x"), {}, signal)).toMatchObject({
+        kind: "denied",
+      });
+      expect(await files.remove(`${place.home}/shut/f`, signal)).toMatchObject({ kind: "denied" });
+      expect(await files.write(`${place.home}/open/g`, text("x"), {}, signal)).toMatchObject({
+        kind: "written",
+      });
+      await place.sh("chmod 666 open/f");
+      const lost = await files.write(`${place.home}/open/f`, text("x"), {}, signal);
+      expect(lost).toMatchObject({ kind: "written", ownerKept: !isRoot });
+      if (isRoot) {
+        await place.sh("chown 65534:65534 open/f");
+        const kept = await place.files.write(`${place.home}/open/f`, text("y"), {}, signal);
+        expect(kept).toMatchObject({ kind: "written", ownerKept: true });
+        expect(await place.files.stat(`${place.home}/open/f`, signal)).toMatchObject({
+          uid: 65534,
+          gid: 65534,
+        });
+      }
+      expect(await place.sh("cat shut/f; ls -A open")).toBe("s\nf\ng\n");
+    });
+
+    test("a read-only file system is told as such", async ({ skip }) => {
+      await using place = await openPlace();
+      const mounts = await place.sh(
+        "while read -r _ at type with _; do case $with in ro,*|ro) [ -d $at ] && echo $at ;; esac; done < /proc/mounts; :",
+      );
+      const [readOnly] = mounts.split("\n");
+      if (!readOnly) return skip("nothing is mounted read-only here");
+      expect(await place.files.write(`${readOnly}/x`, text("x"), {}, signal)).toMatchObject({
+        kind: "read-only",
+      });
+    });
+
+    test("a full disk and the size limit of files are told, the old content stays and no temporary file", async () => {
+      await using place = await openPlace();
+      await place.files.write(`${place.home}/f`, text("old"), {}, signal);
+      const limited = altered(place.environment, (command) => `ulimit -f 8; ${command}`);
+      for (const size of [20_000, 200_000]) {
+        const outcome = await limited.write(`${place.home}/f`, randomBytes(size), {}, signal);
+        expect(outcome).toMatchObject({ kind: "disk-full" });
+      }
+      expect(await place.sh("cat f; ls -A")).toBe("oldf\n");
+      if (smallFolder === undefined) return;
+      const path = `${smallFolder}/small`;
+      await place.files.write(path, text("old"), {}, signal);
+      await place.sh(`head -c 70000000 /dev/zero > ${smallFolder}/filler 2>/dev/null; :`);
+      expect(await place.files.write(path, randomBytes(500_000), {}, signal)).toMatchObject({
+        kind: "disk-full",
+      });
+      expect(
+        await place.sh(`rm ${smallFolder}/filler; cat ${path}; ls -A ${smallFolder} | grep hermes-w; :`),
+      ).toBe("old");
+    });
+
+    test("two writers of one file: only one of those who read the same content wins, the others are told", async () => {
+      await using place = await openPlace();
+      const path = `${place.home}/f`;
+      const race = async (expected: string) => {
+        const outcomes = await Promise.all(
+          [1, 2, 3, 4].map((index) =>
+            place.files.write(path, text(`${index} after ${expected}`), { expected }, signal),
+          ),
+        );
+        const kinds = outcomes.map((outcome) => outcome.kind).toSorted();
+        expect(kinds).toEqual(["changed-meanwhile", "changed-meanwhile", "changed-meanwhile", "written"]);
+        return outcomes.find((outcome) => outcome.kind === "written")?.digest ?? "";
+      };
+      let digest = await race("absent");
+      for (let round = 0; round < 3; round++) digest = await race(digest);
+      expect(await place.files.readBytes(path, 100, signal)).toMatchObject({ digest });
+      await place.files.remove(path, signal);
+      expect(await place.files.write(path, text("x"), { expected: digest }, signal)).toMatchObject({
+        kind: "changed-meanwhile",
+      });
+      expect(await place.sh("ls -A")).toBe("");
+    });
+
+    test("a crash in the middle of a write leaves one of the complete versions, and the next write succeeds", async () => {
+      await using place = await openPlace();
+      const path = `${place.home}/f`;
+      const versions = ["a", "b"].map((letter) => text(letter.repeat(1_500_000)));
+      await place.files.write(path, versions[0] ?? text(""), {}, signal);
+      let cut = 0;
+      for (let round = 0; round < 6; round++) {
+        // The shell that holds the command and all of its group, from inside, while the content still comes.
+        const killing = altered(
+          place.environment,
+          (command) => `(sleep 0.0${round * 3}; kill -9 $PPID $$) </dev/null >/dev/null 2>&1 & ${command}`,
+        );
+        const outcome = await killing.write(path, versions[round % 2] ?? text(""), {}, signal);
+        if (outcome.kind !== "written") cut++;
+        const now = await place.files.readBytes(path, 2_000_000, signal);
+        if (now.kind !== "bytes") throw new Error(now.message);
+        expect(versions.some((version) => Buffer.compare(version, now.bytes) === 0)).toBe(true);
+      }
+      expect(cut).toBeGreaterThan(0);
+      expect(await place.files.write(path, text("c"), {}, signal)).toMatchObject({ kind: "written" });
+    });
+
+    test("content that does not arrive whole is never put at the path", async () => {
+      await using place = await openPlace();
+      const path = `${place.home}/f`;
+      await place.files.write(path, text("old"), {}, signal);
+      async function* half(): AsyncIterable<Uint8Array> {
+        yield randomBytes(300_000);
+      }
+      const { openSession } = place.environment;
+      const broken = createEnvironmentFiles(
+        {
+          openSession,
+          run: (request, cut) => place.environment.run({ ...request, stdin: half() }, cut),
+          busy: 0,
+          [Symbol.asyncDispose]: async () => undefined,
+        },
+        openSession(),
+      );
+      expect(await broken.write(path, randomBytes(600_000), {}, signal)).toMatchObject({
+        kind: "incomplete",
+      });
+      expect(await place.sh("cat f; ls -A")).toBe("oldf\n");
+    });
+
+    test("what a dead writer left is swept after an hour, and its lock is not waited for", async () => {
+      await using place = await openPlace();
+      await place.sh(
+        "touch -t 202001010000 .hermes-write-old; : > .hermes-write-new; ln -s 999999999 .hermes-lock",
+      );
+      expect(await place.files.write(`${place.home}/f`, text("x"), {}, signal)).toMatchObject({
+        kind: "written",
+      });
+      const left = (await place.sh("ls -A")).trim().split("\n");
+      expect(left).toContain(".hermes-write-new");
+      expect(left).not.toContain(".hermes-write-old");
+    });
+
+    test("an abort rejects with its reason, and an environment that cannot be reached is not a missing file", async () => {
+      await using place = await openPlace();
+      const stop = new AbortController();
+      stop.abort(new Error("enough"));
+      await expect(place.files.stat(place.home, stop.signal)).rejects.toThrow("enough");
+      const dying = altered(place.environment, () => "kill -9 $PPID $$; sleep 5");
+      expect(["unavailable", "failed"]).toContain((await dying.read("/x", {}, signal)).kind);
+    });
+  });
+}

@@ -1,0 +1,146 @@
+import type { TargetPath } from "../environment.ts";
+import { createFileProblem, type FileProblem } from "./file-problem.ts";
+import { PAGE_SCRIPT } from "./file-scripts.ts";
+import { readFileBytes } from "./read-bytes.ts";
+import type { RunFileScript } from "./run-file-script.ts";
+import { decodeText, detectEncoding, type TextEncoding } from "./text-format.ts";
+import { createTextPage, type PageLimits, splitLines, type TextPage } from "./text-page.ts";
+
+const MAX_LINES = 2_000;
+const LINE_CHARS = 2_000;
+const PAGE_CHARS = 100_000;
+/** Above this neither lines are counted nor a digest is made: both read the whole file. */
+const COUNTED_BYTES = 50 * 1024 * 1024;
+/** One page looks at no more, so that a line without an end cannot fill the memory of the environment. */
+const SCANNED_BYTES = 16 * 1024 * 1024;
+const UTF16_BYTES = 10 * 1024 * 1024;
+const UTF8_LONGEST = 4;
+
+export interface ReadOptions {
+  /** The first line to read, from 1. */
+  readonly offsetLine?: number | undefined;
+  /** At most 2,000. */
+  readonly limitLines?: number | undefined;
+  /** At most 100,000. */
+  readonly maxChars?: number | undefined;
+}
+
+/** A page of a text. `lines` is empty when the file is, or when `firstLine` lies past its end. */
+export interface TextFile extends Pick<TextPage, "lines" | "cutLines"> {
+  readonly kind: "text" | "past-end";
+  readonly path: TargetPath;
+  readonly size: number;
+  readonly encoding: TextEncoding;
+  readonly bom: boolean;
+  /** U+FFFD is shown: bytes that are no text came after the beginning, and what is shown is not what is there. */
+  readonly lossy: boolean;
+  readonly firstLine: number;
+  /** Where to go on; undefined at the end. */
+  readonly nextLine: number | undefined;
+  /** Undefined in a file too large to be counted. */
+  readonly totalLines: number | undefined;
+  readonly endsWithNewline: boolean;
+  /** SHA-256 of the whole file, for `expected` of a write; undefined as with `totalLines`. */
+  readonly digest: string | undefined;
+}
+
+export interface BinaryFile {
+  readonly kind: "binary";
+  readonly path: TargetPath;
+  readonly size: number;
+  /** Its first bytes, by which its type may be known. */
+  readonly sample: Uint8Array;
+}
+
+export type TextRead = TextFile | BinaryFile;
+
+/** One page in one round trip, cut to size in the environment; UTF-16 takes a second one, for the whole file. */
+export async function readText(
+  run: RunFileScript,
+  path: TargetPath,
+  options: ReadOptions,
+  signal: AbortSignal,
+): Promise<TextRead | FileProblem> {
+  const firstLine = Math.max(1, Math.trunc(options.offsetLine ?? 1));
+  const limits: PageLimits = {
+    lines: Math.min(MAX_LINES, Math.max(1, Math.trunc(options.limitLines ?? MAX_LINES))),
+    lineChars: LINE_CHARS,
+    chars: Math.min(PAGE_CHARS, Math.max(1, Math.trunc(options.maxChars ?? PAGE_CHARS))),
+  };
+  const lineBytes = LINE_CHARS * UTF8_LONGEST + 1;
+  const pageBytes = limits.chars * UTF8_LONGEST + lineBytes + 1;
+  // One line more than is shown tells whether there is one.
+  const numbers = [firstLine, limits.lines + 1, SCANNED_BYTES, lineBytes, pageBytes, COUNTED_BYTES];
+  const result = await run({ script: PAGE_SCRIPT, path, args: numbers.map(String) }, signal);
+  if (result.kind !== "done") return result;
+  const { facts, stdout } = result;
+  if (!facts.has("done")) return createFileProblem("incomplete", result.path);
+  const size = Number((facts.get("facts") ?? "0").split(" ")[0]);
+  const sample = bytesOfHex(facts.get("sample"));
+  const found = detectEncoding(sample, size <= sample.length);
+  if (found === undefined) return { kind: "binary", path: result.path, size, sample };
+  if (found.encoding !== "utf-8") return readUtf16(run, result.path, { firstLine, limits, sample }, signal);
+
+  const wasCapped = stdout.length >= pageBytes;
+  const offered = splitLines(stdout.toString("utf8"));
+  if (wasCapped && offered.length > 1) offered.pop(); // only a part of it came
+  if (firstLine === 1 && found.bom && offered[0] !== undefined) offered[0] = offered[0].slice(1);
+  const page = createTextPage(offered, firstLine, limits);
+  const wasBounded = Number(facts.get("scanned") ?? 0) >= SCANNED_BYTES;
+  const lastShown = firstLine + page.lines.length - 1;
+  const isLastCut = wasBounded && page.complete && !page.cutLines.includes(lastShown);
+  const last = bytesOfHex(facts.get("last"));
+  const endsWithNewline = last[0] === 0x0a;
+  const newlines = facts.get("newlines");
+  const totalLines =
+    newlines === undefined ? undefined : Number(newlines) + (endsWithNewline || last.length === 0 ? 0 : 1);
+  const hasMore = !page.complete || wasCapped || (wasBounded && (totalLines ?? Infinity) > lastShown);
+  return {
+    kind: page.lines.length === 0 && firstLine > 1 ? "past-end" : "text",
+    path: result.path,
+    size,
+    ...found,
+    lossy: page.lines.some((line) => line.includes("\ufffd")),
+    firstLine,
+    lines: page.lines,
+    cutLines: isLastCut ? [...page.cutLines, lastShown] : page.cutLines,
+    nextLine: hasMore ? lastShown + 1 : undefined,
+    totalLines,
+    endsWithNewline,
+    digest: facts.get("digest") || undefined,
+  };
+}
+
+async function readUtf16(
+  run: RunFileScript,
+  path: TargetPath,
+  { firstLine, limits, sample }: { firstLine: number; limits: PageLimits; sample: Uint8Array },
+  signal: AbortSignal,
+): Promise<TextRead | FileProblem> {
+  const file = await readFileBytes(run, path, UTF16_BYTES, signal);
+  if (file.kind !== "bytes") return file;
+  const size = file.bytes.length;
+  const decoded = decodeText(file.bytes);
+  if (decoded === undefined) return { kind: "binary", path: file.path, size, sample };
+  const all = splitLines(decoded.text);
+  const page = createTextPage(all.slice(firstLine - 1), firstLine, limits);
+  return {
+    kind: page.lines.length === 0 && firstLine > 1 ? "past-end" : "text",
+    path: file.path,
+    size,
+    encoding: decoded.format.encoding,
+    bom: decoded.format.bom,
+    lossy: false,
+    firstLine,
+    lines: page.lines,
+    cutLines: page.cutLines,
+    nextLine: page.complete ? undefined : firstLine + page.lines.length,
+    totalLines: all.length,
+    endsWithNewline: decoded.text.endsWith("\n"),
+    digest: file.digest,
+  };
+}
+
+function bytesOfHex(text = ""): Uint8Array {
+  return Buffer.from(text.replace(/\s+/g, ""), "hex");
+}

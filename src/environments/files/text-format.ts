@@ -1,0 +1,93 @@
+import { unfinishedBytes } from "../utf8-boundary.ts";
+
+export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
+
+/** How a text is put into bytes. */
+export interface TextFormat {
+  readonly encoding: TextEncoding;
+  readonly bom: boolean;
+  /** The ending that most lines have; `lf` where there is none. */
+  readonly lineEnding: "lf" | "crlf";
+  /** Lines end in both ways. */
+  readonly mixed: boolean;
+}
+
+export const PLAIN_FORMAT: TextFormat = { encoding: "utf-8", bom: false, lineEnding: "lf", mixed: false };
+
+const BOMS = [
+  ["utf-8", [0xef, 0xbb, 0xbf]],
+  ["utf-16le", [0xff, 0xfe]],
+  ["utf-16be", [0xfe, 0xff]],
+] as const satisfies readonly (readonly [TextEncoding, readonly number[]])[];
+
+/** The encoding that the beginning of a file shows, or undefined when it is no text; `isWhole` when nothing follows. */
+export function detectEncoding(
+  sample: Uint8Array,
+  isWhole: boolean,
+): { encoding: TextEncoding; bom: boolean } | undefined {
+  for (const [encoding, bom] of BOMS) {
+    if (bom.every((byte, index) => sample[index] === byte)) {
+      const rest = sample.subarray(bom.length);
+      return encoding !== "utf-8" || isUtf8(rest, isWhole) ? { encoding, bom: true } : undefined;
+    }
+  }
+  if (isUtf8(sample, isWhole)) return { encoding: "utf-8", bom: false };
+  for (const encoding of ["utf-16le", "utf-16be"] as const) {
+    if (looksLikeUtf16(sample, encoding)) return { encoding, bom: false };
+  }
+  return undefined;
+}
+
+function isUtf8(bytes: Uint8Array, isWhole: boolean): boolean {
+  if (bytes.includes(0)) return false;
+  const whole = isWhole ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes));
+  return decodeStrictly(whole, "utf-8") !== undefined;
+}
+
+/** Without a BOM only plain text shows itself: nearly every unit is a printable ASCII character and a zero byte. */
+function looksLikeUtf16(sample: Uint8Array, encoding: "utf-16le" | "utf-16be"): boolean {
+  const units = Math.floor(sample.length / 2);
+  const [low, high] = encoding === "utf-16le" ? [0, 1] : [1, 0];
+  let plain = 0;
+  for (let unit = 0; unit < units; unit++) {
+    const byte = sample[unit * 2 + low] ?? 0;
+    const isPrintable = (byte >= 0x20 && byte < 0x7f) || byte === 0x09 || byte === 0x0a || byte === 0x0d;
+    if (isPrintable && sample[unit * 2 + high] === 0) plain++;
+  }
+  return units >= 4 && plain >= units * 0.9;
+}
+
+/** The text of a whole file and how it was put into bytes; undefined when it is no text or would lose something. */
+export function decodeText(bytes: Uint8Array): { text: string; format: TextFormat } | undefined {
+  const found = detectEncoding(bytes, true);
+  if (found === undefined) return undefined;
+  const bomLength = found.bom ? (found.encoding === "utf-8" ? 3 : 2) : 0;
+  const text = decodeStrictly(bytes.subarray(bomLength), found.encoding);
+  if (text === undefined) return undefined;
+  const crlf = text.split("\r\n").length - 1;
+  const lf = text.split("\n").length - 1 - crlf;
+  const lineEnding = crlf > lf ? "crlf" : "lf";
+  return { text, format: { ...found, lineEnding, mixed: crlf > 0 && lf > 0 } };
+}
+
+/**
+ * New text in the format of the file that it replaces; undefined when it has half a surrogate pair, which no encoding can
+ * hold. Where lines ended in both ways they stay as the text has them: to unify them would change lines nobody touched.
+ */
+export function encodeText(text: string, format: TextFormat): Uint8Array | undefined {
+  if (/\p{Surrogate}/u.test(text)) return undefined;
+  const unified = format.mixed ? text : text.replace(/\r?\n/g, format.lineEnding === "crlf" ? "\r\n" : "\n");
+  const whole = format.bom && !unified.startsWith("\ufeff") ? `\ufeff${unified}` : unified;
+  if (format.encoding === "utf-8") return Buffer.from(whole, "utf8");
+  const bytes = Buffer.from(whole, "utf16le");
+  return format.encoding === "utf-16be" ? bytes.swap16() : bytes;
+}
+
+function decodeStrictly(bytes: Uint8Array, encoding: TextEncoding): string | undefined {
+  try {
+    return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    if (error instanceof TypeError) return undefined; // the decoder's way to say: not this encoding
+    throw error;
+  }
+}
