@@ -126,7 +126,7 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       expect(await place.files.list(place.home, {}, signal)).toMatchObject({ entries: [], total: 0 });
     });
 
-    test("E1: relative paths and ~ are the session's and the environment's, and the session is left as it was", async () => {
+    test("E1, F25, F26: relative paths and ~ are the session's and the environment's, and the session is left as it was", async () => {
       await using place = await openPlace();
       const session = place.environment.openSession();
       const files = createEnvironmentFiles(place.environment, session);
