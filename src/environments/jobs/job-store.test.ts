@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { openDatabase } from "../../lib/database.ts";
+import { createJobStore, jobMigration, TRACKED_JOBS } from "./job-store.ts";
+
+const never = new AbortController().signal;
+const DAY_MS = 24 * 3_600_000;
+const ended = { reason: "exited", exitCode: 0 } as const;
+const process = { bootId: "b", pid: 7, startTime: "1", keeperPid: 6, keeperStartTime: "1" };
+
+async function openStore() {
+  const temp = await tempFolder();
+  const clock = new TurnableClock();
+  const open = () =>
+    openDatabase(
+      temp.file("jobs.sqlite"),
+      { migrations: [jobMigration], synchronous: "NORMAL", clock },
+      never,
+    );
+  const database = await open();
+  const store = createJobStore(database, "place");
+  const add = (number: number, to = store) =>
+    to.add({ id: idOf(number), owner: "a", command: "true", lifetime: "turn", notify: true }, never);
+  return {
+    store,
+    clock,
+    open,
+    database,
+    add,
+    async [Symbol.asyncDispose]() {
+      database[Symbol.dispose]();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function idOf(number: number): string {
+  return `proc_${number.toString(16).padStart(12, "0")}`;
+}
+
+test("a record is whole in another process, and jobs of another environment are not among them", async () => {
+  await using opened = await openStore();
+  const { store, add, open, database } = opened;
+  await add(1);
+  await store.run(idOf(1), { cwd: "/w", folder: "/f", process }, never);
+  await add(2, createJobStore(database, "elsewhere"));
+  using other = await open();
+  expect(createJobStore(other, "place").list()).toMatchObject([
+    { id: idOf(1), state: "running", cwd: "/w", folder: "/f", process, environmentKey: "place" },
+  ]);
+});
+
+test("the first end stays, and an end after a request to kill is `killed` whatever was seen", async () => {
+  await using opened = await openStore();
+  const { store, add } = opened;
+  await add(1);
+  await store.end(idOf(1), ended, never);
+  await store.requestKill(idOf(1), never);
+  await store.end(idOf(1), { reason: "lost", exitCode: -1 }, never);
+  expect(store.find(idOf(1))).toMatchObject({ reason: "exited", exitCode: 0, killRequested: false });
+  await add(2);
+  await store.requestKill(idOf(2), never);
+  await store.end(idOf(2), { reason: "exited", exitCode: 143 }, never);
+  expect(store.find(idOf(2))).toMatchObject({ reason: "killed" });
+  await store.end(idOf(2), ended, never);
+  expect(store.find(idOf(2))).toMatchObject({ reason: "killed" });
+});
+
+test("a start that was given up meanwhile is not running any more", async () => {
+  await using opened = await openStore();
+  const { store, add } = opened;
+  await add(1);
+  await store.end(idOf(1), { reason: "failed_start", exitCode: undefined }, never);
+  expect(await store.run(idOf(1), { cwd: "/", folder: "/f", process }, never)).toBe(false);
+});
+
+test("no more than the limit run at once; finished ones make room, the oldest first", async () => {
+  await using opened = await openStore();
+  const { store, clock, add } = opened;
+  for (let number = 0; number < TRACKED_JOBS; number++) expect(await add(number)).toBe(true);
+  expect(await add(1000)).toBe(false);
+  for (const number of [5, 3]) {
+    await store.end(idOf(number), ended, never);
+    await clock.advance(1_000);
+  }
+  expect(await store.prune(never)).toEqual([]);
+  expect(await add(1001)).toBe(true);
+  expect((await store.prune(never)).map(({ id }) => id)).toEqual([idOf(5)]);
+});
+
+test("finished records are kept for a week", async () => {
+  await using opened = await openStore();
+  const { store, clock, add } = opened;
+  await add(1);
+  await add(2);
+  await store.end(idOf(1), ended, never);
+  await clock.advance(7 * DAY_MS);
+  expect(await store.prune(never)).toEqual([]);
+  await clock.advance(1);
+  expect((await store.prune(never)).map(({ id }) => id)).toEqual([idOf(1)]);
+  expect(store.list().map(({ id }) => id)).toEqual([idOf(2)]);
+});
+
+test("the right to tell of an end is given once, and not before the end", async () => {
+  await using opened = await openStore();
+  const { store, add, open } = opened;
+  await add(1);
+  expect(await store.claimNotice(idOf(1), never)).toBe(false);
+  await store.end(idOf(1), ended, never);
+  using other = await open();
+  const claims = await Promise.all([
+    store.claimNotice(idOf(1), never),
+    createJobStore(other, "place").claimNotice(idOf(1), never),
+    createJobStore(other, "place").claimNotices("a", never),
+  ]);
+  expect(claims.flat().filter(Boolean)).toHaveLength(1);
+});
+
+test("an ambiguous prefix gives two", async () => {
+  await using opened = await openStore();
+  const { store, add } = opened;
+  for (const number of [1, 2, 3]) await add(number);
+  expect(store.findByPrefix("proc_0000")).toHaveLength(2);
+  expect(store.findByPrefix(idOf(2))).toHaveLength(1);
+});

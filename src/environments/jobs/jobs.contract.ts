@@ -1,0 +1,385 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startChild, startChildren } from "../../../test/support/child.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { collect } from "../environment.contract.ts";
+import type { Environment } from "../environment.ts";
+import { openJobs, type PlaceOfJobs } from "./jobs.fixture.ts";
+import type { JobStarted, StartJob } from "./jobs.ts";
+
+export interface JobsTraits {
+  readonly name: string;
+  readonly shell: "bash" | "sh";
+  place(): Promise<PlaceOfJobs>;
+  /** The arguments of every process that the outside of the place sees in it. */
+  outsideView?(): Promise<string>;
+}
+
+const never = new AbortController().signal;
+const CHILD = new URL("./jobs.child.ts", import.meta.url);
+const WAIT_MS = 20_000;
+
+/** What jobs promise in every environment. */
+export function jobsContract({ name, shell, place, outsideView }: JobsTraits): void {
+  describe(`${name} keeps the contract of jobs`, () => {
+    let temp: Awaited<ReturnType<typeof tempFolder>>;
+    let here: PlaceOfJobs;
+    beforeAll(async () => {
+      temp = await tempFolder();
+      here = await place();
+    });
+    afterAll(async () => {
+      await temp[Symbol.asyncDispose]();
+    });
+    const open = async () => {
+      const opened = await openJobs(here, temp.file(`${randomBytes(4).toString("hex")}.sqlite`));
+      const { jobs, environment } = opened;
+      /** Starts it and returns its record. */
+      const begin = async (command: string, options: Partial<StartJob> = {}) => {
+        const session = environment.openSession();
+        const all = { session, owner: "a", lifetime: "session", ...options } as const;
+        const started = await jobs.start(command, all, never);
+        if (started.kind !== "started") throw new Error(started.message);
+        return started.job;
+      };
+      return Object.assign(opened, { begin });
+    };
+
+    test("D3: a job runs beside us, and its exit code, folder and whole output are known after it", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const job = await begin("echo out; echo err >&2; pwd; exit 3", { workdir: "/tmp" });
+      expect(job).toMatchObject({ state: "running", cwd: "/tmp", reason: undefined });
+      expect(job.id).toMatch(/^proc_[0-9a-f]{12}$/);
+      const { kind, job: over } = await jobs.wait(job.id, WAIT_MS, never);
+      expect(kind).toBe("ended");
+      expect(over).toMatchObject({ state: "ended", reason: "exited", exitCode: 3 });
+      const page = await jobs.log(job.id, {}, never);
+      expect(page).toMatchObject({ text: "out\nerr\n/tmp\n", totalLines: 3, offset: 0, isCut: false });
+    });
+
+    test("F45: a start that fails is told as such, and is nothing that runs", async () => {
+      await using opened = await open();
+      const { jobs, environment } = opened;
+      const options = {
+        session: environment.openSession(),
+        owner: "a",
+        lifetime: "session",
+        notify: true,
+      } as const;
+      const nowhere = await jobs.start("echo x", { ...options, workdir: "/no/such/folder" }, never);
+      expect(nowhere).toEqual({ kind: "failed-start", message: "the folder does not exist" });
+      // busybox needs no PATH for its own tools
+      const path = shell === "bash" ? { PATH: "/nonexistent" } : undefined;
+      if (path) {
+        const bare = await jobs.start("echo x", { ...options, variables: path }, never);
+        expect(bare).toMatchObject({ kind: "failed-start", message: expect.stringContaining("127") });
+      }
+      expect(await jobs.takeCompletions("a", never)).toEqual([]);
+      const listed = await jobs.list(never);
+      expect(new Set(listed.map(({ state, reason }) => `${state} ${reason}`))).toEqual(
+        new Set(["ended failed_start"]),
+      );
+    });
+
+    test("the command finds the session's variables and leaves the session as it was", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const session = environment.openSession();
+      await collect(environment, "cd /tmp; export COLOUR='light \"blue\"'", {
+        session,
+      });
+      const job = await begin('echo "$COLOUR"; pwd', { session, workdir: "/", variables: { ONCE: "1" } });
+      await jobs.wait(job.id, WAIT_MS, never);
+      expect((await jobs.log(job.id, {}, never)).text).toBe('light "blue"\n/\n');
+      expect((await collect(environment, 'pwd; echo "[$ONCE]"', { session })).stdout).toBe("/tmp\n[]\n");
+    });
+
+    test.runIf(shell === "bash")("functions and aliases of the session are there", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const session = environment.openSession();
+      await collect(
+        environment,
+        "greet() { echo hello $1; }; printf() { echo broken; }; alias ll='echo listing'",
+        { session },
+      );
+      const job = await begin("greet you; ll", { session });
+      await jobs.wait(job.id, WAIT_MS, never);
+      expect((await jobs.log(job.id, {}, never)).text).toBe("hello you\nlisting\n");
+    });
+
+    test("a secret is in the job's variables, in no argument, no file and no record", async () => {
+      await using opened = await open();
+      const { jobs, environment, database, begin } = opened;
+      const secret = `s-${randomBytes(8).toString("hex")}`;
+      const job = await begin('[ -n "$GIVEN" ] && echo given; : hunter2hunter2; sleep 60', {
+        variables: { GIVEN: secret },
+      });
+      await until(async () => (await jobs.poll(job.id, never)).preview === "given\n");
+      const search = [
+        `case "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ')" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
+        `case "$(cat ${job.folder}/*)" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
+        `ls -ld ${job.folder} | cut -c1-10`,
+      ].join("\n");
+      const found = await collect(environment, search, { variables: { S: secret } });
+      expect(found.stdout).toBe("hidden\nhidden\ndrwx------\n");
+      expect(database.prepare<{ command: string }>("select command from job").get()?.command).toContain(
+        ": ***;",
+      );
+      await jobs.kill(job.id, never);
+    });
+
+    test("D3: input is written, submitted and closed; afterwards, and where none is taken, that is told", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const job = await begin('read a; read b; echo "$a|$b"; cat; echo end', { takesInput: true });
+      expect(await jobs.write(job.id, "o", never)).toBe("written");
+      expect(await jobs.submit(job.id, "ne", never)).toBe("written");
+      expect(await jobs.submit(job.id, "two", never)).toBe("written");
+      await until(async () => (await jobs.poll(job.id, never)).preview === "one|two\n");
+      const large = "x".repeat(100_000);
+      expect(await jobs.submit(job.id, large, never)).toBe("written");
+      expect((await jobs.poll(job.id, never)).job.state).toBe("running");
+      expect(await jobs.close(job.id, never)).toBe("written");
+      expect(["closed", "ended"]).toContain(await jobs.submit(job.id, "late", never));
+      expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
+      expect(await jobs.submit(job.id, "late", never)).toBe("ended");
+      expect((await jobs.log(job.id, {}, never)).text).toBe(`one|two\n${large}\nend\n`);
+      const deaf = await begin("cat; sleep 60");
+      expect(await jobs.submit(deaf.id, "x", never)).toBe("no-input");
+      await jobs.kill(deaf.id, never);
+    });
+
+    test("a job that waits for input that nobody gives is running, and can be ended", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const job = await begin("cat; echo never", { takesInput: true });
+      const outcome = await jobs.wait(job.id, 300, never);
+      expect(outcome).toMatchObject({ kind: "timed-out", job: { state: "running" } });
+      expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
+      expect(await processesOf(environment, job.id)).toBe("");
+    });
+
+    test("wait ends when its caller gives up, and the job runs on", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const job = await begin("sleep 60");
+      const outcome = await jobs.wait(job.id, WAIT_MS, AbortSignal.timeout(200));
+      expect(outcome).toMatchObject({ kind: "interrupted", job: { state: "running" } });
+      await jobs.kill(job.id, never);
+    });
+
+    test("F49: kill ends the whole tree: what ignores TERM, forks away, or drops its variables", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const job = await begin(
+        [
+          "trap '' TERM",
+          "(while :; do sleep 0.1; done) &",
+          "setsid sh -c 'echo $$; while :; do sleep 0.1; done' &",
+          "env -i PATH=\"$PATH\" sh -c 'echo $$; while :; do sleep 0.1; done' &",
+          "while :; do sleep 0.1; done",
+        ].join("\n"),
+      );
+      await until(async () => (await jobs.poll(job.id, never)).preview.split("\n").length === 3);
+      const pids = (await jobs.poll(job.id, never)).preview.trim().split("\n");
+      const outcome = await jobs.kill(job.id, never);
+      expect(outcome).toMatchObject({ kind: "killed", survivors: [] });
+      expect(outcome.job).toMatchObject({ state: "ended", reason: "killed", exitCode: -15 });
+      expect(await processesOf(environment, job.id)).toBe("");
+      const states = pids.map((pid) => `grep -s ^State /proc/${pid}/status`).join("; ");
+      expect((await collect(environment, `{ ${states}; } | grep -v Z; true`)).stdout).toBe("");
+      // What is seen later changes nothing.
+      expect((await jobs.list(never))[0]).toMatchObject({ reason: "killed", exitCode: -15 });
+      expect(await jobs.kill(job.id, never)).toMatchObject({
+        kind: "already-ended",
+        job: { reason: "killed" },
+      });
+    });
+
+    test("F49: a pid that is somebody else's by now is not taken for the job and not hurt", async () => {
+      await using opened = await open();
+      const { jobs, database, begin } = opened;
+      const job = await begin("sleep 60");
+      const stranger = await begin("sleep 60");
+      const change = database.prepare(
+        "update job set process = json_set(process, '$.pid', ?, '$.keeperPid', ?) where id = ?",
+      );
+      await database.write(
+        () => change.run(stranger.process?.pid ?? 0, stranger.process?.pid ?? 0, job.id),
+        never,
+      );
+      expect((await jobs.poll(job.id, never)).job).toMatchObject({
+        state: "ended",
+        reason: "lost",
+        exitCode: -1,
+      });
+      expect((await jobs.kill(job.id, never)).kind).toBe("killed"); // found by its mark
+      expect((await jobs.poll(stranger.id, never)).job.state).toBe("running");
+      expect((await jobs.poll(job.id, never)).job.reason).toBe("lost");
+      await jobs.kill(stranger.id, never);
+    });
+
+    test("a job that kills its own group has an exit code; one whose keeper died with it is lost", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const suicide = await begin("kill -9 0");
+      expect((await jobs.wait(suicide.id, WAIT_MS, never)).job).toMatchObject({
+        reason: "exited",
+        exitCode: 137,
+      });
+      const lost = await begin("sleep 60");
+      await collect(environment, `kill -9 ${lost.process?.keeperPid}`);
+      expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
+      await collect(environment, `kill -9 ${lost.process?.pid}`);
+      expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({ reason: "lost", exitCode: -1 });
+    });
+
+    test("a job that prints fast does not disturb others, and its log is read in pages", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const job = await begin(
+        "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i + 1)); done; printf partial",
+      );
+      expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
+      expect((await jobs.poll(job.id, never)).preview.length).toBeLessThanOrEqual(1_000);
+      await jobs.wait(job.id, WAIT_MS, never);
+      const last = await jobs.log(job.id, {}, never);
+      expect(last).toMatchObject({ totalLines: 20_001, offset: 19_801 });
+      expect(last.text.startsWith("line 19801\n")).toBe(true);
+      expect(last.text.endsWith("line 19999\npartial")).toBe(true);
+      const head = await jobs.log(job.id, { offset: 0, limit: 2 }, never);
+      expect(head).toMatchObject({ text: "line 0\nline 1\n", offset: 0, isCut: false });
+      const all = await jobs.log(job.id, { offset: 0, limit: 100_000 }, never);
+      expect(all.isCut).toBe(true);
+      expect(all.text).toHaveLength(200_000);
+      expect((await jobs.log(job.id, { offset: 30_000 }, never)).text).toBe("");
+    });
+
+    test("F46: what process A started and left by its death, process B lists, reads whole and kills", async () => {
+      const path = temp.file("restart.sqlite");
+      const command = "echo first; while :; do echo more; sleep 0.1; done";
+      await using child = startChild(CHILD, "start", { place: here, path, command });
+      const started = await child.next<JobStarted>();
+      if (started.kind !== "started") throw new Error(started.message);
+      const { job } = started;
+      await child.kill();
+      await using opened = await openJobs(here, path);
+      const { jobs, environment } = opened;
+      expect(await jobs.list(never)).toMatchObject([{ id: job.id, state: "running", command, owner: "a" }]);
+      await until(async () => (await jobs.log(job.id, { offset: 0 }, never)).totalLines > 3);
+      expect((await jobs.log(job.id, { offset: 0 }, never)).text).toMatch(/^first\nmore\nmore\n/);
+      if (outsideView !== undefined) expect(await outsideView()).toContain("hermes-job");
+      const prefix = job.id.slice("proc_".length, -4);
+      expect(await jobs.kill(prefix, never)).toMatchObject({ kind: "killed", survivors: [] });
+      expect(await processesOf(environment, job.id)).toBe("");
+      if (outsideView !== undefined) expect(await outsideView()).not.toContain("hermes-job");
+    });
+
+    test("F50: of several processes exactly one is told that a job ended, and only once", async () => {
+      const path = temp.file("notify.sqlite");
+      await using opened = await openJobs(here, path);
+      const { jobs, environment } = opened;
+      const options = {
+        session: environment.openSession(),
+        owner: "a",
+        lifetime: "turn",
+        notify: true,
+      } as const;
+      const started = await jobs.start("exit 4", options, never);
+      if (started.kind !== "started") throw new Error(started.message);
+      await until(async () => (await jobs.poll(started.job.id, never)).job.state === "ended");
+      await using children = startChildren(3, CHILD, "take", { place: here, path });
+      await children.next();
+      children.tell("go");
+      const counts = await children.next<number>();
+      expect(counts.reduce((sum, count) => sum + count)).toBe(1);
+      expect(await jobs.takeCompletions("a", never)).toEqual([]);
+    });
+
+    test("F50: a wait or a log that saw the end counts as told, a poll does not", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const [waited, read, polled] = [
+        await begin("true", { notify: true }),
+        await begin("true", { notify: true }),
+        await begin("true", { notify: true }),
+      ];
+      await jobs.wait(waited.id, WAIT_MS, never);
+      for (const { id } of [read, polled])
+        await until(async () => (await jobs.poll(id, never)).job.state === "ended");
+      await jobs.log(read.id, {}, never);
+      expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([polled.id]);
+    });
+
+    test("F47: a turn and a session take with them what must not outlive them, and nothing else", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const lives = async () =>
+        (await jobs.list(never)).filter(({ state }) => state === "running").map(({ id }) => id);
+      const turn = await begin("sleep 60", { lifetime: "turn" });
+      const session = await begin("sleep 60", { lifetime: "session" });
+      const persistent = await begin("sleep 60", { lifetime: "persistent" });
+      const other = await begin("sleep 60", { lifetime: "turn", owner: "b" });
+      expect((await jobs.sweep("a", "turn", never)).map(({ job }) => job.id)).toEqual([turn.id]);
+      expect(await lives()).toEqual([session.id, persistent.id, other.id]);
+      await jobs.sweep("a", "session", never);
+      expect(await lives()).toEqual([persistent.id, other.id]);
+      await Promise.all([persistent, other].map(({ id }) => jobs.kill(id, never)));
+    });
+
+    test("F45: a start whose answer is lost leaves nothing behind", async () => {
+      let starts = 0;
+      const path = temp.file("lost-start.sqlite");
+      await using opened = await openJobs(here, path, async ({ stdin }, run) => {
+        const result = await run();
+        if (stdin !== "sleep 61" || starts++ > 0) return result;
+        return { ...result, ended: "lost", notices: ["It died."] };
+      });
+      const { jobs, environment } = opened;
+      const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
+      const started = await jobs.start("sleep 61", options, never);
+      expect(started).toEqual({ kind: "failed-start", message: "the start was lost. It died." });
+      const [job] = await jobs.list(never);
+      expect(job).toMatchObject({ state: "ended", reason: "failed_start" });
+      expect(await processesOf(environment, job?.id ?? "")).toBe("");
+    });
+
+    test("F46: a start that its process did not live to confirm is ended by whoever comes later", async () => {
+      await using opened = await open();
+      const { jobs, environment, database, begin } = opened;
+      const job = await begin("sleep 60");
+      const forget = database.prepare(
+        "update job set state = 'starting', process = null, started_at = started_at - ?",
+      );
+      await database.write(() => forget.run(0), never);
+      expect(await jobs.list(never)).toMatchObject([{ state: "starting" }]);
+      await database.write(() => forget.run(120_000), never);
+      expect(await jobs.list(never)).toMatchObject([{ state: "ended", reason: "failed_start" }]);
+      expect(await processesOf(environment, job.id)).toBe("");
+    });
+
+    test.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
+      "an id like %j is not found",
+      async (id) => {
+        await using opened = await open();
+        await expect(opened.jobs.poll(id, never)).rejects.toMatchObject({ code: "job-not-found" });
+      },
+    );
+  });
+}
+
+/** The living processes that carry the id of a job. */
+export async function processesOf(environment: Environment, id: string): Promise<string> {
+  const command = `for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q "^HERMES_JOB_ID=$J$" && echo $d; done; true`;
+  return (await collect(environment, command, { variables: { J: id } })).stdout;
+}
+
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!(await isSo())) {
+    if (Date.now() > deadline) throw new Error("it did not come about in time");
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
