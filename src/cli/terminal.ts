@@ -74,9 +74,9 @@ async function typeSecret(
   output: NodeJS.WriteStream,
   signal: AbortSignal,
 ): Promise<string> {
-  output.write(question);
-  input.setRawMode(true);
+  input.setRawMode(true); // before the question: whoever types ahead must not see it either
   input.setEncoding("utf8");
+  output.write(question);
   try {
     return await new Promise<string>((resolve, reject) => {
       let typed = "";
