@@ -13,13 +13,14 @@ const SERVICES = "scripts/test-services";
 const folder = mkdtempSync(join(tmpdir(), "hermes-test-"));
 const report = join(folder, "report.json");
 const own = !isAnyRunning();
-if (own) process.env["HERMES_TEST_SERVICES"] = join(folder, "services");
+// Beside our own folder, which is closed to the user that PostgreSQL runs as.
+if (own) process.env["HERMES_TEST_SERVICES"] = `${folder}-services`;
 
 const started = services("start");
 const tested = await vitest(process.argv.slice(2), report);
 const stopped = !own || services("stop");
 const counts = readCounts(report, tested);
-rmSync(folder, { recursive: true, force: true });
+for (const path of [folder, `${folder}-services`]) rmSync(path, { recursive: true, force: true });
 
 // A part that may not be installed here is skipped aloud; one that should run and does not is a failure.
 const broken = started && stopped ? 0 : 1;
