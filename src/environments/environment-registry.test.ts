@@ -152,7 +152,7 @@ test("D2: isolation says who shares: all of a profile, a session with its subage
 test("F22: a task with its own folder shares the environment, and its commands start in that folder", async () => {
   const { registry, acquire, folders, opened } = setUp();
   const owner = { home: "/home-a", task: "child" };
-  registry.overrides.register(owner, { cwd: "/work/child" });
+  registry.overrides.register(owner, { cwd: "/srv/child" });
   const [main, child] = [await acquire(), await acquire({ task: "child" })];
   expect(opened).toHaveLength(1);
   const session = child.openSession();
@@ -163,18 +163,18 @@ test("F22: a task with its own folder shares the environment, and its commands s
   await child.run(command(child, { session }), signal);
   await child.run(command(child, { session }), signal);
   await child.run(command(child, { session, workdir: "/explicit" }), signal);
-  registry.overrides.update(owner, { cwd: "/work/next" });
+  registry.overrides.update(owner, { cwd: "/srv/next" });
   await child.run(command(child, { session }), signal);
   const again = await acquire({ task: "child" });
   await again.run(command(again, { session }), signal);
   expect(folders(0)).toEqual([
     undefined,
-    "/work/child",
+    "/srv/child",
     undefined, // it stays where it went by itself
     "/missing",
     "/missing", // it never got there, and must not believe so
     "/explicit",
-    "/work/next", // also in an environment that is already open
+    "/srv/next", // also in an environment that is already open
     undefined,
   ]);
 });
