@@ -38,7 +38,8 @@ export async function medians(
   return { ours: median(times.ours), peer: median(times.peer) };
 }
 
-function median(values: readonly number[]): number {
+/** The middle one. */
+export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
 }

@@ -1,18 +1,10 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { openDockerEnvironment } from "../src/environments/docker/docker-environment.ts";
-import { createEngine } from "../src/environments/docker/engine.ts";
-import { createSandboxSpec, type SandboxSpec } from "../src/environments/docker/sandbox-spec.ts";
+import { spawn } from "node:child_process";
 import type { Environment } from "../src/environments/environment.ts";
 import { openLocalEnvironment } from "../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
-import { loadPart, type RunningPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
+import { withSandbox } from "./sandbox.ts";
 
-const SERVICES = "scripts/test-services";
 const ROUNDS = 100;
 const SLOW_ROUNDS = 15;
 const OUTPUT_BYTES = 100_000_000;
@@ -21,16 +13,8 @@ const never = new AbortController().signal;
 /** What a sandboxed command costs, beside the engine's own exec and beside a local one. */
 export const execBench: Bench = {
   name: "exec",
-  async run() {
-    const service = runningEngine();
-    const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
-    const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
-    const spec = await specFor(service.images.bash, folder);
-    const open = (): Environment =>
-      openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter: silent });
-    const docker = (...args: string[]): void =>
-      void execFileSync(engine.binary, args, { env: engine.env as NodeJS.ProcessEnv });
-    try {
+  run: () =>
+    withSandbox(async ({ open, docker, engine, spec, folder }) => {
       await using sandbox = open();
       await using local = await openLocalEnvironment({
         options: terminalOptions.parse({}),
@@ -41,54 +25,14 @@ export const execBench: Bench = {
       const inSandbox = echoIn(sandbox);
       const onHost = echoIn(local);
       await inSandbox();
+      const exec = (): void => docker("exec", spec.name, "bash", "-c", "echo hi");
       return [
-        ...(await roundTrips(inSandbox, onHost, () => docker("exec", spec.name, "bash", "-c", "echo hi"))),
-        await attachment(open, () => docker("exec", spec.name, "bash", "-c", "echo hi")),
+        ...(await roundTrips(inSandbox, onHost, exec)),
+        await attachment(open, exec),
         await throughput(sandbox, engine.binary, engine.env as NodeJS.ProcessEnv, spec.name),
       ];
-    } finally {
-      docker("rm", "-f", spec.name);
-      await rm(folder, { recursive: true, force: true });
-    }
-  },
+    }),
 };
-
-/** The engine of the test services, started when it does not run yet; it stays, for the next bench. */
-function runningEngine(): RunningPart<"docker"> {
-  const found = loadPart("docker");
-  if (found.state === "running") return found;
-  spawnSync(SERVICES, ["start", "docker"], { stdio: ["ignore", 2, 2] });
-  const started = loadPart("docker");
-  if (started.state !== "running")
-    throw new Error("no Docker engine could be started; the lines above say why");
-  return started;
-}
-
-const silent = { onNotice: () => undefined, onProgress: () => undefined };
-
-async function specFor(image: string, folder: string): Promise<SandboxSpec> {
-  const options = terminalOptions.parse({
-    backend: "docker",
-    docker_image: image,
-    docker_network: false,
-    container_disk: 0,
-  });
-  const { spec } = await createSandboxSpec(
-    options,
-    { profile: "bench", profileId: randomBytes(8).toString("hex"), task: "bench" },
-    {
-      sandboxesFolder: folder,
-      stateFolders: [],
-      userHome: "/nonexistent",
-      cwd: folder,
-      remoteEngine: false,
-      ownMounts: undefined,
-      user: undefined,
-      findValue: () => undefined,
-    },
-  );
-  return spec;
-}
 
 /** One command and the wait until the channel is free again, so that commands in a row are measured and not in parallel. */
 function echoIn(environment: Environment): () => Promise<void> {

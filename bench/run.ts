@@ -1,10 +1,11 @@
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { execBench } from "./exec.ts";
+import { filesBench } from "./files.ts";
 import { startBench } from "./start.ts";
 
 /** `npm run bench [-- NAME…] [--json]`: prints a table and exits 1 when a budget is exceeded. */
 
-const BENCHES: readonly Bench[] = [startBench, execBench];
+const BENCHES: readonly Bench[] = [startBench, execBench, filesBench];
 
 const words = process.argv.slice(2);
 const wanted = words.filter((word) => !word.startsWith("--"));

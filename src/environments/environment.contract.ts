@@ -209,6 +209,17 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(run).toMatchObject({ exitCode: 0, stdout: "ran\n" });
     });
 
+    test("a long command with long input arrives as it is and finds nothing of ours", async () => {
+      await using environment = await open();
+      const filler = `: '${"it is a 'quoted' $word\\ ".repeat(300).replaceAll("'", "'\\''")}'`;
+      for (const input of ["ü%\\'\n".repeat(2_000), "a\0b".repeat(30_000)]) {
+        const run = await collect(environment, `${filler}\nset | grep -c '^__h_text' ; cat`, {
+          stdin: input,
+        });
+        expect(run).toMatchObject({ exitCode: 0, stdout: `0\n${input}` });
+      }
+    });
+
     test("an endless line is passed on with back-pressure and can be stopped", async () => {
       await using environment = await open();
       let seen = 0;

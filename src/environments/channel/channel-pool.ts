@@ -7,6 +7,10 @@ const KEEP_IDLE = 2;
 const IDLE_MS = 60_000;
 const MAX_HELD = 16;
 const SETTLE_MS = 1_000;
+/** A command with a stream as its input uses up its channel, and needs a second one to be watched over. */
+const KEEP_SPARE = 2;
+/** Whoever ends right after such a command is not made to start a shell for nothing. */
+const REFILL_AFTER_MS = 50;
 
 export interface ChannelPool extends AsyncDisposable {
   /** An idle channel, a new one, or the next that becomes free. Give it back with `release`. */
@@ -28,6 +32,8 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
   let closed = false;
   const timer = setInterval(closeIdle, IDLE_MS / 4);
   timer.unref();
+  const end = new AbortController();
+  let refilling: NodeJS.Timeout | undefined;
 
   function close(channel: Channel): void {
     const done = Promise.resolve(channel[Symbol.asyncDispose]());
@@ -41,6 +47,27 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
     const oldest = held.length > MAX_HELD ? held.shift() : undefined;
     if (oldest) close(oldest);
     waiting.shift()?.();
+  }
+  /** Opens the next one before it is asked for; one that cannot be opened is told to whoever asks. */
+  function refillSoon(): void {
+    clearTimeout(refilling);
+    refilling = setTimeout(() => {
+      if (closed || idle.length >= KEEP_SPARE || count >= MAX_CHANNELS) return;
+      count++;
+      const opening = open(end.signal).then(
+        (channel) => {
+          idle.unshift({ channel, since: Date.now() });
+          waiting.shift()?.();
+        },
+        () => {
+          count--;
+          waiting.shift()?.();
+        },
+      );
+      closing.add(opening);
+      void opening.finally(() => closing.delete(opening));
+    }, REFILL_AFTER_MS);
+    refilling.unref();
   }
   function closeIdle(): void {
     const now = Date.now();
@@ -85,7 +112,11 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
     release(channel) {
       busy--;
       const settle = Promise.race([channel.settled(), tooLate()]).then(() => {
-        if (closed || !channel.usable) return drop(channel, !closed && channel.isHeld);
+        if (closed || !channel.usable) {
+          drop(channel, !closed && channel.isHeld);
+          if (!closed && channel.isSpent) refillSoon();
+          return;
+        }
         idle.push({ channel, since: Date.now() });
         waiting.shift()?.();
       });
@@ -95,10 +126,14 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
     async [Symbol.asyncDispose]() {
       closed = true;
       clearInterval(timer);
-      for (const { channel } of idle.splice(0)) close(channel);
+      clearTimeout(refilling);
+      end.abort();
       for (const channel of held.splice(0)) close(channel);
       for (const wake of waiting.splice(0)) wake();
-      while (closing.size > 0) await Promise.allSettled([...closing]);
+      do {
+        for (const { channel } of idle.splice(0)) close(channel);
+        await Promise.allSettled([...closing]);
+      } while (closing.size > 0 || idle.length > 0);
     },
   };
 }

@@ -41,6 +41,8 @@ export interface Channel extends AsyncDisposable {
   readonly usable: boolean;
   /** A process that an earlier command left behind still has its output open. */
   readonly isHeld: boolean;
+  /** Its input went to a command, so no other can follow. */
+  readonly isSpent: boolean;
   /** What a command finds that brings no state along. */
   readonly base: ShellState;
   /** Resolves when the command has ended or the channel has died; never rejects. */
@@ -104,6 +106,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   const prefix = randomBytes(8).toString("hex");
   const newToken = (): string => prefix + randomBytes(8).toString("hex");
   let shell: "bash" | "sh" = "sh";
+  let hasHead = false;
   let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
   let death: string | undefined;
   let held = false;
@@ -260,19 +263,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         streamsOpen: 2,
       };
       const { mark, mergeStderr, drop, cwd, setup, input, command: text } = command;
-      send(
-        runSnippet(shell, last, {
-          token,
-          stateToken,
-          mark,
-          mergeStderr,
-          drop,
-          cwd,
-          setup,
-          input,
-          command: text,
-        }),
-      );
+      const fields = { token, stateToken, mark, mergeStderr, drop, cwd, setup, input, command: text };
+      send(runSnippet({ name: shell, hasHead }, last, fields));
     });
   }
 
@@ -285,6 +277,9 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     },
     get isHeld() {
       return death === undefined && held;
+    },
+    get isSpent() {
+      return spent;
     },
     get base() {
       return base;
@@ -308,7 +303,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         const said = complaint.trim().split("\n").at(-1);
         throw new AppError("channel-unopened", `No shell could be started: ${said || death}.`);
       }
-      shell = answer === "bash" ? "bash" : "sh";
+      shell = answer.startsWith("bash") ? "bash" : "sh";
+      hasHead = answer.endsWith(" head");
     },
     run: (command: ChannelCommand) => start(command, false),
     async runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd> {

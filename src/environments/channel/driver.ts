@@ -154,6 +154,7 @@ __h_run() {
     exec 7<&- 8>&-
     __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
     __h_started "$1" "$BASHPID" \${__l##*) }
+    builtin unset __h_setup __h_input __h_text
     builtin unset -f P V G R L __h_row __h_alive __h_waits __h_held __h_runs __h_end __h_run __h_started
     case $6 in "~") set -- "$1" "$2" "$3" "$4" "$5" "$HOME" "$7" "$8" "$9" ;; "~/"*) set -- "$1" "$2" "$3" "$4" "$5" "$HOME/\${6#??}" "$7" "$8" "$9" ;; esac
     builtin cd -- "$6" 2>/dev/null || { builtin printf '%sB;' "$1"; builtin exit 126; }
@@ -234,7 +235,7 @@ export const SHELL_ARGUMENTS = [
 
 /**
  * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
- * `hello` with H and the name of its shell.
+ * `hello` with H and the name of its shell, and `head` where there is one that matters.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
   // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
@@ -245,9 +246,10 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
   const begin = (dump: string): string =>
     `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
   const greet = (shell: string): string => `printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
+  const greetBash = `if command -v head >/dev/null 2>&1; then ${greet("bash head")}; else ${greet("bash")}; fi`;
   return [
     'if [ -n "$BASHPID" ]; then',
-    `${prepare} ${begin("export -p; declare -f; alias -p")} eval ${quoteWord(BASH)}; ${greet("bash")}`,
+    `${prepare} ${begin("export -p; declare -f; alias -p")} eval ${quoteWord(BASH)}; ${greetBash}`,
     "else",
     `${prepare} ${begin("export -p")} eval ${quoteWord(SH)}; ${greet("sh")}`,
     "fi\n",
@@ -273,14 +275,30 @@ export interface RunFields {
   readonly command: string;
 }
 
+/** From here on it is cheaper to start a program that reads all at once: bash reads each byte of its input by itself. */
+const LONG_BYTES = 3_000;
+
 /** The snippet that starts a command; `last` hands it the rest of the channel's input. */
-export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
+export function runSnippet(
+  shell: { readonly name: "bash" | "sh"; readonly hasHead: boolean },
+  last: boolean,
+  fields: RunFields,
+): string {
   const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
   const verb = last ? "L" : "R";
   const halves = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
-  const common = [token, mark, halves, mergeStderr ? "1" : "0", drop.join(" "), cwd, setup];
-  if (shell === "bash") return `${[verb, ...[...common, input, command].map(quoteWord)].join(" ")}\n`;
-  const go = ["__h_go", ...[...common, command].map(quoteWord)].join(" ");
-  const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
-  return `${[verb, token, mark, quoteWord(program)].join(" ")}\n`;
+  const begin = [token, mark, halves, mergeStderr ? "1" : "0", drop.join(" "), cwd].map(quoteWord);
+  const [ourSetup, ourInput, ourCommand] = [setup, input, command].map(quoteWord);
+  if (shell.name === "sh") {
+    const go = ["__h_go", ...begin, ourSetup, ourCommand].join(" ");
+    const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${ourInput} | ${go}`;
+    return `${[verb, token, mark, quoteWord(program)].join(" ")}\n`;
+  }
+  const short = `${[verb, ...begin, ourSetup, ourInput, ourCommand].join(" ")}\n`;
+  if (!shell.hasHead || Buffer.byteLength(short) < LONG_BYTES) return short;
+  // Only variables are set in eval: bash 5.2 crashes on redirections in it. Should nothing be forked, it reads the line
+  // as it stands.
+  const texts = `__h_setup=${ourSetup} __h_input=${ourInput} __h_text=${ourCommand}\n`;
+  const atOnce = `eval "$(command head -c ${Buffer.byteLength(texts)} 2>/dev/null)"\n${texts}`;
+  return `${atOnce}${[verb, ...begin, '"$__h_setup"', '"$__h_input"', '"$__h_text"'].join(" ")}\n`;
 }

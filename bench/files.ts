@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Environment } from "../src/environments/environment.ts";
+import { createEnvironmentFiles } from "../src/environments/files/environment-files.ts";
+import { type Bench, type Measurement, median, milliseconds } from "./bench.ts";
+import { withSandbox } from "./sandbox.ts";
+
+const ROUNDS = 25;
+const BYTES = 1_000_000;
+const FILE = "/workspace/measured";
+/** Time in which an environment makes ready for the next command, as it does while a model thinks. */
+const PAUSE_MS = 250;
+const never = new AbortController().signal;
+
+/** What reading and writing a file in a sandbox costs over the bare transfer of its bytes. */
+export const filesBench: Bench = {
+  name: "files",
+  run: () =>
+    withSandbox(async ({ open }) => {
+      await using sandbox = open();
+      return await measure(sandbox);
+    }),
+};
+
+async function measure(environment: Environment): Promise<Measurement[]> {
+  const session = environment.openSession();
+  const files = createEnvironmentFiles(environment, session);
+  const bytes = randomBytes(BYTES);
+  const run = async (command: string, stdin?: Uint8Array): Promise<void> => {
+    const { exitCode } = await environment.run(
+      { command, session, stdin, timeoutMs: 30_000, onOutput: () => undefined },
+      never,
+    );
+    if (exitCode !== 0) throw new Error(`${command} ended with ${exitCode}`);
+  };
+  const found = await inTurns({
+    roundTrip: () => run("echo hi"),
+    bareWrite: () => run("cat > /workspace/bare", bytes),
+    write: () => expectKind(files.write(FILE, bytes, {}, never), "written"),
+    bareRead: () => run("cat /workspace/bare"),
+    read: () => expectKind(files.readBytes(FILE, 2 * BYTES, never), "bytes"),
+  });
+  const line = (name: string, ours: number, bare: number): Measurement => {
+    const allowed = 3 * found.roundTrip + Math.max(0, bare - found.roundTrip);
+    return {
+      name,
+      ours: milliseconds(ours),
+      peer: milliseconds(allowed),
+      ratio: ours / allowed,
+      budget: { max: 1 },
+    };
+  };
+  return [
+    line("read 1 MB ÷ 3 round trips and its transfer", found.read, found.bareRead),
+    line("write 1 MB ÷ 3 round trips and its transfer", found.write, found.bareWrite),
+  ];
+}
+
+async function expectKind(result: Promise<{ readonly kind: string }>, kind: string): Promise<void> {
+  const found = await result;
+  if (found.kind !== kind) throw new Error(JSON.stringify(found));
+}
+
+/** Medians of several things measured one after the other, again and again, so that a slow moment hits all alike. */
+async function inTurns<Name extends string>(
+  actions: Readonly<Record<Name, () => Promise<void>>>,
+): Promise<Record<Name, number>> {
+  const names = Object.keys(actions) as Name[];
+  const times = new Map(names.map((name) => [name, [] as number[]]));
+  for (let round = 0; round < ROUNDS + 2; round++) {
+    for (const name of names) {
+      await sleep(PAUSE_MS);
+      const started = performance.now();
+      await actions[name]();
+      if (round >= 2) times.get(name)?.push(performance.now() - started); // the first two warm the caches
+    }
+  }
+  return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<
+    Name,
+    number
+  >;
+}

@@ -1,0 +1,80 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openDockerEnvironment } from "../src/environments/docker/docker-environment.ts";
+import { createEngine, type Engine } from "../src/environments/docker/engine.ts";
+import { createSandboxSpec, type SandboxSpec } from "../src/environments/docker/sandbox-spec.ts";
+import type { Environment } from "../src/environments/environment.ts";
+import { terminalOptions } from "../src/environments/options.ts";
+import { loadPart, type RunningPart } from "../test/support/services.ts";
+
+const SERVICES = "scripts/test-services";
+
+/** A sandbox of a bench, and the engine it is in. */
+export interface BenchSandbox {
+  readonly engine: Engine;
+  readonly spec: SandboxSpec;
+  readonly folder: string;
+  open(): Environment;
+  /** Calls the engine's own command. */
+  docker(...args: string[]): void;
+}
+
+/** Measures in a sandbox of its own, which is gone afterwards. */
+export async function withSandbox<Result>(
+  measure: (sandbox: BenchSandbox) => Promise<Result>,
+): Promise<Result> {
+  const service = runningEngine();
+  const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
+  const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
+  const spec = await specFor(service.images.bash, folder);
+  const open = (): Environment =>
+    openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter: silent });
+  const docker = (...args: string[]): void =>
+    void execFileSync(engine.binary, args, { env: engine.env as NodeJS.ProcessEnv });
+  try {
+    return await measure({ engine, spec, folder, open, docker });
+  } finally {
+    docker("rm", "-f", spec.name);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The engine of the test services, started when it does not run yet; it stays, for the next bench. */
+function runningEngine(): RunningPart<"docker"> {
+  const found = loadPart("docker");
+  if (found.state === "running") return found;
+  spawnSync(SERVICES, ["start", "docker"], { stdio: ["ignore", 2, 2] });
+  const started = loadPart("docker");
+  if (started.state !== "running")
+    throw new Error("no Docker engine could be started; the lines above say why");
+  return started;
+}
+
+const silent = { onNotice: () => undefined, onProgress: () => undefined };
+
+async function specFor(image: string, folder: string): Promise<SandboxSpec> {
+  const options = terminalOptions.parse({
+    backend: "docker",
+    docker_image: image,
+    docker_network: false,
+    container_disk: 0,
+  });
+  const { spec } = await createSandboxSpec(
+    options,
+    { profile: "bench", profileId: randomBytes(8).toString("hex"), task: "bench" },
+    {
+      sandboxesFolder: folder,
+      stateFolders: [],
+      userHome: "/nonexistent",
+      cwd: folder,
+      remoteEngine: false,
+      ownMounts: undefined,
+      user: undefined,
+      findValue: () => undefined,
+    },
+  );
+  return spec;
+}

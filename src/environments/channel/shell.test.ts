@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { collect } from "../environment.contract.ts";
+import { SHELL_ARGUMENTS } from "./driver.ts";
+import { createShell } from "./shell.ts";
+
+const LARGE = "x".repeat(100_000);
+
+function localShell() {
+  let opened = 0;
+  const shell = createShell({
+    cwd: "/",
+    async transport() {
+      opened++;
+      return { argv: ["sh", ...SHELL_ARGUMENTS], env: process.env };
+    },
+  });
+  return {
+    shell,
+    get opened() {
+      return opened;
+    },
+  };
+}
+
+test("after a command that used up its channel the next one is opened before it is asked for", async () => {
+  const place = localShell();
+  await using shell = place.shell;
+  await collect(shell, "wc -c", { stdin: LARGE });
+  expect(place.opened).toBe(2); // one for the input, one that watches
+  await expect.poll(() => place.opened, { timeout: 10_000 }).toBe(3);
+  // Once the new one listens, the same again finds both channels ready.
+  await expect
+    .poll(
+      async () => {
+        const before = place.opened;
+        await collect(shell, "wc -c", { stdin: LARGE });
+        return place.opened - before;
+      },
+      { timeout: 20_000, interval: 500 },
+    )
+    .toBe(0);
+});
+
+test("whoever ends at once has opened nothing for nothing", async () => {
+  const place = localShell();
+  {
+    await using shell = place.shell;
+    await collect(shell, "wc -c", { stdin: LARGE });
+  }
+  const after = place.opened;
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect([after, place.opened]).toEqual([2, 2]);
+});
