@@ -1,4 +1,3 @@
-import { AppError } from "../lib/errors.ts";
 import type { Environment } from "./environment.ts";
 import type { EnvironmentRequest } from "./environment-request.ts";
 import type { Backend } from "./options.ts";
@@ -12,11 +11,18 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
   },
   docker: openContainer,
   podman: openContainer,
-  ssh: async ({ options, variables, profileId }) => {
+  ssh: async ({ options, variables, profile, profileId: readId }) => {
     const { openSshEnvironment } = await import("./ssh/ssh-environment.ts");
-    return openSshEnvironment({ options, variables, profileId: await profileId() });
+    const { syncProfileFiles } = await import("./sync/profile-sync.ts");
+    const profileId = await readId();
+    const sync = syncProfileFiles({ options, profileId, profileHome: profile.home });
+    return openSshEnvironment({ options, variables, profileId, sync });
   },
-  singularity: refuse,
+  singularity: async (request, signal) => {
+    const { openSingularityEnvironment } = await import("./singularity/singularity-environment.ts");
+    const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
+    return openSingularityEnvironment(await prepareSingularity(request, signal));
+  },
 };
 
 /** Opens the environment that the settings name. There is no other one to fall back to. */
@@ -28,18 +34,14 @@ export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal
 async function openContainer(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
   const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
   const { prepareDocker } = await import("./docker/prepare-docker.ts");
-  return openDockerEnvironment({ ...(await prepareDocker(request, signal)), reporter: request.reporter });
-}
-
-async function refuse({ options }: EnvironmentRequest): Promise<never> {
-  throw new AppError(
-    "environment-unbuilt",
-    `terminal.backend ${options.backend} is not built yet in this version.`,
-  );
+  const { reporter } = request;
+  const mayRemove = () => request.mayRemove?.() ?? false;
+  return openDockerEnvironment({ ...(await prepareDocker(request, signal)), reporter, mayRemove });
 }
 
 /** What a process owes its predecessors before or beside its own work, in the backends that outlive a process. */
 export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
+  if (request.options.backend === "singularity") return lookAfterInstances(request, signal);
   if (OPEN[request.options.backend] !== openContainer) return;
   const { prepareDocker } = await import("./docker/prepare-docker.ts");
   const { reclaimAtStart } = await import("./docker/reclaim-at-start.ts");
@@ -47,4 +49,13 @@ export async function lookAfterAbandoned(request: EnvironmentRequest, signal: Ab
   const { options, reporter } = request;
   const profileId = await request.profileId();
   await reclaimAtStart({ engine, options, profileId, sandboxesFolder, reporter, now: Date.now() }, signal);
+}
+
+async function lookAfterInstances(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
+  const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
+  const { reclaimInstances } = await import("./singularity/reclaim-instances.ts");
+  const { options } = request;
+  const profileId = await request.profileId();
+  const place = await prepareSingularity(request, signal);
+  await reclaimInstances({ ...place, options, profileId, now: Date.now() }, signal);
 }

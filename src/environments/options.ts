@@ -86,6 +86,10 @@ export const terminalOptions = z.strictObject({
   daemon_term_grace_seconds: z.number().min(0).default(2).meta({
     description: "Seconds between TERM and KILL when a background job is ended",
   }),
+  credential_files: z.array(text).default([]).meta({
+    description: "Files of the profile's home, relative to it, that the host gets below ~/.hermes",
+    usedBy: SSH,
+  }),
   force_file_sync: flag.default(false).meta({
     description: "Copy files to remote environments before every command instead of only when they changed",
     env: "HERMES_FORCE_FILE_SYNC",
@@ -151,11 +155,11 @@ export const terminalOptions = z.strictObject({
   }),
   docker_persist_across_processes: flag.default(true).meta({
     description: "Reuse one container for all processes of a profile; false gives each process its own",
-    usedBy: ENGINES,
+    usedBy: CONTAINERS,
   }),
   docker_orphan_reaper: flag.default(true).meta({
     description: "Remove abandoned containers of this profile at start",
-    usedBy: ENGINES,
+    usedBy: CONTAINERS,
   }),
   docker_on_drift: z.enum(["keep", "replace", "refuse"]).default("keep").meta({
     description: "What to do when a reused container was made with other settings",
@@ -163,10 +167,14 @@ export const terminalOptions = z.strictObject({
   }),
   docker_idle_ttl_seconds: seconds.default(86_400).meta({
     description: "Stop a running container that nobody has used for this long; 0 means never",
-    usedBy: ENGINES,
+    usedBy: CONTAINERS,
   }),
   docker_max_age_seconds: seconds.default(0).meta({
     description: "Stop a container that nobody holds and that was last held this long ago; 0 means never",
+    usedBy: CONTAINERS,
+  }),
+  docker_snapshot_ttl_seconds: seconds.default(604_800).meta({
+    description: "Remove snapshots of a sandbox that are this old and that no sandbox needs; 0 means never",
     usedBy: ENGINES,
   }),
   docker_pids_limit: z.int().min(0).default(1024).meta({
@@ -210,7 +218,7 @@ export const terminalOptions = z.strictObject({
     usedBy: SSH,
   }),
   singularity_image: z.string().min(1).default(`docker://${DEFAULT_IMAGE}`).meta({
-    description: "Image of the instance: a .sif file or a docker:// address",
+    description: "Image of the instance: a .sif file, an image folder or a docker:// address",
     usedBy: SINGULARITY,
   }),
 });

@@ -29,12 +29,15 @@ export async function openHttpTransport(
   // One context for all connections: reading some 150 authorities anew for each would cost as much as its handshake.
   const tls =
     caFile === undefined ? {} : { secureContext: createSecureContext({ ca: await loadAuthorities(caFile) }) };
-  const direct = new undici.Agent({ connect: tls });
+  // How long an answer may take is for the caller to say, by its signal: some models think for a quarter of an hour.
+  const patience = { headersTimeout: 0, bodyTimeout: 0 };
+  const direct = new undici.Agent({ connect: tls, ...patience });
   const openProxy = (value: string | undefined) => {
     if (!value) return undefined;
     const { url, token } = parseProxy(value);
     const agent = new undici.ProxyAgent({
       uri: url.href,
+      ...patience,
       ...(token === undefined ? {} : { token }),
       requestTls: tls,
       proxyTls: tls,

@@ -4,8 +4,9 @@ import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import type { Check, Finding } from "../doctor/check.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
-import { checkDocker, checkPodman, checkSsh } from "../doctor/programs.ts";
+import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
 import { checkNode, checkSqlite } from "../doctor/runtime.ts";
+import { checkSessions } from "../doctor/sessions.ts";
 
 const CHECKS: readonly Check[] = [
   checkNode,
@@ -13,8 +14,10 @@ const CHECKS: readonly Check[] = [
   checkHome,
   checkConfig,
   checkDisk,
+  checkSessions,
   checkDocker,
   checkPodman,
+  checkSingularity,
   checkSsh,
 ];
 
@@ -49,6 +52,6 @@ function line({ name, status, detail, fix }: Finding, { terminal: { colours } }:
     warn: colours.yellow("warn"),
     fail: colours.red("FAIL"),
   }[status];
-  const advice = fix === "" ? "" : `\n${" ".repeat(16)}${colours.dim("→")} ${fix}`;
-  return `${mark}  ${name.padEnd(8)}  ${detail}${advice}`;
+  const advice = fix === "" ? "" : `\n${" ".repeat(17)}${colours.dim("→")} ${fix}`;
+  return `${mark}  ${name.padEnd(9)}  ${detail}${advice}`;
 }

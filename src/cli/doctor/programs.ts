@@ -33,6 +33,23 @@ export async function checkPodman(input: CheckInput): Promise<Finding[]> {
   ];
 }
 
+export async function checkSingularity(input: CheckInput): Promise<Finding[]> {
+  const chosen = input.app.resolved.config.terminal.backend === "singularity";
+  const status = chosen ? "fail" : "note";
+  const remark = chosen ? "" : "; only needed for terminal.backend singularity";
+  const name = "apptainer";
+  for (const program of ["apptainer", "singularity"]) {
+    const answer = await ask([program, "version"], input);
+    if (answer.state === "missing") continue;
+    if (answer.state === "ok") return [{ name, status: "ok", detail: `${program} ${answer.text}`, fix: "" }];
+    const reason = answer.state === "silent" ? "gave no answer within 5 s" : `does not run: ${answer.reason}`;
+    const fix = `Run \`${program} version\` to see what it lacks.`;
+    return [{ name, status, detail: `${program} found, but ${reason}${remark}`, fix }];
+  }
+  const fix = "Install Apptainer (https://apptainer.org/docs), or load its module.";
+  return [{ name, status, detail: `not found${remark}`, fix }];
+}
+
 export async function checkSsh(input: CheckInput): Promise<Finding[]> {
   const answer = await ask(["ssh", "-V"], input);
   const { backend, ssh_host, ssh_user } = input.app.resolved.config.terminal;

@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { OutputStream } from "../environment.ts";
 import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
@@ -79,14 +80,14 @@ export async function openChannel(transport: Transport, signal: AbortSignal): Pr
     detached: true,
   });
   const channel = createChannel(child, program);
+  using deadline = openDeadline(signal, OPEN_WITHIN_MS);
   try {
-    await channel.greet(
-      transport.prelude ?? "",
-      AbortSignal.any([signal, AbortSignal.timeout(OPEN_WITHIN_MS)]),
-    );
+    await channel.greet(transport.prelude ?? "", deadline.signal);
   } catch (error) {
     await channel[Symbol.asyncDispose]();
-    throw error;
+    if (!deadline.isOver) throw error;
+    const message = `No shell answered within ${OPEN_WITHIN_MS / 1_000} s.`;
+    throw new AppError("channel-unopened", message, { cause: error });
   }
   return channel;
 }

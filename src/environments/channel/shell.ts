@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandRequest, CommandResult, Environment, ShellSession, Survivor } from "../environment.ts";
 import {
@@ -208,8 +209,8 @@ async function silence(channel: Channel, signal: AbortSignal): Promise<Cut | und
       });
     });
     if (signal.aborted) return undefined;
-    if ((await channel.isAlive(AbortSignal.any([signal, AbortSignal.timeout(HEARTBEAT_MS)]))) !== false)
-      continue;
+    using deadline = openDeadline(signal, HEARTBEAT_MS);
+    if ((await channel.isAlive(deadline.signal)) !== false) continue;
     // Its last words may still be on the way.
     await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
     return signal.aborted ? undefined : "silent";

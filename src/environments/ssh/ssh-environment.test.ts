@@ -35,18 +35,6 @@ describeWith("ssh", "the ssh environment", (service) => {
     expect((await collect(environment, print)).stdout).toBe(`${secret}|\nclean\n`);
   });
 
-  test.each([
-    ["a host that refuses", { ssh_port: 1 }, /refused/],
-    ["a user that it does not know", { ssh_user: "nobody-here" }, /denied|closed/i],
-    ["a key that is not there", { ssh_key: "/nonexistent/key" }, /denied|not accessible|No such/i],
-  ])("%s is told in ssh's own words", async (_, overrides, expected) => {
-    await using environment = await open(overrides);
-    await expect(collect(environment, "true")).rejects.toMatchObject({
-      code: "channel-unopened",
-      message: expect.stringMatching(expected),
-    });
-  });
-
   test.each([{ ssh_host: "" }, { ssh_user: "" }, { ssh_host: "-oProxyCommand=evil" }, { ssh_host: "a b" }])(
     "half or hostile settings are refused: %j",
     async (overrides) => {

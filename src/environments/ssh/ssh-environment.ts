@@ -1,71 +1,74 @@
-import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { AppError } from "../../lib/errors.ts";
-import { ensurePrivateFolder } from "../../lib/files.ts";
-import { SHELL_ARGUMENTS } from "../channel/driver.ts";
-import { quoteWord } from "../channel/quote.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { TerminalOptions } from "../options.ts";
+import type { FileSync } from "../sync/file-sync.ts";
+import { createConnectFirst } from "./connect-first.ts";
+import { ensureControlSocket } from "./control-socket.ts";
+import { requireShell } from "./require-shell.ts";
+import { CHANNEL_COMMAND, type SshTarget, sshArguments } from "./ssh-arguments.ts";
 
-export interface SshPlace {
-  readonly options: TerminalOptions;
+export interface SshPlace extends SshTarget {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Two profiles never share a connection, even to the same host with the same key. */
   readonly profileId: string;
-  /** Further options of ssh, before ours. */
-  readonly extraArguments?: readonly string[];
+  /** Keeps files of ours up to date on the host; `tell` gives a person a sentence with the next result. */
+  readonly sync?: (environment: Environment, tell: (notice: string) => void) => FileSync;
+  /** Of the machine that we run on; ssh for Windows cannot share a connection. */
+  readonly platform?: NodeJS.Platform;
+  readonly temporaryFolder?: string;
 }
-
-/** How long an idle connection is kept for the next process. */
-const PERSIST_SECONDS = 300;
 
 /** Commands on another host, over one connection that all processes of a profile share. */
 export async function openSshEnvironment(place: SshPlace): Promise<Environment> {
-  const { options, variables } = place;
+  const { options, variables, platform = process.platform } = place;
   requireHost(options);
-  const socket = await controlSocket(place);
-  return createShell({
+  const socket = platform === "win32" ? undefined : await controlSocket(place);
+  const connectFirst = socket === undefined ? undefined : createConnectFirst(socket);
+  const notices: string[] = [];
+  const shell = createShell({
     cwd: options.cwd === "" ? "~" : options.cwd,
-    transport: async () => ({ argv: ["ssh", ...sshArguments(place, socket)], env: variables }),
+    async transport(anew, signal) {
+      if (anew) {
+        // The shared connection may be the very thing that does not work, so a second try does without.
+        connectFirst?.giveUp();
+        await requireShell(place, variables, signal);
+      } else {
+        await connectFirst?.wait(signal);
+      }
+      return {
+        argv: ["ssh", ...sshArguments(place, anew ? undefined : socket, CHANNEL_COMMAND)],
+        env: variables,
+      };
+    },
     // The far end sees only what is named, and gets it over the channel: never in its arguments.
     variables: () => passedOn(options.env_passthrough, variables),
   });
+  const sync = place.sync?.(shell, (notice) => void notices.push(notice));
+  return {
+    openSession: shell.openSession,
+    async run(request, signal) {
+      await sync?.beforeCommand(signal);
+      const result = await shell.run(request, signal);
+      return { ...result, notices: [...notices.splice(0), ...result.notices] };
+    },
+    get busy() {
+      return shell.busy;
+    },
+    [Symbol.asyncDispose]: () => shell[Symbol.asyncDispose](),
+  };
 }
 
-function sshArguments({ options, extraArguments = [] }: SshPlace, socket: string): string[] {
-  const settings = [
-    "BatchMode=yes",
-    "StrictHostKeyChecking=accept-new",
-    "ConnectTimeout=10",
-    "ServerAliveInterval=15",
-    "ServerAliveCountMax=3",
-    // The connection outlives whoever opened it and ends by itself, so nobody has to count its users.
-    "ControlMaster=auto",
-    `ControlPath=${socket}`,
-    `ControlPersist=${PERSIST_SECONDS}`,
-  ];
-  return [
-    ...extraArguments,
-    ...settings.flatMap((setting) => ["-o", setting]),
-    "-T",
-    ...(options.ssh_port === 22 ? [] : ["-p", String(options.ssh_port)]),
-    ...(options.ssh_key === "" ? [] : ["-i", options.ssh_key, "-o", "IdentitiesOnly=yes"]),
-    "--",
-    `${options.ssh_user}@${options.ssh_host}`,
-    // One word per word, quoted so that any login shell hands them on unchanged.
-    ["sh", ...SHELL_ARGUMENTS].map((word) => (/^[\w-]+$/.test(word) ? word : quoteWord(word))).join(" "),
-  ];
-}
-
-/** Short, because a socket's path may have 104 bytes at most on some systems. */
-async function controlSocket({ options, profileId, extraArguments = [] }: SshPlace): Promise<string> {
-  const folder = join(tmpdir(), `hermes-ssh-${process.getuid?.() ?? 0}`);
-  await ensurePrivateFolder(folder);
+function controlSocket({
+  options,
+  profileId,
+  extraArguments = [],
+  temporaryFolder,
+}: SshPlace): Promise<string> {
   const { ssh_user, ssh_host, ssh_port, ssh_key } = options;
-  const identity = JSON.stringify([ssh_user, ssh_host, ssh_port, ssh_key, profileId, extraArguments]);
-  return join(folder, `${createHash("sha256").update(identity).digest("hex").slice(0, 16)}.sock`);
+  const identity = [ssh_user, ssh_host, ssh_port, ssh_key, profileId, extraArguments];
+  return ensureControlSocket(identity, temporaryFolder ?? tmpdir());
 }
 
 function requireHost({ ssh_host, ssh_user }: TerminalOptions): void {

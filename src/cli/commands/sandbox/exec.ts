@@ -3,6 +3,7 @@ import { fstatSync } from "node:fs";
 import type { OutputStream } from "../../../environments/environment.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { lookAfterAbandoned, openEnvironment } from "../../../environments/open-environment.ts";
+import { openDeadline } from "../../../lib/deadline.ts";
 import { AppError, messageOf } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { requestFor } from "./place.ts";
@@ -55,8 +56,8 @@ export async function execInSandbox(
 
 /** Looks after what earlier processes abandoned, when the person has long had the answer. */
 async function tidyUp(request: EnvironmentRequest, { terminal, signal }: CommandContext): Promise<void> {
-  const deadline = AbortSignal.any([signal, AbortSignal.timeout(TIDY_WITHIN_MS)]);
-  await lookAfterAbandoned(request, deadline).catch((error: unknown) => {
+  using deadline = openDeadline(signal, TIDY_WITHIN_MS);
+  await lookAfterAbandoned(request, deadline.signal).catch((error: unknown) => {
     terminal.note(`hermes: abandoned sandboxes were not looked for: ${messageOf(error)}`);
   });
 }

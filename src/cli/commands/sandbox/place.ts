@@ -29,11 +29,15 @@ export async function dockerFor(
 ): Promise<PreparedDocker & { app: App; request: EnvironmentRequest }> {
   const { app, request } = await requestFor(context, task);
   if (request.options.backend !== "docker" && request.options.backend !== "podman") {
+    const { backend } = request.options;
     throw new AppError(
       "sandbox-unavailable",
-      `terminal.backend is ${request.options.backend}, which has no sandboxes.`,
+      `This command looks after containers of Docker and Podman, and terminal.backend is ${backend}.`,
       {
-        hint: "Set it with `hermes config set terminal.backend docker`.",
+        hint:
+          backend === "singularity"
+            ? "See and stop instances with `apptainer instance list` and `apptainer instance stop NAME`."
+            : "Set it with `hermes config set terminal.backend docker`.",
       },
     );
   }

@@ -1,0 +1,45 @@
+import type { Engine } from "../docker/engine.ts";
+import type { Reporter } from "../environment-request.ts";
+import type { TerminalOptions } from "../options.ts";
+import { whileNobodyElse } from "./ensure-instance.ts";
+import { type InstanceUse, listInstances, lookInto, stopInstance } from "./instance.ts";
+import { type InstanceSpec, instancePrefix } from "./instance-spec.ts";
+
+export interface Reclaim {
+  readonly engine: Engine;
+  /** Any of the profile: all of its instances have the same scratch folder and user. */
+  readonly spec: Pick<InstanceSpec, "scratchFolder" | "asRoot">;
+  readonly options: TerminalOptions;
+  readonly profileId: string;
+  readonly reporter: Reporter;
+  readonly now: number;
+}
+
+/** Stops the profile's instances that nobody has used for as long as the settings say; files that are kept stay. */
+export async function reclaimInstances(reclaim: Reclaim, signal: AbortSignal): Promise<void> {
+  const { engine, spec, options, profileId, reporter, now } = reclaim;
+  if (!options.docker_orphan_reaper) return;
+  for (const { name } of await listInstances(engine, `${instancePrefix(profileId)}*`, signal)) {
+    const place = { name, scratchFolder: spec.scratchFolder, asRoot: spec.asRoot };
+    const stop = async (): Promise<void> => {
+      const use = await lookInto(engine, place, signal);
+      if (use === undefined || !isAbandoned(use, options, now)) return;
+      const complaint = await stopInstance(engine, name, signal);
+      reporter.onNotice(
+        complaint === undefined
+          ? `The instance ${name} was stopped, because nobody used it any more.`
+          : `The unused instance ${name} could not be stopped: ${complaint}`,
+      );
+    };
+    await whileNobodyElse(place, stop, signal);
+  }
+}
+
+/** The rules of our Docker sandboxes. One that never had a channel is just being started. */
+function isAbandoned(use: InstanceUse, options: TerminalOptions, now: number): boolean {
+  if (use.isHeld || use.lastUse === undefined) return false;
+  const unusedMs = now - use.lastUse;
+  const isOlderThan = (seconds: number): boolean => seconds > 0 && unusedMs >= seconds * 1_000;
+  if (isOlderThan(options.docker_max_age_seconds)) return true;
+  return !use.hasProcesses && isOlderThan(options.docker_idle_ttl_seconds);
+}

@@ -1,0 +1,37 @@
+import { writeSync } from "node:fs";
+import { type TerminalOptions, terminalOptions } from "../options.ts";
+import { openSshEnvironment } from "./ssh-environment.ts";
+
+export interface SshChildInput {
+  readonly options: TerminalOptions;
+  readonly extraArguments: readonly string[];
+  readonly temporaryFolder: string;
+  readonly profileId: string;
+  readonly command: string;
+}
+
+/** Another process of the same profile: runs one command, reports what it printed as it comes, and how it ended. */
+async function main({ options, command, ...rest }: SshChildInput): Promise<void> {
+  const { PATH } = process.env;
+  await using environment = await openSshEnvironment({
+    options: terminalOptions.parse(options),
+    variables: { PATH },
+    ...rest,
+  });
+  const result = await environment.run(
+    {
+      command,
+      session: environment.openSession(),
+      timeoutMs: 60_000,
+      onOutput: (_, bytes) => say(Buffer.from(bytes).toString("utf8")),
+    },
+    AbortSignal.timeout(60_000),
+  );
+  say(result.ended);
+}
+
+function say(report: unknown): void {
+  writeSync(1, `${JSON.stringify(report)}\n`);
+}
+
+await main(JSON.parse(process.argv[3] ?? ""));

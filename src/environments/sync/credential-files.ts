@@ -1,0 +1,39 @@
+import { realpath, stat } from "node:fs/promises";
+import { isAbsolute, join, normalize, sep } from "node:path";
+import { errnoOf } from "../../lib/errors.ts";
+import type { Offer, OfferedFile } from "./offered-file.ts";
+
+/** The files that `terminal.credential_files` names, each proven to lie in the profile's home; nobody else may read the copies. */
+export async function findCredentialFiles(profileHome: string, names: readonly string[]): Promise<Offer> {
+  const files = new Map<string, OfferedFile>();
+  const problems: string[] = [];
+  for (const name of new Set(names)) {
+    const targetPath = normalize(name).split(sep).join("/");
+    const found = await resolveInside(profileHome, name, targetPath);
+    if ("problem" in found) {
+      problems.push(`terminal.credential_files: ${JSON.stringify(name)} is not copied, ${found.problem}.`);
+    } else {
+      files.set(targetPath, { hostPath: found.path, targetPath, mode: 0o600 });
+    }
+  }
+  return { files: [...files.values()], problems };
+}
+
+async function resolveInside(
+  home: string,
+  name: string,
+  targetPath: string,
+): Promise<{ readonly path: string } | { readonly problem: string }> {
+  if (isAbsolute(name) || name.startsWith("~"))
+    return { problem: "it must be relative to the profile's home" };
+  if (targetPath.split("/")[0] === "..") return { problem: "it leads out of the profile's home" };
+  try {
+    const [root, path] = await Promise.all([realpath(home), realpath(join(home, name))]);
+    if (!path.startsWith(root + sep)) return { problem: "a link leads out of the profile's home" };
+    return (await stat(path)).isFile() ? { path } : { problem: "it is not a regular file" };
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === undefined) throw error;
+    return { problem: errno === "ENOENT" ? "it does not exist" : `it cannot be read (${errno})` };
+  }
+}
