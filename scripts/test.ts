@@ -11,7 +11,7 @@ import { join } from "node:path";
 const SERVICES = "scripts/test-services";
 
 const folder = mkdtempSync(join(tmpdir(), "hermes-test-"));
-const report = join(folder, "report.json");
+const report = process.env["HERMES_TEST_REPORT"] ?? join(folder, "report.json");
 const own = !isAnyRunning();
 // Beside our own folder, which is closed to the user that PostgreSQL runs as.
 if (own) process.env["HERMES_TEST_SERVICES"] = `${folder}-services`;

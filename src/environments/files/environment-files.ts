@@ -1,10 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { Environment, ShellSession, TargetPath } from "../environment.ts";
+import { copyIn } from "./copy/copy-in.ts";
+import { copyOut } from "./copy/copy-out.ts";
+import type { Copied, CopyOptions, CopyProblem, HostPath } from "./copy/copy-outcome.ts";
 import { createFileProblem, type FileProblem } from "./file-problem.ts";
 import { LIST_SCRIPT, REMOVE_SCRIPT, STAT_SCRIPT, WRITE_SCRIPT } from "./file-scripts.ts";
 import { digestOf, type FileBytes, type FileNumbers, parseFileNumbers, readFileBytes } from "./read-bytes.ts";
 import { type ReadOptions, readText, type TextRead } from "./read-text.ts";
 import { type RunFileScript, runFileScript } from "./run-file-script.ts";
+import { type PatternInvalid, type SearchFound, searchFiles } from "./search/search-files.ts";
+import type { SearchQuery } from "./search/search-query.ts";
+import type { SearchPrograms } from "./search/search-script.ts";
 
 const LIST_LIMIT = 1_000;
 
@@ -72,12 +78,35 @@ export interface EnvironmentFiles {
     options: WriteOptions,
     signal: AbortSignal,
   ): Promise<FileWritten | FileProblem>;
-  /** A regular file, or a link itself; folders are refused. */
-  remove(path: TargetPath, signal: AbortSignal): Promise<FileRemoved | FileProblem>;
+  /** A regular file, or a link itself; folders are refused. `expected` as for a write. */
+  remove(
+    path: TargetPath,
+    options: { readonly expected?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<FileRemoved | FileProblem>;
+  search(query: SearchQuery, signal: AbortSignal): Promise<SearchFound | PatternInvalid | FileProblem>;
+  /** From our machine into the environment: a file, or a folder with all that is in it. */
+  copyIn(
+    from: HostPath,
+    to: TargetPath,
+    options: CopyOptions,
+    signal: AbortSignal,
+  ): Promise<Copied | CopyProblem>;
+  /** From the environment to our machine. */
+  copyOut(
+    from: TargetPath,
+    to: HostPath,
+    options: CopyOptions,
+    signal: AbortSignal,
+  ): Promise<Copied | CopyProblem>;
 }
 
 /** Relative paths start where the session is; `~` is the home of the environment. */
-export function createEnvironmentFiles(environment: Environment, session: ShellSession): EnvironmentFiles {
+export function createEnvironmentFiles(
+  environment: Environment,
+  session: ShellSession,
+  programs: SearchPrograms = {},
+): EnvironmentFiles {
   const run: RunFileScript = (script, signal) => runFileScript(environment, session, script, signal);
 
   return {
@@ -109,7 +138,7 @@ export function createEnvironmentFiles(environment: Environment, session: ShellS
       const digest = digestOf(bytes);
       const suffix = randomBytes(8).toString("hex");
       const octal = mode === undefined ? "" : mode.toString(8).padStart(4, "0");
-      const args = [suffix, `${bytes.length}`, digest, octal, expected ?? ""];
+      const args = [suffix, `${bytes.length}`, octal, expected ?? ""];
       const result = await run({ script: WRITE_SCRIPT, path, args, stdin: bytes }, signal);
       if (result.kind !== "done") return result;
       if (!result.facts.has("done")) return createFileProblem("incomplete", result.path);
@@ -122,8 +151,14 @@ export function createEnvironmentFiles(environment: Environment, session: ShellS
       };
     },
 
-    async remove(path, signal) {
-      const result = await run({ script: REMOVE_SCRIPT, path }, signal);
+    copyIn: (from, to, options, signal) => copyIn(run, from, to, options, signal),
+
+    copyOut: (from, to, options, signal) => copyOut(run, from, to, options, signal),
+
+    search: (query, signal) => searchFiles(run, query, programs, signal),
+
+    async remove(path, { expected }, signal) {
+      const result = await run({ script: REMOVE_SCRIPT, path, args: [expected ?? ""] }, signal);
       return result.kind === "done" ? { kind: "removed", path: result.path } : result;
     },
   };

@@ -4,6 +4,7 @@ import type { TargetPath } from "../environment.ts";
 const PROBLEMS = {
   missing: ["does not exist", "Check the spelling, or list the folder."],
   "is-folder": ["is a folder", "List it, or name a file in it."],
+  exists: ["exists already; it was left as it is", "Choose another name, or remove it first."],
   "not-a-folder": ["is not a folder, or lies below something that is none", "Check the path, part by part."],
   "not-regular": [
     "is a FIFO, socket or device",
@@ -21,7 +22,15 @@ const PROBLEMS = {
     "was changed by somebody else since it was read; it was left as it is",
     "Read it again, and write what should be there now.",
   ],
-  incomplete: ["did not arrive whole; what was there before is unchanged", "Write it again."],
+  "no-program": [
+    "could not be worked on, because the environment lacks a program",
+    "Install the program that is named, or use another image.",
+  ],
+  "archive-refused": [
+    "sent an archive that is damaged or hostile; nothing of it was kept",
+    "Look at the folder with a command before you copy it.",
+  ],
+  incomplete: ["did not arrive whole; what was there before is unchanged", "Do it again."],
   "timed-out": [
     "did not answer in time",
     "Check the environment; after a write read the file to see what it holds.",

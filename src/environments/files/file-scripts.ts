@@ -2,7 +2,7 @@
  * Shell programs that work on one file, for GNU, BSD and busybox userland. `$1` is the path. Facts go to stderr as
  * NUL name=value NUL, so stdout holds nothing but the bytes of files; whatever else stands on stderr is a tool's own words.
  */
-const BASE = `
+export const BASE_SCRIPT = `
 LC_ALL=C
 export LC_ALL
 nl='
@@ -10,7 +10,8 @@ nl='
 say() { printf '\\000%s=%s\\000' "$1" "$2" >&2; }
 stop() { say path "$p"; say problem "$1"; exit 0; }
 fail() { say error "$1"; say code "$2"; stop failed; }
-facts() { stat -c '%s %a %u %g %Y' "$p" 2>/dev/null || stat -f '%z %Mp%Lp %u %g %m' "$p" 2>/dev/null; }
+# Each substitution is one program, so that it costs one fork.
+facts() { f=$(stat -c '%s %a %u %g %Y' "$p" 2>/dev/null) || f=$(stat -f '%z %Mp%Lp %u %g %m' "$p" 2>/dev/null); }
 # By stdin: with a name some of them quote what they print.
 digest() {
   if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum < "$1")
@@ -43,13 +44,9 @@ require_readable() {
   [ -r "$p" ] || stop denied
 }
 physical() {
-  if [ -d "$p" ]; then r=$(cd -P "$p" 2>/dev/null && pwd -P; echo x); b=
-  else r=\${p%/*}; r=$(cd -P "\${r:-/}" 2>/dev/null && pwd -P; echo x); b=/\${p##*/}
-  fi
-  [ "$r" = x ] && return
-  r=\${r%"\${nl}x"}
-  [ -z "$b" ] || r=\${r%/}
-  p=$r$b
+  if [ -d "$p" ]; then d=$p b=; else d=\${p%/*} b=/\${p##*/}; fi
+  CDPATH= cd -P -- "\${d:-/}" 2>/dev/null || return 0
+  [ -z "$b" ] && p=$PWD || p=\${PWD%/}$b
 }
 follow() {
   n=0
@@ -67,19 +64,20 @@ case $p in "~") p=$HOME ;; "~/"*) p=$HOME/\${p#??} ;; esac
 case $p in /*) ;; *) d=$(pwd -P; echo x); p=\${d%"\${nl}x"}/$p ;; esac
 `;
 
-export const STAT_SCRIPT = `${BASE}
+export const STAT_SCRIPT = `${BASE_SCRIPT}
 [ -L "$p" ] && say link 1
 follow
 [ -e "$p" ] || absent
 if [ -d "$p" ]; then k=folder; elif [ -f "$p" ]; then k=file; elif [ -p "$p" ]; then k=fifo
 elif [ -S "$p" ]; then k=socket; elif [ -b "$p" ] || [ -c "$p" ]; then k=device; else k=other; fi
 say type "$k"
-say facts "$(facts)"
+facts
+say facts "$f"
 say path "$p"
 `;
 
 /** `$2`: how many entries at most. Prints type, name and NUL of each; the shell's own pattern takes any name. */
-export const LIST_SCRIPT = `${BASE}
+export const LIST_SCRIPT = `${BASE_SCRIPT}
 follow
 [ -e "$p" ] || absent
 [ -d "$p" ] || stop not-a-folder
@@ -99,16 +97,19 @@ say total "$n"
 `;
 
 /** `$2`: how many bytes at most. The size is only a hint: files of /proc say 0, and others grow. */
-export const BYTES_SCRIPT = `${BASE}
+export const BYTES_SCRIPT = `${BASE_SCRIPT}
 follow
 require_readable
 say path "$p"
-f=$(facts)
+facts
 say facts "$f"
 size=\${f%% *}
 [ "\${size:-0}" -le "$2" ] || { say larger 1; exit 0; }
 exec 3>&1
-e=$( { head -c "$(($2 + 1))" "$p" >&3; } 2>&1 ) || fail "$e" $?
+# A file that says its size is read in large blocks, which is several times as fast.
+if [ "\${size:-0}" -gt 0 ]; then e=$(dd if="$p" bs=131072 count="$(($2 / 131072 + 1))" 2>&1 >&3)
+else e=$(head -c "$(($2 + 1))" "$p" 2>&1 >&3)
+fi || fail "$e" $?
 say done 1
 `;
 
@@ -116,11 +117,11 @@ say done 1
  * `$2` first line, `$3` lines, `$4` bytes looked at, `$5` bytes of a line, `$6` bytes of all, `$7` the size up to which
  * lines are counted and a digest is made. The digest comes first: if the file changes now, it is the page that is newer.
  */
-export const PAGE_SCRIPT = `${BASE}
+export const PAGE_SCRIPT = `${BASE_SCRIPT}
 follow
 require_readable
 say path "$p"
-f=$(facts)
+facts
 say facts "$f"
 size=\${f%% *}
 if [ "\${size:-0}" -le "$7" ]; then
@@ -137,15 +138,15 @@ say done 1
 `;
 
 /**
- * `$2` suffix of the temporary file, `$3` length, `$4` digest of what stdin brings, `$5` mode or nothing, `$6` digest that
- * the file must have now, `absent`, or nothing.
+ * `$2` suffix of the temporary file, `$3` length of what stdin brings, `$4` mode or nothing, `$5` digest that the file
+ * must have now, `absent`, or nothing.
  *
- * What a dying channel leaves is a shorter stdin, so nothing is renamed before length and digest are right. Writers of a
+ * What a dying channel leaves is a shorter stdin, so nothing is renamed before the length is right. Writers of a
  * folder take turns from the comparison to the rename: by flock where there is one (it ends with its holder), else by a
  * link that names its holder.
  */
-export const WRITE_SCRIPT = `${BASE}
-suffix=$2 length=$3 sum=$4 mode=$5 expected=$6
+export const WRITE_SCRIPT = `${BASE_SCRIPT}
+suffix=$2 length=$3 mode=$4 expected=$5
 follow
 case $p in */|*/.|*/..) stop is-folder ;; esac
 check() {
@@ -160,23 +161,28 @@ if [ ! -d "$d" ]; then
   physical
 fi
 d=\${p%/*}
-t=$d/.hermes-write-$suffix
+t=$d/.hermes-write-$suffix-$$
 lock=
 tidy() { [ -z "$t" ] || rm -f "$t"; [ -z "$lock" ] || rm -f "$lock"; }
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM
+# What a killed writer left goes soon; one whose process cannot be seen from here may live in another container.
 for f in "$d"/.hermes-write-*; do
-  [ ! -e "$f" ] || find "$f" -prune -type f -mmin +60 -exec rm -f {} \\; 2>/dev/null
+  [ -e "$f" ] || continue
+  age=60 writer=\${f##*-}
+  case $writer in ""|*[!0-9]*) ;; *) kill -0 "$writer" 2>/dev/null || [ -e "/proc/$writer" ] || age=1 ;; esac
+  find "$f" -prune -type f -mmin "+$age" -exec rm -f {} \\; 2>/dev/null
 done
 old=
-[ ! -e "$p" ] || old=$(facts) || fail "stat cannot tell its mode" 1
+if [ -e "$p" ]; then
+  facts || fail "stat cannot tell its mode" 1
+  old=$f
+fi
 from=
 [ ! -e "$p" ] || [ -w "$p" ] || from=/dev/null # to learn whether it is the file or the whole file system
-e=$( { [ -z "$old$mode" ] || umask 077; set -C; cat \${from:+"$from"} > "$t"; } 2>&1 ) || fail "$e" $?
+e=$( { [ -z "$old$mode" ] || umask 077; set -C; exec cat \${from:+"$from"} > "$t"; } 2>&1 ) || fail "$e" $?
 [ -z "$from" ] || stop denied
-digest "$t"
-if [ -n "$h" ]; then [ "$h" = "$sum" ]; else [ "$(($(wc -c < "$t")))" -eq "$length" ]; fi || stop incomplete
-dd if=/dev/null of="$t" conv=notrunc,fsync 2>/dev/null
+[ "$(($(wc -c < "$t")))" -eq "$length" ] || stop incomplete
 if [ -n "$old" ]; then
   set -- $old
   m=$2
@@ -219,9 +225,14 @@ say path "$p"
 say done 1
 `;
 
-/** A link is removed itself, not what it names. */
-export const REMOVE_SCRIPT = `${BASE}
+/** A link is removed itself, not what it names. `$2`: digest that the file must have now, or nothing. */
+export const REMOVE_SCRIPT = `${BASE_SCRIPT}
 [ -L "$p" ] || { physical; require_regular; }
+if [ -n "$2" ]; then
+  digest "$p"
+  [ -n "$h" ] || fail "no program here makes a SHA-256" 1
+  [ "$h" = "$2" ] || stop changed-meanwhile
+fi
 e=$(rm -f "$p" 2>&1) || fail "$e" $?
 say path "$p"
 say done 1

@@ -2,64 +2,15 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { quoteWord } from "../channel/quote.ts";
 import { collect } from "../environment.contract.ts";
-import type { CommandRequest, Environment } from "../environment.ts";
-import { createEnvironmentFiles, type EnvironmentFiles } from "./environment-files.ts";
-
-/** Where kinds of environments differ for files; every difference is written down here. */
-export interface FilesTraits {
-  readonly name: string;
-  /** A folder of the environment that the test may write to. */
-  readonly folder: string;
-  /** A file system of at most 64 MB that a test may fill; where there is none only the size limit of files is tried. */
-  readonly smallFolder?: string;
-  /** Run first, in a place that belongs to the tests. */
-  readonly setUp?: string;
-  open(): Promise<Environment>;
-}
+import { createEnvironmentFiles } from "./environment-files.ts";
+import { altered, type FilesTraits, openFilesPlace } from "./files.fixture.ts";
 
 const signal = AbortSignal.timeout(600_000);
 
 /** What the files of every environment promise. */
-export function filesContract({ name, folder, smallFolder, setUp = ":", open }: FilesTraits): void {
-  interface Place extends AsyncDisposable {
-    readonly environment: Environment;
-    readonly files: EnvironmentFiles;
-    /** A new folder of this test alone. */
-    readonly home: string;
-    sh(command: string, variables?: Record<string, string>): Promise<string>;
-  }
-
-  async function openPlace(): Promise<Place> {
-    const environment = await open();
-    const home = `${folder}/files-${randomBytes(6).toString("hex")}`;
-    const sh: Place["sh"] = async (command, variables = {}) => {
-      const run = await collect(environment, command, { workdir: home, variables });
-      if (run.exitCode !== 0) throw new Error(`${command}: ${run.stderr}`);
-      return run.stdout;
-    };
-    await collect(environment, `mkdir -p ${home}; ${setUp}`);
-    return {
-      environment,
-      home,
-      sh,
-      files: createEnvironmentFiles(environment, environment.openSession()),
-      async [Symbol.asyncDispose]() {
-        await collect(environment, `chmod -R u+rwx ${home}; rm -rf ${home}`);
-        await environment[Symbol.asyncDispose]();
-      },
-    };
-  }
-
-  /** The same environment with something put before each command. */
-  const altered = (environment: Environment, alter: (command: string) => string): EnvironmentFiles => {
-    const run = (request: CommandRequest, cut: AbortSignal) =>
-      environment.run({ ...request, command: alter(request.command) }, cut);
-    const { openSession } = environment;
-    return createEnvironmentFiles(
-      { openSession, run, busy: 0, [Symbol.asyncDispose]: async () => undefined },
-      openSession(),
-    );
-  };
+export function filesContract(traits: FilesTraits): void {
+  const { name, smallFolder } = traits;
+  const openPlace = () => openFilesPlace(traits);
 
   const text = (content: string): Uint8Array => Buffer.from(content, "utf8");
 
@@ -121,7 +72,9 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       if (listed.kind !== "listed") throw new Error(listed.message);
       expect(listed.entries.map((entry) => entry.name).toSorted()).toEqual(names.toSorted());
       for (const odd of names) {
-        expect(await place.files.remove(`${place.home}/${odd}`, signal)).toMatchObject({ kind: "removed" });
+        expect(await place.files.remove(`${place.home}/${odd}`, {}, signal)).toMatchObject({
+          kind: "removed",
+        });
       }
       expect(await place.files.list(place.home, {}, signal)).toMatchObject({ entries: [], total: 0 });
     });
@@ -231,7 +184,7 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
         expect(await place.files.readBytes(path, 10, signal)).toMatchObject({ kind: "missing", path });
         expect(await place.files.stat(path, signal)).toMatchObject({ kind: "missing", path });
         expect(await place.files.list(path, {}, signal)).toMatchObject({ kind: "missing", path });
-        expect(await place.files.remove(path, signal)).toMatchObject({ kind: "missing", path });
+        expect(await place.files.remove(path, {}, signal)).toMatchObject({ kind: "missing", path });
       }
       const below = `${place.home}/empty/below`;
       expect(await place.files.read(below, {}, signal)).toMatchObject({ kind: "not-a-folder" });
@@ -285,7 +238,7 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       expect(await place.files.stat(`${place.home}/nowhere`, signal)).toMatchObject({ mode: 0o600 });
       await place.files.write(`${place.home}/nowhere`, text("d"), { mode: 0o755 }, signal);
       expect(await place.files.stat(`${place.home}/nowhere`, signal)).toMatchObject({ mode: 0o755 });
-      await place.files.remove(`${place.home}/link`, signal);
+      await place.files.remove(`${place.home}/link`, {}, signal);
       expect(await place.sh("cat real/f; ls -A real; [ -L link ] || echo gone")).toBe("newdeep\nf\ngone\n");
     });
 
@@ -308,8 +261,8 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       expect(await place.files.write(`${place.home}/new/`, text("x"), {}, signal)).toMatchObject({
         kind: "is-folder",
       });
-      expect(await place.files.remove(`${place.home}/d`, signal)).toMatchObject({ kind: "is-folder" });
-      expect(await place.files.remove(`${place.home}/p`, signal)).toMatchObject({ kind: "not-regular" });
+      expect(await place.files.remove(`${place.home}/d`, {}, signal)).toMatchObject({ kind: "is-folder" });
+      expect(await place.files.remove(`${place.home}/p`, {}, signal)).toMatchObject({ kind: "not-regular" });
       expect(await place.files.write(`${place.home}/d`, randomBytes(200_000), {}, signal)).toMatchObject({
         kind: "is-folder",
       });
@@ -348,7 +301,7 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       expect(await files.write(`${place.home}/shut/g/h`, text("x"), {}, signal)).toMatchObject({
         kind: "denied",
       });
-      expect(await files.remove(`${place.home}/shut/f`, signal)).toMatchObject({ kind: "denied" });
+      expect(await files.remove(`${place.home}/shut/f`, {}, signal)).toMatchObject({ kind: "denied" });
       expect(await files.write(`${place.home}/open/g`, text("x"), {}, signal)).toMatchObject({
         kind: "written",
       });
@@ -416,7 +369,7 @@ export function filesContract({ name, folder, smallFolder, setUp = ":", open }: 
       let digest = await race("absent");
       for (let round = 0; round < 3; round++) digest = await race(digest);
       expect(await place.files.readBytes(path, 100, signal)).toMatchObject({ digest });
-      await place.files.remove(path, signal);
+      await place.files.remove(path, {}, signal);
       expect(await place.files.write(path, text("x"), { expected: digest }, signal)).toMatchObject({
         kind: "changed-meanwhile",
       });

@@ -1,23 +1,45 @@
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, realpathSync } from "node:fs";
-import { rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
+import { type DockerLab, never, openDockerLab, testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { openDockerEnvironment } from "../docker/docker-environment.ts";
+import { createEngine } from "../docker/engine.ts";
+import { createSandboxSpec } from "../docker/sandbox-spec.ts";
 import { collect } from "../environment.contract.ts";
 import { openLocalEnvironment } from "../local/local-environment.ts";
 import { terminalOptions } from "../options.ts";
 import { openSshEnvironment } from "../ssh/ssh-environment.ts";
+import { changeFilesContract } from "./change-files.contract.ts";
+import { copyContract } from "./copy/copy.contract.ts";
 import { createEnvironmentFiles } from "./environment-files.ts";
 import { filesContract } from "./files.contract.ts";
+import type { FilesTraits } from "./files.fixture.ts";
+import { findBundledRipgrep } from "./search/bundled-ripgrep.ts";
+import { searchContract } from "./search/search.contract.ts";
+
+const ADD_NOBODY = "grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534::/:/bin/sh >> /etc/passwd";
+
+const ripgrep = await findBundledRipgrep();
+if (ripgrep === undefined) throw new Error("@vscode/ripgrep has no program for this machine");
+
+function allContracts(traits: FilesTraits): void {
+  filesContract(traits);
+  searchContract(traits);
+  copyContract(traits);
+  changeFilesContract(traits);
+}
 
 describe("the local environment", () => {
-  const home = realpathSync(mkdtempSync(join(tmpdir(), "hermes-files-")));
+  let home = "";
+  // Not while tests are only collected: then nothing would remove it.
+  beforeAll(async () => {
+    home = await realpath(await mkdtemp(join(tmpdir(), "hermes-files-")));
+  });
   afterAll(() => rm(home, { recursive: true, force: true, maxRetries: 5 }));
   const open = () =>
     openLocalEnvironment({
@@ -27,15 +49,14 @@ describe("the local environment", () => {
       cwd: home,
     });
   // The folder is one that others may pass through, which the home of a test does not let them.
-  filesContract({ name: "local", folder: "/tmp", open });
+  allContracts({ name: "local", folder: "/tmp", ripgrep, open });
 
-  test("F58: the tools of BSD are enough: another stat, no sha256sum, no flock, a dd that cannot sync", async () => {
+  test("F58: the tools of BSD are enough: another stat, no sha256sum, no flock", async () => {
     await using temp = await tempFolder();
     await using environment = await open();
-    const same = "sh cat head tail od cut wc mv rm mkdir ln readlink chown chgrp chmod find sleep openssl";
+    const same = "sh cat head tail od cut wc mv rm mkdir ln readlink chown chgrp chmod find sleep openssl dd";
     const own = {
       stat: `[ "$1" = -f ] && [ "$2" = '%z %Mp%Lp %u %g %m' ] || exit 1; exec "$REAL_STAT" -c '%s 0%a %u %g %Y' "$3"`,
-      dd: "exit 1",
     };
     const setUp = [
       `cd ${temp.path}`,
@@ -74,7 +95,7 @@ describe("the local environment", () => {
       entries: [{ name: "f" }],
       total: 1,
     });
-    expect(await files.remove(path, never)).toMatchObject({ kind: "removed" });
+    expect(await files.remove(path, {}, never)).toMatchObject({ kind: "removed" });
   });
 });
 
@@ -88,11 +109,11 @@ describeWith("docker", "the docker environment", (service) => {
       afterAll(async () => {
         await lab[Symbol.asyncDispose]();
       });
-      filesContract({
+      allContracts({
         name: `docker/${image}`,
         folder: "/tmp",
         smallFolder: "/run",
-        setUp: "grep -q ^nobody: /etc/passwd || echo nobody:x:65534:65534::/:/bin/sh >> /etc/passwd",
+        setUp: ADD_NOBODY,
         async open() {
           const { engine, host, reporter } = lab;
           const spec = await lab.spec({ docker_image: service.images[image] });
@@ -103,9 +124,37 @@ describeWith("docker", "the docker environment", (service) => {
   }
 });
 
+describeWith("podman", "podman", (service) => {
+  const engine = createEngine(service.client, { ...process.env, ...service.env });
+  const profileId = randomBytes(8).toString("hex");
+  let folder = "";
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "hermes-files-"));
+  });
+  afterAll(async () => {
+    const filter = `label=hermes-profile-id=${profileId}`;
+    const listed = await engine.run(["ps", "-aq", "--filter", filter], { timeoutMs: 30_000 }, never);
+    const ids = listed.stdout.split("\n").filter((id) => id !== "");
+    if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, never);
+    await rm(folder, { recursive: true, force: true });
+  });
+  allContracts({
+    name: "podman",
+    folder: "/tmp",
+    setUp: ADD_NOBODY,
+    async open() {
+      const options = testOptions(service.images.bash, { backend: "podman" });
+      const identity = { profile: "tester", profileId, task: "default" };
+      const { spec } = await createSandboxSpec(options, identity, testHost(folder));
+      const reporter = { onNotice: () => undefined, onProgress: () => undefined };
+      return openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter });
+    },
+  });
+});
+
 describeWith("ssh", "the ssh environment", (service) => {
   const profileId = randomBytes(8).toString("hex");
-  filesContract({
+  allContracts({
     name: "ssh",
     folder: "/tmp",
     open: async () =>

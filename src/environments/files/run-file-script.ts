@@ -9,7 +9,10 @@ export interface FileScript {
   readonly script: string;
   readonly path: TargetPath;
   readonly args?: readonly string[];
-  readonly stdin?: Uint8Array;
+  readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly timeoutMs?: number;
+  /** Takes stdout instead of collecting it; while it returns a promise, the script has to wait. */
+  readonly onStdout?: (bytes: Uint8Array) => void | Promise<void>;
 }
 
 /** What a script told; `facts` by name, `stdout` as it came. */
@@ -29,7 +32,7 @@ export type RunFileScript = (
 export async function runFileScript(
   environment: Environment,
   session: ShellSession,
-  { script, path, args = [], stdin }: FileScript,
+  { script, path, args = [], stdin, timeoutMs = TIMEOUT_MS, onStdout }: FileScript,
   signal: AbortSignal,
 ): Promise<FileScriptResult | FileProblem> {
   if (path === "" || path.includes("\0"))
@@ -45,9 +48,12 @@ export async function runFileScript(
         session,
         // The session's own folder may be gone, which is no matter to an absolute path.
         ...(path.startsWith("/") ? { workdir: "/" } : {}),
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs,
         stdin,
-        onOutput: (stream, bytes) => void output[stream].push(Buffer.from(bytes)),
+        onOutput(stream, bytes) {
+          if (stream === "stdout" && onStdout) return onStdout(bytes);
+          output[stream].push(Buffer.from(bytes));
+        },
       },
       signal,
     ),
@@ -65,7 +71,7 @@ export async function runFileScript(
     return createFileProblem(problemKindOf(error, Number(facts.get("code"))), real, error);
   }
   if (problem !== undefined && isFileProblem({ kind: problem })) {
-    return createFileProblem(problem as FileProblem["kind"], real);
+    return createFileProblem(problem as FileProblem["kind"], real, facts.get("error"));
   }
   if (result.exitCode !== 0 || !facts.has("path")) {
     return createFileProblem("failed", real, said || `exit code ${result.exitCode}`);

@@ -34,7 +34,8 @@ export function createTextPage(offered: readonly string[], firstLine: number, li
   return { lines, cutLines, complete: lines.length === offered.length };
 }
 
-function firstCharacters(text: string, count: number): string {
+/** The beginning of a text, never half a character. */
+export function firstCharacters(text: string, count: number): string {
   if (text.length <= count) return text;
   const last = text.charCodeAt(count - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? count - 1 : count); // never half a pair

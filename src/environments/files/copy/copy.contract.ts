@@ -1,0 +1,223 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createEnvironmentFiles } from "../environment-files.ts";
+import { altered, changed, type FilesTraits, openFilesPlace } from "../files.fixture.ts";
+
+const signal = AbortSignal.timeout(600_000);
+
+/** What copying promises in every environment. */
+export function copyContract(traits: FilesTraits): void {
+  const openPlace = () => openFilesPlace(traits);
+
+  describe(`${traits.name} keeps the contract of copies`, () => {
+    test("E3: a file goes in and comes out byte for byte with its mode, and replaces a file", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      for (const size of [0, 1, 300_000, 5_000_000]) {
+        const content = randomBytes(size);
+        await writeFile(here.file("in"), content);
+        await chmod(here.file("in"), 0o751);
+        let seen = 0;
+        const onBytes = (count: number) => {
+          seen += count;
+        };
+        const target = `${place.home}/-new/it's ${size % 2}`;
+        expect(await place.files.copyIn(here.file("in"), target, { onBytes }, signal)).toMatchObject({
+          kind: "copied",
+          path: target,
+          type: "file",
+          bytes: size,
+        });
+        expect(seen).toBe(size);
+        expect(await place.files.stat(target, signal)).toMatchObject({ size, mode: 0o751 });
+        const out = here.file("far/out");
+        expect(await place.files.copyOut(target, out, { onBytes }, signal)).toMatchObject({
+          kind: "copied",
+          path: out,
+        });
+        expect((await readFile(out)).equals(content)).toBe(true);
+        expect((await stat(out)).mode & 0o777).toBe(0o751);
+        expect(seen).toBe(size * 2);
+      }
+      expect(await readdir(here.file("far"))).toEqual(["out"]);
+      expect((await place.sh("ls -A ./-new")).trim().split("\n")).toHaveLength(2);
+    });
+
+    test("E3: a folder goes in and comes out with names, modes, links and empty folders", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      const long = `${"d".repeat(90)}/${"e".repeat(90)}/${"f".repeat(120)}`;
+      const texts: Record<string, string> = {
+        "a b": "1",
+        "two\nlines": "2",
+        "-rf": "3",
+        "é 漢😀": "4",
+        "sub/x": "5",
+        [long]: "6",
+      };
+      const source = here.file("source");
+      for (const [name, text] of Object.entries(texts)) {
+        await mkdir(join(source, name, ".."), { recursive: true });
+        await writeFile(join(source, name), text);
+      }
+      await mkdir(join(source, "empty"));
+      await symlink("sub/x", join(source, "link"));
+      await symlink(`../${long}`, join(source, "sub/long-link"));
+      await writeFile(join(source, "big"), randomBytes(1_000_000));
+      await chmod(join(source, "sub/x"), 0o755);
+      await chmod(join(source, "empty"), 0o711);
+      await chmod(source, 0o750);
+      const server = createServer().listen(join(source, "socket"));
+      await new Promise((resolve) => server.once("listening", resolve));
+      try {
+        const into = await place.files.copyIn(source, `${place.home}/deep/there`, {}, signal);
+        expect(into).toMatchObject({
+          kind: "copied",
+          type: "folder",
+          files: 7,
+          skipped: 1,
+          skippedNames: ["socket"],
+        });
+        expect(await place.sh("ls -A deep; cat deep/there/link")).toBe("there\n5");
+        expect(await place.files.stat(`${place.home}/deep/there`, signal)).toMatchObject({ mode: 0o750 });
+        await place.sh("mkfifo deep/there/pipe; ln deep/there/-rf deep/there/second");
+        const back = here.file("back");
+        const out = await place.files.copyOut(`${place.home}/deep/there/`, back, {}, signal);
+        expect(out).toMatchObject({
+          kind: "copied",
+          type: "folder",
+          files: 8,
+          skipped: 1,
+          skippedNames: ["pipe"],
+        });
+        for (const [name, text] of Object.entries(texts)) {
+          expect(await readFile(join(back, name), "utf8"), name).toBe(text);
+        }
+        const both = [join(source, "big"), join(back, "big")].map((path) => readFile(path));
+        const [before, after] = await Promise.all(both);
+        expect(after?.equals(before ?? Buffer.alloc(0))).toBe(true);
+        expect(await readlink(join(back, "sub/long-link"))).toBe(`../${long}`);
+        const modes = await Promise.all(
+          ["sub/x", "empty", "."].map(async (name) => (await stat(join(back, name))).mode & 0o777),
+        );
+        expect(modes).toEqual([0o755, 0o711, 0o750]);
+        expect((await readdir(here.path)).toSorted()).toEqual(["back", "source"]);
+      } finally {
+        await new Promise((resolve) => server.close(resolve));
+      }
+    });
+
+    test("what is missing, taken, no file or too large is told with its side, and nothing is left behind", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      await writeFile(here.file("f"), "file");
+      await mkdir(here.file("d"));
+      await writeFile(here.file("d/x"), "x".repeat(50_000));
+      await place.sh("mkdir d; echo far > f; echo big > d/x; mkfifo p");
+      const { files, home } = place;
+      const into = (from: string, to: string, maxBytes?: number) =>
+        files.copyIn(here.file(from), `${home}/${to}`, { maxBytes }, signal);
+      expect(await into("none", "x")).toMatchObject({ kind: "missing", side: "host" });
+      expect(await into("f", "d")).toMatchObject({ kind: "is-folder", side: "environment" });
+      expect(await into("f", "p")).toMatchObject({ kind: "not-regular", side: "environment" });
+      expect(await into("f", "f/below")).toMatchObject({ kind: "not-a-folder", side: "environment" });
+      expect(await into("d", "d")).toMatchObject({ kind: "exists", side: "environment" });
+      expect(await into("d", "f")).toMatchObject({ kind: "exists", side: "environment" });
+      expect(await into("d", "new", 40_000)).toMatchObject({ kind: "too-large", side: "host" });
+      expect(await into("f", "new", 3)).toMatchObject({ kind: "too-large", side: "host" });
+      const out = (from: string, to: string, maxBytes?: number) =>
+        files.copyOut(`${home}/${from}`, here.file(to), { maxBytes }, signal);
+      expect(await out("none", "x")).toMatchObject({ kind: "missing", side: "environment" });
+      expect(await out("p", "x")).toMatchObject({ kind: "not-regular", side: "environment" });
+      expect(await out("f", "d")).toMatchObject({ kind: "is-folder", side: "host" });
+      expect(await out("d", "d")).toMatchObject({ kind: "exists", side: "host" });
+      expect(await out("d", "f")).toMatchObject({ kind: "exists", side: "host" });
+      expect(await out("f", "f/below")).toMatchObject({ kind: "not-a-folder", side: "host" });
+      expect(await out("f", "new", 3)).toMatchObject({ kind: "too-large", side: "environment" });
+      expect(await out("d", "new", 600)).toMatchObject({ kind: "too-large", side: "environment" });
+      expect((await readdir(here.path)).toSorted()).toEqual(["d", "f"]);
+      expect(await place.sh("ls -A; cat f")).toBe("d\nf\np\nfar\n");
+    });
+
+    test("a copy that is cut in the middle leaves what was there before, on both sides", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      const { environment, home } = place;
+      await mkdir(here.file("d"));
+      for (const name of ["f", "d/a", "d/b"]) await writeFile(here.file(name), randomBytes(400_000));
+      await place.sh("echo old > f; mkdir far; head -c 900000 /dev/zero > far/x");
+      const halved = changed(environment, ({ stdin, ...request }) => ({
+        ...request,
+        stdin:
+          stdin === undefined || typeof stdin === "string" ? stdin : half(stdin as AsyncIterable<Uint8Array>),
+      }));
+      const files = createEnvironmentFiles(halved, halved.openSession());
+      for (const [from, to] of [
+        ["f", "f"],
+        ["d", "new"],
+      ]) {
+        const outcome = await files.copyIn(here.file(`${from}`), `${home}/${to}`, {}, signal);
+        expect(outcome).toMatchObject({ kind: "incomplete", side: "environment" });
+      }
+      // The sender dies when some of it has come.
+      const dying = altered(environment, (command) =>
+        command
+          .replace('{ cat "$p" >&3; }', '{ head -c 100000 "$p" >&3; false; }')
+          .replace("tar -c -f - ", "tar -c -f - . | head -c 100000; false; : "),
+      );
+      await writeFile(here.file("out"), "old");
+      expect(await dying.copyOut(`${home}/far/x`, here.file("out"), {}, signal)).toMatchObject({
+        side: "environment",
+      });
+      expect(await dying.copyOut(`${home}/far`, here.file("far"), {}, signal)).toMatchObject({
+        side: "environment",
+      });
+      const stop = new AbortController();
+      const onBytes = () => stop.abort(new Error("enough"));
+      await expect(
+        place.files.copyOut(`${home}/far/x`, here.file("out"), { onBytes }, stop.signal),
+      ).rejects.toThrow("enough");
+      expect(await readFile(here.file("out"), "utf8")).toBe("old");
+      expect((await readdir(here.path)).toSorted()).toEqual(["d", "f", "out"]);
+      expect(await place.sh("ls -A; cat f")).toBe("f\nfar\nold\n");
+    });
+
+    test("50 MB go both ways in small parts, and a full disk is told", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      const content = randomBytes(1_000_000);
+      await writeFile(here.file("f"), Buffer.concat(Array.from({ length: 50 }, () => content)));
+      let largest = 0;
+      const onBytes = (count: number) => {
+        largest = Math.max(largest, count);
+      };
+      const target = `${place.home}/f`;
+      expect(await place.files.copyIn(here.file("f"), target, { onBytes }, signal)).toMatchObject({
+        bytes: 50_000_000,
+      });
+      expect(await place.files.copyOut(target, here.file("g"), { onBytes }, signal)).toMatchObject({
+        bytes: 50_000_000,
+      });
+      expect((await readFile(here.file("g"))).equals(await readFile(here.file("f")))).toBe(true);
+      expect(largest).toBeLessThan(1_100_000);
+      await place.sh("rm f");
+      await rm(here.file("g"));
+      const limited = altered(place.environment, (command) => `ulimit -f 8; ${command}`);
+      expect(await limited.copyIn(here.file("f"), target, {}, signal)).toMatchObject({ kind: "disk-full" });
+      expect(await place.sh("ls -A")).toBe("");
+    });
+  });
+}
+
+async function* half(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let sent = 0;
+  for await (const chunk of chunks) {
+    yield chunk;
+    sent += chunk.length;
+    if (sent >= 200_000) return;
+  }
+}

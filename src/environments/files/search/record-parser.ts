@@ -1,0 +1,56 @@
+/** What a search printed: the name of a file, and for lines what stands after it. */
+export interface SearchRecord {
+  readonly path: string;
+  /** Undefined where only names are listed. */
+  readonly rest: string | undefined;
+}
+
+const LONGEST_NAME = 8_192;
+/** What rg says between records of a file that turned out to be binary, and what stands between groups of lines. */
+const BETWEEN =
+  /^(?:--\n|[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n)+/;
+
+/** Cuts a stream of `name NUL` or `name NUL rest newline` into records; of what is too long only the beginning is kept. */
+export function createRecordParser(
+  shape: "names" | "lines",
+  restBytes: number,
+  onRecord: (record: SearchRecord) => void,
+): (bytes: Uint8Array) => void {
+  const held: Record<"name" | "rest", { chunks: Buffer[]; length: number }> = {
+    name: { chunks: [], length: 0 },
+    rest: { chunks: [], length: 0 },
+  };
+  let reading: "name" | "rest" = "name";
+
+  const keep = (bytes: Uint8Array): void => {
+    const part = held[reading];
+    const room = (reading === "name" ? LONGEST_NAME : restBytes) - part.length;
+    if (room <= 0 || bytes.length === 0) return;
+    const kept = Buffer.from(bytes.subarray(0, room));
+    part.chunks.push(kept);
+    part.length += kept.length;
+  };
+  const take = (which: "name" | "rest"): string => {
+    const text = Buffer.concat(held[which].chunks).toString("utf8");
+    held[which] = { chunks: [], length: 0 };
+    return text;
+  };
+  const finish = (rest: string | undefined): void => {
+    const path = take("name").replace(BETWEEN, "");
+    if (path.startsWith("./")) onRecord({ path: path.slice(2), rest });
+  };
+
+  return (bytes) => {
+    for (let at = 0; at < bytes.length; ) {
+      const end = bytes.indexOf(reading === "name" ? 0 : 0x0a, at);
+      keep(bytes.subarray(at, end === -1 ? bytes.length : end));
+      if (end === -1) return;
+      at = end + 1;
+      if (reading === "name" && shape === "lines") reading = "rest";
+      else {
+        reading = "name";
+        finish(shape === "lines" ? take("rest") : undefined);
+      }
+    }
+  };
+}

@@ -1,0 +1,95 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { startChild } from "../../../test/support/child.ts";
+import { type DockerLab, openDockerLab } from "../../../test/support/docker.ts";
+import { describeWith } from "../../../test/support/services.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import type { LoopInput } from "../../../test/support/write-loop-child.ts";
+import { openDockerEnvironment } from "../docker/docker-environment.ts";
+import { collect } from "../environment.contract.ts";
+import type { Environment } from "../environment.ts";
+import { openLocalEnvironment } from "../local/local-environment.ts";
+import { terminalOptions } from "../options.ts";
+import { createEnvironmentFiles } from "./environment-files.ts";
+
+const CHILD = new URL("../../../test/support/write-loop-child.ts", import.meta.url);
+const KILLS = 20;
+const signal = AbortSignal.timeout(600_000);
+
+/** Kills writers at random moments and looks at what is there, in an environment of our own. */
+async function killWriters(environment: Environment, folder: string, input: LoopInput): Promise<void> {
+  const files = createEnvironmentFiles(environment, environment.openSession());
+  for (let kill = 0; kill < KILLS; kill++) {
+    await using child = startChild(CHILD, "loop", input);
+    await child.next(); // it writes, and goes on to do so
+    await sleep(Math.random() * 120); // not to wait for something: the moment is meant to be any
+    await child.kill();
+    const now = await files.readBytes(input.path, input.bytes * 2, signal);
+    if (now.kind !== "bytes") throw new Error(now.message);
+    const letter = String.fromCharCode(now.bytes[0] ?? 0);
+    expect(letter).toMatch(/^[a-z]$/);
+    expect(Buffer.compare(now.bytes, Buffer.alloc(input.bytes, letter))).toBe(0);
+  }
+  // Whoever is killed cannot tidy up: the next one to write there does, when what was left is more than a minute old.
+  const before = new Date(Date.now() - 180_000).toISOString().replace(/[-T:]/g, "").slice(0, 12);
+  await vi.waitFor(
+    async () => {
+      await collect(
+        environment,
+        `cd ${folder}; for f in .hermes-write-*; do TZ=UTC touch -c -t ${before} $f; done`,
+      );
+      const outcome = await files.write(input.path, Buffer.from("whole"), {}, signal);
+      expect(outcome).toMatchObject({ kind: "written" });
+      expect((await collect(environment, `ls -A ${folder}`)).stdout).toBe("f\n");
+    },
+    { timeout: 60_000, interval: 500 },
+  );
+}
+
+describe("the local environment", () => {
+  test("E3: a writer that is killed at any moment leaves one whole version, and the next write removes what it left", async () => {
+    await using temp = await tempFolder();
+    await using environment = await openLocalEnvironment({
+      options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
+      variables: { PATH: process.env["PATH"], HOME: temp.path },
+      profileHome: temp.path,
+      cwd: temp.path,
+    });
+    const folder = temp.file("files");
+    await killWriters(environment, folder, {
+      docker: undefined,
+      home: temp.path,
+      path: `${folder}/f`,
+      bytes: 2_000_000,
+    });
+  }, 240_000);
+});
+
+describeWith("docker", "the docker environment", (service) => {
+  let lab: DockerLab;
+  beforeAll(async () => {
+    lab = await openDockerLab(service);
+  });
+  afterAll(async () => {
+    await lab[Symbol.asyncDispose]();
+  });
+
+  test("E3: a writer that is killed at any moment leaves one whole version, and the next write removes what it left", async () => {
+    const { engine, host, reporter, profileId, folder } = lab;
+    const image = service.images.busybox;
+    const spec = await lab.spec({ docker_image: image });
+    await using environment = await openDockerEnvironment({
+      engine,
+      spec,
+      sandboxesFolder: host.sandboxesFolder,
+      reporter,
+    });
+    const docker = { binary: service.client, dockerHost: service.host, profileId, folder, image };
+    await killWriters(environment, "/tmp/files", {
+      docker,
+      home: folder,
+      path: "/tmp/files/f",
+      bytes: 2_000_000,
+    });
+  }, 400_000);
+});

@@ -1,0 +1,113 @@
+import { randomBytes } from "node:crypto";
+import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type HermesRun, tempHome } from "../support/hermes.ts";
+import { openSandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+interface Place {
+  /** A folder of this machine. */
+  readonly here: string;
+  /** A folder of the sandbox. */
+  readonly there: string;
+  sandbox(...args: readonly string[]): Promise<Pick<HermesRun, "exitCode" | "stdout" | "stderr">>;
+}
+
+/** The command is the same wherever the sandbox is. */
+async function copiesBothWays({ here, there, sandbox }: Place): Promise<void> {
+  const content = randomBytes(2_000_000);
+  await mkdir(join(here, "project/src"), { recursive: true });
+  await writeFile(join(here, "project/src/a b"), content);
+  await writeFile(join(here, "project/run"), "#!/bin/sh\n");
+  await chmod(join(here, "project/run"), 0o755);
+  await symlink("src/a b", join(here, "project/link"));
+
+  const into = await sandbox("cp", "--json", join(here, "project/src/a b"), `:${there}/one`);
+  expect(into.stderr.replace(/^hermes: .* copied so far\n/gm, "")).toBe("");
+  expect(JSON.parse(into.stdout)).toEqual({
+    path: `${there}/one`,
+    type: "file",
+    files: 1,
+    bytes: content.length,
+    skipped: 0,
+    skippedNames: [],
+  });
+  const folder = await sandbox("cp", join(here, "project"), `:${there}/`);
+  expect(folder).toMatchObject({ exitCode: 0, stdout: "" });
+  expect(folder.stderr).toContain(`Copied 2 files, 2.0 MB, to ${there}/project.`);
+  const listed = await sandbox("exec", "--", `cd ${there}; cmp one 'project/src/a b'; ls -A . project`);
+  expect(listed.stdout).toBe(".:\none\nproject\n\nproject:\nlink\nrun\nsrc\n");
+
+  expect(await sandbox("cp", `:${there}/project`, join(here, "back"))).toMatchObject({ exitCode: 0 });
+  expect((await readFile(join(here, "back/link"))).equals(content)).toBe(true);
+  expect((await stat(join(here, "back/run"))).mode & 0o777).toBe(0o755);
+  expect(await sandbox("cp", `:${there}/one`, here)).toMatchObject({ exitCode: 0 });
+  expect((await readFile(join(here, "one"))).equals(content)).toBe(true);
+
+  const missing = await sandbox("cp", `:${there}/none`, join(here, "none"));
+  expect(missing).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(missing.stderr).toMatch(/In the sandbox: .*none does not exist/);
+  const absent = await sandbox("cp", join(here, "none"), `:${there}/none`);
+  expect(absent.exitCode).toBe(1);
+  expect(absent.stderr).toMatch(/none does not exist/);
+  expect((await readdir(here)).filter((name) => name.startsWith(".hermes-"))).toEqual([]);
+  expect((await sandbox("exec", "--", `ls -A ${there}`)).stdout).toBe("one\nproject\n");
+}
+
+describe("hermes sandbox cp, local", () => {
+  test("E1, E3: copies files and folders both ways, and says what is wrong", async () => {
+    await using home = await tempHome();
+    const here = join(home.folder, "here");
+    const there = join(home.folder, "there");
+    for (const folder of [here, there]) await mkdir(folder);
+    const sandbox = (...args: readonly string[]) =>
+      home.hermes(["sandbox", ...args], { env: { TERMINAL_ENV: "local" } });
+    await copiesBothWays({ here, there, sandbox });
+  });
+
+  test("exactly one side is the sandbox's", async () => {
+    await using home = await tempHome();
+    for (const paths of [
+      ["a", "b"],
+      [":a", ":b"],
+      [":", "b"],
+    ]) {
+      const run = await home.hermes(["sandbox", "cp", ...paths], { env: { TERMINAL_ENV: "local" } });
+      expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+    }
+    const help = await home.hermes(["sandbox", "cp", "--help"]);
+    expect(help.stdout).toContain("hermes sandbox cp :/workspace/out ./out");
+  });
+});
+
+describeWith("docker", "hermes sandbox cp, docker", (service) => {
+  test.each(["bash", "busybox"] as const)(
+    "E1, E3: copies files and folders both ways with the %s image",
+    async (image) => {
+      await using home = await openSandboxHome(service, { TERMINAL_DOCKER_IMAGE: service.images[image] });
+      const here = join(home.folder, "here");
+      await mkdir(here);
+      await home.exec("mkdir -p /tmp/there");
+      await copiesBothWays({ here, there: "/tmp/there", sandbox: (...args) => home.sandbox(args) });
+    },
+  );
+});
+
+describeWith("ssh", "hermes sandbox cp, ssh", (service) => {
+  test("E1, E3: copies files and folders both ways", async () => {
+    await using home = await tempHome();
+    const here = join(home.folder, "here");
+    const there = join(home.folder, "there"); // the server of the tests runs on this machine
+    for (const folder of [here, there, join(home.folder, ".ssh")]) await mkdir(folder);
+    await writeFile(join(home.folder, ".ssh/known_hosts"), await readFile(service.knownHosts));
+    const env = {
+      TERMINAL_ENV: "ssh",
+      TERMINAL_SSH_HOST: service.host,
+      TERMINAL_SSH_USER: service.user,
+      TERMINAL_SSH_PORT: `${service.port}`,
+      TERMINAL_SSH_KEY: service.identityFile,
+    };
+    await copiesBothWays({ here, there, sandbox: (...args) => home.hermes(["sandbox", ...args], { env }) });
+  });
+});
