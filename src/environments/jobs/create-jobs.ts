@@ -2,13 +2,16 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { CommandResult, Environment } from "../environment.ts";
-import { leftoverBytes, unfinishedBytes } from "../utf8-boundary.ts";
 import { createControl } from "./control.ts";
 import { endJob } from "./end-job.ts";
 import { type JobProcess, type JobRecord, KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE } from "./job.ts";
-import { CLOSE, LOG, OBSERVE, REMOVE, startCommand, TAIL, WRITE } from "./job-programs.ts";
+import { createJobOutput } from "./job-output.ts";
+import { CLOSE, OBSERVE, REMOVE, startCommand, WRITE } from "./job-programs.ts";
 import { type JobStore, TRACKED_JOBS } from "./job-store.ts";
-import type { InputOutcome, JobStarted, Jobs, KillOutcome, LogPage, StartJob } from "./jobs.ts";
+import type { InputOutcome, JobStarted, Jobs, KillOutcome, LogPage, OwnerPhase, StartJob } from "./jobs.ts";
+import { failureOf, parseStart } from "./parse-start.ts";
+import { takeWatchEvents } from "./take-watch-events.ts";
+import { NEW_WATCH } from "./watch-state.ts";
 
 export interface JobsOptions {
   readonly environment: Environment;
@@ -26,10 +29,8 @@ const START_ABANDONED_MS = 60_000;
 const CLEAN_UP_WITHIN_MS = 15_000;
 const WRITE_WITHIN_MS = 5_000;
 const WRITE_BYTES = 16 * 1024;
-const LOG_WITHIN_MS = 60_000;
-const PREVIEW_CHARS = 1_000;
-const PAGE_LINES = 200;
-const PAGE_BYTES = 200_000;
+/** What nobody has called persistent is not meant to run for longer. */
+const MAX_AGE_MS = 24 * 3_600_000;
 const LOOK_FIRST_MS = 20;
 const LOOK_LAST_MS = 1_000;
 const LOOK_GROWTH = 1.5;
@@ -37,17 +38,21 @@ const LOOK_GROWTH = 1.5;
 /** The jobs of an environment, its own and those that other processes have started in it. */
 export function createJobs({ environment, store, clock, redact, graceMs }: JobsOptions): Jobs {
   const control = createControl(environment);
+  const output = createJobOutput(control, redact);
 
   async function start(command: string, options: StartJob, signal: AbortSignal): Promise<JobStarted> {
     if (command.includes("\0")) throw new TypeError("a command cannot contain a NUL byte");
     await forgetOld(signal);
     const id = `proc_${randomBytes(6).toString("hex")}`;
-    const { owner, lifetime, notify = false } = options;
-    if (!(await store.add({ id, owner, command: redact(command), lifetime, notify }, signal))) {
+    const { owner, lifetime, notify = false, watch = [] } = options;
+    const maxAgeMs = options.maxAgeMs ?? (lifetime === "persistent" ? undefined : MAX_AGE_MS);
+    const watched = notify || watch.length === 0 ? undefined : { patterns: watch, state: NEW_WATCH };
+    const record = { id, owner, command: redact(command), lifetime, notify, watch: watched, maxAgeMs };
+    if (!(await store.add(record, signal))) {
       return { kind: "failed-start", message: `${TRACKED_JOBS} jobs are running; end one first` };
     }
     const message = await tryStart(id, command, options, signal);
-    if (message === undefined) return { kind: "started", job: require(id) };
+    if (message === undefined) return describeStart(require(id), options);
     const end = { reason: "failed_start", exitCode: undefined } as const;
     const cleanUp = AbortSignal.timeout(CLEAN_UP_WITHIN_MS);
     await store.end(id, end, cleanUp);
@@ -55,19 +60,35 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     return { kind: "failed-start", message };
   }
 
+  function describeStart(job: JobRecord, { notify = false, watch = [], pty = false }: StartJob): JobStarted {
+    const alike = store
+      .list()
+      .filter(
+        ({ id, state, command, cwd }) =>
+          id !== job.id && state === "running" && command === job.command && cwd === job.cwd,
+      );
+    const notes: string[] = [];
+    if (notify && watch.length > 0)
+      notes.push("The patterns are not watched for, because its end is told anyway.");
+    if (pty && job.input !== "terminal")
+      notes.push("There is no terminal for it there, for want of `script`: it reads from a pipe.");
+    return { kind: "started", job, alike, notes };
+  }
+
   /** Why nothing runs; undefined when the job runs and its record says so. */
   async function tryStart(
     id: string,
     command: string,
-    { session, workdir, variables = {}, takesInput = false }: StartJob,
+    { session, workdir, variables = {}, takesInput = false, pty = false }: StartJob,
     signal: AbortSignal,
   ): Promise<string | undefined> {
+    const input = pty ? "terminal" : takesInput ? "pipe" : "none";
     let said = "";
     let result: CommandResult;
     try {
       result = await environment.run(
         {
-          command: startCommand(id, takesInput),
+          command: startCommand(id, input),
           session,
           workdir,
           variables,
@@ -118,9 +139,13 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     });
     if (fields.length === 0) return;
     const text = (await control.run(OBSERVE, { fields }, signal)).toString("utf8");
-    for (const [, id = "", state, code] of text.matchAll(/^(proc_\w+) (exited|gone)(?: (-?\d+))?$/gm)) {
+    for (const [, id = "", state, code, oom] of text.matchAll(
+      /^(proc_\w+) (exited|gone)(?: (-?\d+)( oom)?)?$/gm,
+    )) {
       const wasKilled = jobs.some((job) => job.id === id && job.killRequested);
-      if (state === "exited") await store.end(id, { reason: "exited", exitCode: Number(code) }, signal);
+      const ranOutOfMemory = oom !== undefined;
+      if (state === "exited")
+        await store.end(id, { reason: "exited", exitCode: Number(code), ranOutOfMemory }, signal);
       else if (wasKilled) await store.end(id, { reason: "killed", exitCode: KILLED_EXIT_CODE }, signal);
       else await store.end(id, { reason: "lost", exitCode: UNKNOWN_EXIT_CODE }, signal);
     }
@@ -142,35 +167,14 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
 
   async function log(
     id: string,
-    { offset, limit = PAGE_LINES }: { offset?: number; limit?: number },
+    page: { offset?: number; limit?: number },
     signal: AbortSignal,
   ): Promise<LogPage> {
     // The state comes first: a job that is over by now prints nothing after the page is read.
     const job = await look(id, signal);
-    if (job.folder === undefined)
-      return { job, text: "", offset: 0, totalLines: 0, totalBytes: 0, isCut: false };
-    const fields = [job.folder, offset ?? "", limit, PAGE_BYTES + 1];
-    const output = await control.run(LOG, { fields, timeoutMs: LOG_WITHIN_MS }, signal);
-    const headEnd = output.indexOf("\n");
-    const [, lines, size] = /^(\d+) (\d+)$/.exec(output.toString("latin1", 0, Math.max(headEnd, 0))) ?? [];
-    if (lines === undefined)
-      throw new AppError("job-unreachable", `the output of ${job.id} is not there any more`);
-    const body = output.subarray(headEnd + 1);
-    const isCut = body.length > PAGE_BYTES;
-    const isTail = offset === undefined;
-    const shown = isTail ? body.subarray(-PAGE_BYTES) : body.subarray(0, PAGE_BYTES);
-    const totalLines = Number(lines);
-    const first = offset ?? Math.max(0, totalLines - limit);
-    const sawEnd = isTail || (!isCut && first + limit >= totalLines);
+    const { sawEnd, ...shown } = await output.page(job, page, signal);
     if (job.state === "ended" && sawEnd) await store.claimNotice(job.id, signal);
-    return {
-      job,
-      text: redact(textOf(shown, isCut)),
-      offset: first,
-      totalLines,
-      totalBytes: Number(size),
-      isCut,
-    };
+    return shown;
   }
 
   async function wait(id: string, timeoutMs: number, signal: AbortSignal): ReturnType<Jobs["wait"]> {
@@ -247,6 +251,16 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     };
   }
 
+  async function killAll(
+    isDue: (job: JobRecord) => boolean,
+    signal: AbortSignal,
+  ): Promise<readonly KillOutcome[]> {
+    const outcomes: KillOutcome[] = [];
+    for (const job of store.list().filter((job) => job.state !== "ended" && isDue(job)))
+      outcomes.push(await kill(job.id, signal));
+    return outcomes;
+  }
+
   async function list(signal: AbortSignal): Promise<readonly JobRecord[]> {
     await observe(store.list(), signal);
     return store.list();
@@ -260,58 +274,48 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     kill,
     async poll(id, signal) {
       const job = await look(id, signal);
-      const bytes =
-        job.folder === undefined
-          ? Buffer.alloc(0)
-          : await control.run(TAIL, { fields: [job.folder, PREVIEW_CHARS * 4] }, signal);
-      const preview = redact(textOf(bytes, true)).slice(-PREVIEW_CHARS);
+      const preview = await output.preview(job, signal);
       return { job, uptimeMs: (job.endedAt ?? clock.now()) - job.startedAt, preview };
+    },
+    async read(id, from, signal) {
+      return output.read(await look(id, signal), from, signal);
     },
     write: (id, bytes, signal) => input(id, WRITE, Buffer.from(bytes), signal),
     submit: (id, line, signal) => input(id, WRITE, Buffer.from(`${line}\n`), signal),
     close: (id, signal) => input(id, CLOSE, Buffer.alloc(0), signal),
-    async sweep(owner, over, signal) {
-      const due = (job: JobRecord): boolean =>
-        job.owner === owner &&
-        job.state !== "ended" &&
-        (job.lifetime === "turn" || (job.lifetime === "session" && over === "session"));
-      const outcomes: KillOutcome[] = [];
-      for (const job of store.list().filter(due)) outcomes.push(await kill(job.id, signal));
-      return outcomes;
-    },
+    sweep: (owner, over, signal) =>
+      killAll(
+        (job) => job.owner === owner && isOver(job, over === "turn" ? "between-turns" : "gone"),
+        signal,
+      ),
+    sweepExpired: (phaseOf, signal) =>
+      killAll(
+        (job) =>
+          isOver(job, phaseOf(job.owner)) || clock.now() >= (job.expiresAt ?? Number.POSITIVE_INFINITY),
+        signal,
+      ),
     async takeCompletions(owner, signal) {
       await observe(
         store.list().filter((job) => job.owner === owner && job.notify),
         signal,
       );
-      return store.claimNotices(owner, signal);
+      return store.holdNotices(owner, signal);
+    },
+    async confirmCompletions(ids, signal) {
+      for (const id of ids) await store.claimNotice(id, signal);
+    },
+    async takeWatchEvents(owner, signal) {
+      await observe(
+        store.list().filter((job) => job.owner === owner && job.watch !== undefined),
+        signal,
+      );
+      return takeWatchEvents({ store, output, clock, redact }, owner, signal);
     },
   };
 }
 
-/** Bytes as text; a character that a cut has split is left out. */
-function textOf(bytes: Buffer, isCut: boolean): string {
-  if (!isCut) return bytes.toString("utf8");
-  return bytes.toString("utf8", leftoverBytes(bytes), bytes.length - unfinishedBytes(bytes));
-}
-
-function failureOf(said: string, { badWorkdir, exitCode }: CommandResult): string {
-  if (badWorkdir) return "the folder does not exist";
-  return /^failed (.*)/s.exec(said)?.[1]?.trim() || `the shell ended with exit code ${exitCode}`;
-}
-
-/** What the start program printed; undefined unless the job runs. */
-function parseStart(
-  said: string,
-): { readonly process: JobProcess; readonly folder: string; readonly cwd: string } | undefined {
-  const [, pid, startTime, keeperPid, keeperStartTime, bootId] =
-    /^(\d+) (\d+) (\d+) (\d+) (\S+)$/m.exec(said) ?? [];
-  const [, folder, cwd] = /^(\/.*\/proc_[0-9a-f]{12})\n(\/.*)\n$/ms.exec(said) ?? [];
-  if (startTime === undefined || keeperStartTime === undefined || bootId === undefined) return undefined;
-  if (folder === undefined || cwd === undefined) return undefined;
-  return {
-    process: { bootId, pid: Number(pid), startTime, keeperPid: Number(keeperPid), keeperStartTime },
-    folder,
-    cwd,
-  };
+/** Whether a job must not live on while its owner is in this phase. */
+function isOver({ lifetime }: JobRecord, phase: OwnerPhase): boolean {
+  if (lifetime === "persistent" || phase === "in-turn") return false;
+  return lifetime === "turn" || phase === "gone";
 }

@@ -1,15 +1,29 @@
 import { quoteWord } from "../channel/quote.ts";
+import type { JobInput } from "./job.ts";
+import { COLLECT } from "./output-programs.ts";
 
 /**
  * Shell programs, for any POSIX sh, that start a job and look at it. A job is two processes in sessions of their own:
  *
  *   keeper   starts the job, waits for it and writes its exit code down; a job that kills its own group does not hit it
- *   job      the shell that runs the command; its output goes to a file, its input is a FIFO or nothing
+ *   job      the shell that runs the command; its output goes to a pipe, its input is a FIFO or nothing
  *
- * and, where it takes input, a third that holds the FIFO open until it reads a line from `close`: only then does the job see
- * the end of its input. All of them carry the job's id as HERMES_COMMAND_ID. The folder of a job, for its user alone,
- * holds `out`, `exit` once it is over, and `in`, `close` and `closed` where it takes input.
+ * a third that moves the output from the pipe into files and, where the job takes input, a fourth that holds the FIFO open
+ * until it reads a line from `close`: only then does the job see the end of its input. A job on a terminal is below
+ * `script`, which stands between the terminal, the FIFO and the pipe. All of them carry the job's id as HERMES_COMMAND_ID.
+ * The folder of a job, for its user alone, holds the output, `exit` once it is over, and `in`, `close` and `closed` where
+ * it takes input.
  */
+
+const TERMINAL_ROWS = 30;
+const TERMINAL_COLUMNS = 120;
+
+const RUN = `
+[ -z "$BASH_VERSION" ] || shopt -s expand_aliases
+__j=\${__j%.}
+set --
+eval "$__j"
+`;
 
 /** Fields: INPUT UMASK. The command comes as input, whole before anything of it runs: no argument shows it. */
 const JOB = `
@@ -18,25 +32,61 @@ exec <"$1"
 umask "$2"
 echo ready >&8
 exec 8>&-
-[ -z "$BASH_VERSION" ] || shopt -s expand_aliases
-__j=\${__j%.}
-set --
-eval "$__j"
-`;
+${RUN}`;
 
-/** Fields: FOLDER SHELL TAKES-INPUT UMASK JOB. Prints who it and the job are to whoever starts it. */
+/** Fields: FOLDER UMASK. The same on a terminal, which is no way for a command to come. */
+const TERMINAL_JOB = `
+__j=$(cat <"$1/hello"; echo .)
+stty rows ${TERMINAL_ROWS} cols ${TERMINAL_COLUMNS}
+umask "$2"
+echo ready >"$1/hello"
+${RUN}`;
+
+/** What `script` gives to a shell; it would take the person's own for that. */
+const IN_SCRIPT = `folder=$HERMES_PTY_FOLDER mask=$HERMES_PTY_UMASK job=$HERMES_PTY_JOB shell=$HERMES_PTY_SHELL
+if [ -n "$HERMES_PTY_WAS" ]; then SHELL=$HERMES_PTY_WAS; else unset SHELL; fi
+unset HERMES_PTY_FOLDER HERMES_PTY_UMASK HERMES_PTY_JOB HERMES_PTY_SHELL HERMES_PTY_WAS
+exec "$shell" -c "$job" hermes-job "$folder" "$mask"`;
+
+/** Fields: FOLDER SHELL INPUT UMASK. Prints who it and the job are to whoever starts it. */
 const KEEPER = `
 exec 8>&1 >/dev/null
-input=/dev/null holder=
-if [ "$3" = 1 ]; then
+input=/dev/null holder= greeter=
+if [ "$3" != none ]; then
   mkfifo "$1/in" "$1/close" || exit 1
   input=$1/in
   ( exec 8>&- 2>/dev/null; read -r _ <&6 ) </dev/null 6<>"$1/close" 7<>"$1/in" &
   holder=$!
 fi
+mkfifo "$1/pipe" || exit 1
 exec 9<&0 </dev/null
-setsid "$2" -c "$5" hermes-job "$input" "$4" <&9 9<&- >>"$1/out" 2>&1 &
-job=$!
+# What is printed after TERM belongs to the output too.
+( trap '' TERM; exec sh -c ${quoteWord(COLLECT)} hermes-job "$1" ) 8>&- 9<&- <"$1/pipe" 2>/dev/null &
+oom_kills() {
+  kills=0 place=
+  while IFS=: read -r number kind path; do
+    case $number:$kind in 0:) place=$path/memory.events ;; *:memory) place=/memory$path/memory.oom_control; break ;; esac
+  done </proc/self/cgroup
+  for file in "/sys/fs/cgroup$place" /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
+    [ -r "$file" ] || continue
+    while read -r key value; do [ "$key" != oom_kill ] || kills=$value; done <"$file"
+    return
+  done
+}
+oom_kills
+before=$kills
+if [ "$3" = terminal ]; then
+  mkfifo "$1/hello" || exit 1
+  HERMES_PTY_FOLDER=$1 HERMES_PTY_UMASK=$4 HERMES_PTY_SHELL=$2 HERMES_PTY_WAS=$SHELL SHELL=/bin/sh \\
+    HERMES_PTY_JOB=${quoteWord(TERMINAL_JOB)} TERM=\${TERM:-xterm-256color} \\
+    setsid script -q -f -e -c ${quoteWord(IN_SCRIPT)} /dev/null 8>&- 9<&- <"$input" >"$1/pipe" 2>&1 &
+  job=$!
+  ( cat 8>&- <&9 >"$1/hello" && read -r word <"$1/hello" && echo "$word" >&8 ) &
+  greeter=$!
+else
+  setsid "$2" -c ${quoteWord(JOB)} hermes-job "$input" "$4" <&9 9<&- >"$1/pipe" 2>&1 &
+  job=$!
+fi
 exec 9<&- 2>/dev/null
 start_time() {
   line=; IFS= read -r line <"/proc/$1/stat"
@@ -50,18 +100,25 @@ boot=; read -r boot </proc/sys/kernel/random/boot_id
 printf '%s %s %s %s %s\\n' "$job" "$of_job" "$$" "$of_keeper" "$boot" >&8
 exec 8>&-
 wait "$job"
-printf '%s\\n' "$?" >"$1/exit"
+code=$?
+# A start that failed left somebody waiting at the FIFO.
+[ -z "$greeter" ] || { kill "$greeter"; : <>"$1/hello"; }
+# What it printed is collected at once, unless others that it has left behind still print.
+tries=0
+until [ -e "$1/drained" ] || [ "$tries" -ge 20 ]; do tries=$((tries + 1)); sleep 0.05 || sleep 1; done
+if [ "$code" -eq 137 ]; then oom_kills; [ "$kills" -le "$before" ] || code="$code oom"; fi
+printf '%s\\n' "$code" >"$1/exit"
 [ -z "$holder" ] || kill "$holder"
 `;
 
-/** Fields: ID TAKES-INPUT SHELL KEEPER JOB; the command as input. Prints `failed` and why, or who runs and where. */
+/** Fields: ID INPUT SHELL; the command as input. Prints `failed` and why, or its input, who runs and where. */
 const START = `
 mask=$(umask)
 umask 077
 fail() { printf 'failed %s\\n' "$1"; [ -z "$dir" ] || rm -rf "$dir"; exit 1; }
 dir=
 [ -r /proc/self/stat ] || fail 'there is no /proc'
-command -v setsid >/dev/null 2>&1 || fail 'there is no setsid'
+for tool in setsid mkfifo dd; do command -v $tool >/dev/null 2>&1 || fail "there is no $tool"; done
 for base in "\${TMPDIR:-/tmp}" /tmp /dev/shm; do
   case $base in /*) ;; *) continue ;; esac
   root=$base/hermes-jobs-$(id -u)
@@ -70,12 +127,24 @@ for base in "\${TMPDIR:-/tmp}" /tmp /dev/shm; do
   mkdir "$root/$1" 2>/dev/null && dir=$root/$1 && break
 done
 [ -n "$dir" ] || fail 'no folder for its output can be made in TMPDIR, /tmp or /dev/shm'
-(: >"$dir/out") 2>/dev/null || fail 'its output file cannot be made'
+(: >"$dir/err") 2>/dev/null || fail 'its output file cannot be made'
+input=$2
+[ "$input" != terminal ] || case "$(script --version 2>/dev/null; command -v stty)" in
+  *util-linux*/*) ;;
+  *) input=pipe ;;
+esac
 exec 9<&0 </dev/null
 said=$(HERMES_COMMAND_ID=$1 HERMES_JOB_ID=$1 PYTHONUNBUFFERED=1 \\
-  setsid sh -c "$4" hermes-job "$dir" "$3" "$2" "$mask" "$5" <&9 9<&- 2>>"$dir/out" &)
-case $said in *ready*) ;; *) fail "$(head -c 1000 "$dir/out")" ;; esac
-printf '%s\\n%s\\n' "$said" "$dir"
+  setsid sh -c ${quoteWord(KEEPER)} hermes-job "$dir" "$3" "$input" "$mask" <&9 9<&- 2>>"$dir/err" &)
+case $said in
+  *ready*) ;;
+  *)
+    tries=0
+    until [ -e "$dir/drained" ] || [ "$tries" -ge 20 ]; do tries=$((tries + 1)); sleep 0.05 || sleep 1; done
+    fail "$(cat "$dir/err" "$dir"/out.* 2>/dev/null | head -c 1000)"
+    ;;
+esac
+printf 'input %s\\n%s\\n%s\\n' "$input" "$said" "$dir"
 pwd -P
 `;
 
@@ -83,12 +152,9 @@ pwd -P
  * What a session's shell runs to start a job. It becomes another program, so that the state of the session stays as it
  * was; functions and aliases of bash come along as text, exported variables by themselves.
  */
-export function startCommand(id: string, takesInput: boolean): string {
+export function startCommand(id: string, input: JobInput): string {
   const start = (shell: string): string =>
-    [
-      "exec sh -c",
-      ...[START, "hermes-job", id, takesInput ? "1" : "0", shell, KEEPER, JOB].map(quoteWord),
-    ].join(" ");
+    ["exec sh -c", ...[START, "hermes-job", id, input, shell].map(quoteWord)].join(" ");
   const definitions = "builtin unset -f __h_dump; builtin declare -f; builtin alias -p; command cat";
   return `if [ -n "$BASHPID" ]; then builtin eval ${quoteWord(`builtin ${start("bash")} < <(${definitions})`)}; else ${start("sh")}; fi`;
 }
@@ -101,8 +167,8 @@ export function controlCommand(program: string, fields: readonly (string | numbe
 }
 
 /**
- * Fields, for each job: ID FOLDER KILLED BOOT PID TIME KEEPER-PID KEEPER-TIME. Prints ID and `running`, `exited CODE` or
- * `gone`. The keeper writes before it ends, so the file is looked for after the processes. The exit of a job that is
+ * Fields, for each job: ID FOLDER KILLED BOOT PID TIME KEEPER-PID KEEPER-TIME. Prints ID and `running`, `exited CODE`, to which
+ * `oom` is added where memory ran out, or `gone`. The keeper writes before it ends, so the file is looked for after the processes. The exit of a job that is
  * being killed says nothing of those that outlive it.
  */
 export const OBSERVE = `
@@ -161,26 +227,6 @@ while [ $# -ge 2 ]; do
   signal_one "$1" "$2"
   shift 2
 done
-:
-`;
-
-/** Fields: FOLDER BYTES. Prints the end of the output. */
-export const TAIL = `tail -c "$2" "$1/out"`;
-
-/**
- * Fields: FOLDER OFFSET LIMIT BYTES; without OFFSET the last lines. Prints the number of lines, of bytes, and the lines.
- * What is printed meanwhile is left out, so that the numbers fit.
- */
-export const LOG = `
-size=$(wc -c <"$1/out") || exit 1
-lines=$(head -c "$size" "$1/out" | wc -l)
-[ "$size" -eq 0 ] || [ "$(head -c "$size" "$1/out" | tail -c 1 | wc -l)" -eq 1 ] || lines=$((lines + 1))
-printf '%s %s\\n' "$((lines))" "$((size))"
-if [ -z "$2" ]; then
-  head -c "$size" "$1/out" | tail -n "$3" | tail -c "$4"
-else
-  head -c "$size" "$1/out" | tail -n "+$(($2 + 1))" | head -n "$3" | head -c "$4"
-fi
 :
 `;
 

@@ -3,6 +3,8 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { openDatabase } from "../../lib/database.ts";
 import { createJobStore, jobMigration, TRACKED_JOBS } from "./job-store.ts";
+import type { WatchBreaker } from "./watch-breaker.ts";
+import { NEW_WATCH } from "./watch-state.ts";
 
 const never = new AbortController().signal;
 const DAY_MS = 24 * 3_600_000;
@@ -21,7 +23,18 @@ async function openStore() {
   const database = await open();
   const store = createJobStore(database, "place");
   const add = (number: number, to = store) =>
-    to.add({ id: idOf(number), owner: "a", command: "true", lifetime: "turn", notify: true }, never);
+    to.add(
+      {
+        id: idOf(number),
+        owner: "a",
+        command: "true",
+        lifetime: "turn",
+        notify: true,
+        watch: undefined,
+        maxAgeMs: undefined,
+      },
+      never,
+    );
   return {
     store,
     clock,
@@ -43,7 +56,7 @@ test("a record is whole in another process, and jobs of another environment are 
   await using opened = await openStore();
   const { store, add, open, database } = opened;
   await add(1);
-  await store.run(idOf(1), { cwd: "/w", folder: "/f", process }, never);
+  await store.run(idOf(1), { cwd: "/w", folder: "/f", input: "none", process }, never);
   await add(2, createJobStore(database, "elsewhere"));
   using other = await open();
   expect(createJobStore(other, "place").list()).toMatchObject([
@@ -72,7 +85,7 @@ test("a start that was given up meanwhile is not running any more", async () => 
   const { store, add } = opened;
   await add(1);
   await store.end(idOf(1), { reason: "failed_start", exitCode: undefined }, never);
-  expect(await store.run(idOf(1), { cwd: "/", folder: "/f", process }, never)).toBe(false);
+  expect(await store.run(idOf(1), { cwd: "/", folder: "/f", input: "none", process }, never)).toBe(false);
 });
 
 test("no more than the limit run at once; finished ones make room, the oldest first", async () => {
@@ -112,7 +125,7 @@ test("the right to tell of an end is given once, and not before the end", async 
   const claims = await Promise.all([
     store.claimNotice(idOf(1), never),
     createJobStore(other, "place").claimNotice(idOf(1), never),
-    createJobStore(other, "place").claimNotices("a", never),
+    createJobStore(other, "place").holdNotices("a", never),
   ]);
   expect(claims.flat().filter(Boolean)).toHaveLength(1);
 });
@@ -123,4 +136,27 @@ test("an ambiguous prefix gives two", async () => {
   for (const number of [1, 2, 3]) await add(number);
   expect(store.findByPrefix("proc_0000")).toHaveLength(2);
   expect(store.findByPrefix(idOf(2))).toHaveLength(1);
+});
+
+test("D3: of two that saw the same watch one goes on from it, and none once the job is over", async () => {
+  await using opened = await openStore();
+  const { store, add, open } = opened;
+  const watch = { patterns: ["x"], state: NEW_WATCH };
+  const job = { id: idOf(1), owner: "a", command: "true", lifetime: "turn", notify: false } as const;
+  await store.add({ ...job, watch, maxAgeMs: undefined }, never);
+  await store.run(idOf(1), { cwd: "/", folder: "/f", input: "none", process }, never);
+  await add(2);
+  using other = await open();
+  const [seen] = store.list();
+  if (seen === undefined) throw new Error("it is not there");
+  const step = (offset: number) => (breaker: WatchBreaker) => {
+    const next = { patterns: ["x"], state: { ...NEW_WATCH, offset } };
+    return { watch: next, breaker, promotes: true, told: "told" };
+  };
+  expect(await store.stepWatch(seen, step(5), never)).toBe("told");
+  expect(await createJobStore(other, "place").stepWatch(seen, step(7), never)).toBeUndefined();
+  const after = store.find(idOf(1));
+  expect(after).toMatchObject({ notify: true, watch: { state: { offset: 5 } } });
+  await store.end(idOf(1), ended, never);
+  expect(await store.stepWatch(after ?? seen, step(9), never)).toBeUndefined();
 });

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe } from "vitest";
-import { type DockerLab, openDockerLab } from "../../../test/support/docker.ts";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { jobsContract } from "./jobs.contract.ts";
+import { openJobs } from "./jobs.fixture.ts";
 
 describeWith("docker", "jobs in docker", (service) => {
   for (const [image, shell] of [
@@ -33,4 +35,22 @@ describeWith("docker", "jobs in docker", (service) => {
       });
     });
   }
+
+  test("F48: a job that the system ended because memory ran out is reported as such", async () => {
+    await using lab = await openDockerLab(service);
+    const { sandboxesFolder } = lab.host;
+    const spec = await lab.spec({ docker_image: service.images.bash, container_memory: 64 });
+    const variables = { DOCKER_HOST: service.host };
+    const place = { kind: "docker", client: service.client, variables, spec, sandboxesFolder } as const;
+    await using opened = await openJobs(place, join(sandboxesFolder, "..", "memory.sqlite"));
+    const { jobs, environment } = opened;
+    const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
+    const ends = async (command: string) => {
+      const started = await jobs.start(command, options, never);
+      if (started.kind !== "started") throw new Error(started.message);
+      return (await jobs.wait(started.job.id, 20_000, never)).job;
+    };
+    expect(await ends("tail /dev/zero")).toMatchObject({ exitCode: 137, ranOutOfMemory: true });
+    expect(await ends("kill -9 $$")).toMatchObject({ exitCode: 137, ranOutOfMemory: false });
+  });
 });

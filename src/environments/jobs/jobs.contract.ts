@@ -6,6 +6,7 @@ import { collect } from "../environment.contract.ts";
 import type { Environment } from "../environment.ts";
 import { openJobs, type PlaceOfJobs } from "./jobs.fixture.ts";
 import type { JobStarted, StartJob } from "./jobs.ts";
+import { PART_BYTES } from "./output-programs.ts";
 
 export interface JobsTraits {
   readonly name: string;
@@ -119,7 +120,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await until(async () => (await jobs.poll(job.id, never)).preview === "given\n");
       const search = [
         `case "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ')" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
-        `case "$(cat ${job.folder}/*)" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
+        `case "$(for f in ${job.folder}/*; do [ ! -f $f ] || cat $f; done)" in *"$S"*) echo shown ;; *) echo hidden ;; esac`,
         `ls -ld ${job.folder} | cut -c1-10`,
       ].join("\n");
       const found = await collect(environment, search, { variables: { S: secret } });
@@ -234,6 +235,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
       await collect(environment, `kill -9 ${lost.process?.pid}`);
       expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({ reason: "lost", exitCode: -1 });
+      await jobs.kill(lost.id, never); // what it has started lives on
     });
 
     test("a job that prints fast does not disturb others, and its log is read in pages", async () => {
@@ -246,7 +248,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.poll(job.id, never)).preview.length).toBeLessThanOrEqual(1_000);
       await jobs.wait(job.id, WAIT_MS, never);
       const last = await jobs.log(job.id, {}, never);
-      expect(last).toMatchObject({ totalLines: 20_001, offset: 19_801 });
+      expect(last).toMatchObject({ totalLines: 20_001, offset: 19_801, droppedBytes: 0 });
       expect(last.text.startsWith("line 19801\n")).toBe(true);
       expect(last.text.endsWith("line 19999\npartial")).toBe(true);
       const head = await jobs.log(job.id, { offset: 0, limit: 2 }, never);
@@ -358,6 +360,225 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await database.write(() => forget.run(120_000), never);
       expect(await jobs.list(never)).toMatchObject([{ state: "ended", reason: "failed_start" }]);
       expect(await processesOf(environment, job.id)).toBe("");
+    });
+
+    test("D3: a command that does not exist is a job that ended with 127, and not a failed start", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const job = await begin("no-such-command-anywhere");
+      expect((await jobs.wait(job.id, WAIT_MS, never)).job).toMatchObject({
+        reason: "exited",
+        exitCode: 127,
+      });
+      expect((await jobs.log(job.id, {}, never)).text).toContain("not found");
+    });
+
+    test("D3: a job that nobody gives input sees the end of it at once", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const job = await begin("cat; read x || echo nothing");
+      expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
+      expect((await jobs.log(job.id, {}, never)).text).toBe("nothing\n");
+    });
+
+    test("F41: a job that prints without end uses little disk, disturbs nobody, and its log says what is gone", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const job = await begin("echo first; yes 0123456789; :");
+      const enough = 8 * PART_BYTES;
+      await until(async () => (await jobs.read(job.id, -1, never)).totalBytes > enough);
+      expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
+      const used = await collect(environment, `du -sk ${job.folder} | cut -f1`);
+      expect(Number(used.stdout) * 1024).toBeLessThan(7 * PART_BYTES);
+      const head = await jobs.log(job.id, { offset: 0, limit: 3 }, never);
+      expect(head.text).toBe("first\n0123456789\n0123456789\n");
+      expect(head.droppedBytes).toBeGreaterThan(PART_BYTES);
+      const tail = await jobs.log(job.id, { limit: 2 }, never);
+      expect(tail.text).toContain("0123456789\n");
+      expect(tail.totalLines).toBeGreaterThan(head.totalLines);
+      expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
+      const over = await jobs.log(job.id, { offset: 0, limit: 1 }, never);
+      const hole = await jobs.log(job.id, { offset: 400_000, limit: 5 }, never);
+      expect(hole.text).toBe(
+        `\n[${over.droppedBytes} bytes of output, ${over.droppedLines} lines, were not kept]\n`,
+      );
+      const gone = await jobs.read(job.id, PART_BYTES * 3, never);
+      const line = 11;
+      const firstLine = "first\n".length;
+      expect(gone.from).toBeGreaterThan(PART_BYTES * 3);
+      // Where a byte is said to be is where it was printed.
+      const place = (gone.from - firstLine) % line;
+      expect(gone.bytes.toString("latin1", 0, line)).toBe(
+        "0123456789\n0123456789\n".slice(place, place + line),
+      );
+      expect(over.totalBytes - firstLine - (over.totalLines - 1) * line).toBeLessThanOrEqual(0);
+    });
+
+    test("D3, F51: a job on a terminal has 30 rows and 120 columns, is written to, shows no typed secret, and Ctrl-D is its end", async ({
+      skip,
+    }) => {
+      await using opened = await open();
+      const { jobs, environment } = opened;
+      const options = {
+        session: environment.openSession(),
+        owner: "a",
+        lifetime: "session",
+        pty: true,
+      } as const;
+      const command =
+        'stty size; read a; stty -echo; echo asks; read b; stty echo; echo "$a $(printf %s "$b" | wc -c)"; cat; exit 6';
+      const started = await jobs.start(command, options, never);
+      if (started.kind !== "started") throw new Error(started.message);
+      const { id } = started.job;
+      if (started.job.input !== "terminal") {
+        expect(started).toMatchObject({
+          job: { input: "pipe" },
+          notes: [expect.stringContaining("no terminal")],
+        });
+        await jobs.kill(id, never);
+        skip("there is no `script` of util-linux in this place");
+      }
+      expect(started.notes).toEqual([]);
+      const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
+      await shows("30 120");
+      expect(await jobs.submit(id, "typed", never)).toBe("written");
+      await shows("asks");
+      expect(await jobs.submit(id, "hidden!", never)).toBe("written");
+      await shows("typed 7");
+      expect((await jobs.log(id, { offset: 0 }, never)).text).not.toContain("hidden!");
+      expect(await jobs.close(id, never)).toBe("written");
+      expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 6 });
+    });
+
+    test("F72: a start names those that run the same command in the same folder already", async () => {
+      await using opened = await open();
+      const { jobs, environment, begin } = opened;
+      const first = await begin("sleep 60", { workdir: "/tmp" });
+      await begin("sleep 60", { workdir: "/" });
+      const options = {
+        session: environment.openSession(),
+        owner: "b",
+        lifetime: "session",
+        workdir: "/tmp",
+      } as const;
+      const again = await jobs.start("sleep 60", options, never);
+      expect(again).toMatchObject({ kind: "started", alike: [{ id: first.id }] });
+      for (const { id } of await jobs.list(never)) await jobs.kill(id, never);
+      expect(await jobs.start("sleep 60", options, never)).toMatchObject({ alike: [] });
+      await jobs.sweep("b", "session", never);
+    });
+
+    test("D3: a watched text is told once, by one of two that look, and nothing is told after the end", async () => {
+      const path = temp.file("watch.sqlite");
+      await using opened = await openJobs(here, path);
+      await using other = await openJobs(here, path);
+      const { jobs, environment } = opened;
+      const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
+      const watched = { ...options, watch: ["READY"], takesInput: true };
+      const started = await jobs.start(
+        "echo not yet; read x; echo server READY; read x; echo READY",
+        watched,
+        never,
+      );
+      if (started.kind !== "started") throw new Error(started.message);
+      const { id } = started.job;
+      expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
+      await jobs.submit(id, "", never);
+      await until(async () => (await jobs.poll(id, never)).preview.includes("READY"));
+      expect(await jobs.takeWatchEvents("b", never)).toEqual([]);
+      const both = await Promise.all([opened, other].map((one) => one.jobs.takeWatchEvents("a", never)));
+      expect(both.flat()).toMatchObject([{ kind: "hits", job: { id }, lines: ["server READY"], dropped: 0 }]);
+      await jobs.submit(id, "", never);
+      await jobs.wait(id, WAIT_MS, never);
+      expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
+    });
+
+    test("D3: with the end to be told too, patterns are dropped, and the start says so", async () => {
+      await using opened = await open();
+      const { jobs, environment } = opened;
+      const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
+      const started = await jobs.start(
+        "echo READY; sleep 60",
+        { ...options, notify: true, watch: ["READY"] },
+        never,
+      );
+      expect(started).toMatchObject({
+        job: { watch: undefined },
+        notes: [expect.stringContaining("not watched")],
+      });
+      await jobs.sweep("a", "session", never);
+    });
+
+    test("D3: a watch that hits too often is ended with one notice, and its end is told instead", async () => {
+      await using opened = await open();
+      const { jobs, database, begin } = opened;
+      const job = await begin("while read x; do echo hit; done", { watch: ["hit"], takesInput: true });
+      const hit = async () => {
+        const { totalBytes } = await jobs.read(job.id, -1, never);
+        await jobs.submit(job.id, "", never);
+        await until(async () => (await jobs.read(job.id, -1, never)).totalBytes > totalBytes);
+        return (await jobs.takeWatchEvents("a", never)).map(({ kind }) => kind);
+      };
+      const laterBy15 = database.prepare(
+        "update job set watch = json_set(watch, '$.state.quietUntil', json_extract(watch, '$.state.quietUntil') - 15000)",
+      );
+      const kinds: string[][] = [];
+      for (let window = 0; window < 3; window++) {
+        kinds.push(await hit(), await hit());
+        await database.write(() => laterBy15.run(), never);
+      }
+      expect(kinds).toEqual([["hits"], [], ["hits"], [], ["hits"], ["watch-ended"]]);
+      expect(await hit()).toEqual([]);
+      await jobs.close(job.id, never);
+      await until(async () => (await jobs.poll(job.id, never)).job.state === "ended");
+      expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([job.id]);
+    });
+
+    test("F47: what is over its age is ended, and what belongs to an owner that is gone, but nothing persistent", async () => {
+      await using opened = await open();
+      const { jobs, begin } = opened;
+      const old = await begin("sleep 60", { maxAgeMs: 0 });
+      const young = await begin("sleep 60");
+      const kept = await begin("sleep 60", { lifetime: "persistent" });
+      const ofTurn = await begin("sleep 60", { lifetime: "turn", owner: "b" });
+      const ended = async (phase: "in-turn" | "between-turns" | "gone") =>
+        (await jobs.sweepExpired(() => phase, never)).map(({ job }) => job.id);
+      expect(await ended("in-turn")).toEqual([old.id]);
+      expect(await ended("between-turns")).toEqual([ofTurn.id]);
+      expect(await ended("gone")).toEqual([young.id]);
+      expect(young.expiresAt).toBe(young.startedAt + 24 * 3_600_000);
+      expect(kept.expiresAt).toBeUndefined();
+      expect((await jobs.poll(kept.id, never)).job.state).toBe("running");
+      await jobs.kill(kept.id, never);
+    });
+
+    test("F50: an end that was taken and not confirmed is given again later, a confirmed one is not", async () => {
+      await using opened = await open();
+      const { jobs, database, begin } = opened;
+      const job = await begin("true", { notify: true });
+      await until(async () => (await jobs.poll(job.id, never)).job.state === "ended");
+      const take = async () => (await jobs.takeCompletions("a", never)).map(({ id }) => id);
+      expect(await take()).toEqual([job.id]);
+      expect(await take()).toEqual([]);
+      const aMinuteLater = database.prepare("update job set notice_held_until = notice_held_until - 60000");
+      await database.write(() => aMinuteLater.run(), never);
+      expect(await take()).toEqual([job.id]);
+      await jobs.confirmCompletions([job.id], never);
+      await database.write(() => aMinuteLater.run(), never);
+      expect(await take()).toEqual([]);
+    });
+
+    test("D3: a start forgets finished jobs that are too old, with all that they printed", async () => {
+      await using opened = await open();
+      const { jobs, environment, database, begin } = opened;
+      const old = await begin("echo x");
+      await jobs.wait(old.id, WAIT_MS, never);
+      const age = database.prepare("update job set ended_at = ended_at - 8 * 24 * 3600000");
+      await database.write(() => age.run(), never);
+      const next = await begin("true");
+      expect((await jobs.list(never)).map(({ id }) => id)).toEqual([next.id]);
+      expect((await collect(environment, `ls -d ${old.folder} 2>/dev/null; true`)).stdout).toBe("");
+      await jobs.wait(next.id, WAIT_MS, never);
     });
 
     test.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(

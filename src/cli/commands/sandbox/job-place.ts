@@ -1,0 +1,40 @@
+import type { Environment } from "../../../environments/environment.ts";
+import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
+import type { Jobs } from "../../../environments/jobs/jobs.ts";
+import { openProfileJobs, type ProfileJobs } from "../../../environments/jobs/open-profile-jobs.ts";
+import { openEnvironment } from "../../../environments/open-environment.ts";
+import { createRedactor } from "../../../lib/redact/redactor.ts";
+import type { CommandContext } from "../../context.ts";
+import { requestFor } from "./place.ts";
+
+/** The records of the jobs of a task's sandbox, without the sandbox. */
+export async function openRecords(
+  context: CommandContext,
+  task: string,
+): Promise<{ readonly request: EnvironmentRequest; readonly records: ProfileJobs }> {
+  const { app, request } = await requestFor(context, task);
+  const { redact } = createRedactor({ secrets: app.resolved.secrets });
+  return { request, records: await openProfileJobs(request, (text) => redact(text), context.signal) };
+}
+
+/** The jobs of a task's sandbox. */
+export async function openJobPlace(
+  context: CommandContext,
+  task: string,
+): Promise<AsyncDisposable & { readonly jobs: Jobs; readonly environment: Environment }> {
+  const { request, records } = await openRecords(context, task);
+  try {
+    const environment = await openEnvironment(request, context.signal);
+    return {
+      environment,
+      jobs: records.jobsOf(environment),
+      async [Symbol.asyncDispose]() {
+        records[Symbol.dispose]();
+        await environment[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    records[Symbol.dispose]();
+    throw error;
+  }
+}

@@ -1,0 +1,186 @@
+import { type Command, Option } from "commander";
+import { JOB_LIFETIMES, type JobLifetime, type JobRecord } from "../../../environments/jobs/job.ts";
+import { openEnvironment } from "../../../environments/open-environment.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { defineCommand, withExamples } from "../../define-command.ts";
+import { renderTable } from "../../table.ts";
+import { followOutput } from "./follow-output.ts";
+import { openJobPlace, openRecords } from "./job-place.ts";
+
+/** Under whose name a person's jobs are kept; no session has it. */
+const PERSON = "person";
+
+interface StartOptions {
+  readonly task: string;
+  readonly lifetime: JobLifetime;
+  readonly workdir?: string;
+  readonly pty?: boolean;
+  readonly input?: boolean;
+  readonly json?: boolean;
+}
+
+/** `hermes sandbox jobs`: commands that run in the sandbox while nobody waits for them. */
+export function buildJobs(context: CommandContext, ofTask: (command: Command) => Command): Command {
+  const { terminal } = context;
+  const jobs = ofTask(defineCommand("jobs", "List the jobs that run in the sandbox.", terminal))
+    .option("--all", "also those that are over")
+    .option("--json", "print JSON")
+    .action((options) => listJobs(context, options));
+  const add = (name: string, description: string): Command => {
+    const command = ofTask(defineCommand(name, description, terminal));
+    jobs.addCommand(command);
+    return command;
+  };
+  withExamples(
+    add("start", "Start a job and print its id.")
+      .option("--pty", "on a terminal of its own, for programs that ask")
+      .option("--input", "let it read what `attach` sends; without it, its input is empty")
+      .addOption(
+        new Option("--lifetime <word>", "when it is ended for you")
+          .choices(JOB_LIFETIMES)
+          .default("persistent"),
+      )
+      .option("--workdir <folder>", "where to run it")
+      .option("--json", "print JSON")
+      .argument("<words...>", "the command, after --; joined with spaces and given to the shell")
+      .action((words, _, command) => startJob(context, words, command.optsWithGlobals())),
+    ["hermes sandbox jobs start -- make watch", "hermes sandbox jobs start --pty -- python3"],
+  );
+  add("log", "Print all that a job has printed, as far as it is kept.")
+    .option("-f, --follow", "go on until it is over")
+    .argument("<id>", "its id, or the beginning of it")
+    .action((id, _, command) => printLog(context, id, command.optsWithGlobals()));
+  add("kill", "End a job with everything that it has started.")
+    .option("--json", "print JSON")
+    .argument("<id>", "its id, or the beginning of it")
+    .action((id, _, command) => killJob(context, id, command.optsWithGlobals()));
+  return withExamples(jobs, [
+    "hermes sandbox jobs --all",
+    "hermes sandbox jobs log --follow proc_1a2b",
+    "hermes sandbox attach proc_1a2b",
+  ]);
+}
+
+async function listJobs(
+  context: CommandContext,
+  { task, all, json }: { task: string; all?: boolean; json?: boolean },
+): Promise<void> {
+  const listed = await lookAtJobs(context, task);
+  const shown = listed.filter(({ state }) => all || state !== "ended");
+  if (json) return context.terminal.printJson(shown.map(describe));
+  if (shown.length === 0) {
+    const more = listed.length > 0 ? " Those that are over are shown with --all." : "";
+    return context.terminal.print(`No job runs there.${more}`);
+  }
+  const cells = shown.map((job) => [
+    job.id,
+    stateOf(job),
+    new Date(job.startedAt).toISOString(),
+    job.lifetime,
+    job.input === "none" ? "" : job.input,
+    oneLine(job.command),
+  ]);
+  const header = ["ID", "STATE", "STARTED", "LIFETIME", "INPUT", "COMMAND"];
+  context.terminal.print(renderTable(header, cells, context.terminal));
+}
+
+/** All records; those of jobs that are not over are looked at anew, and only then is there need for the sandbox. */
+async function lookAtJobs(context: CommandContext, task: string): Promise<readonly JobRecord[]> {
+  const { request, records } = await openRecords(context, task);
+  using held = records;
+  if (held.store.list().every(({ state }) => state === "ended")) return held.store.list();
+  try {
+    await using environment = await openEnvironment(request, context.signal);
+    return await held.jobsOf(environment).list(context.signal);
+  } catch (error) {
+    if (!(error instanceof AppError) || context.signal.aborted) throw error;
+    context.terminal.note(
+      `hermes: the jobs could not be looked at, this is what was last known: ${error.message}`,
+    );
+    return held.store.list();
+  }
+}
+
+async function startJob(
+  context: CommandContext,
+  words: readonly string[],
+  { task, lifetime, workdir, pty, input, json }: StartOptions,
+): Promise<void> {
+  const { terminal, signal } = context;
+  await using place = await openJobPlace(context, task);
+  const started = await place.jobs.start(
+    words.join(" "),
+    {
+      session: place.environment.openSession(),
+      owner: PERSON,
+      lifetime,
+      workdir,
+      takesInput: input ?? false,
+      pty: pty ?? false,
+    },
+    signal,
+  );
+  if (started.kind === "failed-start")
+    throw new AppError("job-unstarted", `The job was not started: ${started.message}.`);
+  for (const note of started.notes) terminal.note(`hermes: ${note}`);
+  for (const { id } of started.alike)
+    terminal.note(`hermes: ${id} runs the same command in the same folder.`);
+  if (json) terminal.printJson({ ...describe(started.job), alike: started.alike.map(({ id }) => id) });
+  else terminal.print(started.job.id);
+}
+
+async function printLog(
+  context: CommandContext,
+  id: string,
+  { task, follow }: { task: string; follow?: boolean },
+): Promise<void> {
+  await using place = await openJobPlace(context, task);
+  const onDropped = (bytes: number): void =>
+    context.terminal.note(`hermes: ${bytes} bytes of its output were not kept.`);
+  await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped }, context.signal);
+}
+
+async function killJob(
+  context: CommandContext,
+  id: string,
+  { task, json }: { task: string; json?: boolean },
+): Promise<void> {
+  await using place = await openJobPlace(context, task);
+  const { kind, job, survivors } = await place.jobs.kill(id, context.signal);
+  if (kind === "survived") {
+    const pids = survivors.map(({ pid }) => pid).join(", ");
+    throw new AppError("job-survived", `${job.id} could not be ended: process ${pids} lives on there.`);
+  }
+  if (json) context.terminal.printJson({ outcome: kind, ...describe(job) });
+  else context.terminal.note(`${job.id}: ${kind === "killed" ? "killed" : "was over already"}.`);
+}
+
+function describe(job: JobRecord): object {
+  return {
+    id: job.id,
+    state: job.state,
+    reason: job.reason ?? null,
+    exit_code: job.exitCode ?? null,
+    out_of_memory: job.ranOutOfMemory,
+    command: job.command,
+    cwd: job.cwd ?? null,
+    owner: job.owner,
+    lifetime: job.lifetime,
+    input: job.input,
+    started_at: new Date(job.startedAt).toISOString(),
+    ended_at: job.endedAt === undefined ? null : new Date(job.endedAt).toISOString(),
+    expires_at: job.expiresAt === undefined ? null : new Date(job.expiresAt).toISOString(),
+  };
+}
+
+function stateOf({ state, reason, exitCode, ranOutOfMemory }: JobRecord): string {
+  if (state !== "ended") return state;
+  if (ranOutOfMemory) return "out of memory";
+  return reason === "exited" ? `exited ${exitCode}` : (reason ?? state);
+}
+
+function oneLine(command: string): string {
+  const line = command.replace(/\s+/g, " ");
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
+}

@@ -1,0 +1,187 @@
+import { randomBytes } from "node:crypto";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, test, vi } from "vitest";
+import { type HermesRun, tempHome } from "../support/hermes.ts";
+import { openSandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+interface JobRow {
+  readonly id: string;
+  readonly state: string;
+  readonly reason: string | null;
+  readonly exit_code: number | null;
+  readonly input: string;
+  readonly lifetime: string;
+}
+
+const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const soon = { timeout: 20_000, interval: 100 };
+const local = { TERMINAL_ENV: "local" };
+
+/** A home whose commands run on this machine. */
+async function localHome() {
+  const home = await tempHome();
+  const env = { ...local, TMPDIR: home.folder };
+  const sandbox = (args: readonly string[], stdin?: string) =>
+    home.hermes(["sandbox", ...args], { env, cwd: home.folder, ...(stdin === undefined ? {} : { stdin }) });
+  const start = async (...args: readonly string[]) => {
+    const run = await sandbox(["jobs", "start", ...args]);
+    expect(run.stderr).toBe("");
+    return run.stdout.trim();
+  };
+  const rows = async () => (await sandbox(["jobs", "--all", "--json"])).json<JobRow[]>();
+  const ended = (id: string) =>
+    vi.waitFor(async () => {
+      const row = (await rows()).find((candidate) => candidate.id === id);
+      expect(row?.state).toBe("ended");
+      return row;
+    }, soon);
+  return { ...home, env, sandbox, start, rows, ended };
+}
+
+test("a person starts a job, sees it in the list, reads its output and its end", async () => {
+  await using home = await localHome();
+  expect((await home.sandbox(["jobs"])).stdout).toBe("No job runs there.\n");
+  const id = await home.start("--", "echo", "one;", "sleep 1; echo two; exit 3");
+  expect(id).toMatch(/^proc_[0-9a-f]{12}$/);
+  expect((await home.sandbox(["jobs"])).stdout).toContain(id);
+  const log = await home.sandbox(["jobs", "log", "--follow", id.slice(5, 11)]);
+  expect(log).toMatchObject({ exitCode: 0, stdout: "one\ntwo\n" });
+  expect(await home.ended(id)).toMatchObject({ reason: "exited", exit_code: 3, lifetime: "persistent" });
+  expect((await home.sandbox(["jobs"])).stdout).toContain("--all");
+});
+
+test("F45: a job that cannot start is exit 125 with the reason; F49: an unknown one cannot be killed", async () => {
+  await using home = await localHome();
+  const nowhere = await home.sandbox(["jobs", "start", "--workdir", "/no/such", "--", "true"]);
+  expect(nowhere).toMatchObject({ exitCode: 125, stdout: "" });
+  expect(nowhere.stderr).toContain("the folder does not exist");
+  const unknown = await home.sandbox(["jobs", "kill", "proc_0000"]);
+  expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(unknown.stderr).toContain("there is no job proc_0000");
+});
+
+test("F72: starting the same again works, and names the one that runs", async () => {
+  await using home = await localHome();
+  const id = await home.start("--", "sleep", "60");
+  const again = await home.sandbox(["jobs", "start", "--json", "--", "sleep", "60"]);
+  expect(again.json()).toMatchObject({ state: "running", alike: [id] });
+  expect(again.stderr).toContain(`${id} runs the same command`);
+  for (const { id } of await home.rows()) expect((await home.sandbox(["jobs", "kill", id])).exitCode).toBe(0);
+});
+
+test("attach sends piped lines and ends with the job's exit code", async () => {
+  await using home = await localHome();
+  const id = await home.start("--input", "--", 'read a; echo "got $a"; cat; exit 5');
+  const run = await home.sandbox(["attach", "--eof", id], "first\nrest\n");
+  expect(run).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
+  const over = await home.sandbox(["attach", id]);
+  expect(over).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
+});
+
+test("F51: a person answers a job's question in a real terminal, unseen by the log, and detaches by Ctrl-]", async () => {
+  await using home = await localHome();
+  const ask =
+    "stty -echo; printf 'Password: '; read p; stty echo; echo; echo length=$(printf %s \"$p\" | wc -c); cat";
+  const id = await home.start("--pty", "--", ask);
+  const secret = `s-${randomBytes(6).toString("hex")}`;
+  const terminal = await openTerminal(["sandbox", "attach", id], {
+    PATH: process.env["PATH"] ?? "",
+    HOME: home.folder,
+    HERMES_HOME: home.path,
+    ...home.env,
+  });
+  try {
+    await terminal.shows("Ctrl-] detaches");
+    await terminal.shows("Password: ");
+    terminal.type(`${secret}\r`);
+    await terminal.shows(`length=${secret.length}`);
+    terminal.type("seen\r");
+    await terminal.shows(/seen\r+\nseen/);
+    terminal.type("\u001d");
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.screen()).toContain("runs on");
+    expect(terminal.screen()).not.toContain(secret);
+  } finally {
+    terminal.kill();
+  }
+  const log = await home.sandbox(["jobs", "log", id]);
+  expect(log.stdout).toContain("length=14");
+  expect(log.stdout).not.toContain(secret);
+  expect((await home.rows())[0]).toMatchObject({ id, state: "running", input: "terminal" });
+  expect((await home.sandbox(["jobs", "kill", id])).stderr).toContain("killed");
+});
+
+describeWith("docker", "hermes sandbox jobs in docker", (service) => {
+  test("F46: what A started before it was killed, B lists, reads whole and kills; docker top shows nothing of it", async () => {
+    await using home = await openSandboxHome(service);
+    const a = home.start([
+      "jobs",
+      "start",
+      "--",
+      "echo first; i=0; while :; do i=$((i+1)); echo more $i; sleep 0.1; done",
+    ]);
+    await a.printed("proc_");
+    a.kill();
+    const id = (await a.ended).stdout.trim();
+    const listed = (await home.sandbox(["jobs", "--json"])).json<JobRow[]>();
+    expect(listed).toMatchObject([{ id, state: "running" }]);
+    await vi.waitFor(async () => {
+      expect((await home.sandbox(["jobs", "log", id])).stdout).toMatch(/^first\nmore 1\nmore 2\nmore 3\n/);
+    }, soon);
+    expect(await home.processes()).toContain("hermes-job");
+    expect(await home.sandbox(["jobs", "kill", id])).toMatchObject({ exitCode: 0 });
+    expect(await home.processes()).not.toContain("hermes-job");
+    expect((await home.sandbox(["jobs", "--json"])).json()).toEqual([]);
+  });
+});
+
+describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identityFile, knownHosts }) => {
+  test("F46: what one process started, another lists, reads and kills", async () => {
+    await using home = await tempHome();
+    await mkdir(join(home.folder, ".ssh"), { recursive: true });
+    await writeFile(join(home.folder, ".ssh", "config"), `UserKnownHostsFile ${knownHosts}\n`);
+    const env = {
+      TERMINAL_ENV: "ssh",
+      TERMINAL_SSH_HOST: host,
+      TERMINAL_SSH_PORT: String(port),
+      TERMINAL_SSH_USER: user,
+      TERMINAL_SSH_KEY: identityFile,
+    };
+    const sandbox = (...args: readonly string[]): Promise<HermesRun> =>
+      home.hermes(["sandbox", ...args], { env });
+    const started = await sandbox(
+      "jobs",
+      "start",
+      "--",
+      "echo first; while :; do echo more; sleep 0.1; done",
+    );
+    expect(started.stderr).toBe("");
+    const id = started.stdout.trim();
+    expect((await sandbox("jobs", "--json")).json()).toMatchObject([{ id, state: "running" }]);
+    expect((await sandbox("jobs", "log", id)).stdout).toMatch(/^first\nmore\n/);
+    expect((await sandbox("jobs", "kill", id)).exitCode).toBe(0);
+    expect((await sandbox("jobs", "--json")).json()).toEqual([]);
+    await sandbox("exec", "--", `rm -rf "\${TMPDIR:-/tmp}"/hermes-jobs-*/${id}`);
+  });
+});
+
+/** The program in a terminal of 24 rows and 80 columns, as a person has it. */
+async function openTerminal(args: readonly string[], env: Record<string, string>) {
+  const { default: pty } = await import("@lydell/node-pty");
+  const child = pty.spawn(process.execPath, [ENTRY, ...args], { env, rows: 24, cols: 80 });
+  let screen = "";
+  child.onData((text: string) => {
+    screen += text;
+  });
+  const ended = new Promise<number>((resolve) => child.onExit(({ exitCode }) => resolve(exitCode)));
+  return {
+    ended,
+    screen: () => screen,
+    type: (text: string) => child.write(text),
+    shows: (text: string | RegExp) => vi.waitFor(() => expect(screen).toMatch(text), soon),
+    kill: () => child.kill("SIGKILL"),
+  };
+}
