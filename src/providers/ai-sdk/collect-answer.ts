@@ -1,0 +1,160 @@
+import type { LanguageModelV3StreamPart } from "@ai-sdk/provider";
+import type { AssistantMessage, Message, VendorData } from "../message.ts";
+import type { FinishReason, ModelEvent, Usage } from "../provider.ts";
+import { parseObject } from "./to-prompt.ts";
+
+type Finish = Extract<LanguageModelV3StreamPart, { type: "finish" }>;
+type MessageEnd = Extract<ModelEvent, { type: "message-end" }>;
+
+interface Draft {
+  readonly type: "text" | "reasoning" | "tool-call";
+  readonly tool: string;
+  readonly callId: string;
+  text: string;
+  vendor: VendorData | undefined;
+}
+
+/** An answer as it comes in. */
+export interface Answer {
+  /** Whether text has been shown. */
+  readonly sawText: boolean;
+  /** Tools whose calls have begun. */
+  readonly begunTools: readonly string[];
+  /** What a part of the stream means to those who watch, if anything. */
+  take(part: LanguageModelV3StreamPart): ModelEvent | undefined;
+  /** The whole answer, or undefined when there is nothing in it. */
+  finish(part: Finish): MessageEnd | undefined;
+}
+
+/** Puts an answer together; ids of calls that the conversation has already seen are changed. */
+export function collectAnswer(history: readonly Message[]): Answer {
+  const drafts: Draft[] = [];
+  const open = new Map<string, Draft>();
+  const newCallId = createCallIds(history);
+
+  const begin = (key: string, type: Draft["type"], vendor: VendorData | undefined, tool = ""): Draft => {
+    const callId = type === "tool-call" ? newCallId(key) : "";
+    const draft: Draft = { type, tool, callId, text: "", vendor };
+    drafts.push(draft);
+    open.set(`${type} ${key}`, draft);
+    return draft;
+  };
+  const find = (key: string, type: Draft["type"]) =>
+    open.get(`${type} ${key}`) ?? begin(key, type, undefined);
+
+  return {
+    get sawText() {
+      return drafts.some((draft) => draft.type === "text" && draft.text !== "");
+    },
+    get begunTools() {
+      return drafts.filter((draft) => draft.type === "tool-call").map((draft) => draft.tool);
+    },
+    take(part) {
+      switch (part.type) {
+        case "text-start":
+        case "reasoning-start":
+          begin(part.id, part.type === "text-start" ? "text" : "reasoning", part.providerMetadata);
+          return undefined;
+        case "text-delta":
+        case "reasoning-delta": {
+          const draft = find(part.id, part.type === "text-delta" ? "text" : "reasoning");
+          draft.text += part.delta;
+          draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
+          return part.delta === "" ? undefined : { type: part.type, text: part.delta };
+        }
+        case "text-end":
+        case "reasoning-end": {
+          const draft = find(part.id, part.type === "text-end" ? "text" : "reasoning");
+          draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
+          return undefined;
+        }
+        case "tool-input-start": {
+          const { callId } = begin(part.id, "tool-call", part.providerMetadata, part.toolName);
+          return { type: "tool-call-start", callId, tool: part.toolName };
+        }
+        case "tool-input-delta": {
+          const draft = find(part.id, "tool-call");
+          draft.text += part.delta;
+          return part.delta === ""
+            ? undefined
+            : { type: "tool-input-delta", callId: draft.callId, text: part.delta };
+        }
+        case "tool-call": {
+          const known = open.get(`tool-call ${part.toolCallId}`);
+          const draft = known ?? begin(part.toolCallId, "tool-call", undefined, part.toolName);
+          draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
+          if (known !== undefined) return undefined;
+          draft.text = part.input;
+          return { type: "tool-call-start", callId: draft.callId, tool: part.toolName };
+        }
+        default:
+          return undefined;
+      }
+    },
+    finish({ finishReason, usage }) {
+      const cutShort = finishReason.unified === "length";
+      const parts = drafts.flatMap((draft) => toPart(draft, cutShort));
+      if (parts.length === 0 && !cutShort && finishReason.unified !== "content-filter") return undefined;
+      const hasCalls = parts.some((part) => part.type === "tool-call");
+      return {
+        type: "message-end",
+        message: { role: "assistant", parts },
+        finish: toFinish(finishReason.unified, hasCalls),
+        usage: toUsage(usage),
+      };
+    },
+  };
+}
+
+function toPart(
+  { type, tool, callId, text, vendor }: Draft,
+  cutShort: boolean,
+): AssistantMessage["parts"][number][] {
+  const extra = vendor === undefined ? {} : { vendor };
+  if (type !== "tool-call") return text === "" && vendor === undefined ? [] : [{ type, text, ...extra }];
+  // When the answer was cut at its length limit, a call is whole only if its text proves it: an empty one is none.
+  if (cutShort && parseObject(text) === undefined) return [];
+  return [{ type, callId, tool, input: text.trim() === "" ? "{}" : text, ...extra }];
+}
+
+/** Servers disagree about the reason beside tool calls; the calls decide. */
+function toFinish(reason: Finish["finishReason"]["unified"], hasCalls: boolean): FinishReason {
+  if (reason === "length" || reason === "content-filter") return reason;
+  if (hasCalls) return "tool-calls";
+  return reason === "stop" || reason === "tool-calls" ? "stop" : "other";
+}
+
+function toUsage({ inputTokens, outputTokens }: Finish["usage"]): Usage {
+  return {
+    inputTokens: inputTokens.total,
+    cacheReadTokens: inputTokens.cacheRead,
+    cacheWriteTokens: inputTokens.cacheWrite,
+    outputTokens: outputTokens.total,
+    reasoningTokens: outputTokens.reasoning,
+  };
+}
+
+function mergeVendor(
+  known: VendorData | undefined,
+  more: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined,
+): VendorData | undefined {
+  if (more === undefined) return known;
+  const merged: Record<string, unknown> = { ...known };
+  for (const [vendor, data] of Object.entries(more))
+    merged[vendor] = { ...(merged[vendor] as object | undefined), ...data };
+  return merged;
+}
+
+/** Some servers count from `call_0` in each answer, but results are found by their call's id alone. */
+function createCallIds(history: readonly Message[]): (wanted: string) => string {
+  const taken = new Set<string>();
+  for (const message of history)
+    if (message.role === "assistant")
+      for (const part of message.parts) if (part.type === "tool-call") taken.add(part.callId);
+  return (wanted) => {
+    let id = wanted || "call";
+    for (let count = 2; taken.has(id); count++) id = `${wanted || "call"}_${count}`;
+    taken.add(id);
+    return id;
+  };
+}

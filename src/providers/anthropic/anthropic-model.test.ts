@@ -1,0 +1,144 @@
+import { describe, expect, it } from "vitest";
+import { startAimock } from "../../../test/support/aimock.ts";
+import { startScriptedServer } from "../../../test/support/scripted-server.ts";
+import type { WireOptions } from "../ai-sdk/sdk-model.ts";
+import type { Message } from "../message.ts";
+import { ask, collect, lastOf, messageOf, providerContract, soon } from "../provider.contract.ts";
+import { testOptions, wireContract } from "../wire.contract.ts";
+import { type AnthropicOptions, openAnthropicModel } from "./anthropic-model.ts";
+
+function open(options: WireOptions, more: Partial<AnthropicOptions> = {}) {
+  return openAnthropicModel({ ...options, cacheTtl: "5m", ...more });
+}
+
+describe("anthropic against a server that we did not write", () => {
+  providerContract(async (script) => {
+    const server = await startAimock(script);
+    return {
+      model: open(testOptions(server.url)),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  });
+});
+
+describe("anthropic on a bad day", () => {
+  const errorEvent = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
+  wireContract(open, { beforeText: 2, beforeInput: 8, errorEvent });
+});
+
+describe("anthropic on the wire", () => {
+  interface Block {
+    readonly type: string;
+    readonly cache_control?: object;
+  }
+  const markersOf = (content: unknown) =>
+    Array.isArray(content) ? content.map((block: Block) => block.cache_control !== undefined) : content;
+
+  const rounds = (count: number): Message[] =>
+    Array.from({ length: count }, (_, round): Message[] => [
+      {
+        role: "assistant",
+        parts: [0, 1].map((index) => ({
+          type: "tool-call",
+          callId: `functions.t:${round}.${index}`,
+          tool: "terminal",
+          input: "{}",
+        })),
+      },
+      ...[0, 1].map((index): Message => {
+        const callId = `functions.t:${round}.${index}`;
+        return { role: "tool", callId, tool: "terminal", text: "ok", failed: index === 1 };
+      }),
+    ]).flat();
+
+  async function send(more: Partial<AnthropicOptions>, ...messages: readonly (Message | string)[]) {
+    await using server = await startScriptedServer({ answers: [{ text: "Hi.", times: 9 }] });
+    const model = open(testOptions(server.url), more);
+    const events = await collect(model.stream(ask(...messages), soon()));
+    const [sent] = server.requests;
+    if (sent === undefined) throw new Error("nothing was sent");
+    return { ...sent, events };
+  }
+
+  it("A9: marks the system prompt and the last three messages, and nothing else", async () => {
+    const { body } = await send({}, "hi", ...rounds(3));
+    expect(markersOf(body["system"])).toEqual([true]);
+    expect(body.messages.map(({ content }) => markersOf(content))).toEqual([
+      [false],
+      [false, false],
+      [false, false],
+      [false, false],
+      [false, true],
+      [false, true],
+      [false, true],
+    ]);
+    expect(JSON.stringify(body).match(/cache_control/g)).toHaveLength(4);
+    expect(JSON.stringify(body)).not.toContain("ttl");
+  });
+
+  it("A9: asks for an hour when told so", async () => {
+    const { body } = await send({ cacheTtl: "1h" }, "hi");
+    expect(JSON.stringify(body).match(/"cache_control":\{"type":"ephemeral","ttl":"1h"\}/g)).toHaveLength(2);
+  });
+
+  it("sends ids that others made in letters that the format allows, and says which results failed", async () => {
+    const { body } = await send({}, "hi", ...rounds(1));
+    expect(body.messages[1]?.content).toMatchObject([
+      { type: "tool_use", id: "functions_t_0_0", input: {} },
+      { type: "tool_use", id: "functions_t_0_1" },
+    ]);
+    expect(body.messages[2]?.content).toMatchObject([
+      { type: "tool_result", tool_use_id: "functions_t_0_0" },
+      { type: "tool_result", tool_use_id: "functions_t_0_1", is_error: true },
+    ]);
+  });
+
+  it("sends a note after the results of tools, in the same message", async () => {
+    const steer: Message = { role: "user", kind: "steer", parts: [{ type: "text", text: "hurry" }] };
+    const { body } = await send({}, "hi", ...rounds(1), steer);
+    expect(body.messages).toHaveLength(3);
+    expect(body.messages[2]?.content).toMatchObject([{}, {}, { type: "text", text: "hurry" }]);
+  });
+
+  it("sends signed reasoning back as it came", async () => {
+    await using server = await startScriptedServer({
+      answers: [{ reasoning: "Hm.", text: "A." }, { text: "B." }],
+    });
+    const model = open(testOptions(server.url));
+    const message = messageOf(await collect(model.stream(ask("hi"), soon())));
+    const stored = JSON.parse(JSON.stringify(message)) as Message;
+    messageOf(await collect(model.stream(ask("hi", stored, "and?"), soon())));
+    expect(server.requests[1]?.body.messages[1]?.content).toMatchObject([
+      { type: "thinking", thinking: "Hm.", signature: "signature-of-the-script" },
+      { type: "text", text: "A." },
+    ]);
+  });
+
+  it("counts cached parts of the prompt as parts of it", async () => {
+    const usage = { input: 100, cache_read: 70, cache_write: 20, output: 5 };
+    await using server = await startScriptedServer({ answers: [{ text: "A.", usage }] });
+    const last = lastOf(await collect(open(testOptions(server.url)).stream(ask("hi"), soon())));
+    expect(last).toMatchObject({
+      usage: { inputTokens: 100, cacheReadTokens: 70, cacheWriteTokens: 20, outputTokens: 5 },
+    });
+  });
+
+  it("M6: an address without a key gets none, not even one of the environment", async () => {
+    const before = process.env["ANTHROPIC_API_KEY"];
+    process.env["ANTHROPIC_API_KEY"] = "sk-ant-of-the-environment";
+    try {
+      const { headers, events } = await send({ apiKey: undefined }, "hi");
+      expect(messageOf(events).parts).toMatchObject([{ text: "Hi." }]);
+      expect(headers).not.toHaveProperty("x-api-key");
+      expect(JSON.stringify(headers)).not.toContain("sk-ant");
+    } finally {
+      if (before === undefined) delete process.env["ANTHROPIC_API_KEY"];
+      else process.env["ANTHROPIC_API_KEY"] = before;
+    }
+  });
+
+  it("puts overrides into the body that is sent", async () => {
+    const { body } = await send({ requestOverrides: { top_k: 3 } }, "hi");
+    expect(body).toMatchObject({ top_k: 3, model: "test-model" });
+  });
+});

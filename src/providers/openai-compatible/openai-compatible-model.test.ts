@@ -1,0 +1,120 @@
+import { describe, expect, it } from "vitest";
+import { startAimock } from "../../../test/support/aimock.ts";
+import { startScriptedServer } from "../../../test/support/scripted-server.ts";
+import type { WireOptions } from "../ai-sdk/sdk-model.ts";
+import type { Message } from "../message.ts";
+import { ask, collect, messageOf, providerContract, soon } from "../provider.contract.ts";
+import { testOptions, wireContract } from "../wire.contract.ts";
+import { type OpenaiCompatibleOptions, openOpenaiCompatibleModel } from "./openai-compatible-model.ts";
+
+function open(options: WireOptions, more: Partial<OpenaiCompatibleOptions> = {}) {
+  return openOpenaiCompatibleModel({
+    ...options,
+    replayReasoning: true,
+    outputLimitField: "max_tokens",
+    conversationHeader: undefined,
+    ...more,
+  });
+}
+
+describe("openai-compatible against a server that we did not write", () => {
+  providerContract(async (script) => {
+    const server = await startAimock(script);
+    return {
+      model: open(testOptions(server.url)),
+      [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
+    };
+  });
+});
+
+describe("openai-compatible on a bad day", () => {
+  const errorEvent = { error: { message: "the model crashed", type: "server_error" } };
+  wireContract(open, { beforeText: 0, beforeInput: 5, errorEvent });
+});
+
+describe("openai-compatible on the wire", () => {
+  const call = (vendor?: object): Message => ({
+    role: "assistant",
+    parts: [
+      { type: "reasoning", text: "I think." },
+      {
+        type: "tool-call",
+        callId: "c1",
+        tool: "terminal",
+        input: '{"b": 12345678901234567890, "a": 1}',
+        ...(vendor === undefined ? {} : { vendor: vendor as Record<string, unknown> }),
+      },
+    ],
+  });
+  const result: Message = { role: "tool", callId: "c1", tool: "terminal", text: "ok", failed: false };
+
+  async function bodyOf(more: Partial<OpenaiCompatibleOptions>, ...messages: readonly (Message | string)[]) {
+    await using server = await startScriptedServer({ answers: [{ text: "Hi.", times: 5 }] });
+    const model = open(testOptions(server.url, { headers: { "x-extra": "1" } }), more);
+    const request = {
+      ...ask(...messages),
+      maxOutputTokens: 99,
+      reasoningEffort: "high",
+      conversationId: "conv-1",
+    };
+    messageOf(await collect(model.stream(request, soon())));
+    const [sent] = server.requests;
+    if (sent === undefined) throw new Error("nothing was sent");
+    return sent;
+  }
+
+  it("asks for usage, names the effort and keeps the key to its header", async () => {
+    const { body, headers } = await bodyOf({}, "hi");
+    expect(body).toMatchObject({
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 99,
+      reasoning_effort: "high",
+    });
+    expect(headers).toMatchObject({ authorization: "Bearer sk-test-0123456789abcdefghij", "x-extra": "1" });
+  });
+
+  it("limits the answer in the word that the provider wants", async () => {
+    const { body } = await bodyOf({ outputLimitField: "max_completion_tokens" }, "hi");
+    expect(body).toMatchObject({ max_completion_tokens: 99 });
+    expect(body).not.toHaveProperty("max_tokens");
+  });
+
+  it("A9: sends the conversation's id to who routes by it", async () => {
+    const { headers } = await bodyOf({ conversationHeader: "x-grok-conv-id" }, "hi");
+    expect(headers["x-grok-conv-id"]).toBe("conv-1");
+  });
+
+  it("sends a call back byte for byte, and a result under its id", async () => {
+    const { body } = await bodyOf({}, "hi", call(), result);
+    expect(body.messages).toMatchObject([
+      { role: "system" },
+      { role: "user", content: "hi" },
+      {
+        role: "assistant",
+        reasoning_content: "I think.",
+        tool_calls: [
+          { id: "c1", function: { name: "terminal", arguments: '{"b": 12345678901234567890, "a": 1}' } },
+        ],
+      },
+      { role: "tool", tool_call_id: "c1", content: "ok" },
+    ]);
+  });
+
+  it("A10: does not send reasoning back to who has no field for it", async () => {
+    const { body } = await bodyOf({ replayReasoning: false }, "hi", call(), result);
+    expect(JSON.stringify(body)).not.toContain("I think");
+  });
+
+  it("sends a call's thought signature back as it came", async () => {
+    const { body } = await bodyOf({}, "hi", call({ google: { thoughtSignature: "sig-1" } }), result);
+    expect(JSON.stringify(body.messages)).toContain(
+      '"extra_content":{"google":{"thought_signature":"sig-1"}}',
+    );
+  });
+
+  it("puts overrides into the body", async () => {
+    const { body } = await bodyOf({ requestOverrides: { provider: { sort: "price" } } }, "hi");
+    expect(body).toMatchObject({ provider: { sort: "price" } });
+  });
+});

@@ -1,0 +1,117 @@
+import type { AssistantMessage, Message } from "./message.ts";
+
+/** A tool as the model is told of it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** JSON Schema of an object. */
+  readonly inputSchema: Readonly<Record<string, unknown>>;
+}
+
+export interface ModelRequest {
+  /** The system message first, if there is one. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolDefinition[];
+  readonly maxOutputTokens?: number | undefined;
+  /** How hard to think, in the provider's own words; the provider's default unless given. */
+  readonly reasoningEffort?: string | undefined;
+  /** The same for all requests of a conversation, for providers that route by it. */
+  readonly conversationId?: string | undefined;
+}
+
+/** Tokens of one request as the provider counted them; undefined where it said nothing. */
+export interface Usage {
+  /** All of the prompt, cached parts included. */
+  readonly inputTokens: number | undefined;
+  readonly cacheReadTokens: number | undefined;
+  readonly cacheWriteTokens: number | undefined;
+  /** All of the answer, reasoning included. */
+  readonly outputTokens: number | undefined;
+  readonly reasoningTokens: number | undefined;
+}
+
+/** Why a model stopped. `length`: the answer was cut, and its last part may not be whole. */
+export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "other";
+
+/** Every way a request can fail; `retriable` ones may succeed when they are sent again unchanged. */
+export const FAILURE_KINDS = {
+  aborted: { retriable: false },
+  /** No connection: refused, no such host, reset before the first byte. */
+  unreachable: { retriable: true },
+  /** Nothing came for too long. */
+  stalled: { retriable: true },
+  /** The answer ended before it was whole. */
+  cut: { retriable: true },
+  /** The provider broke or is overloaded: 5xx, 529. */
+  unavailable: { retriable: true },
+  "rate-limited": { retriable: true },
+  /** The plan or the money is used up: 402, or 429 that says so. */
+  quota: { retriable: false },
+  /** 401 and 403. */
+  auth: { retriable: false },
+  /** 404: the model or the address does not exist. */
+  "not-found": { retriable: false },
+  /** The conversation does not fit into the model's window. */
+  "too-long": { retriable: false },
+  /** 400 and 422: the request is wrong. */
+  refused: { retriable: false },
+  /** What came back is not what the format promises: HTML, broken JSON. */
+  malformed: { retriable: true },
+  /** Neither text nor reasoning nor a call. */
+  empty: { retriable: true },
+} as const satisfies Record<string, { retriable: boolean }>;
+export type FailureKind = keyof typeof FAILURE_KINDS;
+
+export interface ModelFailure {
+  readonly kind: FailureKind;
+  /** What happened, naming the provider; no secret is in it. */
+  readonly message: string;
+  /** What a person should do next. */
+  readonly hint: string;
+  readonly status: number | undefined;
+  /** How long the provider asks us to wait. */
+  readonly retryAfterMs: number | undefined;
+  /** Tools whose calls had begun to arrive: none of them was whole, so none may run. */
+  readonly droppedTools: readonly string[];
+  /** Whether text had been shown already. */
+  readonly sawText: boolean;
+}
+
+export type ModelEvent =
+  /** The request has left. One hash per message of the body really sent, tools and system prompt first. */
+  | { readonly type: "request-sent"; readonly prefix: readonly string[] }
+  | { readonly type: "text-delta"; readonly text: string }
+  | { readonly type: "reasoning-delta"; readonly text: string }
+  /** A call is being written; only `message-end` has it whole. */
+  | { readonly type: "tool-call-start"; readonly callId: string; readonly tool: string }
+  | { readonly type: "tool-input-delta"; readonly callId: string; readonly text: string }
+  | {
+      readonly type: "message-end";
+      readonly message: AssistantMessage;
+      readonly finish: FinishReason;
+      readonly usage: Usage;
+    }
+  | { readonly type: "failed"; readonly failure: ModelFailure };
+
+/** One model of one provider. */
+export interface Model {
+  /** As the settings name it. */
+  readonly provider: string;
+  readonly name: string;
+  /** How much a conversation may hold; undefined when nobody has said. */
+  readonly contextTokens: number | undefined;
+  /** US dollars for one million tokens; undefined when unknown. */
+  readonly price: ModelPrice | undefined;
+  /**
+   * One attempt. Never throws and never rejects: the last event is `message-end` or `failed`, also after an abort.
+   * No event is a half one: a call that did not arrive whole is in no message.
+   */
+  stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+export interface ModelPrice {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}

@@ -1,0 +1,184 @@
+import type { z } from "zod";
+import { AppError } from "../lib/errors.ts";
+import {
+  type Choice,
+  chooseProvider,
+  type RouteRequest,
+  type RouteSettings,
+  type Variable,
+} from "./choose-provider.ts";
+import type { providersOption } from "./options.ts";
+import { type ApiMode, findKnownModel, findProfile, PROFILES, type ProviderProfile } from "./profiles.ts";
+import type { ModelPrice } from "./provider.ts";
+import { defaultTimeouts, type RequestTimeouts } from "./timeouts.ts";
+
+/** Everything that is needed to reach one model. */
+export interface Route {
+  /** As the settings name it: a provider id, or a name below `providers`. */
+  readonly provider: string;
+  /** The profile it follows. */
+  readonly profile: string;
+  readonly model: string;
+  readonly apiMode: ApiMode;
+  /** Empty for a script. */
+  readonly baseUrl: string;
+  readonly key: string | undefined;
+  /** Name of the setting or variable that the key comes from. */
+  readonly keySource: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly requestOverrides: Readonly<Record<string, unknown>>;
+  readonly timeouts: RequestTimeouts;
+  readonly connectTimeoutMs: number | undefined;
+  readonly caFile: string | undefined;
+  readonly contextTokens: number | undefined;
+  readonly price: ModelPrice | undefined;
+}
+
+/** Finds the way to the model that was asked for, or says what is missing; it never falls back to another provider. */
+export function resolveRoute(settings: RouteSettings, request: RouteRequest, variable: Variable): Route {
+  const choice = chooseProvider(settings, request, variable);
+  const { provider } = choice;
+  const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
+  const profileId = findProfile(provider) === undefined ? "custom" : provider;
+  const profile: ProviderProfile = findProfile(profileId) ?? PROFILES.custom;
+  const ownBaseUrl = named?.base_url ?? profile.baseUrl;
+  const baseUrl = (choice.isConfigured && settings.model.base_url) || ownBaseUrl;
+  const model = choice.model ?? named?.model ?? profile.defaultModel;
+
+  if (model === undefined || model === "") {
+    throw new AppError("model-unnamed", `No model is named for the provider ${provider}.`, {
+      hint: `Say which, for instance with \`hermes config set model.default NAME\` or as ${provider}:NAME.`,
+    });
+  }
+  if (profile.apiMode === "scripted") return scriptedRoute(model, settings.model.context_length);
+  if (baseUrl === undefined) {
+    throw new AppError("provider-incomplete", `The provider ${provider} has no address.`, {
+      hint: named === undefined ? "Set model.base_url." : `Set providers.${provider}.base_url.`,
+    });
+  }
+
+  const apiMode = apiModeOf(settings, choice, profile.apiMode, baseUrl);
+  const key = findKey(settings, choice, baseUrl, variable);
+  if (key === undefined && profile.needsKey && sameHost(baseUrl, profile.baseUrl)) {
+    const variables = named?.key_env === undefined ? profile.keyVariables : [named.key_env];
+    throw new AppError("provider-key-missing", `There is no key for the provider ${provider}.`, {
+      hint: `Put ${variables.join(" or ")} into the .env file of the profile or into the environment.`,
+    });
+  }
+  const timeouts = defaultTimeouts(baseUrl, apiMode);
+  const known = sameHost(baseUrl, profile.baseUrl) ? findKnownModel(profileId, model) : undefined;
+  const ofModel = modelSettings(named?.models, model);
+  return {
+    provider,
+    profile: profileId,
+    model,
+    apiMode,
+    baseUrl: baseUrl.replace(/\/+$/, ""),
+    key: key?.value,
+    keySource: key?.source,
+    headers: named?.headers ?? {},
+    requestOverrides: named?.request_overrides ?? {},
+    timeouts: {
+      staleMs:
+        milliseconds(ofModel["stale_timeout_seconds"] ?? named?.stale_timeout_seconds) ?? timeouts.staleMs,
+      requestMs:
+        milliseconds(ofModel["timeout_seconds"] ?? named?.request_timeout_seconds) ?? timeouts.requestMs,
+    },
+    connectTimeoutMs: milliseconds(named?.connect_timeout_seconds),
+    caFile: named?.ssl_ca_cert,
+    contextTokens:
+      (choice.isConfigured ? settings.model.context_length : null) ??
+      positive(ofModel["context_length"]) ??
+      known?.contextTokens,
+    price: known?.price,
+  };
+}
+
+/** A key goes to the host that it is for, and nowhere else. */
+function findKey(
+  settings: RouteSettings,
+  { provider, isConfigured }: Choice,
+  baseUrl: string,
+  variable: Variable,
+): { readonly value: string; readonly source: string } | undefined {
+  const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
+  const profile = findProfile(provider);
+  const usesModelSettings =
+    isConfigured && (settings.model.base_url === "" || settings.model.base_url === baseUrl);
+  if (usesModelSettings && settings.model.api_key !== "")
+    return { value: settings.model.api_key, source: "model.api_key" };
+  if (named?.key_env !== undefined && sameHost(baseUrl, named.base_url ?? profile?.baseUrl))
+    return fromVariables([named.key_env], variable);
+  if (profile !== undefined && sameHost(baseUrl, profile.baseUrl))
+    return fromVariables(profile.keyVariables, variable);
+  return provider === "custom" ? fromVariables(["OPENAI_API_KEY"], variable) : undefined;
+}
+
+function fromVariables(names: readonly string[], variable: Variable) {
+  for (const source of names) {
+    const value = variable(source);
+    if (value) return { value, source };
+  }
+  return undefined;
+}
+
+function apiModeOf(
+  { model, providers }: RouteSettings,
+  { provider, isConfigured }: Choice,
+  ofProfile: ApiMode,
+  baseUrl: string,
+): ApiMode {
+  const named = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+  const explicit =
+    (isConfigured && model.api_mode !== "auto" ? model.api_mode : undefined) ?? named?.api_mode;
+  if (explicit === "codex_responses") {
+    throw new AppError("provider-unknown", "The wire format codex_responses is not built yet.", {
+      hint: "Use chat_completions or anthropic_messages.",
+    });
+  }
+  if (explicit !== undefined) return explicit;
+  if (provider !== "custom" && findProfile(provider) !== undefined) return ofProfile;
+  const { hostname, pathname } = new URL(baseUrl);
+  const looksAnthropic = hostname === "api.anthropic.com" || /\/anthropic(?:\/v1)?\/?$/.test(pathname);
+  return looksAnthropic ? "anthropic_messages" : ofProfile;
+}
+
+function scriptedRoute(model: string, contextTokens: number | null): Route {
+  return {
+    provider: "scripted",
+    profile: "scripted",
+    model,
+    apiMode: "scripted",
+    baseUrl: "",
+    key: undefined,
+    keySource: undefined,
+    headers: {},
+    requestOverrides: {},
+    timeouts: { staleMs: 180_000, requestMs: 1_800_000 },
+    connectTimeoutMs: undefined,
+    caFile: undefined,
+    contextTokens: contextTokens ?? undefined,
+    price: undefined,
+  };
+}
+
+function sameHost(one: string, other: string | undefined): boolean {
+  return other !== undefined && new URL(one).origin === new URL(other).origin;
+}
+
+function modelSettings(
+  models: z.infer<typeof providersOption>[string]["models"],
+  model: string,
+): Readonly<Record<string, unknown>> {
+  if (models === undefined || Array.isArray(models)) return {};
+  return (Object.hasOwn(models, model) ? models[model] : undefined) ?? {};
+}
+
+function milliseconds(seconds: unknown): number | undefined {
+  const value = positive(seconds);
+  return value === undefined ? undefined : value * 1000;
+}
+
+function positive(value: unknown): number | undefined {
+  return typeof value === "number" && value > 0 ? value : undefined;
+}

@@ -1,0 +1,24 @@
+/** How long a request may take, and be silent. Making the connection itself is watched by the `fetch` in use. */
+export interface RequestTimeouts {
+  /** Until the answer begins, and between two pieces of it. */
+  readonly staleMs: number;
+  readonly requestMs: number;
+}
+
+const LOCAL_NAME = /^(?:localhost|.*\.(?:localhost|local|internal|lan|home\.arpa)|[^.:]+)$/i;
+const PRIVATE_ADDRESS =
+  /^(?:127\.|10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.|100\.(?:6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[(?:::1?|f[cd][0-9a-f]{2}:.*|fe80:.*)\]$)/i;
+
+/** Whether an address is of this machine or its own network, where models are slow and nobody is billed. */
+export function isLocalAddress(url: string): boolean {
+  const { hostname } = new URL(url);
+  return LOCAL_NAME.test(hostname) || PRIVATE_ADDRESS.test(hostname);
+}
+
+/** The time-outs of a server nobody has set any for. */
+export function defaultTimeouts(baseUrl: string, apiMode: string): RequestTimeouts {
+  return {
+    staleMs: isLocalAddress(baseUrl) ? 900_000 : 180_000,
+    requestMs: apiMode === "anthropic_messages" ? 900_000 : 1_800_000,
+  };
+}
