@@ -1,5 +1,7 @@
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
+import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
 import type { EnvironmentRequest } from "./environments/environment-request.ts";
+import { ensurePrivateFolder } from "./lib/files.ts";
 import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
 import { ensureProfileId } from "./profiles/profile-id.ts";
@@ -54,6 +56,35 @@ export function environmentRequest(
     profileId: () => ensureProfileId(profile),
     variable: (name) => resolved.variable(name),
   };
+}
+
+/** A conversation of the profile, on whichever surface. */
+export async function openAppConversation(
+  { profile, resolved }: App,
+  request: Pick<ConversationRequest, "environment" | "choice" | "model" | "surface">,
+  signal: AbortSignal,
+): Promise<OpenConversation> {
+  const [{ openConversation }, { createRedactor }, { judgeHardline }] = await Promise.all([
+    import("./conversation/open-conversation.ts"),
+    import("./lib/redact/redactor.ts"),
+    import("./agent/hardline/judge-hardline.ts"),
+    ensurePrivateFolder(profile.home),
+  ]);
+  const { HOME: home } = request.environment.variables;
+  return openConversation(
+    {
+      ...request,
+      home: profile.home,
+      sessionsPath: profile.sessionsPath,
+      settings: resolved.config,
+      redactor: createRedactor({ secrets: resolved.secrets }),
+      judge(command) {
+        const judgement = judgeHardline(command, { home });
+        return judgement.kind === "refused" ? judgement.message : undefined;
+      },
+    },
+    signal,
+  );
 }
 
 /** The profile's logs, which never show one of its secrets. */

@@ -2,6 +2,28 @@ import { z } from "zod";
 
 const unattended = z.enum(["deny", "approve"]).default("deny");
 
+/** Section `agent`: how far a turn may go, and what the agent may use. */
+export const agentOptions = z.strictObject({
+  max_turns: z.int().min(1).nullable().default(null).meta({
+    description: "Requests to the model in one turn; unset means no limit",
+  }),
+  run_budget_seconds: z.int().min(1).nullable().default(null).meta({
+    description: "Seconds that one turn may take; unset means no limit",
+  }),
+  max_cost_usd: z.number().positive().nullable().default(null).meta({
+    description: "US dollars that one turn may cost, as far as prices are known; unset means no limit",
+  }),
+  api_max_retries: z.int().min(0).default(3).meta({
+    description: "How often a request that failed for the moment is sent again",
+  }),
+  reasoning_effort: z.string().default("").meta({
+    description: "How hard the model should think, in the provider's own words; empty means its default",
+  }),
+  disabled_toolsets: z.array(z.string()).default([]).meta({
+    description: "Groups of tools that are never offered: terminal, file, todo, clarify",
+  }),
+});
+
 /** Section `approvals`: who decides about risky commands. */
 export const approvalsOptions = z.strictObject({
   mode: z.enum(["manual", "smart", "off"]).default("smart").meta({

@@ -14,6 +14,11 @@ interface CommandRow {
 /** Every command, in the order of the help page. Only the one that is called gets loaded. */
 export const COMMANDS: readonly CommandRow[] = [
   {
+    name: "chat",
+    summary: "Give the agent a task; `hermes -z TASK` for scripts",
+    load: () => import("./commands/chat.ts"),
+  },
+  {
     name: "config",
     summary: "Show, explain and change settings",
     load: () => import("./commands/config.ts"),
@@ -22,6 +27,11 @@ export const COMMANDS: readonly CommandRow[] = [
     name: "profile",
     summary: "Manage separate identities on this machine",
     load: () => import("./commands/profile.ts"),
+  },
+  {
+    name: "sessions",
+    summary: "List, read, search and tidy up sessions",
+    load: () => import("./commands/sessions.ts"),
   },
   {
     name: "sandbox",

@@ -56,7 +56,9 @@ async function runCommand(context: CommandContext): Promise<void> {
     const { helpPage } = await import("./help.ts");
     return terminal.print(helpPage(terminal));
   }
-  const wanted = name === "help" ? (rest[0] ?? "") : name;
+  // `hermes -z TASK`, `hermes -c -z TASK`: the agent is what the program is for, so it needs no name.
+  const isTask = name.startsWith("-");
+  const wanted = name === "help" ? (rest[0] ?? "") : isTask ? "chat" : name;
   const row = COMMANDS.find((command) => command.name === wanted);
   if (!row)
     throw await unknownCommand(
@@ -64,17 +66,16 @@ async function runCommand(context: CommandContext): Promise<void> {
       COMMANDS.map((command) => command.name),
     );
   const { build } = await row.load();
-  const words = name === "help" ? [...rest.slice(1), "--help"] : rest;
+  const words = name === "help" ? [...rest.slice(1), "--help"] : isTask ? context.flags.words : rest;
   await build(context).parseAsync(words, { from: "user" });
 }
 
 async function unknownCommand(wanted: string, names: readonly string[]): Promise<AppError> {
   const { closest } = await import("../lib/did-you-mean.ts");
-  const what = wanted.startsWith("-") ? "option" : "command";
   const near = closest(wanted, names);
   return new AppError(
     "usage-wrong",
-    `unknown ${what} '${wanted}'`,
+    `unknown command '${wanted}'`,
     near ? { hint: `Did you mean \`hermes ${near}\`?` } : {},
   );
 }

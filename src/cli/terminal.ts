@@ -8,6 +8,8 @@ export type Colours = ReturnType<typeof createColors>;
 export interface Terminal {
   /** Results. Nothing else is ever written to standard output. */
   print(text: string): void;
+  /** A piece of a result, without an end of line. */
+  write(text: string): void;
   /** Notices, warnings, progress, errors. */
   note(text: string): void;
   printJson(value: unknown): void;
@@ -36,6 +38,7 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
     columns: stdout.isTTY ? Math.max(40, stdout.columns || 80) : undefined,
     colours: createColors(colourful),
     print: (text) => void stdout.write(`${text}\n`),
+    write: (text) => void stdout.write(text),
     note: (text) => void stderr.write(`${text}\n`),
     printJson: (value) => void stdout.write(`${JSON.stringify(value, undefined, 2)}\n`),
     async ask(question, signal) {

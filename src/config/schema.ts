@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { approvalsOptions } from "../agent/options.ts";
+import { agentOptions, approvalsOptions } from "../agent/options.ts";
 import { kanbanOptions } from "../board/options.ts";
 import { terminalOptions } from "../environments/options.ts";
 import { toolOutputOptions } from "../environments/tool-output-options.ts";
@@ -22,6 +22,7 @@ export const configSchema = z.strictObject({
   model: modelOptions.prefault({}),
   fallback_providers: fallbackProvidersOption,
   providers: providersOption,
+  agent: agentOptions.prefault({}),
   terminal: terminalOptions.prefault({}),
   tool_output: toolOutputOptions.prefault({}),
   approvals: approvalsOptions.prefault({}),

@@ -5,6 +5,7 @@ import { tempFolder } from "./temp-folder.ts";
 const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
 
 export interface HermesRun {
+  /** Null when it was killed. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -15,6 +16,8 @@ export interface HermesOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly cwd?: string;
+  /** Called when it has started; it is killed without warning when this resolves. */
+  readonly killWhen?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 /** A home of its own, and the built program run in it; nothing of the caller's environment leaks in but PATH. */
@@ -49,8 +52,16 @@ async function runHermes(
   child.stdin.on("error", () => undefined); // it may end without having read
   child.stdin.end(options.stdin ?? "");
   const exitCode = await new Promise<number | null>((resolve, reject) => {
+    const over = new AbortController();
+    options.killWhen?.(over.signal).then(
+      () => child.kill("SIGKILL"),
+      () => undefined, // it ended first
+    );
     child.once("error", reject);
-    child.once("close", resolve);
+    child.once("close", (code) => {
+      over.abort();
+      resolve(code);
+    });
   });
   return { exitCode, ...output, json: () => JSON.parse(output.stdout) };
 }

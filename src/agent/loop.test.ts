@@ -1,0 +1,499 @@
+import { describe, expect, test } from "vitest";
+import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import type { AssistantMessage, Message, ToolCallPart, UserMessage } from "../providers/message.ts";
+import type { FinishReason, ModelEvent, ModelFailure } from "../providers/provider.ts";
+import type { Tool, ToolCallContext, ToolResult } from "../tools/tool.ts";
+import type { AgentEvent, AgentEventOf } from "./events.ts";
+import { runTurn, type Turn } from "./loop.ts";
+import { NO_USAGE } from "./usage.ts";
+
+const user = (text: string): UserMessage => ({ role: "user", parts: [{ type: "text", text }] });
+const call = (callId: string, tool: string, input = "{}"): ToolCallPart => ({
+  type: "tool-call",
+  callId,
+  tool,
+  input,
+});
+
+interface Answer {
+  readonly text?: string;
+  readonly reasoning?: string;
+  readonly calls?: readonly ToolCallPart[];
+  readonly finish?: FinishReason;
+  readonly failure?: Partial<ModelFailure>;
+  readonly prefix?: readonly string[];
+  readonly tokens?: number;
+  /** Never ends by itself. */
+  readonly hangs?: boolean;
+  readonly floods?: boolean;
+}
+
+function messageOf({ text, reasoning, calls = [] }: Answer): AssistantMessage {
+  return {
+    role: "assistant",
+    parts: [
+      ...(reasoning === undefined ? [] : [{ type: "reasoning", text: reasoning } as const]),
+      ...(text === undefined ? [] : [{ type: "text", text } as const]),
+      ...calls,
+    ],
+  };
+}
+
+/** A model that gives these answers one after the other, and remembers what it was asked. */
+function scripted(...answers: readonly Answer[]) {
+  const asked: (readonly Message[])[] = [];
+  async function* ask(
+    { messages }: { messages: readonly Message[] },
+    signal: AbortSignal,
+  ): AsyncGenerator<ModelEvent> {
+    const answer = answers[asked.length] ?? { text: "nothing more" };
+    asked.push(messages);
+    yield {
+      type: "request-sent",
+      prefix: answer.prefix ?? messages.map((message) => JSON.stringify(message)),
+    };
+    if (answer.hangs && !signal.aborted)
+      await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    while (answer.floods && !signal.aborted) yield { type: "reasoning-delta", text: "x".repeat(500_000) };
+    if (signal.aborted) return yield { type: "failed", failure: failureOf({ kind: "aborted" }) };
+    if (answer.failure) return yield { type: "failed", failure: failureOf(answer.failure) };
+    if (answer.text !== undefined) yield { type: "text-delta", text: answer.text };
+    const calls = answer.calls ?? [];
+    yield {
+      type: "message-end",
+      message: messageOf(answer),
+      finish: answer.finish ?? (calls.length > 0 ? "tool-calls" : "stop"),
+      usage: { ...NO_USAGE, inputTokens: answer.tokens ?? 10, outputTokens: 1 },
+    };
+  }
+  return { ask, asked };
+}
+
+function failureOf(part: Partial<ModelFailure>): ModelFailure {
+  return {
+    kind: "unavailable",
+    message: "the model is away",
+    hint: "Try again later.",
+    status: undefined,
+    retryAfterMs: undefined,
+    droppedTools: [],
+    sawText: false,
+    ...part,
+  };
+}
+
+function tool(
+  name: string,
+  run: (input: string, context: ToolCallContext) => Promise<ToolResult>,
+  mutates = true,
+): Tool {
+  return { name, toolset: "test", description: name, inputSchema: { type: "object" }, mutates, call: run };
+}
+
+const echo = tool("echo", async (input) => ({ failed: false, text: input }));
+
+function turn(
+  model: ReturnType<typeof scripted>,
+  options: Partial<Omit<Turn, "rules">> & {
+    tools?: readonly Tool[];
+    judge?: (command: string) => string | undefined;
+  } = {},
+): Turn {
+  const { tools = [echo], judge = () => undefined, ...rest } = options;
+  return {
+    turnId: "t1",
+    ask: model.ask,
+    model: { provider: "test", name: "m", price: { input: 1, cacheRead: 0.1, cacheWrite: 1, output: 5 } },
+    rules: { tools: new Map(tools.map((one) => [one.name, one])), judge, fit: async (text) => text },
+    definitions: tools.map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
+    history: [{ role: "system", text: "be good" }],
+    begin: { message: user("go") },
+    lastPrefix: [],
+    limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
+    haltsLoops: false,
+    clock: new TurnableClock(),
+    takeSteers: () => [],
+    ...rest,
+  };
+}
+
+async function collect(turned: Turn, signal = new AbortController().signal): Promise<AgentEvent[]> {
+  const events: AgentEvent[] = [];
+  for await (const event of runTurn(turned, signal)) events.push(event);
+  return events;
+}
+
+const all = <Type extends AgentEvent["type"]>(
+  events: readonly AgentEvent[],
+  type: Type,
+): AgentEventOf<Type>[] => events.filter((event): event is AgentEventOf<Type> => event.type === type);
+
+const end = (events: readonly AgentEvent[]): AgentEventOf<"turn-end"> | undefined =>
+  all(events, "turn-end")[0];
+
+/** The shape of a conversation: no two messages of a person in a row, each call with exactly one result. */
+function expectValid(messages: readonly Message[]): void {
+  let previous = "";
+  const open = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "user" && message.kind !== "steer") expect(previous).not.toBe("user");
+    if (message.role === "tool") expect(open.delete(message.callId)).toBe(true);
+    else expect([...open]).toEqual([]);
+    if (message.role === "assistant")
+      for (const part of message.parts) if (part.type === "tool-call") open.add(part.callId);
+    previous = message.role;
+  }
+}
+
+/** The conversation as the durable events tell it. */
+function replay(start: readonly Message[], events: readonly AgentEvent[]): Message[] {
+  const messages = [...start];
+  const results = new Map<string, Message>();
+  let waiting: string[] = [];
+  const flush = (): void => {
+    for (const id of waiting.splice(0))
+      messages.push(results.get(id) ?? { role: "system", text: `missing ${id}` });
+  };
+  for (const event of events) {
+    if (event.type === "turn-start" && event.message) messages.push(event.message);
+    if (event.type === "steer" || event.type === "assistant") flush();
+    if (event.type === "steer") messages.push(event.message);
+    if (event.type === "assistant") {
+      messages.push(event.message);
+      waiting = event.message.parts.flatMap((part) => (part.type === "tool-call" ? [part.callId] : []));
+    }
+    if (event.type === "tool-end") {
+      const { callId, tool: name, text, outcome } = event;
+      results.set(callId, { role: "tool", callId, tool: name, text, failed: outcome !== "ok" });
+    }
+  }
+  flush();
+  return messages;
+}
+
+describe("a turn", () => {
+  test("ends with the answer of the model", async () => {
+    const events = await collect(turn(scripted({ text: "done" })));
+    expect(events.map(({ type }) => type)).toEqual([
+      "turn-start",
+      "request-sent",
+      "text-delta",
+      "assistant",
+      "turn-end",
+    ]);
+    expect(end(events)).toMatchObject({ outcome: "completed", text: "done", requests: 1, costUsd: 0.000015 });
+  });
+
+  test("runs calls side by side, tells their ends as they happen, and keeps the order of the calls in the conversation", async () => {
+    let release: () => void = () => undefined;
+    const second = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = tool("slow", async () => {
+      await second;
+      return { failed: false, text: "slow" };
+    });
+    const quick = tool("quick", async () => {
+      release();
+      return { failed: false, text: "quick" };
+    });
+    const model = scripted({ calls: [call("1", "slow"), call("2", "quick")] }, { text: "done" });
+    const events = await collect(turn(model, { tools: [slow, quick] }));
+    expect(all(events, "tool-end").map(({ callId }) => callId)).toEqual(["2", "1"]);
+    expect(model.asked[1]?.slice(-2)).toMatchObject([{ callId: "1" }, { callId: "2" }]);
+  });
+
+  test("starts nothing before the starts of the whole batch were taken", async () => {
+    const begun: string[] = [];
+    const noting = tool("noting", async (input) => {
+      begun.push(input);
+      return { failed: false, text: "" };
+    });
+    const model = scripted({ calls: [call("1", "noting", "a"), call("2", "noting", "b")] });
+    const events = runTurn(turn(model, { tools: [noting] }), new AbortController().signal);
+    for await (const event of events) {
+      if (event.type !== "tools-start") continue;
+      expect(event.calls).toHaveLength(2);
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(begun).toEqual([]);
+      break;
+    }
+  });
+
+  test("one that must be alone is never run beside another", async () => {
+    let running = 0;
+    let most = 0;
+    const alone: Tool = {
+      ...tool("alone", async () => {
+        most = Math.max(most, ++running);
+        await new Promise((resolve) => setImmediate(resolve));
+        running--;
+        return { failed: false, text: "" };
+      }),
+      exclusive: true,
+    };
+    await collect(
+      turn(scripted({ calls: [call("1", "alone"), call("2", "alone"), call("3", "echo")] }), {
+        tools: [alone, echo],
+      }),
+    );
+    expect(most).toBe(1);
+  });
+
+  test("an unknown tool and a tool that throws are results with advice", async () => {
+    const broken = tool("broken", () => Promise.reject(new Error("ouch")));
+    const model = scripted({ calls: [call("1", "ecko"), call("2", "broken")] }, { text: "sorry" });
+    const events = await collect(turn(model, { tools: [echo, broken] }));
+    const [unknown, thrown] = all(events, "tool-end").toSorted((a, b) => a.callId.localeCompare(b.callId));
+    expect(unknown).toMatchObject({
+      outcome: "failed",
+      text: expect.stringContaining('Did you mean "echo"?'),
+    });
+    expect(thrown).toMatchObject({ outcome: "failed", text: '{"error":"ouch"}' });
+    expect(end(events)?.outcome).toBe("completed");
+  });
+
+  test("a command that is refused is not run", async () => {
+    let ran = false;
+    const shell: Tool = {
+      ...tool("shell", async () => {
+        ran = true;
+        return { failed: false, text: "" };
+      }),
+      commandsOf: (input) => [input],
+    };
+    const model = scripted({ calls: [call("1", "shell", "rm -rf /")] });
+    const events = await collect(turn(model, { tools: [shell], judge: (command) => `never: ${command}` }));
+    expect([ran, all(events, "tool-end")[0]?.text]).toEqual([false, "never: rm -rf /"]);
+  });
+
+  test("a note of the user comes after the results, as a message of its own", async () => {
+    const notes = ["be quick"];
+    const model = scripted({ calls: [call("1", "echo")] }, { text: "ok" });
+    const events = await collect(turn(model, { takeSteers: () => notes.splice(0) }));
+    expect(model.asked[1]?.slice(-2)).toMatchObject([{ role: "tool" }, { role: "user", kind: "steer" }]);
+    expect(all(events, "steer")).toHaveLength(1);
+  });
+
+  test("M7: a stop while the model writes leaves no half answer, and the next message may follow", async () => {
+    const stop = new AbortController();
+    const model = scripted({ text: "half", hangs: true });
+    const events: AgentEvent[] = [];
+    for await (const event of runTurn(turn(model), stop.signal)) {
+      events.push(event);
+      if (event.type === "request-sent") stop.abort();
+    }
+    expect(end(events)?.outcome).toBe("stopped");
+    const messages = replay([], events);
+    expect(messages.at(-1)).toMatchObject({
+      role: "assistant",
+      parts: [{ text: "[No answer: the turn was stopped]" }],
+    });
+    expectValid([...messages, user("next")]);
+  });
+
+  test("M7: a stop while tools run gives each call its one result", async () => {
+    const stop = new AbortController();
+    const waits = tool(
+      "waits",
+      (_, { signal }) =>
+        new Promise((resolve) => {
+          signal.addEventListener("abort", () => resolve({ failed: true, text: "so far" }), { once: true });
+        }),
+    );
+    const model = scripted({ calls: [call("1", "waits"), call("2", "waits")] });
+    const events: AgentEvent[] = [];
+    for await (const event of runTurn(turn(model, { tools: [waits] }), stop.signal)) {
+      events.push(event);
+      if (event.type === "tools-start") setImmediate(() => stop.abort());
+    }
+    expect(all(events, "tool-end").map(({ outcome, text }) => [outcome, text])).toEqual([
+      ["stopped", "so far"],
+      ["stopped", "so far"],
+    ]);
+    expect(end(events)?.outcome).toBe("stopped");
+    expectValid([...replay([], events), user("next")]);
+  });
+
+  test("a failure of the model is one clear line, and the conversation stays valid", async () => {
+    const events = await collect(turn(scripted({ failure: {} })));
+    expect(end(events)).toMatchObject({
+      outcome: "failed",
+      reason: "the model is away",
+      hint: "Try again later.",
+    });
+    expectValid([...replay([], events), user("next")]);
+  });
+
+  test("at the limit of steps the model answers once more, and its further calls are not run", async () => {
+    const model = scripted(
+      { calls: [call("1", "echo")] },
+      { calls: [call("2", "echo")] },
+      { text: "so far", calls: [call("3", "echo")] },
+    );
+    const limits = { maxRequests: 2, maxSeconds: undefined, maxCostUsd: undefined };
+    const events = await collect(turn(model, { limits }));
+    expect(end(events)).toMatchObject({ outcome: "budget", text: "so far", requests: 3 });
+    expect(all(events, "tool-end").map(({ outcome }) => outcome)).toEqual(["ok", "ok", "not-run"]);
+    expect(model.asked[2]?.at(-1)).toMatchObject({ role: "user", kind: "steer" });
+    expectValid(replay([], events));
+  });
+
+  test("money and time are limits too", async () => {
+    const spend = scripted({ calls: [call("1", "echo")], tokens: 1_000_000 }, { text: "poor" });
+    const dear = await collect(
+      turn(spend, { limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: 0.5 } }),
+    );
+    expect(end(dear)).toMatchObject({ outcome: "budget", text: "poor" });
+
+    const clock = new TurnableClock();
+    const slow = tool("slow", async () => {
+      await clock.advance(11_000);
+      return { failed: false, text: "" };
+    });
+    const wait = scripted({ calls: [call("1", "slow")] }, { text: "late" });
+    const limits = { maxRequests: undefined, maxSeconds: 10, maxCostUsd: undefined };
+    expect(end(await collect(turn(wait, { clock, limits, tools: [slow] })))).toMatchObject({
+      outcome: "budget",
+      text: "late",
+    });
+  });
+
+  test("an answer that was cut by its length goes on, and is one answer in the end", async () => {
+    const events = await collect(turn(scripted({ text: "one ", finish: "length" }, { text: "two" })));
+    expect(end(events)).toMatchObject({ outcome: "completed", text: "one two" });
+    expectValid(replay([], events));
+  });
+
+  test("reasoning without an answer is shown as the answer", async () => {
+    expect(end(await collect(turn(scripted({ reasoning: "thought" }))))).toMatchObject({
+      outcome: "completed",
+      text: "thought",
+    });
+  });
+
+  test("a model that never stops writing is stopped", async () => {
+    expect(end(await collect(turn(scripted({ floods: true }))))).toMatchObject({
+      outcome: "failed",
+      reason: "The model did not stop writing",
+    });
+  });
+
+  test("of ten thousand calls in one answer a few run, and each has its result", async () => {
+    let ran = 0;
+    const counting = tool("counting", async () => ({ failed: false, text: `${++ran}` }));
+    const calls = Array.from({ length: 10_000 }, (_, index) => call(`${index}`, "counting"));
+    const events = await collect(turn(scripted({ calls }, { text: "ok" }), { tools: [counting] }));
+    expect([ran, all(events, "tool-end").length]).toEqual([64, 10_000]);
+    expectValid(replay([], events));
+  });
+
+  test("the same failure again and again is told to the model, and ends a turn that nobody watches", async () => {
+    const fails = tool("fails", async () => ({ failed: true, text: "no" }));
+    const answers = Array.from({ length: 6 }, (_, index) => ({ calls: [call(`${index}`, "fails")] }));
+    const watched = await collect(turn(scripted(...answers), { tools: [fails] }));
+    expect(all(watched, "tool-end").map(({ text }) => text.includes("failed the same way"))).toEqual([
+      false,
+      true,
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(end(watched)?.outcome).toBe("completed");
+    const alone = await collect(turn(scripted(...answers), { tools: [fails], haltsLoops: true }));
+    expect(end(alone)).toMatchObject({ outcome: "failed", requests: 5 });
+  });
+
+  test("different commands that succeed are progress", async () => {
+    const answers = Array.from({ length: 8 }, (_, index) => ({
+      calls: [call(`${index}`, "echo", `${index}`)],
+    }));
+    const events = await collect(turn(scripted(...answers), { haltsLoops: true }));
+    expect(end(events)?.outcome).toBe("completed");
+    expect(all(events, "tool-end").every(({ text }) => !text.includes("["))).toBe(true);
+  });
+
+  test("calls whose ids were used before get ids of their own", async () => {
+    const model = scripted(
+      { calls: [call("call_0", "echo"), call("call_0", "echo")] },
+      { calls: [call("call_0", "echo")] },
+    );
+    const events = await collect(turn(model));
+    expect(all(events, "tool-end").map(({ callId }) => callId)).toEqual(["call_0", "call_0_2", "call_0_3"]);
+    expectValid(replay([], events));
+  });
+
+  test("M2: a prompt that does not begin as the last one did is told, with what broke it", async () => {
+    const events = await collect(
+      turn(scripted({ text: "x", prefix: ["tools", "system 2", "m"] }), {
+        lastPrefix: ["tools", "system", "m"],
+      }),
+    );
+    expect(all(events, "cache-broken")).toMatchObject([{ at: 1, what: "the system prompt changed" }]);
+    const fine = await collect(
+      turn(scripted({ text: "x", prefix: ["tools", "system", "m"] }), { lastPrefix: ["tools", "system"] }),
+    );
+    expect(all(fine, "cache-broken")).toEqual([]);
+  });
+});
+
+describe("a turn that goes on after a crash", () => {
+  const history: Message[] = [
+    { role: "system", text: "be good" },
+    user("go"),
+    messageOf({ calls: [call("1", "echo", '"a"'), call("2", "echo", '"b"')] }),
+  ];
+
+  test("names started calls as uncertain and does not run them again", async () => {
+    const ran: string[] = [];
+    const noting = tool("echo", async (input) => {
+      ran.push(input);
+      return { failed: false, text: "" };
+    });
+    const pending = [
+      { call: call("1", "echo", '"a"'), started: true },
+      { call: call("2", "echo", '"b"'), started: true, finding: "It does not run any more." },
+    ];
+    const model = scripted({ text: "went on" });
+    const events = await collect(turn(model, { history, begin: { pending }, tools: [noting] }));
+    expect(ran).toEqual([]);
+    expect(all(events, "tool-end").map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);
+    expect(all(events, "notice")).toHaveLength(2);
+    expect(model.asked[0]?.at(-1)).toMatchObject({
+      text: expect.stringContaining("It does not run any more."),
+    });
+    expect(end(events)).toMatchObject({ outcome: "completed", text: "went on" });
+  });
+
+  test("runs calls that nobody had begun", async () => {
+    const pending = [
+      { call: call("1", "echo", '"a"'), started: false },
+      { call: call("2", "echo", '"b"'), started: false },
+    ];
+    const model = scripted({ text: "went on" });
+    const events = await collect(turn(model, { history, begin: { pending } }));
+    expect(all(events, "tool-end").map(({ outcome, text }) => [outcome, text])).toEqual([
+      ["ok", '"a"'],
+      ["ok", '"b"'],
+    ]);
+  });
+
+  test("puts results of before and after the crash into the order of the calls", async () => {
+    const done: Message = { role: "tool", callId: "2", tool: "echo", text: "before", failed: false };
+    const model = scripted({ text: "went on" });
+    const pending = [{ call: call("1", "echo"), started: true }];
+    await collect(turn(model, { history: [...history, done], begin: { pending } }));
+    expect(model.asked[0]?.slice(-2)).toMatchObject([{ callId: "1" }, { callId: "2", text: "before" }]);
+  });
+
+  test("asks nobody when the answer was there already", async () => {
+    const model = scripted();
+    const whole = [...history.slice(0, 2), messageOf({ text: "all done" })];
+    expect(end(await collect(turn(model, { history: whole, begin: { pending: [] } })))).toMatchObject({
+      outcome: "completed",
+      text: "all done",
+    });
+    expect(model.asked).toEqual([]);
+  });
+});

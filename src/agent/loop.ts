@@ -1,0 +1,342 @@
+import type { Clock } from "../lib/clock.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolCallPart,
+  type ToolMessage,
+  textOf,
+  toolCallsOf,
+  type UserMessage,
+} from "../providers/message.ts";
+import type { Model, ModelEvent, ModelFailure, ToolDefinition, Usage } from "../providers/provider.ts";
+import type { AgentEvent, AgentEventOf, ToolEnd, TurnOutcome } from "./events.ts";
+import { createGuardrails } from "./guardrails.ts";
+import { findBreak } from "./prefix.ts";
+import { runTools, type ToolRules } from "./run-tools.ts";
+import { createUniqueCalls } from "./unique-calls.ts";
+import { addCost, addUsage, costOf, NO_USAGE } from "./usage.ts";
+
+/** What a turn may use up; undefined means no limit. */
+export interface TurnLimits {
+  /** Requests to the model. */
+  readonly maxRequests: number | undefined;
+  readonly maxSeconds: number | undefined;
+  readonly maxCostUsd: number | undefined;
+}
+
+/** A call that an earlier process left without a result. */
+export interface PendingCall {
+  readonly call: ToolCallPart;
+  /** False: nobody ever began it, so it can simply be run. */
+  readonly started: boolean;
+  /** What was found out about a started one since; undefined when its outcome is unknown. */
+  readonly finding?: string | undefined;
+}
+
+export interface Turn {
+  readonly turnId: string;
+  /** Asks the model, tries again where that may help, and tells of it. */
+  ask(
+    request: { readonly messages: readonly Message[]; readonly tools: readonly ToolDefinition[] },
+    signal: AbortSignal,
+  ): AsyncIterable<ModelEvent | AgentEventOf<"attempt-failed">>;
+  readonly model: Pick<Model, "provider" | "name" | "price">;
+  readonly rules: ToolRules;
+  /** The tools as the model is told of them: the same bytes for the life of a conversation. */
+  readonly definitions: readonly ToolDefinition[];
+  /** The conversation so far, the system prompt first. */
+  readonly history: readonly Message[];
+  /** A new message of a person, or the calls that a crash left open. */
+  readonly begin: { readonly message: UserMessage } | { readonly pending: readonly PendingCall[] };
+  /** The hashes of the last request of this conversation. */
+  readonly lastPrefix: readonly string[];
+  readonly limits: TurnLimits;
+  /** Ends a turn that goes round in circles; where a person watches, the model is only told. */
+  readonly haltsLoops: boolean;
+  readonly clock: Clock;
+  /** Notes that a person gave since the last time, in order. */
+  takeSteers(): readonly string[];
+}
+
+const MOST_CALLS = 64; // of one answer; more is a model that has lost its way
+const MOST_DELTAS = 4_000_000; // characters of one answer
+const MOST_CONTINUATIONS = 3;
+const WRAP_UP_AT = 0.8;
+
+/**
+ * Asks the model, runs the tools that it calls, and repeats until it calls none. It stores nothing: whoever consumes the
+ * events commits the durable ones before asking for the next, and nothing happens before that.
+ */
+export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  const history: Message[] = [...turn.history];
+  const tools = turn.definitions;
+  const withUniqueCalls = createUniqueCalls(history);
+  const guardrails = createGuardrails();
+  const startedAt = turn.clock.now();
+  let prefix = turn.lastPrefix;
+  let requests = 0;
+  let usage: Usage = NO_USAGE;
+  let costUsd: number | undefined;
+  let continuations = 0;
+  let spoken = ""; // answers that were cut by their length and went on
+  let isWrappingUp = false;
+  let wasWarned = false;
+
+  const seconds = (): number => (turn.clock.now() - startedAt) / 1_000;
+  const ending = (
+    outcome: TurnOutcome,
+    text: string,
+    why?: { readonly reason: string; readonly hint: string },
+  ): AgentEvent => ({
+    type: "turn-end",
+    turnId: turn.turnId,
+    outcome,
+    text: spoken + text,
+    reason: why?.reason,
+    hint: why?.hint,
+    requests,
+    usage,
+    costUsd,
+  });
+
+  /** A conversation never has two messages of a person in a row: a turn without an answer says so in its place. */
+  function* unanswered(why: string): Generator<AgentEvent> {
+    if (history.at(-1)?.role === "assistant") return;
+    yield assistantEvent({ role: "assistant", parts: [{ type: "text", text: `[No answer: ${why}]` }] });
+  }
+  const assistantEvent = (
+    message: AssistantMessage,
+    end: Pick<AgentEventOf<"assistant">, "finish" | "usage" | "costUsd"> = NOT_ASKED,
+  ): AgentEvent => {
+    history.push(message);
+    return {
+      type: "assistant",
+      message,
+      ...end,
+      provider: turn.model.provider,
+      model: turn.model.name,
+    };
+  };
+  const tell = (text: string): AgentEvent => {
+    const message: UserMessage = { role: "user", kind: "steer", parts: [{ type: "text", text }] };
+    history.push(message);
+    return { type: "steer", message };
+  };
+
+  /** Runs calls, keeps their results in the order of the calls, and returns why the turn must end, if it must. */
+  async function* runCalls(calls: readonly ToolCallPart[]): AsyncGenerator<AgentEvent, string | undefined> {
+    const ends = new Map<string, ToolEnd>();
+    const run = calls.slice(0, MOST_CALLS);
+    let halt: string | undefined;
+    yield { type: "tools-start", calls: run };
+    for await (const event of runTools(run, turn.rules, signal)) {
+      if (event.type === "tool-progress") {
+        yield event;
+        continue;
+      }
+      const call = run.find(({ callId }) => callId === event.callId);
+      const seen = guardrails.observe({
+        tool: event.tool,
+        input: call?.input ?? "",
+        failed: event.outcome === "failed",
+        text: event.text,
+        mutates: turn.rules.tools.get(event.tool)?.mutates ?? false,
+      });
+      halt ??= seen.halt;
+      const end =
+        seen.warning === undefined ? event : { ...event, text: `${event.text}\n\n[${seen.warning}]` };
+      ends.set(end.callId, end);
+      yield end;
+    }
+    for (const call of calls.slice(MOST_CALLS)) {
+      const end = notRun(
+        call,
+        `Not run: at most ${MOST_CALLS} calls of one answer are. Call it again if needed.`,
+      );
+      ends.set(call.callId, end);
+      yield { type: "tool-end", ...end };
+    }
+    for (const call of calls) history.push(resultMessage(call, ends.get(call.callId)));
+    return halt;
+  }
+
+  async function* refuseCalls(calls: readonly ToolCallPart[], why: string): AsyncGenerator<AgentEvent> {
+    for (const call of calls) {
+      const end = notRun(call, why);
+      history.push(resultMessage(call, end));
+      yield { type: "tool-end", ...end };
+    }
+  }
+
+  if ("message" in turn.begin) {
+    yield { type: "turn-start", turnId: turn.turnId, message: turn.begin.message };
+    history.push(turn.begin.message);
+  } else {
+    yield { type: "turn-start", turnId: turn.turnId, message: undefined };
+    const { pending } = turn.begin;
+    const open = pending.filter(({ started }) => !started).map(({ call }) => call);
+    const asked = history.findLastIndex(({ role }) => role === "assistant");
+    for (const { call, started, finding } of pending) {
+      if (!started) continue;
+      const end = outcomeUnknown(call, finding);
+      history.push(resultMessage(call, end));
+      yield { type: "tool-end", ...end };
+      yield {
+        type: "notice",
+        text: `The outcome of an interrupted call of ${call.tool} is unknown: ${brief(call)}`,
+      };
+    }
+    if (open.length > 0) yield* runCalls(open);
+    if (pending.length > 0) history.push(...inOrderOfCalls(history.splice(asked)));
+    const last = history.at(-1);
+    // It was whole, and only its end was not written down any more.
+    if (last?.role === "assistant") return yield ending("completed", textOf(last) || reasoningOf(last));
+  }
+
+  for (;;) {
+    if (signal.aborted) {
+      yield* unanswered("the turn was stopped");
+      return yield ending("stopped", "", STOPPED);
+    }
+    const spent = overLimit(turn.limits, { requests, seconds: seconds(), costUsd });
+    if (spent !== undefined && !isWrappingUp) {
+      isWrappingUp = true;
+      // One more answer, so that what was done is not lost on the reader.
+      if (history.at(-1)?.role !== "user") yield tell(`${spent.reason} ${WRAP_UP}`);
+    } else if (!wasWarned && seconds() > (turn.limits.maxSeconds ?? Infinity) * WRAP_UP_AT) {
+      wasWarned = true;
+      if (history.at(-1)?.role === "tool") yield tell(NEARLY_OVER);
+    }
+    requests++;
+    const answer: { end?: ModelEvent & { type: "message-end" }; failure?: ModelFailure } = {};
+    const asking = new AbortController();
+    let received = 0;
+    const messages = [...history];
+    for await (const event of turn.ask({ messages, tools }, AbortSignal.any([signal, asking.signal]))) {
+      if (event.type === "request-sent") {
+        const broken = findBreak(prefix, event.prefix);
+        if (broken) yield { type: "cache-broken", ...broken };
+        ({ prefix } = event);
+        yield { ...event, provider: turn.model.provider, model: turn.model.name };
+      } else if (event.type === "message-end") answer.end = event;
+      else if (event.type === "failed") answer.failure = event.failure;
+      else if (event.type === "tool-input-delta") received += event.text.length;
+      else {
+        if ("text" in event) received += event.text.length;
+        yield event;
+      }
+      if (received > MOST_DELTAS) asking.abort();
+    }
+    if (answer.end === undefined) {
+      if (signal.aborted) continue;
+      const why = received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure);
+      yield* unanswered(why.reason);
+      return yield ending("failed", "", why);
+    }
+    const { finish, usage: used } = answer.end;
+    const message = withUniqueCalls(answer.end.message);
+    const cost = costOf(used, turn.model.price);
+    usage = addUsage(usage, used);
+    costUsd = addCost(costUsd, cost);
+    yield assistantEvent(message, { finish, usage: used, costUsd: cost });
+    const calls = toolCallsOf(message);
+    if (calls.length === 0) {
+      if (finish === "length" && continuations < MOST_CONTINUATIONS && !isWrappingUp) {
+        continuations++;
+        spoken += textOf(message);
+        yield tell(GO_ON);
+        continue;
+      }
+      const { reason, hint } = spent ?? { reason: undefined, hint: undefined };
+      const text = textOf(message) || reasoningOf(message);
+      return yield reason === undefined
+        ? ending("completed", text)
+        : ending("budget", text, { reason, hint: hint ?? "" });
+    }
+    if (isWrappingUp && spent !== undefined) {
+      yield* refuseCalls(calls, `Not run. ${spent.reason}`);
+      return yield ending("budget", textOf(message), spent);
+    }
+    const halt = yield* runCalls(calls);
+    if (signal.aborted) continue;
+    if (halt !== undefined && turn.haltsLoops) {
+      const why = {
+        reason: `The turn went round in circles: ${halt}.`,
+        hint: "Say what should be done differently.",
+      };
+      return yield ending("failed", textOf(message), why);
+    }
+    for (const note of turn.takeSteers()) yield tell(note);
+  }
+}
+
+const NOT_ASKED = { finish: "other", usage: NO_USAGE, costUsd: undefined } as const;
+const STOPPED = { reason: "The turn was stopped.", hint: "Send a message to go on." };
+const ENDLESS = {
+  reason: "The model did not stop writing",
+  hint: "Try again, or use another model.",
+};
+const WRAP_UP = "Call no more tools. Answer now: what is done, what is not, and what you would do next.";
+const NEARLY_OVER = "[Most of the time for this task is used up. Finish what matters and answer.]";
+const GO_ON = "[Your answer was cut off by its length. Go on exactly where it stopped.]";
+
+function overLimit(
+  { maxRequests, maxSeconds, maxCostUsd }: TurnLimits,
+  used: { readonly requests: number; readonly seconds: number; readonly costUsd: number | undefined },
+): { readonly reason: string; readonly hint: string } | undefined {
+  if (maxRequests !== undefined && used.requests >= maxRequests)
+    return {
+      reason: `The limit of ${maxRequests} steps is reached.`,
+      hint: "Raise --max-turns, or go on with -c.",
+    };
+  if (maxSeconds !== undefined && used.seconds >= maxSeconds)
+    return {
+      reason: `The limit of ${maxSeconds} seconds is reached.`,
+      hint: "Raise --run-budget, or go on with -c.",
+    };
+  if (maxCostUsd !== undefined && (used.costUsd ?? 0) >= maxCostUsd)
+    return { reason: `The limit of $${maxCostUsd} is reached.`, hint: "Raise --max-cost, or go on with -c." };
+  return undefined;
+}
+
+function failureWords(failure: ModelFailure | undefined): { readonly reason: string; readonly hint: string } {
+  return {
+    reason: failure?.message ?? "the model gave no answer",
+    hint: failure?.hint ?? "Try again.",
+  };
+}
+
+/** An answer and the results of its calls, some of which came before a crash and some after. */
+function inOrderOfCalls([answer, ...results]: readonly Message[]): Message[] {
+  if (answer?.role !== "assistant") return answer === undefined ? [] : [answer, ...results];
+  const place = new Map(toolCallsOf(answer).map(({ callId }, index) => [callId, index]));
+  const placeOf = (message: Message): number =>
+    (message.role === "tool" ? place.get(message.callId) : undefined) ?? place.size;
+  return [answer, ...results.toSorted((one, other) => placeOf(one) - placeOf(other))];
+}
+
+function resultMessage({ callId, tool }: ToolCallPart, end: ToolEnd | undefined): ToolMessage {
+  const text = end?.text ?? "No result.";
+  return { role: "tool", callId, tool, text, failed: end?.outcome !== "ok" };
+}
+
+function notRun({ callId, tool }: ToolCallPart, text: string): ToolEnd {
+  return { callId, tool, outcome: "not-run", text, durationMs: 0 };
+}
+
+function outcomeUnknown({ callId, tool }: ToolCallPart, finding: string | undefined): ToolEnd {
+  const text = [
+    "Interrupted: Hermes ended while this ran, so its outcome is unknown.",
+    finding,
+    "It was not run again. Check what it did before you repeat it.",
+  ];
+  return { callId, tool, outcome: "unknown", text: text.filter(Boolean).join(" "), durationMs: 0 };
+}
+
+function brief({ input }: ToolCallPart): string {
+  return input.length <= 120 ? input : `${input.slice(0, 119)}…`;
+}
+
+function reasoningOf({ parts }: AssistantMessage): string {
+  return parts.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
+}

@@ -1,0 +1,106 @@
+import type { AgentEventOf } from "../../../agent/events.ts";
+import { environmentRequest, openAppConversation } from "../../../app.ts";
+import type { OpenConversation } from "../../../conversation/open-conversation.ts";
+import { AppError } from "../../../lib/errors.ts";
+import { writeFileAtomic } from "../../../lib/files.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+import { readTask } from "./read-task.ts";
+import { createJsonView, createQuietView, createWatchView, type View } from "./view.ts";
+
+export interface RunOptions {
+  readonly oneshot?: string;
+  readonly query?: string;
+  readonly queryFile?: string;
+  readonly continue?: true | string;
+  readonly resume?: string;
+  readonly model?: string;
+  readonly maxTurns?: number;
+  readonly runBudget?: number;
+  readonly maxCost?: number;
+  readonly usageFile?: string;
+  readonly json?: boolean;
+}
+
+const EXIT_CODES = { completed: 0, budget: 3, stopped: 130, failed: 1 } as const;
+
+/** One message and its answer. An open turn of the session is finished first. */
+export async function runOnce(context: CommandContext, options: RunOptions): Promise<void> {
+  const { terminal, variables, userHome, signal } = context;
+  const [task, app] = await Promise.all([readTask(options), startApp(context)]);
+  const tell = (text: string): void => terminal.note(`hermes: ${text}`);
+  const cwd = process.cwd();
+  await using conversation = await openAppConversation(
+    app,
+    {
+      environment: environmentRequest(app, {
+        task: "default",
+        cwd,
+        variables,
+        userHome,
+        reporter: { onNotice: tell, onProgress: tell },
+      }),
+      choice: { continue: options.continue, resume: options.resume },
+      model: { model: options.model },
+      surface: SURFACE,
+    },
+    signal,
+  );
+  const view = viewFor(context, options, conversation);
+  const { agent } = app.resolved.config;
+  const limits = {
+    maxRequests: options.maxTurns ?? agent.max_turns ?? undefined,
+    maxSeconds: options.runBudget ?? agent.run_budget_seconds ?? undefined,
+    maxCostUsd: options.maxCost ?? agent.max_cost_usd ?? undefined,
+  };
+  let end: AgentEventOf<"turn-end"> | undefined;
+  const message = { role: "user", parts: [{ type: "text", text: task }] } as const;
+  for await (const event of conversation.say(message, limits, signal)) {
+    view.show(event);
+    if (event.type === "turn-end") end = event;
+  }
+  if (options.usageFile !== undefined) await writeUsage(options.usageFile, conversation, end);
+  if (end === undefined) throw new AppError("turn-failed", "The turn ended without an answer.");
+  view.end(end);
+  context.exit(EXIT_CODES[end.outcome]);
+}
+
+const SURFACE = {
+  source: "oneshot",
+  words:
+    "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",
+  ask: undefined,
+  canNotify: false,
+  haltsLoops: false,
+} as const;
+
+function viewFor(
+  { terminal }: CommandContext,
+  { json, oneshot }: RunOptions,
+  conversation: OpenConversation,
+): View {
+  if (json) return createJsonView(terminal, conversation);
+  const isQuiet = oneshot !== undefined;
+  return isQuiet ? createQuietView(terminal) : createWatchView(terminal, conversation);
+}
+
+async function writeUsage(
+  path: string,
+  { sessionId, model }: OpenConversation,
+  end: AgentEventOf<"turn-end"> | undefined,
+): Promise<void> {
+  const usage = {
+    session_id: sessionId,
+    provider: model.provider,
+    model: model.name,
+    outcome: end?.outcome ?? "failed",
+    requests: end?.requests ?? 0,
+    input_tokens: end?.usage.inputTokens ?? null,
+    cache_read_tokens: end?.usage.cacheReadTokens ?? null,
+    cache_write_tokens: end?.usage.cacheWriteTokens ?? null,
+    output_tokens: end?.usage.outputTokens ?? null,
+    reasoning_tokens: end?.usage.reasoningTokens ?? null,
+    cost_usd: end?.costUsd ?? null,
+  };
+  await writeFileAtomic(path, `${JSON.stringify(usage, undefined, 2)}\n`);
+}

@@ -1,0 +1,122 @@
+import { randomUUID } from "node:crypto";
+import type { AgentEvent } from "../agent/events.ts";
+import { runTurn, type Turn, type TurnLimits } from "../agent/loop.ts";
+import { recorded } from "../agent/recorder.ts";
+import type { ToolRules } from "../agent/run-tools.ts";
+import type { Clock } from "../lib/clock.ts";
+import type { ProcessIdentity } from "../lib/process-identity.ts";
+import type { UserMessage } from "../providers/message.ts";
+import type { ToolDefinition } from "../providers/provider.ts";
+import type { RetryingModel } from "../providers/with-retries.ts";
+import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
+import type { SessionStore } from "../sessions/session-store.ts";
+import type { SessionTurn } from "../sessions/session-turn.ts";
+
+export interface ConversationParts {
+  readonly store: SessionStore;
+  readonly session: SessionDraft;
+  /** False for a session that comes into being with its first message. */
+  readonly isStored: boolean;
+  readonly identity: ProcessIdentity;
+  readonly model: RetryingModel;
+  readonly reasoningEffort: string | undefined;
+  readonly maxOutputTokens: number | undefined;
+  readonly rules: ToolRules;
+  readonly haltsLoops: boolean;
+  readonly clock: Clock;
+}
+
+/** One session, and the agent that answers in it. */
+export interface Conversation {
+  readonly sessionId: string;
+  /**
+   * A turn: everything that happens until the answer, each durable event committed before it is handed on. When a crash
+   * has left a turn open, that one is finished first; should that fail, the message is not sent.
+   */
+  say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
+  /** Finishes what a crash has left open, and does nothing when there is nothing. */
+  finish(limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
+  /** A note for the running turn, which the model sees after the next results. */
+  steer(text: string): void;
+}
+
+export function createConversation(parts: ConversationParts): Conversation {
+  const { store, session, identity, model, rules, haltsLoops, clock } = parts;
+  const definitions = JSON.parse(session.toolsJson) as ToolDefinition[];
+  const steers: string[] = [];
+  let { isStored } = parts;
+
+  async function* run(
+    message: UserMessage | undefined,
+    limits: TurnLimits,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent> {
+    await using turn = await store.acquireTurn(isStored ? session.id : session, identity, signal);
+    const over = new AbortController();
+    const stop = AbortSignal.any([signal, turn.lost, over.signal]);
+    try {
+      // Another process may have gone on with it since we looked last.
+      let loaded = isStored ? store.loadSession(session.id) : undefined;
+      if (loaded?.openTurn !== undefined) {
+        const { turnId, pendingCalls } = loaded.openTurn;
+        const outcome = yield* play(turn, { turnId, begin: { pending: pendingCalls } }, loaded, limits, stop);
+        if (outcome !== "completed") return;
+        loaded = store.loadSession(session.id);
+      }
+      if (message !== undefined)
+        yield* play(turn, { turnId: randomUUID(), begin: { message } }, loaded, limits, stop);
+    } finally {
+      over.abort(); // whoever stops listening stops what runs
+    }
+  }
+
+  async function* play(
+    turn: SessionTurn,
+    start: Pick<Turn, "turnId" | "begin">,
+    loaded: LoadedSession | undefined,
+    limits: TurnLimits,
+    signal: AbortSignal,
+  ): AsyncGenerator<AgentEvent, string> {
+    const events = runTurn(
+      {
+        ...start,
+        ask: (request, within) =>
+          model.stream(
+            {
+              ...request,
+              conversationId: session.id,
+              reasoningEffort: parts.reasoningEffort,
+              maxOutputTokens: parts.maxOutputTokens,
+            },
+            within,
+          ),
+        model,
+        rules,
+        definitions,
+        history: loaded?.messages ?? [{ role: "system", text: session.systemPrompt }],
+        lastPrefix: loaded?.prefix ?? [],
+        limits,
+        haltsLoops,
+        clock,
+        takeSteers: () => steers.splice(0),
+      },
+      signal,
+    );
+    let outcome = "failed";
+    // A stop must not keep the end of the turn from being written down.
+    const commit = (event: AgentEvent): Promise<void> => turn.record(event, turn.lost);
+    for await (const event of recorded(events, commit)) {
+      isStored = true;
+      if (event.type === "turn-end") ({ outcome } = event);
+      yield event;
+    }
+    return outcome;
+  }
+
+  return {
+    sessionId: session.id,
+    say: (message, limits, signal) => run(message, limits, signal),
+    finish: (limits, signal) => run(undefined, limits, signal),
+    steer: (text) => void steers.push(text),
+  };
+}

@@ -1,0 +1,203 @@
+import { createResultFitter } from "../agent/fit-result.ts";
+import { findProjectContext } from "../agent/project-context.ts";
+import { createSystemPrompt } from "../agent/system-prompt.ts";
+import type { EnvironmentRequest } from "../environments/environment-request.ts";
+import { createOutputWindow } from "../environments/output-window.ts";
+import { createSpillFile } from "../environments/spill-file.ts";
+import { systemClock } from "../lib/clock.ts";
+import { createFetch, proxySettings } from "../lib/http.ts";
+import { ownIdentity } from "../lib/process-identity.ts";
+import type { Redactor } from "../lib/redact/redactor.ts";
+import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
+import type { Message } from "../providers/message.ts";
+import { openModel } from "../providers/open-model.ts";
+import { resolveRoute } from "../providers/resolve-route.ts";
+import { withRetries } from "../providers/with-retries.ts";
+import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
+import { openSessionStore } from "../sessions/session-store.ts";
+import { todosOf } from "../tools/todo.ts";
+import type { Tool } from "../tools/tool.ts";
+import { createTools, TOOLSETS } from "../tools/tool-table.ts";
+import type { Ask, ToolParts } from "../tools/workspace.ts";
+import { type Conversation, createConversation } from "./conversation.ts";
+import { createWorkspaceHolder } from "./workspace-holder.ts";
+
+/** What a surface says about itself. */
+export interface Surface {
+  /** The name under which its sessions are kept: cli, oneshot, telegram… */
+  readonly source: string;
+  /** What the model should know of it, in a sentence or two. */
+  readonly words: string;
+  readonly ask: Ask | undefined;
+  /** Whether a session can be told later that a job has ended. */
+  readonly canNotify: boolean;
+  /** Whether a turn that goes round in circles is ended, because nobody watches. */
+  readonly haltsLoops: boolean;
+}
+
+/** Everything that a conversation is made from, as values. */
+export interface ConversationRequest {
+  readonly home: string;
+  readonly sessionsPath: string;
+  readonly settings: RouteSettings & {
+    readonly agent: {
+      readonly api_max_retries: number;
+      readonly reasoning_effort: string;
+      readonly disabled_toolsets: readonly string[];
+    };
+    readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
+  };
+  readonly redactor: Redactor;
+  readonly environment: EnvironmentRequest;
+  readonly choice: SessionChoice;
+  readonly model: RouteRequest;
+  readonly surface: Surface;
+  /** Why a command must not run, in words for the model; undefined when it may. */
+  judge(command: string): string | undefined;
+}
+
+export interface OpenConversation extends Conversation, AsyncDisposable {
+  readonly model: { readonly provider: string; readonly name: string };
+  /** Whether it goes on with an earlier session. */
+  readonly isResumed: boolean;
+}
+
+/** Opens the session that is meant, or a new one, with its model, tools and place. Nothing is sent or run yet. */
+export async function openConversation(
+  request: ConversationRequest,
+  signal: AbortSignal,
+): Promise<OpenConversation> {
+  const { settings, redactor, surface, environment } = request;
+  const [store, identity] = await Promise.all([
+    openSessionStore(request.sessionsPath, {}, signal),
+    ownIdentity(signal),
+  ]);
+  try {
+    const chosen = resolveSession(store.list, request.choice);
+    const resumed = chosen === undefined ? undefined : store.loadSession(chosen.id);
+    const wanted =
+      resumed === undefined || request.model.model !== undefined
+        ? request.model
+        : { provider: resumed.session.provider, model: resumed.session.model };
+    const route = resolveRoute(settings, wanted, environment.variable);
+    const fetch = createFetch({ proxy: proxySettings(environment.variables), caFile: route.caFile });
+    const model = withRetries(await openModel(route, { fetch, clock: systemClock, cacheTtl: "5m" }), {
+      maxRetries: settings.agent.api_max_retries,
+      clock: systemClock,
+      random: Math.random,
+    });
+    const place = { ...environment, ...(resumed && { cwd: resumed.session.cwd }) };
+    const holder = createWorkspaceHolder(place, (text) => redactor.redact(text));
+    const id = resumed?.session.id ?? store.createSession(NOTHING).id;
+    const tools = createTools(toolParts(request, holder.workspace, id), {
+      toolsets: new Set(TOOLSETS.filter((name) => !settings.agent.disabled_toolsets.includes(name))),
+      todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
+    });
+    const session =
+      resumed?.session ??
+      ({
+        id,
+        source: surface.source,
+        cwd: environment.cwd,
+        provider: route.provider,
+        model: route.model,
+        systemPrompt: await systemPrompt(request, tools, signal),
+        toolsJson: JSON.stringify(definitionsOf(tools)),
+      } as const);
+    const fit = createResultFitter(request.home);
+    const conversation = createConversation({
+      store,
+      session,
+      isStored: resumed !== undefined,
+      identity,
+      model,
+      reasoningEffort: settings.agent.reasoning_effort || undefined,
+      maxOutputTokens: settings.model.max_tokens ?? undefined,
+      rules: { tools, judge: request.judge, fit },
+      haltsLoops: surface.haltsLoops,
+      clock: systemClock,
+    });
+    return {
+      ...conversation,
+      model: { provider: route.provider, name: route.model },
+      isResumed: resumed !== undefined,
+      async [Symbol.asyncDispose]() {
+        await holder[Symbol.asyncDispose]();
+        await fetch[Symbol.asyncDispose]();
+        store[Symbol.dispose]();
+      },
+    };
+  } catch (error) {
+    store[Symbol.dispose]();
+    throw error;
+  }
+}
+
+const NOTHING = { source: "", cwd: "", provider: "", model: "", systemPrompt: "", toolsJson: "" };
+
+function toolParts(
+  { home, settings, redactor, surface, environment }: ConversationRequest,
+  workspace: ToolParts["workspace"],
+  owner: string,
+): ToolParts {
+  const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
+  return {
+    workspace,
+    owner,
+    limits: {
+      timeout: environment.options.timeout,
+      maxForegroundTimeout: environment.options.max_foreground_timeout,
+    },
+    canNotify: surface.canNotify,
+    ask: surface.ask,
+    redact: (text, options) => redactor.redact(text, options),
+    createWindow: () =>
+      createOutputWindow({
+        maxBytes,
+        spill: createSpillFile({ home, maxBytes: spillBytes, now: () => systemClock.now() }),
+      }),
+  };
+}
+
+async function systemPrompt(
+  { surface, environment }: ConversationRequest,
+  tools: ReadonlyMap<string, Tool>,
+  signal: AbortSignal,
+): Promise<string> {
+  const { backend, docker_mount_cwd_to_workspace: isMounted } = environment.options;
+  const isHere = backend === "local" || isMounted;
+  return createSystemPrompt({
+    identity: undefined,
+    tools: [...tools.keys()],
+    place: placeWords(environment),
+    project: isHere ? await findProjectContext(environment.cwd, signal) : undefined,
+    date: new Date(systemClock.now()).toISOString().slice(0, 10),
+    surface: surface.words,
+  });
+}
+
+function placeWords({ options, cwd }: EnvironmentRequest): string {
+  switch (options.backend) {
+    case "local":
+      return `Commands run on the user's own machine, starting in ${cwd}.`;
+    case "ssh":
+      return `Commands run on ${options.ssh_host} as ${options.ssh_user}, not on the user's own machine.`;
+    default:
+      return `Commands run in a ${options.backend} sandbox, not on the user's own machine; files you should keep belong in /workspace.`;
+  }
+}
+
+export function definitionsOf(tools: ReadonlyMap<string, Tool>) {
+  return [...tools.values()].map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    inputSchema,
+  }));
+}
+
+function lastTodoResult(messages: readonly Message[]): string | undefined {
+  const last = messages.findLast(
+    (message) => message.role === "tool" && message.tool === "todo" && !message.failed,
+  );
+  return last?.role === "tool" ? last.text : undefined;
+}

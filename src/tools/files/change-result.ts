@@ -1,0 +1,84 @@
+import type { ChangeOutcome, FilesChanged } from "../../environments/files/change-files.ts";
+import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
+import { isFileProblem } from "../../environments/files/file-problem.ts";
+import { failed, ok } from "../define-tool.ts";
+import type { ToolResult } from "../tool.ts";
+import type { ToolParts } from "../workspace.ts";
+import type { FileMemory } from "./file-memory.ts";
+import { describeProblem } from "./read-file.ts";
+
+/** What the model is told of a change, or of why there was none. */
+export async function changeResult(
+  { files, parts, memory }: { files: EnvironmentFiles; parts: ToolParts; memory: FileMemory },
+  outcome: ChangeOutcome,
+  showDiff: boolean,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (isFileProblem(outcome)) return failed(await describeProblem(files, outcome, signal));
+  switch (outcome.kind) {
+    case "changed":
+      return changed(parts, memory, outcome, showDiff);
+    case "stopped": {
+      const { problem, changed: done, diff } = outcome;
+      const state =
+        done.length === 0
+          ? "Everything is as it was."
+          : `These were changed and could not be put back: ${done.map(({ path }) => path).join(", ")}.`;
+      return failed(`${problem.message} ${problem.hint} ${state}`, diff || undefined);
+    }
+    case "not-text":
+    case "outside":
+      return failed(`${outcome.message} Nothing was changed.`);
+    case "unchanged":
+      return ok(outcome.message);
+    case "ambiguous":
+      return failed(
+        `old_string stands ${outcome.count} times in ${outcome.path}, at lines ${outcome.lines.join(", ")}. Nothing was changed. Give more of its surroundings, or set replace_all.`,
+      );
+    case "not-found":
+      return failed(
+        `old_string was not found in ${outcome.path}. Nothing was changed. Read the file again.${nearWords(outcome.nearest)}`,
+      );
+    case "patch-malformed":
+      return failed(
+        `The patch cannot be read: line ${outcome.line} should be ${outcome.expected}, but is ${outcome.found}. Nothing was changed.`,
+      );
+    case "patch-refused":
+      return failed(
+        [
+          "The patch does not fit. Nothing was changed.",
+          ...outcome.problems.map(({ path, message, nearest }) => `${path}: ${message}${nearWords(nearest)}`),
+        ].join("\n"),
+      );
+  }
+}
+
+function changed(
+  parts: ToolParts,
+  memory: FileMemory,
+  { changes, diff }: FilesChanged,
+  showDiff: boolean,
+): ToolResult {
+  const notes = changes.flatMap(({ path, digestBefore }) => {
+    const known = memory.known(path);
+    return known === undefined || digestBefore === undefined || known === digestBefore
+      ? []
+      : [`Note: ${path} had been changed by somebody else since you read it.`];
+  });
+  for (const { path, digest } of changes) memory.note(path, digest);
+  const lines = changes.map(({ kind, path, movedFrom }) =>
+    movedFrom === undefined ? `${VERBS[kind]} ${path}` : `moved ${movedFrom} to ${path}`,
+  );
+  const shown = showDiff ? [parts.redact(diff, { code: true })] : [];
+  return ok([...lines, ...notes, ...shown].join("\n"), diff);
+}
+
+type Nearest = Extract<ChangeOutcome, { kind: "not-found" }>["nearest"];
+
+function nearWords(nearest: Nearest): string {
+  return nearest === undefined
+    ? ""
+    : ` The nearest place is at line ${nearest.line}:\n${nearest.lines.join("\n")}`;
+}
+
+const VERBS = { add: "created", update: "changed", delete: "deleted", move: "moved" } as const;

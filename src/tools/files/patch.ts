@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { patchFiles, replaceInFile } from "../../environments/files/change-files.ts";
+import { containsRedactionMark } from "../../lib/redact/mark.ts";
+import { defineTool, failed } from "../define-tool.ts";
+import type { Tool } from "../tool.ts";
+import type { ToolParts } from "../workspace.ts";
+import { changeResult } from "./change-result.ts";
+import type { FileMemory } from "./file-memory.ts";
+
+const input = z.strictObject({
+  mode: z.enum(["replace", "patch"]).default("replace"),
+  path: z.string().min(1).optional(),
+  old_string: z.string().optional().describe("Must be unique in the file unless replace_all"),
+  new_string: z.string().optional(),
+  replace_all: z.boolean().default(false),
+  patch: z
+    .string()
+    .optional()
+    .describe("*** Begin Patch … *** End Patch with Update/Add/Delete File, or a unified diff"),
+});
+
+/** Changes a part of a file, or several files by one patch: all of it or nothing. */
+export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
+  return defineTool({
+    name: "patch",
+    toolset: "file",
+    description:
+      "Change files. mode replace: path, old_string, new_string. mode patch: a patch of one or more files, applied whole or not at all. Returns the diff.",
+    input,
+    mutates: true,
+    async run(call, { signal }) {
+      const { files } = await parts.workspace(signal);
+      if (call.mode === "patch") {
+        if (call.patch === undefined) return failed("mode patch needs the argument patch.");
+        if (addsMark(call.patch)) return failed(MARKED);
+        const outcome = await patchFiles(files, call.patch, { allowAbsolute: true }, signal);
+        return changeResult({ files, parts, memory }, outcome, true, signal);
+      }
+      const { path, old_string: oldText, new_string: newText, replace_all: all } = call;
+      if (path === undefined || oldText === undefined || newText === undefined)
+        return failed("mode replace needs path, old_string and new_string.");
+      if (oldText === "") return failed("old_string is empty; to create a file use write_file.");
+      if (containsRedactionMark(newText)) return failed(MARKED);
+      const outcome = await replaceInFile(files, path, { oldText, newText, all }, {}, signal);
+      return changeResult({ files, parts, memory }, outcome, true, signal);
+    },
+  });
+}
+
+const MARKED =
+  "The new text has a redaction mark in it, which stands for a secret that you have not seen. Nothing was changed. Leave such lines alone.";
+
+function addsMark(patch: string): boolean {
+  return patch.split("\n").some((line) => line.startsWith("+") && containsRedactionMark(line));
+}
