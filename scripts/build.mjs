@@ -25,7 +25,7 @@ try {
     minifySyntax: true,
     minifyWhitespace: true,
     legalComments: "none",
-    external: ["better-sqlite3"],
+    external: ["better-sqlite3", "@vscode/ripgrep"],
     chunkNames: "chunks/[name]-[hash]",
     // Some libraries are CommonJS and ask for node's own modules with require().
     banner: {
