@@ -1,11 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { forkSandbox } from "../src/environments/docker/snapshots/fork-sandbox.ts";
+import { pruneImages } from "../src/environments/docker/snapshots/prune-snapshots.ts";
 import type { Environment } from "../src/environments/environment.ts";
 import { createEnvironmentFiles } from "../src/environments/files/environment-files.ts";
-import { type Bench, type Measurement, median, milliseconds } from "./bench.ts";
-import { withSandbox } from "./sandbox.ts";
+import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
+import { type BenchSandbox, withSandbox } from "./sandbox.ts";
 
 const ROUNDS = 25;
+const FORKS = 5;
 const BYTES = 1_000_000;
 const FILE = "/workspace/measured";
 /** Time in which an environment makes ready for the next command, as it does while a model thinks. */
@@ -16,9 +19,9 @@ const never = new AbortController().signal;
 export const filesBench: Bench = {
   name: "files",
   run: () =>
-    withSandbox(async ({ open }) => {
-      await using sandbox = open();
-      return await measure(sandbox);
+    withSandbox(async (place) => {
+      await using sandbox = place.open();
+      return [...(await measure(sandbox)), await forks(place)];
     }),
 };
 
@@ -54,6 +57,45 @@ async function measure(environment: Environment): Promise<Measurement[]> {
     line("read 1 MB ÷ 3 round trips and its transfer", found.read, found.bareRead),
     line("write 1 MB ÷ 3 round trips and its transfer", found.write, found.bareWrite),
   ];
+}
+
+/** A copy of a sandbox, beside what the engine's own commands take for it. */
+async function forks({ engine, spec, specFor, folder, docker }: BenchSandbox): Promise<Measurement> {
+  const reporter = { onNotice: () => undefined, onProgress: () => undefined };
+  let round = 0;
+  const made: string[] = [];
+  const ours = async (): Promise<void> => {
+    const copy = await specFor(`fork-${round++}`);
+    made.push(copy.name);
+    await forkSandbox(
+      engine,
+      { sandbox: spec },
+      copy,
+      { sandboxesFolder: folder, now: Date.now(), reporter },
+      never,
+    );
+  };
+  const peer = (): void => {
+    const name = `hermes-bench-peer-${process.pid}-${round++}`;
+    made.push(name);
+    docker("commit", spec.name, `${name}:bench`);
+    docker("run", "-d", "--name", name, `${name}:bench`, "sleep", "1000");
+  };
+  try {
+    const found = await medians(FORKS, ours, peer);
+    return {
+      name: "fork of a sandbox ÷ docker commit and docker run",
+      ours: milliseconds(found.ours),
+      peer: milliseconds(found.peer),
+      ratio: found.ours / found.peer,
+      budget: { max: 3 },
+    };
+  } finally {
+    for (const name of made) docker("rm", "-f", name);
+    for (const name of made.filter((one) => one.includes("peer"))) docker("rmi", `${name}:bench`);
+    const place = { sandboxesFolder: folder, profileId: spec.profileId };
+    await pruneImages(engine, place, { all: true, dryRun: false, now: Date.now() }, never);
+  }
 }
 
 async function expectKind(result: Promise<{ readonly kind: string }>, kind: string): Promise<void> {

@@ -17,6 +17,8 @@ export interface BenchSandbox {
   readonly engine: Engine;
   readonly spec: SandboxSpec;
   readonly folder: string;
+  /** The same sandbox for another task; whoever makes it removes it. */
+  specFor(task: string): Promise<SandboxSpec>;
   open(): Environment;
   /** Calls the engine's own command. */
   docker(...args: string[]): void;
@@ -29,13 +31,16 @@ export async function withSandbox<Result>(
   const service = runningEngine();
   const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
   const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
-  const spec = await specFor(service.images.bash, folder);
+  const profileId = randomBytes(8).toString("hex");
+  const specFor = (task: string): Promise<SandboxSpec> =>
+    createSpec(service.images.bash, { profile: "bench", profileId, task }, folder);
+  const spec = await specFor("bench");
   const open = (): Environment =>
     openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter: silent });
   const docker = (...args: string[]): void =>
     void execFileSync(engine.binary, args, { env: engine.env as NodeJS.ProcessEnv });
   try {
-    return await measure({ engine, spec, folder, open, docker });
+    return await measure({ engine, spec, specFor, folder, open, docker });
   } finally {
     docker("rm", "-f", spec.name);
     await rm(folder, { recursive: true, force: true });
@@ -55,26 +60,26 @@ function runningEngine(): RunningPart<"docker"> {
 
 const silent = { onNotice: () => undefined, onProgress: () => undefined };
 
-async function specFor(image: string, folder: string): Promise<SandboxSpec> {
+async function createSpec(
+  image: string,
+  owner: { readonly profile: string; readonly profileId: string; readonly task: string },
+  folder: string,
+): Promise<SandboxSpec> {
   const options = terminalOptions.parse({
     backend: "docker",
     docker_image: image,
     docker_network: false,
     container_disk: 0,
   });
-  const { spec } = await createSandboxSpec(
-    options,
-    { profile: "bench", profileId: randomBytes(8).toString("hex"), task: "bench" },
-    {
-      sandboxesFolder: folder,
-      stateFolders: [],
-      userHome: "/nonexistent",
-      cwd: folder,
-      remoteEngine: false,
-      ownMounts: undefined,
-      user: undefined,
-      findValue: () => undefined,
-    },
-  );
+  const { spec } = await createSandboxSpec(options, owner, {
+    sandboxesFolder: folder,
+    stateFolders: [],
+    userHome: "/nonexistent",
+    cwd: folder,
+    remoteEngine: false,
+    ownMounts: undefined,
+    user: undefined,
+    findValue: () => undefined,
+  });
   return spec;
 }

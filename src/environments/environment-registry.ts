@@ -3,7 +3,7 @@ import type { Clock } from "../lib/clock.ts";
 import type { Environment } from "./environment.ts";
 import { createEnvironmentOverrides, type EnvironmentOverrides } from "./environment-overrides.ts";
 import type { EnvironmentRequest } from "./environment-request.ts";
-import { type EnvironmentClaim, scopeOf } from "./environment-scope.ts";
+import { type EnvironmentClaim, type EnvironmentScope, scopeOf } from "./environment-scope.ts";
 import { createSessionFolders } from "./session-folders.ts";
 import {
   closed,
@@ -39,6 +39,8 @@ export interface EnvironmentRegistryParts {
 export interface EnvironmentRegistry extends AsyncDisposable {
   /** While a handle is held its environment stays, whatever else happens in between. */
   acquire(claim: EnvironmentClaim, signal: AbortSignal): Promise<EnvironmentHandle>;
+  /** The session is over: its own environment is closed as soon as nobody uses it, without waiting for its lifetime. */
+  endSession(owner: { readonly home: string; readonly session: string }): void;
   readonly overrides: EnvironmentOverrides;
 }
 
@@ -49,6 +51,10 @@ const backgroundClock: Clock = {
 };
 
 interface Entry {
+  /** Let go because the process ends, which is no end of a session: another process may go on with it. */
+  endsWithProcess: boolean;
+  /** Undefined unless it serves one session alone. */
+  readonly session: string | undefined;
   readonly request: EnvironmentRequest;
   readonly lifetimeMs: number;
   readonly shared: SharedEnvironment;
@@ -71,9 +77,11 @@ export function createEnvironmentRegistry({
   let isReaping = false;
   let closing: Promise<void> | undefined;
 
-  function enter(key: string, request: EnvironmentRequest): Entry {
+  function enter({ key, request, session, isPassing }: EnvironmentScope): Entry {
     const lifetimeMs = request.options.lifetime_seconds * 1_000;
     const entry: Entry = {
+      endsWithProcess: false,
+      session,
       request,
       lifetimeMs,
       shared: createSharedEnvironment({
@@ -82,7 +90,7 @@ export function createEnvironmentRegistry({
         async open(signal) {
           await prepare(request);
           signal.throwIfAborted();
-          return open(request, signal);
+          return open({ ...request, mayRemove: () => isPassing && !entry.endsWithProcess }, signal);
         },
         onUnused: () => {
           if (entry.shared.isOver()) retire(key, entry);
@@ -151,7 +159,10 @@ export function createEnvironmentRegistry({
 
   async function close(): Promise<void> {
     stop.abort(closed());
-    for (const [key, entry] of entries) retire(key, entry);
+    for (const [key, entry] of entries) {
+      entry.endsWithProcess = true;
+      retire(key, entry);
+    }
     await Promise.allSettled([...teardowns].map(([teardown, entry]) => within(teardown, entry)));
   }
 
@@ -160,10 +171,18 @@ export function createEnvironmentRegistry({
     async acquire(claim, signal) {
       signal.throwIfAborted();
       if (stop.signal.aborted) throw closed();
-      const { key, request, options } = scopeOf(claim, overrides);
-      const entry = entries.get(key) ?? enter(key, request);
+      const scope = scopeOf(claim, overrides);
+      const { options } = scope;
+      const entry = entries.get(scope.key) ?? enter(scope);
       const chooseFolder = folders.chooser(claim.request, entry.request);
       return entry.shared.hold({ options, chooseFolder }, signal);
+    },
+    endSession({ home, session }) {
+      for (const [key, entry] of entries) {
+        if (entry.session !== session || entry.request.profile.home !== home) continue;
+        entry.shared.expire();
+        if (entry.shared.isOver()) retire(key, entry);
+      }
     },
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };

@@ -14,6 +14,8 @@ export interface EnvironmentRequest {
   /** Asked for only by environments that outlive us. */
   profileId(): Promise<string>;
   readonly task: string;
+  /** Asked when the environment is let go: whether the place itself may go too, if nobody else uses it. */
+  mayRemove?(): boolean;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** A variable of the environment, else of the profile's `.env`. */
   variable(name: string): string | undefined;

@@ -21,6 +21,10 @@ export interface EnvironmentClaim {
 export interface EnvironmentScope {
   /** The same for all who share it. */
   readonly key: string;
+  /** Whose it is alone, subagents included; undefined when others share it or one task has it. */
+  readonly session: string | undefined;
+  /** Its files vanish with it, and nobody but one session or task has any: unused, there is nothing to keep. */
+  readonly isPassing: boolean;
   /** What it is opened with, each time: a function of the key, never of who came first. */
   readonly request: EnvironmentRequest;
   /** The settings of the task that asked, for its own commands. */
@@ -44,6 +48,8 @@ export function scopeOf(
   const fingerprint = Object.entries(options).filter(([key]) => !PER_COMMAND.includes(key));
   return {
     key: JSON.stringify([home, name, fingerprint]),
+    isPassing: name !== SHARED && !options.container_persistent,
+    session: !isIsolated && options.isolation === "session" ? session : undefined,
     request: Object.freeze({ ...request, task: name, options }),
     options: Object.freeze({ ...request.options, ...own }),
   };

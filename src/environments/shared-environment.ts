@@ -30,6 +30,8 @@ export interface SharedEnvironment {
   hold(holder: Holder, signal: AbortSignal): Promise<EnvironmentHandle>;
   /** Whether nobody has held it, and nothing has run in it, for as long as it is kept. */
   isOver(): boolean;
+  /** It is not kept for later any more: once unused, it is over. Whoever holds it anew takes that back. */
+  expire(): void;
   /** Ends what still runs and lets go of the place. Later calls give the same answer. */
   close(): Promise<void>;
 }
@@ -46,6 +48,7 @@ export function createSharedEnvironment({
   let holders = 0;
   let usedAt = clock.now();
   let closing: Promise<void> | undefined;
+  let expired = false;
   // It belongs to all who wait, so the signal of one of them must not end it.
   const opening = Promise.resolve()
     .then(() => open(stop.signal))
@@ -126,6 +129,7 @@ export function createSharedEnvironment({
   return {
     async hold(holder, signal) {
       holders++;
+      expired = false; // somebody came back
       try {
         const opened = await untilAborted(ready, signal);
         if (stop.signal.aborted) throw closed();
@@ -139,7 +143,10 @@ export function createSharedEnvironment({
       if (holders > 0 || running.size > 0) return false;
       if (environment === undefined) return true; // it failed, or nobody waits for it any more
       if (environment.busy > 0) usedAt = clock.now();
-      return environment.busy === 0 && clock.now() - usedAt >= lifetimeMs;
+      return environment.busy === 0 && (expired || clock.now() - usedAt >= lifetimeMs);
+    },
+    expire() {
+      expired = true;
     },
     close: () => (closing ??= end()),
   };

@@ -1,9 +1,13 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { attachToJob } from "./sandbox/attach.ts";
+import { copyBetween } from "./sandbox/copy.ts";
 import { execInSandbox } from "./sandbox/exec.ts";
+import { buildJobs } from "./sandbox/jobs.ts";
 import { explainSandbox, listAll, showStatus } from "./sandbox/look.ts";
 import { collectGarbage, openShell, removeOne, stopOne } from "./sandbox/manage.ts";
+import { forkInto, pruneOld, restoreFrom, showSnapshots, takeSnapshot } from "./sandbox/snapshots.ts";
 
 /** `hermes sandbox`: the place where commands run, by hand. */
 export function build(context: CommandContext): Command {
@@ -33,9 +37,27 @@ export function build(context: CommandContext): Command {
       "tar c . | hermes sandbox exec -- tar x -C /workspace",
     ],
   );
+  withExamples(
+    ofTask(add("cp", "Copy a file or a folder into the sandbox or out of it."))
+      .argument("<source>", "what to copy; a colon before it means a path of the sandbox")
+      .argument("<destination>", "where to; into a folder that exists, as cp does")
+      .option("--json", "print JSON")
+      .addHelpText("after", "\nIt is there whole or not at all. A folder never replaces anything.")
+      .action((source, destination, options) => copyBetween(context, source, destination, options)),
+    [
+      "hermes sandbox cp ./a :/workspace/a",
+      "hermes sandbox cp :/workspace/out ./out",
+      "hermes sandbox cp --json ./project :/workspace/",
+    ],
+  );
   ofTask(add("shell", "Open an interactive shell in the sandbox.")).action((options) =>
     openShell(context, options),
   );
+  sandbox.addCommand(buildJobs(context, ofTask));
+  ofTask(add("attach", "Put this terminal in front of a job that runs in the sandbox."))
+    .option("--eof", "end the job's input when ours ends")
+    .argument("<id>", "its id, or the beginning of it")
+    .action((id, options) => attachToJob(context, id, options));
   add("list", "List the sandboxes of this profile.")
     .option("--all-profiles", "also those of other profiles")
     .option("--size", "also how much disk they use, which takes longer")
@@ -63,11 +85,80 @@ export function build(context: CommandContext): Command {
       .action((options) => collectGarbage(context, options)),
     ["hermes sandbox gc --dry-run", "hermes sandbox gc --all-profiles --json"],
   );
+  addSnapshots(context, add, ofTask);
   return withExamples(sandbox, [
     "hermes sandbox exec -- ls -la",
     "hermes sandbox list",
     "hermes sandbox explain",
   ]);
+}
+
+function addSnapshots(
+  context: CommandContext,
+  add: (name: string, description: string) => Command,
+  ofTask: (command: Command) => Command,
+): void {
+  withExamples(
+    ofTask(add("snapshot", "Keep the files of the sandbox as they are now; it goes on meanwhile."))
+      .option("--name <name>", "call it so, besides its id")
+      .option("--json", "print JSON")
+      .action((options) => takeSnapshot(context, options)),
+    ["hermes sandbox snapshot --name before-upgrade", "hermes sandbox snapshot --task research --json"],
+  );
+  add("snapshots", "List the snapshots of this profile and the disk that they use.")
+    .option("--json", "print JSON")
+    .action((options) => showSnapshots(context, options));
+  withExamples(
+    add("fork", "Make the sandbox of a new task with the files of another one, or of a snapshot.")
+      .argument("<new-task>", "the task, which may have no sandbox yet")
+      .option("--task <name>", "begin with the sandbox of this task (default: default)")
+      .option("--snapshot <name>", "begin with this snapshot, by name or id")
+      .option("--json", "print JSON")
+      .action((newTask, options) => forkInto(context, newTask, options)),
+    [
+      "hermes sandbox fork experiment",
+      "hermes sandbox fork experiment --snapshot before-upgrade",
+      "hermes sandbox exec --task experiment -- ls",
+    ],
+  );
+  withExamples(
+    add("restore", "Give a sandbox the files of a snapshot; what is there now becomes a snapshot first.")
+      .argument("<snapshot>", "its name or id")
+      .option("--task <name>", "the task whose sandbox is replaced (default: that of the snapshot)")
+      .option("-y, --yes", "do not ask")
+      .option("--force", "also while somebody uses it, or when it cannot be kept first")
+      .option("--json", "print JSON")
+      .action((snapshot, options) => restoreFrom(context, snapshot, options)),
+    ["hermes sandbox restore before-upgrade", "hermes sandbox restore before-upgrade --yes --json"],
+  );
+  withExamples(
+    add("prune", "Remove old snapshots and images that no sandbox needs.")
+      .option(
+        "--older-than <age>",
+        "those at least this old, such as 12h or 7d (default: terminal.docker_snapshot_ttl_seconds)",
+        parseAge,
+      )
+      .option("--keep <count>", "all but the newest so many of each task", parseCount)
+      .option("--all", "all that no sandbox needs")
+      .option("--dry-run", "only say what would be done")
+      .option("--json", "print JSON")
+      .action((options) => pruneOld(context, options)),
+    ["hermes sandbox prune --older-than 7d --dry-run", "hermes sandbox prune --keep 3"],
+  );
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function parseAge(text: string): number {
+  const [, count, unit = ""] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(text) ?? [];
+  const unitMs = UNIT_MS[unit];
+  if (unitMs === undefined) throw new InvalidArgumentError("Give an age such as 90s, 30m, 12h or 7d.");
+  return Number(count) * unitMs;
+}
+
+function parseCount(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("Give a whole number.");
+  return Number(text);
 }
 
 function parseSeconds(text: string): number {

@@ -27,7 +27,14 @@ const LOST: Readonly<Record<Capability, string>> = {
 
 /** Remembers what the engine itself says that it cannot do, and tells it once. */
 export function noteInfo(engine: Engine, info: EngineInfo, spec: SandboxSpec, reporter: Reporter): void {
-  const { limits, storageDriver, backingFileSystem } = info;
+  const { limits, storageDriver, backingFileSystem, rootless } = info;
+  if (rootless) {
+    noticeOnce(
+      engine,
+      "The engine runs without root: root in the sandbox is your own user outside of it, and files of its other users get numbers that only `podman unshare` or the sandbox itself can work with.",
+      reporter,
+    );
+  }
   const asked = { cpus: spec.cpus, memory: spec.memoryMb, pids: spec.pids };
   for (const capability of ["cpus", "memory", "pids"] as const) {
     if (limits[capability] === false && asked[capability] > 0) {

@@ -1,3 +1,4 @@
+import { systemClock } from "../../lib/clock.ts";
 import type { Transport } from "../channel/channel.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { createShell } from "../channel/shell.ts";
@@ -8,6 +9,7 @@ import type { Engine } from "./engine.ts";
 import { type EnsuredSandbox, ensureSandbox } from "./ensure-sandbox.ts";
 import { LAST_USE_FILE } from "./last-use.ts";
 import { releaseSandbox } from "./release-sandbox.ts";
+import { listSandboxProcesses } from "./sandbox-processes.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
 export interface DockerPlace {
@@ -15,12 +17,17 @@ export interface DockerPlace {
   readonly spec: SandboxSpec;
   readonly sandboxesFolder: string;
   readonly reporter: Reporter;
+  /** Asked at the end: whether to remove the container, unless somebody still uses it, in whatever process. */
+  readonly mayRemove?: () => boolean;
 }
 
 const KILL_WITHIN_MS = 5_000;
+const UNUSED_WITHIN_MS = 3_000;
+const LOOK_PAUSE_MS = 100;
 
 /** Commands in a container that outlives us: found again by its name, made when it is missing. */
-export function openDockerEnvironment({ engine, spec, sandboxesFolder, reporter }: DockerPlace): Environment {
+export function openDockerEnvironment(place: DockerPlace): Environment {
+  const { engine, spec, sandboxesFolder, reporter, mayRemove = () => false } = place;
   const notices: string[] = [];
   // Notices go with the next result, so that the reader of the result has them; progress cannot wait.
   const tell: Reporter = {
@@ -46,6 +53,23 @@ export function openDockerEnvironment({ engine, spec, sandboxesFolder, reporter 
       return found;
     } catch (error) {
       if (current === attempt) current = undefined; // the next one tries from scratch
+      throw error;
+    }
+  }
+
+  /** Whether nothing but the keeper runs in it. Our own shells may take a moment to end; a doubt counts as use. */
+  async function isUnused(): Promise<boolean> {
+    if (known === undefined) return false;
+    const signal = AbortSignal.timeout(UNUSED_WITHIN_MS);
+    try {
+      for (;;) {
+        const processes = await listSandboxProcesses(engine, known.id, signal);
+        if (processes === undefined) return false;
+        if (processes.every(({ role }) => role === "keeper")) return true;
+        await systemClock.sleep(LOOK_PAUSE_MS, signal);
+      }
+    } catch (error) {
+      if (signal.aborted) return false;
       throw error;
     }
   }
@@ -97,7 +121,8 @@ export function openDockerEnvironment({ engine, spec, sandboxesFolder, reporter 
     },
     async [Symbol.asyncDispose]() {
       await shell[Symbol.asyncDispose]();
-      await releaseSandbox(engine, known?.id, spec, { force: false, sandboxesFolder, now: Date.now() }, tell);
+      const force = mayRemove() && (await isUnused());
+      await releaseSandbox(engine, known?.id, spec, { force, sandboxesFolder, now: Date.now() }, tell);
     },
   };
 }

@@ -13,26 +13,71 @@ const info = z.object({
   CpuCfsQuota: z.boolean().optional(),
   PidsLimit: z.boolean().optional(),
   Runtimes: z.record(z.string(), z.unknown()).nullish(),
+  SecurityOptions: z.array(z.string()).nullish(),
+});
+
+/** Podman describes itself in other words; `host` is what tells the two apart. */
+const podmanInfo = z.object({
+  host: z.object({
+    cpus: z.number().optional(),
+    cgroupControllers: z.array(z.string()).nullish(),
+    security: z.object({ rootless: z.boolean().optional() }).optional(),
+  }),
+  store: z
+    .object({
+      graphDriverName: z.string().optional(),
+      graphStatus: z.record(z.string(), z.unknown()).nullish(),
+    })
+    .optional(),
 });
 
 /** What the engine says about itself, asked once per handle. */
 export async function loadEngineInfo(engine: Engine, signal: AbortSignal): Promise<EngineInfo> {
   if (engine.memory.info !== undefined) return engine.memory.info;
   const result = await engine.run(["info", "--format", "{{json .}}"], { timeoutMs: INFO_TIMEOUT_MS }, signal);
-  const said = info.safeParse(parseJson(result.stdout));
-  if (!succeeded(result) || !said.success) {
+  const said = succeeded(result) ? parseEngineInfo(parseJson(result.stdout)) : undefined;
+  if (said === undefined) {
     throw new AppError(
       "sandbox-unavailable",
       `The container engine does not describe itself: ${complaintOf(result)}`,
     );
   }
-  const { data } = said;
-  engine.memory.info = {
+  engine.memory.info = said;
+  return said;
+}
+
+/** What either engine prints, in the same words; undefined for anything else. */
+export function parseEngineInfo(description: unknown): EngineInfo | undefined {
+  const podman = podmanInfo.safeParse(description);
+  if (podman.success) return fromPodman(podman.data);
+  const { data } = info.safeParse(description);
+  return data === undefined ? undefined : fromDocker(data);
+}
+
+function fromPodman({ host, store }: z.infer<typeof podmanInfo>): EngineInfo {
+  const backing = store?.graphStatus?.["Backing Filesystem"];
+  const controllers = host.cgroupControllers ?? undefined;
+  return {
+    storageDriver: store?.graphDriverName,
+    backingFileSystem: typeof backing === "string" ? backing : undefined,
+    cpus: host.cpus,
+    limits: {
+      cpus: controllers?.includes("cpu"),
+      memory: controllers?.includes("memory"),
+      pids: controllers?.includes("pids"),
+    },
+    runtimes: undefined,
+    rootless: host.security?.rootless ?? false,
+  };
+}
+
+function fromDocker(data: z.infer<typeof info>): EngineInfo {
+  return {
     storageDriver: data.Driver,
     backingFileSystem: data.DriverStatus?.find(([name]) => name === "Backing Filesystem")?.[1],
     cpus: data.NCPU,
     limits: { cpus: data.CpuCfsQuota, memory: data.MemoryLimit, pids: data.PidsLimit },
     runtimes: data.Runtimes ? Object.keys(data.Runtimes) : undefined,
+    rootless: data.SecurityOptions?.includes("name=rootless") ?? false,
   };
-  return engine.memory.info;
 }

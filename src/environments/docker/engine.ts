@@ -18,6 +18,8 @@ export interface EngineInfo {
     readonly pids: boolean | undefined;
   };
   readonly runtimes: readonly string[] | undefined;
+  /** It runs as an ordinary user, who is root only inside of its containers. */
+  readonly rootless: boolean;
 }
 
 /** What was learnt about an engine while its handle lives, so that it is asked and told once. */

@@ -13,6 +13,14 @@ export const LABEL = {
   task: "hermes-task",
   /** Random for each create call, so that its maker knows it again after losing sight of it. */
   creation: "hermes-creation",
+  /** On a container: the snapshot or fork whose files it began with. */
+  origin: "hermes-origin",
+  /** On an image: the id of the snapshot or fork that made it. */
+  snapshot: "hermes-snapshot",
+  snapshotName: "hermes-snapshot-name",
+  createdAt: "hermes-created-at",
+  /** On an image: the one that it adds to. */
+  base: "hermes-base",
 } as const;
 
 const IMPLEMENTATION = "ts";
@@ -36,6 +44,7 @@ export interface LabelledSandbox {
   readonly fingerprint: string;
   /** The comparable fields of the spec as JSON. */
   readonly fields: string;
+  readonly origin?: string;
 }
 
 export function sandboxLabels(sandbox: LabelledSandbox, creation: string): Labels {
@@ -49,14 +58,19 @@ export function sandboxLabels(sandbox: LabelledSandbox, creation: string): Label
     [LABEL.specFields]: sandbox.fields,
     [LABEL.implementation]: IMPLEMENTATION,
     [LABEL.creation]: creation,
+    ...(sandbox.origin === undefined ? {} : { [LABEL.origin]: sandbox.origin }),
   };
 }
 
-/** Whether we made the container, for whichever profile. Others are listed, but never adopted or removed. */
+/**
+ * Whether we made the container, for whichever profile. Others are listed, but never adopted or removed; one that
+ * somebody made by hand from an image of ours has its labels, but no creation.
+ */
 export function isOurs(labels: Labels): boolean {
   return (
     labels[LABEL.agent] === "1" &&
     labels[LABEL.implementation] === IMPLEMENTATION &&
+    labels[LABEL.creation] !== "" &&
     (labels[LABEL.profileId] ?? "") !== ""
   );
 }

@@ -46,6 +46,8 @@ describeWith("docker", "listSandboxes", (service) => {
       leased: true,
       drift: [{ field: "docker_pids_limit", had: "1024", wants: "7" }],
       size_bytes: expect.any(Number),
+      files_bytes: expect.any(Number),
+      origin: null,
       ours: true,
     });
     expect(rows.find(({ id }) => id === held)?.size_bytes).toBeGreaterThanOrEqual(100_000);

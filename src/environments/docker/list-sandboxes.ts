@@ -3,9 +3,11 @@ import type { Engine } from "./engine.ts";
 import { isOurs, LABEL, sanitiseLabel } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
 import { isHeld } from "./sandbox-processes.ts";
+import { sizeOf } from "./snapshots/copy-folder.ts";
 import { type ComparableSpec, type FieldDrift, findDrift } from "./spec-fields.ts";
 
 const AT_ONCE = 4;
+const KEPT: Readonly<Record<string, string>> = { "/root": "/home", "/workspace": "/workspace" };
 
 /** A sandbox as it is printed. */
 export interface SandboxRow {
@@ -22,6 +24,10 @@ export interface SandboxRow {
   readonly leased: boolean;
   readonly drift: readonly FieldDrift[];
   readonly size_bytes: number | null;
+  /** What its folders on the host take; null when nobody asked or it has none. */
+  readonly files_bytes: number | null;
+  /** The snapshot or fork that it began with. */
+  readonly origin: string | null;
   /** False for one that another program made: it is shown, but never adopted or removed. */
   readonly ours: boolean;
 }
@@ -46,7 +52,11 @@ export async function listSandboxes(
   const rows: SandboxRow[] = [];
   for (let next = 0; next < containers.length; next += AT_ONCE) {
     const batch = containers.slice(next, next + AT_ONCE);
-    rows.push(...(await Promise.all(batch.map((container) => rowOf(engine, container, specOf, signal)))));
+    rows.push(
+      ...(await Promise.all(
+        batch.map((container) => rowOf(engine, container, { specOf, withSize }, signal)),
+      )),
+    );
   }
   return rows;
 }
@@ -63,7 +73,7 @@ function belongsTo(
 async function rowOf(
   engine: Engine,
   container: Container,
-  specOf: SandboxQuery["specOf"],
+  { specOf, withSize }: Pick<SandboxQuery, "specOf" | "withSize">,
   signal: AbortSignal,
 ): Promise<SandboxRow> {
   const { labels, state } = container;
@@ -87,8 +97,22 @@ async function rowOf(
     leased,
     drift: spec === undefined ? [] : findDrift(container, spec),
     size_bytes: container.sizeBytes ?? null,
+    files_bytes: withSize && ours ? await filesOf(engine, container, signal) : null,
+    origin: labels[LABEL.origin] ?? null,
     ours,
   };
+}
+
+/** The folders that we keep for it, known by their names below our own folder. */
+async function filesOf(engine: Engine, { mounts }: Container, signal: AbortSignal): Promise<number | null> {
+  const kept = mounts.flatMap(({ Type, Source, Destination }) => {
+    const folder = KEPT[Destination];
+    return Type === "bind" && folder !== undefined && Source?.endsWith(folder) ? [Source] : [];
+  });
+  if (kept.length === 0) return null;
+  let bytes = 0;
+  for (const folder of kept) bytes += await sizeOf(engine, folder, signal);
+  return bytes;
 }
 
 function moment(ms: number | undefined): string | null {

@@ -3,6 +3,7 @@ import type { EnvironmentRequest } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
 import { findEngine } from "./find-engine.ts";
 import { findOwnMounts } from "./own-mounts.ts";
+import { requireKind } from "./require-kind.ts";
 import { createSandboxSpec, type SandboxSpec } from "./sandbox-spec.ts";
 
 export interface PreparedDocker {
@@ -22,6 +23,8 @@ export async function prepareDocker(
     binary: options.docker_binary,
     variables,
   });
+  // What was found by its own name needs no question, which would cost each command its time.
+  if (options.docker_binary !== "") await requireKind(engine, options.backend, reporter, signal);
   const sandboxesFolder = options.sandbox_dir === "" ? join(profile.home, "sandboxes") : options.sandbox_dir;
   const uid = process.getuid?.();
   const gid = process.getgid?.();

@@ -7,6 +7,7 @@ import type { TerminalOptions } from "../options.ts";
 import type { Engine } from "./engine.ts";
 import { retryPendingRemovals } from "./pending-removals.ts";
 import { reclaimSandboxes } from "./reclaim.ts";
+import { reclaimSnapshots } from "./snapshots/reclaim-snapshots.ts";
 
 export interface StartUp {
   readonly engine: Engine;
@@ -43,6 +44,13 @@ export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Pro
       reporter.onNotice(`The sandbox ${row.name} was ${row.action}: ${row.reason}.`);
   }
   if (problem !== undefined) reporter.onNotice(`Abandoned sandboxes could not be looked for: ${problem}`);
+  const rules = { ttlSeconds: options.docker_snapshot_ttl_seconds, dryRun: false, now };
+  const left = await reclaimSnapshots(engine, { sandboxesFolder, profileId }, rules, signal);
+  for (const row of left.rows) {
+    if (row.action === "removed")
+      reporter.onNotice(`The ${row.state} ${row.name} was removed: ${row.reason}.`);
+  }
+  if (left.problem !== undefined) reporter.onNotice(`Old snapshots could not be looked for: ${left.problem}`);
 }
 
 /** Whether the last look is long enough ago; of several processes that ask at once, most are told no. */

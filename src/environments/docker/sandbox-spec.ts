@@ -56,6 +56,8 @@ export interface SandboxSpec extends SandboxIdentity {
   readonly pullTimeoutMs: number;
   readonly fields: SpecFields;
   readonly fingerprint: string;
+  /** The snapshot or fork whose files it begins with; undefined for one that begins with the image of the settings. */
+  readonly origin?: string;
 }
 
 export interface CreatedSpec {
@@ -119,6 +121,7 @@ type SpecParts = Omit<
   | "pullTimeoutMs"
   | "fields"
   | "fingerprint"
+  | "origin"
 >;
 
 /** Forwarded variables are no part of it: they come with each command, so changing them changes no container. */

@@ -5,6 +5,7 @@ import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
+import { showBytes } from "../../show-bytes.ts";
 import { renderTable } from "../../table.ts";
 import { dockerFor } from "./place.ts";
 
@@ -30,10 +31,16 @@ export async function listAll(
     row.task,
     row.image,
     row.profile,
+    ...(size ? [sizeCell(row)] : []),
   ]);
-  context.terminal.print(
-    renderTable(["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE"], cells, context.terminal),
-  );
+  const header = ["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE", ...(size ? ["SIZE"] : [])];
+  context.terminal.print(renderTable(header, cells, context.terminal));
+}
+
+/** The container's own files, and those that we keep for it on the host. */
+function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
+  if (size_bytes === null && files_bytes === null) return "unknown";
+  return showBytes((size_bytes ?? 0) + (files_bytes ?? 0));
 }
 
 export async function showStatus(context: CommandContext, { task, json }: TaskOption): Promise<void> {

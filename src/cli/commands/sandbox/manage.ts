@@ -6,6 +6,7 @@ import { isOurs } from "../../../environments/docker/labels.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
+import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { renderTable } from "../../table.ts";
@@ -52,12 +53,13 @@ export async function collectGarbage(
   context: CommandContext,
   { dryRun, allProfiles, json }: { dryRun?: boolean; allProfiles?: boolean; json?: boolean },
 ): Promise<void> {
-  const { engine, request } = await dockerFor(context, "default");
+  const { engine, request, sandboxesFolder } = await dockerFor(context, "default");
   const { options } = request;
-  const { rows, problem } = await reclaimSandboxes(
+  const profileId = await request.profileId();
+  const sandboxes = await reclaimSandboxes(
     engine,
     {
-      profileId: allProfiles ? undefined : await request.profileId(),
+      profileId: allProfiles ? undefined : profileId,
       lifetimeSeconds: options.lifetime_seconds,
       idleTtlSeconds: options.docker_idle_ttl_seconds,
       maxAgeSeconds: options.docker_max_age_seconds,
@@ -66,6 +68,15 @@ export async function collectGarbage(
     },
     context.signal,
   );
+  // After the containers, which may have been the last to need an image.
+  const snapshots = await reclaimSnapshots(
+    engine,
+    { sandboxesFolder, profileId },
+    { ttlSeconds: options.docker_snapshot_ttl_seconds, dryRun: dryRun ?? false, now: Date.now() },
+    context.signal,
+  );
+  const rows = [...sandboxes.rows, ...snapshots.rows];
+  const problem = sandboxes.problem ?? snapshots.problem;
   if (json) context.terminal.printJson(rows);
   else if (rows.length > 0) {
     const cells = rows.map((row) => [row.name, row.state, row.action, row.reason]);

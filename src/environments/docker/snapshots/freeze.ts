@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { complaintOf, type Engine, succeeded } from "../engine.ts";
+import { startContainer } from "../start-container.ts";
+
+const PAUSE_TIMEOUT_MS = 10_000;
+const WAKE_MS = 15_000;
+
+/**
+ * Waits for the end of its input, which comes with our own end however that happens, and wakes the container. Several
+ * tries, because a pause that we asked for in our last moment may still be on its way.
+ */
+const WAKE = `read -r word; [ "$word" = leave ] && exit 0
+for try in 1 2 3 4 5 6 7 8 9 10; do "$0" unpause "$1" && exit 0; sleep 0.3; done; exit 1`;
+
+/** A container whose processes all stand still until this is disposed. */
+export interface Freeze extends AsyncDisposable {
+  /** Why they do not; some engines cannot do it. */
+  readonly complaint: string | undefined;
+}
+
+/** Holds the container still, and lets it go on even if we are killed meanwhile. */
+export async function openFreeze(engine: Engine, id: string, signal: AbortSignal): Promise<Freeze> {
+  const waker = spawn("/bin/sh", ["-c", WAKE, engine.binary, id], {
+    env: engine.env,
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
+  const exited = once(waker, "exit").catch(() => [1]);
+  waker.stdin.on("error", () => undefined); // told by its exit
+  const wake = async (word: "leave" | "wake") => {
+    waker.stdin.end(`${word}\n`);
+    const [code] = await exited;
+    if (code !== 0) await startContainer(engine, { id, state: "paused" }, AbortSignal.timeout(WAKE_MS));
+  };
+  try {
+    const paused = await engine.run(["pause", id], { timeoutMs: PAUSE_TIMEOUT_MS }, signal);
+    const frozen = succeeded(paused);
+    return {
+      complaint: frozen ? undefined : complaintOf(paused),
+      // One whose pause was not answered in time may still fall asleep.
+      [Symbol.asyncDispose]: () => wake(frozen || paused.timedOut ? "wake" : "leave"),
+    };
+  } catch (error) {
+    await wake("wake");
+    throw error;
+  }
+}

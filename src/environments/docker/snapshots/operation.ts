@@ -1,0 +1,118 @@
+import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../../lib/files.ts";
+import { livenessOf, ownIdentity, parseIdentity, serialiseIdentity } from "../../../lib/process-identity.ts";
+import { parseJson } from "../parse-json.ts";
+import { namesIn, type SnapshotPlace, snapshotsFolder } from "./snapshot-store.ts";
+
+const RECORD = "operation.json";
+/** A folder without a record is that of a process which is just beginning, or died then. */
+const BEGINNING_MS = 15 * 60 * 1_000;
+
+const record = z.object({
+  version: z.literal(1),
+  kind: z.enum(["snapshot", "fork", "restore"]),
+  owner: z.string(),
+  task: z.string(),
+  /** The folder of the task's sandbox, as it is called below `docker/`. */
+  key: z.string(),
+  /** Where the container and the folder that are being replaced were moved. */
+  aside: z.object({ container: z.string(), folder: z.string() }).optional(),
+});
+export type OperationRecord = z.infer<typeof record>;
+
+/** A snapshot or fork on its way: its folder says who makes it, so that a dead one can be told from a slow one. */
+export interface Operation {
+  readonly id: string;
+  readonly folder: string;
+  /** Writes down what will be moved aside, before it is. */
+  note(aside: NonNullable<OperationRecord["aside"]>): Promise<void>;
+  /** Removes its traces: it is done, or undone. */
+  end(): Promise<void>;
+}
+
+function workFolder(place: SnapshotPlace): string {
+  return join(snapshotsFolder(place), "work");
+}
+
+export async function beginOperation(
+  place: SnapshotPlace,
+  id: string,
+  about: Pick<OperationRecord, "kind" | "task" | "key">,
+  signal: AbortSignal,
+): Promise<Operation> {
+  const owner = serialiseIdentity(await ownIdentity(signal));
+  await ensurePrivateFolder(workFolder(place));
+  const folder = join(workFolder(place), id);
+  await mkdir(folder, { mode: 0o700 });
+  const write = (more: Pick<OperationRecord, "aside">) =>
+    writeFileAtomic(
+      join(folder, RECORD),
+      JSON.stringify({ version: 1, owner, ...about, ...more } satisfies OperationRecord),
+      { mode: 0o600 },
+    );
+  await write({});
+  return {
+    id,
+    folder,
+    note: (aside) => write({ aside }),
+    end: () => removeFolder(folder),
+  };
+}
+
+/** An operation whose process is gone, or may be. */
+export interface LeftOperation {
+  readonly id: string;
+  readonly folder: string;
+  readonly record: OperationRecord | undefined;
+  /** Why it may not be touched; undefined when its process is dead for certain. */
+  readonly busy: string | undefined;
+}
+
+export async function listOperations(
+  place: SnapshotPlace,
+  now: number,
+  signal: AbortSignal,
+): Promise<LeftOperation[]> {
+  const found: LeftOperation[] = [];
+  for (const id of await namesIn(workFolder(place))) {
+    const folder = join(workFolder(place), id);
+    const text = await readTextFile(join(folder, RECORD));
+    const { data } = record.safeParse(parseJson(text ?? ""));
+    found.push({ id, folder, record: data, busy: await whyBusy(folder, data, now, signal) });
+  }
+  return found;
+}
+
+async function whyBusy(
+  folder: string,
+  known: OperationRecord | undefined,
+  now: number,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const owner = parseIdentity(known?.owner ?? "");
+  if (owner === undefined) {
+    const stats = await stat(folder).catch(() => undefined); // gone meanwhile: it has ended
+    return stats !== undefined && now - stats.mtimeMs >= BEGINNING_MS ? undefined : "it is just beginning";
+  }
+  const liveness = await livenessOf(owner, signal);
+  if (liveness === "dead") return undefined;
+  return liveness === "alive" ? `process ${owner.pid} works on it` : "its process is not of this machine";
+}
+
+/** Removes a folder, if it is there. */
+export async function removeFolder(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+}
+
+/** Moves a folder, and says whether it was there. */
+export async function moveFolder(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    if (await stat(from).catch(() => undefined)) throw error;
+    return false;
+  }
+}

@@ -1,0 +1,149 @@
+import { AppError } from "../../../lib/errors.ts";
+import type { Reporter } from "../../environment-request.ts";
+import { type Container, findContainer } from "../container.ts";
+import { complaintOf, type Engine, succeeded } from "../engine.ts";
+import { isOurs, LABEL } from "../labels.ts";
+import { removeSandbox } from "../remove-sandbox.ts";
+import { asideName, sandboxKey } from "../sandbox-names.ts";
+import { isHeld } from "../sandbox-processes.ts";
+import type { SandboxSpec } from "../sandbox-spec.ts";
+import { dropSeed, type ForkedSandbox, type ForkOptions, prepareSeed, withTaskLock } from "./fork-sandbox.ts";
+import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
+import { asidePath, keyFolder, plantSandbox } from "./plant-sandbox.ts";
+import { snapshotSandbox } from "./snapshot-sandbox.ts";
+import { createSnapshotId, type SnapshotManifest, type SnapshotPlace } from "./snapshot-store.ts";
+
+const RENAME_TIMEOUT_MS = 10_000;
+const UNDO_MS = 60_000;
+
+export interface RestoreOptions extends ForkOptions {
+  /** Also while somebody uses the sandbox, and when it cannot be kept as a snapshot first. */
+  readonly force: boolean;
+}
+
+export interface RestoredSandbox extends ForkedSandbox {
+  /** The snapshot that keeps what was there before; undefined when there was nothing. */
+  readonly before: string | undefined;
+}
+
+/**
+ * Gives a task's sandbox the files of a snapshot. What was there becomes a snapshot first, then it is moved aside,
+ * replaced, and only then removed; when the new one cannot be made, the old one is put back.
+ */
+export async function restoreSandbox(
+  engine: Engine,
+  snapshot: SnapshotManifest,
+  spec: SandboxSpec,
+  options: RestoreOptions,
+  signal: AbortSignal,
+): Promise<RestoredSandbox> {
+  const { sandboxesFolder, now, reporter } = options;
+  const startedAt = performance.now();
+  const place = { sandboxesFolder, profileId: spec.profileId };
+  return withTaskLock(place, spec.task, signal, async () => {
+    const old = await findContainer(engine, spec.name, signal);
+    if (old !== undefined) await requireReplaceable(engine, old, spec, options, signal);
+    const before = old === undefined ? undefined : await keepBefore(engine, spec, options, signal);
+    const about = { kind: "restore", task: spec.task, key: sandboxKey(spec.profileId, spec.task) } as const;
+    const operation = await beginOperation(place, createSnapshotId(now), about, signal);
+    const seed = await prepareSeed(engine, { snapshot }, place, operation, { now, reporter }, signal);
+    const aside: Aside = {
+      container: asideName(spec.name, Date.now()),
+      folder: await asidePath(place, keyFolder(place, spec.task)),
+    };
+    try {
+      await operation.note(aside);
+      if (old !== undefined) await rename(engine, old.id, aside.container, signal);
+      await moveFolder(keyFolder(place, spec.task), aside.folder);
+      const id = await plantSandbox(engine, spec, place, seed, operation, reporter, signal);
+      await operation.end();
+      if (old !== undefined) await letGo(engine, old, before && aside.folder, reporter, signal);
+      const durationMs = performance.now() - startedAt;
+      return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before };
+    } catch (error) {
+      await putBack(engine, place, spec, aside, AbortSignal.timeout(UNDO_MS));
+      await dropSeed(engine, operation, signal);
+      throw error;
+    }
+  });
+}
+
+interface Aside {
+  readonly container: string;
+  readonly folder: string;
+}
+
+/** Gives the task what was moved aside, unless something else stands there. */
+export async function putBack(
+  engine: Engine,
+  place: SnapshotPlace,
+  spec: { readonly name: string; readonly task: string },
+  aside: Aside,
+  signal: AbortSignal,
+): Promise<void> {
+  if ((await findContainer(engine, spec.name, signal)) !== undefined) return;
+  await moveFolder(aside.folder, keyFolder(place, spec.task));
+  const old = await findContainer(engine, aside.container, signal);
+  if (old !== undefined) await rename(engine, old.id, spec.name, signal);
+}
+
+async function requireReplaceable(
+  engine: Engine,
+  old: Container,
+  spec: SandboxSpec,
+  { force }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!isOurs(old.labels) || old.labels[LABEL.profileId] !== spec.profileId) {
+    throw new AppError(
+      "sandbox-refused",
+      `There is a container ${old.name} that is not ours; it was left alone.`,
+    );
+  }
+  if (!force && old.state === "running" && (await isHeld(engine, old.id, signal))) {
+    throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} is in use by another process.`, {
+      hint: "Wait until it is done, or add --force.",
+    });
+  }
+}
+
+async function keepBefore(
+  engine: Engine,
+  spec: SandboxSpec,
+  options: RestoreOptions,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  try {
+    const { id } = await snapshotSandbox(engine, spec, options, signal);
+    return id;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!options.force || !(error instanceof AppError)) throw error;
+    options.reporter.onNotice(`What was there is not kept as a snapshot: ${error.message}`);
+    return undefined;
+  }
+}
+
+/** The new one is in place. What cannot be removed is no harm: gc finds it. */
+async function letGo(
+  engine: Engine,
+  old: Container,
+  folder: string | undefined,
+  reporter: Reporter,
+  signal: AbortSignal,
+): Promise<void> {
+  const removal = await removeSandbox(engine, old.id, signal);
+  if (removal.outcome === "failed") {
+    reporter.onNotice(`The old sandbox is left aside, because it cannot be removed: ${removal.reason}`);
+  }
+  if (folder !== undefined) await removeFolder(folder).catch(() => undefined);
+}
+
+async function rename(engine: Engine, id: string, name: string, signal: AbortSignal): Promise<void> {
+  const renamed = await engine.run(["rename", id, name], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
+  if (succeeded(renamed)) return;
+  throw new AppError(
+    "sandbox-unavailable",
+    `The sandbox cannot be renamed to ${name}: ${complaintOf(renamed)}`,
+  );
+}

@@ -1,0 +1,138 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, it, vi } from "vitest";
+import { never } from "../../../../test/support/docker.ts";
+import { describeWith } from "../../../../test/support/services.ts";
+import { openSnapshotLab } from "../../../../test/support/snapshots.ts";
+import { findContainer } from "../container.ts";
+import { ensureSandbox } from "../ensure-sandbox.ts";
+import { isOurs } from "../labels.ts";
+import { forkSandbox } from "./fork-sandbox.ts";
+import { listSnapshots } from "./list-snapshots.ts";
+import { snapshotSandbox } from "./snapshot-sandbox.ts";
+import { namesIn, requireSnapshot, snapshotFolder, snapshotsFolder } from "./snapshot-store.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+
+const WRITE =
+  "echo system > /etc/mark; echo work > /workspace/w; echo home > /root/h; echo scratch > /tmp/t; ln -s /etc/passwd /workspace/link; chown 77:88 /workspace/w";
+const READ = "cat /etc/mark /workspace/w /root/h /tmp/t; stat -c %u:%g /workspace/w";
+const WRITTEN = "system\nwork\nhome\nscratch\n77:88";
+
+describeWith("docker", "snapshotSandbox", (service) => {
+  it("G8: keeps the system, the kept folders and what is in memory, and follows no link", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await lab.sh(spec, WRITE);
+    const made = await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "first" }, never);
+    const folder = snapshotFolder(lab.place, made.id);
+    expect(await readFile(join(folder, "workspace/w"), "utf8")).toBe("work\n");
+    expect(await readlink(join(folder, "workspace/link"))).toBe("/etc/passwd");
+    await lab.sh(spec, "echo later > /etc/mark; rm /workspace/w /root/h /tmp/t");
+    const copy = await lab.spec({}, "copy");
+    const snapshot = await requireSnapshot(lab.place, "first");
+    await forkSandbox(lab.engine, { snapshot }, copy, lab.options, never);
+    expect(await lab.sh(copy, READ)).toBe(WRITTEN);
+    expect(await lab.sh(spec, "cat /etc/mark; ls /workspace")).toBe("later\nlink");
+    expect(lab.notices).toEqual([]);
+  });
+
+  it("G8: keeps files that are only in memory when the settings keep none", async () => {
+    await using lab = await openSnapshotLab(service);
+    const memory = { container_persistent: false };
+    const spec = await lab.spec(memory);
+    await lab.sh(spec, WRITE);
+    const made = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    expect(made).toMatchObject({ folders: [], archived: expect.arrayContaining(["/root", "/workspace"]) });
+    const copy = await lab.spec(memory, "copy");
+    await forkSandbox(lab.engine, { snapshot: made }, copy, lab.options, never);
+    expect(await lab.sh(copy, READ)).toBe(WRITTEN);
+  });
+
+  it("G8: its image says whose it is, and a container made from it by hand is not taken for ours", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec({}, 'a "task" of $HOME');
+    await lab.sh(spec, "true");
+    const { id, image, created_at } = await snapshotSandbox(
+      lab.engine,
+      spec,
+      { ...lab.options, name: "n" },
+      never,
+    );
+    const labels = JSON.parse(
+      await lab.docker("image", "inspect", "--format", "{{json .Config.Labels}}", image),
+    );
+    expect(labels).toMatchObject({
+      "hermes-agent": "1",
+      "hermes-impl": "ts",
+      "hermes-profile-id": lab.profileId,
+      "hermes-task": 'a "task" of $HOME',
+      "hermes-snapshot": id,
+      "hermes-snapshot-name": "n",
+      "hermes-created-at": created_at,
+    });
+    const byHand = await lab.docker("create", "--entrypoint", "sh", image);
+    const found = await findContainer(lab.engine, byHand, never);
+    expect(found && isOurs(found.labels)).toBe(false);
+    await lab.docker("rm", byHand);
+  });
+
+  it("G8: a command that runs meanwhile goes on, and the two halves show one moment", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await lab.sh(
+      spec,
+      "i=0; (while :; do i=$((i+1)); echo $i > /etc/count; echo $i > /workspace/count; done) &",
+    );
+    const made = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    const copy = await lab.spec({}, "copy");
+    await forkSandbox(lab.engine, { snapshot: made }, copy, lab.options, never);
+    const [system = "", work = ""] = (await lab.sh(copy, "cat /etc/count /workspace/count")).split("\n");
+    // A file that was just emptied to be written has no number yet.
+    if (system !== "" && work !== "") expect(Math.abs(Number(system) - Number(work))).toBeLessThanOrEqual(1);
+    const before = Number(await lab.sh(spec, "cat /etc/count"));
+    await expect.poll(async () => Number(await lab.sh(spec, "cat /etc/count"))).toBeGreaterThan(before);
+  });
+
+  it("G8: one that fails leaves nothing behind, and the sandbox goes on", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await lab.sh(spec, WRITE);
+    const engine = await lab.wrap('case "$1" in commit) echo "no space left" >&2; exit 1;; esac');
+    await expect(snapshotSandbox(engine, spec, lab.options, never)).rejects.toMatchObject({
+      code: "sandbox-unavailable",
+      message: expect.stringContaining("no space left"),
+    });
+    expect(await listSnapshots(lab.engine, lab.place, never)).toEqual([]);
+    expect(await lab.images()).toEqual([]);
+    expect(await namesIn(join(snapshotsFolder(lab.place), "work"))).toEqual([]);
+    expect((await findContainer(lab.engine, spec.name, never))?.state).toBe("running");
+  });
+
+  it("G8: where processes cannot be held still it says so, and copies all the same", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await lab.sh(spec, WRITE);
+    const engine = await lab.wrap('case "$1" in pause) echo "no freezer" >&2; exit 1;; esac');
+    await snapshotSandbox(engine, spec, lab.options, never);
+    expect(lab.notices).toEqual([expect.stringContaining("no freezer")]);
+  });
+
+  it("G8: refuses a second one of a name, a name that is no name, and a task without a sandbox", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await ensureSandbox(lab.engine, spec, lab.reporter, never);
+    const take = (name: string) => snapshotSandbox(lab.engine, spec, { ...lab.options, name }, never);
+    await take("one");
+    await expect(take("one")).rejects.toMatchObject({ code: "snapshot-exists" });
+    await expect(take("../one")).rejects.toMatchObject({ code: "usage-wrong" });
+    const nobody = snapshotSandbox(lab.engine, await lab.spec({}, "nobody"), lab.options, never);
+    await expect(nobody).rejects.toMatchObject({ code: "sandbox-unavailable" });
+    await expect(requireSnapshot(lab.place, "ome")).rejects.toMatchObject({
+      code: "snapshot-not-found",
+      hint: expect.stringContaining("Did you mean one?"),
+    });
+    const left = (await readdir(snapshotsFolder(lab.place))).filter((name) => !name.endsWith(".lock"));
+    expect(left).toHaveLength(2); // the snapshot, and the folder for work
+  });
+});

@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { type DockerLab, never, openDockerLab, testOptions } from "../../test/support/docker.ts";
+import { describeWith } from "../../test/support/services.ts";
+import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import { collect } from "./environment.contract.ts";
+import { createEnvironmentRegistry, type EnvironmentRegistry } from "./environment-registry.ts";
+import type { EnvironmentClaim } from "./environment-scope.ts";
+import { openEnvironment } from "./open-environment.ts";
+import type { TerminalOptions } from "./options.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+
+describeWith("docker", "isolation of sandboxes", (service) => {
+  /** What a task of a session asks for; the two agents of a session are two tasks of it. */
+  const claim = (
+    lab: DockerLab,
+    settings: Partial<TerminalOptions>,
+    session: string,
+    task: string,
+  ): EnvironmentClaim => {
+    const home = join(lab.folder, "home");
+    const variables = { ...process.env, DOCKER_HOST: service.host };
+    return {
+      session,
+      request: {
+        options: testOptions(service.images.busybox, { docker_binary: service.client, ...settings }),
+        profile: { name: "tester", root: home, home },
+        profileId: async () => lab.profileId,
+        task,
+        variables,
+        variable: () => undefined,
+        userHome: join(lab.folder, "user"),
+        cwd: join(lab.folder, "project"),
+        reporter: lab.reporter,
+      },
+    };
+  };
+  const open = () =>
+    createEnvironmentRegistry({
+      open: openEnvironment,
+      onError: (what, error) => {
+        throw new Error(what, { cause: error });
+      },
+    });
+  const where = async (registry: EnvironmentRegistry, whose: EnvironmentClaim) => {
+    await using handle = await registry.acquire(whose, never);
+    return (await collect(handle, "hostname")).stdout.trim();
+  };
+
+  test.each([
+    ["shared", [true, true, true]],
+    ["session", [true, true, false]],
+    ["task", [true, false, false]],
+  ] as const)(
+    "F68: isolation %s says who works in one container, in this process and in the next",
+    async (isolation, [sameAgain, sameSubagent, sameSession]) => {
+      await using lab = await openDockerLab(service);
+      let first = "";
+      {
+        await using registry = open();
+        first = await where(registry, claim(lab, { isolation }, "s1", "main"));
+        const subagent = await where(registry, claim(lab, { isolation }, "s1", "subagent"));
+        const other = await where(registry, claim(lab, { isolation }, "s2", "other"));
+        expect(subagent === first).toBe(sameSubagent);
+        expect(other === first).toBe(sameSession);
+      }
+      await using later = open();
+      expect((await where(later, claim(lab, { isolation }, "s1", "main"))) === first).toBe(sameAgain);
+      expect(await lab.containers()).toHaveLength({ shared: 1, session: 2, task: 3 }[isolation]);
+    },
+  );
+
+  const passing = { isolation: "session", container_persistent: false } as const;
+  const count = (lab: DockerLab) => vi.waitFor(async () => (await lab.containers()).length);
+
+  test("F68, D2: the sandbox of a session without kept files goes with the session, not while it is used", async () => {
+    await using lab = await openDockerLab(service);
+    await using registry = open();
+    const home = join(lab.folder, "home");
+    const handle = await registry.acquire(claim(lab, passing, "s1", "main"), never);
+    await collect(handle, "echo a > /workspace/a");
+    await where(registry, claim(lab, passing, "s2", "main"));
+    registry.endSession({ home, session: "s1" });
+    expect((await collect(handle, "cat /workspace/a")).stdout).toBe("a\n");
+    expect(await count(lab)).toBe(2);
+    await handle[Symbol.asyncDispose]();
+    await expect.poll(() => count(lab), { timeout: 30_000 }).toBe(1);
+    registry.endSession({ home, session: "s2" });
+    await expect.poll(() => count(lab), { timeout: 30_000 }).toBe(0);
+  });
+
+  test("F68, D2: it goes when the session is idle, but stays while another process uses it", async () => {
+    await using lab = await openDockerLab(service);
+    await using elsewhere = open();
+    const clock = new TurnableClock();
+    const registry = createEnvironmentRegistry({
+      open: openEnvironment,
+      clock,
+      onError: (what, error) => {
+        throw new Error(what, { cause: error });
+      },
+    });
+    const own = claim(lab, { ...passing, lifetime_seconds: 60 }, "s1", "main");
+    const held = await elsewhere.acquire(own, never);
+    await collect(held, "echo a > /workspace/a");
+    await where(registry, own);
+    await clock.advance(120_000);
+    await registry[Symbol.asyncDispose](); // waits for what was begun
+    expect((await collect(held, "cat /workspace/a")).stdout).toBe("a\n");
+    expect(await count(lab)).toBe(1);
+    await held[Symbol.asyncDispose]();
+    elsewhere.endSession({ home: join(lab.folder, "home"), session: "s1" });
+    await expect.poll(() => count(lab), { timeout: 30_000 }).toBe(0);
+  });
+
+  test("F68: a session whose files are kept, or that another process may go on with, keeps its sandbox", async () => {
+    await using lab = await openDockerLab(service);
+    {
+      await using registry = open();
+      await where(registry, claim(lab, { isolation: "session" }, "kept", "main"));
+      registry.endSession({ home: join(lab.folder, "home"), session: "kept" });
+      await where(registry, claim(lab, passing, "goes-on", "main"));
+    }
+    expect(await count(lab)).toBe(2);
+  });
+});

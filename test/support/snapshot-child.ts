@@ -1,0 +1,66 @@
+import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
+import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import { forkSandbox } from "../../src/environments/docker/snapshots/fork-sandbox.ts";
+import { restoreSandbox } from "../../src/environments/docker/snapshots/restore-sandbox.ts";
+import { snapshotSandbox } from "../../src/environments/docker/snapshots/snapshot-sandbox.ts";
+import { requireSnapshot } from "../../src/environments/docker/snapshots/snapshot-store.ts";
+import { never, testHost, testOptions } from "./docker.ts";
+
+export interface DyingInput {
+  readonly binary: string;
+  readonly dockerHost: string;
+  readonly profileId: string;
+  readonly folder: string;
+  readonly image: string;
+  /** The verb of the engine call at which the process dies, and whether before or after it. */
+  readonly at: string;
+  readonly when: "before" | "after";
+}
+
+/** A process that is killed in the middle of its work, at the named call of the engine. */
+function dyingEngine({ binary, dockerHost, at, when }: DyingInput): Engine {
+  const engine = createEngine(binary, { ...process.env, DOCKER_HOST: dockerHost });
+  const die = () => process.kill(process.pid, "SIGKILL");
+  return {
+    ...engine,
+    async run(args, call, signal) {
+      const isIt = args[0] === at;
+      if (isIt && when === "before") die();
+      const result = await engine.run(args, call, signal);
+      if (isIt) die();
+      return result;
+    },
+  };
+}
+
+async function specOf({ profileId, folder, image }: DyingInput, task: string) {
+  const identity = { profile: "tester", profileId, task };
+  return (await createSandboxSpec(testOptions(image), identity, testHost(folder))).spec;
+}
+
+const optionsOf = ({ folder }: DyingInput) => ({
+  sandboxesFolder: testHost(folder).sandboxesFolder,
+  now: Date.now(),
+  reporter: { onNotice: () => undefined, onProgress: () => undefined },
+});
+
+/** What dies in the tests; started by `startChild`. */
+const ROLES = {
+  async snapshot(input: DyingInput) {
+    await snapshotSandbox(dyingEngine(input), await specOf(input, "default"), optionsOf(input), never);
+  },
+  async fork(input: DyingInput) {
+    const source = { sandbox: await specOf(input, "default") };
+    await forkSandbox(dyingEngine(input), source, await specOf(input, "copy"), optionsOf(input), never);
+  },
+  async restore(input: DyingInput) {
+    const place = { sandboxesFolder: optionsOf(input).sandboxesFolder, profileId: input.profileId };
+    const snapshot = await requireSnapshot(place, "kept");
+    const options = { ...optionsOf(input), force: false };
+    await restoreSandbox(dyingEngine(input), snapshot, await specOf(input, "default"), options, never);
+  },
+};
+
+const [role = "", input = "{}"] = process.argv.slice(2);
+await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
+process.exit();
