@@ -1,11 +1,12 @@
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
+import { sessionsBench } from "./sessions.ts";
 import { startBench } from "./start.ts";
 
 /** `npm run bench [-- NAME…] [--json]`: prints a table and exits 1 when a budget is exceeded. */
 
-const BENCHES: readonly Bench[] = [startBench, execBench, filesBench];
+const BENCHES: readonly Bench[] = [startBench, execBench, filesBench, sessionsBench];
 
 const words = process.argv.slice(2);
 const wanted = words.filter((word) => !word.startsWith("--"));

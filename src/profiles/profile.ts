@@ -13,6 +13,8 @@ export interface Profile {
   readonly configPath: string;
   readonly envPath: string;
   readonly logsFolder: string;
+  /** The database of its sessions. */
+  readonly sessionsPath: string;
 }
 
 /** What decides which profile a command runs as. */
@@ -67,6 +69,7 @@ export function profileAt(root: string, name: string): Profile {
     configPath: join(home, "config.yaml"),
     envPath: join(home, ".env"),
     logsFolder: join(home, "logs"),
+    sessionsPath: join(home, "sessions.sqlite"),
   };
 }
 

@@ -1,0 +1,43 @@
+import { stat } from "node:fs/promises";
+import { AppError, errnoOf } from "../../../lib/errors.ts";
+import { resolveSession } from "../../../sessions/resolve-session.ts";
+import type { SessionSummary } from "../../../sessions/session.ts";
+import { openSessionStore, type SessionStore } from "../../../sessions/session-store.ts";
+import type { CommandContext } from "../../context.ts";
+
+/** The store of the profile; undefined while there is no session, so that looking leaves no file behind. */
+export async function findStore(context: CommandContext): Promise<SessionStore | undefined> {
+  const { profile } = await context.openApp();
+  try {
+    await stat(profile.sessionsPath);
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  return openSessionStore(profile.sessionsPath, {}, context.signal);
+}
+
+export async function requireStore(context: CommandContext): Promise<SessionStore> {
+  const store = await findStore(context);
+  if (store !== undefined) return store;
+  throw new AppError("session-not-found", "There are no sessions yet.", { hint: "Start one with `hermes`." });
+}
+
+export function requireSession(store: SessionStore, which: string): SessionSummary {
+  const session = resolveSession(store.list, { resume: which });
+  if (session === undefined) throw new Error("a session was asked for");
+  return session;
+}
+
+/** Text of a model or tool for a terminal, which must not obey it. */
+export function harmless(text: string): string {
+  return text.replace(/\r\n/g, "\n").replace(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "�");
+}
+
+/** A moment in local time, to the minute. */
+export function moment(time: number): string {
+  const date = new Date(time);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+}

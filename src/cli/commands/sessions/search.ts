@@ -1,0 +1,58 @@
+import { AppError } from "../../../lib/errors.ts";
+import type { SearchContext, SearchRole } from "../../../sessions/search/search-sessions.ts";
+import type { CommandContext } from "../../context.ts";
+import { findStore, harmless, moment } from "./place.ts";
+
+interface SearchOptions {
+  readonly limit: number;
+  readonly source?: readonly string[];
+  readonly role?: readonly SearchRole[];
+  readonly since?: number;
+  readonly newest?: boolean;
+  readonly rebuild?: boolean;
+  readonly json?: boolean;
+}
+
+// Of the private use area, so that no text that is found can pretend to be a mark.
+const MARKS = { open: "\u{f0000}", close: "\u{f0001}" };
+
+export async function searchAll(
+  context: CommandContext,
+  words: readonly string[],
+  { limit, source, role, since, newest, rebuild, json }: SearchOptions,
+): Promise<void> {
+  const { terminal, signal } = context;
+  const text = words.join(" ");
+  if (text.trim() === "" && !rebuild) throw new AppError("usage-wrong", "Say what to search for.");
+  using store = await findStore(context);
+  if (rebuild) await store?.rebuildSearch(signal);
+  const query = {
+    text,
+    limit,
+    order: newest ? "newest" : "best",
+    roles: role,
+    sources: source,
+    since,
+  } as const;
+  const found = (await store?.search(json ? query : { ...query, marks: MARKS }, signal)) ?? [];
+  if (json) return terminal.printJson(found);
+  if (text.trim() === "") return terminal.note("The search index was made anew.");
+  if (found.length === 0) return terminal.print("Nothing was found.");
+  for (const { session, hits } of found) {
+    terminal.print(
+      `${terminal.colours.bold(session.id)}  ${session.source}  ${session.title ?? ""}`.trimEnd(),
+    );
+    for (const hit of hits) {
+      printContext(context, hit.before);
+      const snippet = harmless(hit.snippet).replaceAll(MARKS.open, "[").replaceAll(MARKS.close, "]");
+      terminal.print(`  ${moment(hit.createdAt)}  ${hit.role}: ${snippet}`);
+      printContext(context, hit.after);
+    }
+  }
+}
+
+function printContext({ terminal }: CommandContext, context: SearchContext | undefined): void {
+  if (context === undefined || context.text === "") return;
+  const text = harmless(context.text).slice(0, Math.max(40, (terminal.columns ?? 999) - 16));
+  terminal.print(terminal.colours.dim(`      ${context.role}: ${text}`));
+}

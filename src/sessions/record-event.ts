@@ -1,0 +1,208 @@
+import type { AgentEvent, AgentEventOf } from "../agent/events.ts";
+import type { Database } from "../lib/database.ts";
+import { AppError } from "../lib/errors.ts";
+import { type AssistantMessage, toolCallsOf, type UserMessage } from "../providers/message.ts";
+import type { PrefixStore } from "./prefix-store.ts";
+import type { SessionDraft } from "./session.ts";
+import { createFreeTitle, parseTitle } from "./session-title.ts";
+
+/** The one mapping from events to rows. Each call runs inside the transaction of its caller. */
+export interface EventRecorder {
+  /** Writes what a durable event says, and nothing for the others; throws when it does not fit what is stored. */
+  record(session: string | SessionDraft, event: AgentEvent): void;
+}
+
+interface TurnRow {
+  readonly key: number;
+  readonly id: string;
+}
+
+/** Whether an event changes the conversation, so that it must be stored before anybody sees it. */
+export function isDurable(event: AgentEvent): boolean {
+  return DURABLE.has(event.type);
+}
+
+const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
+  "turn-start",
+  "request-sent",
+  "assistant",
+  "tools-start",
+  "tool-end",
+  "steer",
+  "turn-end",
+]);
+
+export function createEventRecorder(database: Database, prefixes: PrefixStore): EventRecorder {
+  const findSession = database.prepare<{ key: number }>("select key from session where id = ?");
+  const insertSession = database.prepare<{ key: number }>(`
+    insert into session (id, source, title, parent_key, cwd, provider, model, created_at, active_at, system_prompt, tools_json)
+    values (:id, :source, :title, (select key from session where id = :parent), :cwd, :provider, :model,
+            hermes_now(), hermes_now(), :systemPrompt, :toolsJson) returning key`);
+  const touchSession = database.prepare("update session set active_at = hermes_now() where key = ?");
+  const findOpenTurn = database.prepare<TurnRow>(
+    "select key, id from turn where session_key = ? and outcome is null",
+  );
+  const insertTurn = database.prepare<{ key: number }>(
+    "insert into turn (session_key, id, started_at) values (?, ?, hermes_now()) returning key",
+  );
+  const endTurn = database.prepare(
+    "update turn set ended_at = hermes_now(), outcome = :outcome, reason = :reason, hint = :hint where key = :key",
+  );
+  const lastRole = database.prepare<{ role: string }>(`
+    select role from message where turn_key = (select max(turn.key) from turn where session_key = ?)
+     order by position desc limit 1`);
+  const insertMessage = database.prepare<{ key: number }>(`
+    insert into message (turn_key, position, role, kind, created_at, body)
+    values (:turnKey, (select coalesce(max(position) + 1, 0) from message where turn_key = :turnKey),
+            :role, :kind, hermes_now(), :body) returning key`);
+  const insertCall = database.prepare(`
+    insert into tool_call (session_key, message_key, position, call_id, tool)
+    values (:sessionKey, :messageKey, :position, :callId, :tool) on conflict (session_key, call_id) do nothing`);
+  const findOpenCall = database.prepare<{ call_id: string }>(
+    "select call_id from tool_call where session_key = ? and state <> 'ended' limit 1",
+  );
+  const startCall = database.prepare(
+    "update tool_call set state = 'started' where session_key = ? and call_id = ? and state = 'pending'",
+  );
+  const endCall = database.prepare(`
+    update tool_call set state = 'ended', outcome = :outcome, result_key = :resultKey, duration_ms = :durationMs, display = :display
+     where session_key = :sessionKey and call_id = :callId and state <> 'ended'`);
+  const insertRequest = database.prepare<{ key: number }>(`
+    insert into request (session_key, turn_key, provider, model, sent_at, prefix_kept, prefix_added)
+    values (:key, :turnKey, :provider, :model, hermes_now(), :kept, :added) returning key`);
+  const lastRequest = database.prepare<{ key: number; message_key: number | null }>(
+    "select key, message_key from request where turn_key = ? order by key desc limit 1",
+  );
+  const answerRequest = database.prepare(`
+    update request set message_key = :messageKey, finish = :finish, provider = :provider, model = :model,
+           input_tokens = :inputTokens, cache_read_tokens = :cacheReadTokens, cache_write_tokens = :cacheWriteTokens,
+           output_tokens = :outputTokens, reasoning_tokens = :reasoningTokens, cost_usd = :costUsd
+     where key = :key`);
+  const freeTitle = createFreeTitle(database);
+
+  function requireSession(id: string): number {
+    const row = findSession.get(id);
+    if (row !== undefined) return row.key;
+    throw new AppError("session-not-found", `There is no session ${id}.`);
+  }
+
+  function create(draft: SessionDraft): number {
+    const { id, source, cwd, provider, model, toolsJson } = draft;
+    const row = insertSession.get({
+      ...{ id, source, cwd, provider, model, toolsJson },
+      title: draft.title === undefined ? null : freeTitle(parseTitle(draft.title)),
+      parent: draft.parent ?? null,
+      systemPrompt: JSON.stringify(draft.systemPrompt),
+    });
+    return keyOf(row);
+  }
+
+  function addMessage(turnKey: number, message: UserMessage | AssistantMessage): number {
+    const kind = message.role === "user" ? (message.kind ?? null) : null;
+    const body = JSON.stringify(message.parts);
+    return keyOf(insertMessage.get({ turnKey, role: message.role, kind, body }));
+  }
+
+  function startTurn(session: string | SessionDraft, event: AgentEventOf<"turn-start">): void {
+    const id = typeof session === "string" ? session : session.id;
+    const known = findSession.get(id)?.key;
+    const open = known === undefined ? undefined : findOpenTurn.get(known);
+    if (open !== undefined) {
+      if (event.message === undefined && open.id === event.turnId) return; // goes on after a crash
+      throw refused(id, event, `turn ${open.id} is still open`);
+    }
+    if (event.message === undefined) {
+      const role = known === undefined ? undefined : lastRole.get(known)?.role;
+      if (role === undefined || role === "assistant") throw refused(id, event, "there is nothing to answer");
+    }
+    const key = known ?? (typeof session === "string" ? requireSession(session) : create(session));
+    const turnKey = keyOf(insertTurn.get(key, event.turnId));
+    if (event.message !== undefined) addMessage(turnKey, event.message);
+    touchSession.run(key);
+  }
+
+  function addAnswer(id: string, key: number, turn: TurnRow, event: AgentEventOf<"assistant">): void {
+    const open = findOpenCall.get(key);
+    if (open !== undefined) throw refused(id, event, `call ${open.call_id} has no result yet`);
+    const messageKey = addMessage(turn.key, event.message);
+    for (const [position, { callId, tool }] of toolCallsOf(event.message).entries()) {
+      const added = insertCall.run({ sessionKey: key, messageKey, position, callId, tool });
+      if (added.changes !== 1) throw refused(id, event, `call ${callId} is there already`);
+    }
+    const { provider, model, finish, usage, costUsd } = event;
+    const sent = lastRequest.get(turn.key);
+    const unsent = sent === undefined || sent.message_key !== null;
+    const requestKey = unsent
+      ? keyOf(insertRequest.get({ key, turnKey: turn.key, provider, model, kept: null, added: null }))
+      : sent.key;
+    answerRequest.run({
+      ...{ key: requestKey, messageKey, provider, model, finish },
+      inputTokens: usage.inputTokens ?? null,
+      cacheReadTokens: usage.cacheReadTokens ?? null,
+      cacheWriteTokens: usage.cacheWriteTokens ?? null,
+      outputTokens: usage.outputTokens ?? null,
+      reasoningTokens: usage.reasoningTokens ?? null,
+      costUsd: costUsd ?? null,
+    });
+  }
+
+  function endToolCall(id: string, key: number, turn: TurnRow, event: AgentEventOf<"tool-end">): void {
+    const body = JSON.stringify(event.text);
+    const resultKey = keyOf(insertMessage.get({ turnKey: turn.key, role: "tool", kind: null, body }));
+    const { callId, outcome, durationMs, display } = event;
+    const ended = endCall.run({
+      ...{ sessionKey: key, callId, outcome, resultKey, durationMs },
+      display: display ?? null,
+    });
+    if (ended.changes !== 1) throw refused(id, event, `no call ${callId} waits for a result`);
+  }
+
+  return {
+    record(session, event) {
+      if (!isDurable(event)) return;
+      if (event.type === "turn-start") return startTurn(session, event);
+      const id = typeof session === "string" ? session : session.id;
+      const key = requireSession(id);
+      const turn = findOpenTurn.get(key);
+      if (turn === undefined) throw refused(id, event, "no turn is open");
+      switch (event.type) {
+        case "request-sent": {
+          const { provider, model } = event;
+          const prefix = prefixes.compact(key, event.prefix);
+          insertRequest.get({ key, turnKey: turn.key, provider, model, ...prefix });
+          return;
+        }
+        case "assistant":
+          return addAnswer(id, key, turn, event);
+        case "tools-start":
+          for (const { callId } of event.calls) {
+            if (startCall.run(key, callId).changes !== 1)
+              throw refused(id, event, `no call ${callId} waits to start`);
+          }
+          return;
+        case "tool-end":
+          return endToolCall(id, key, turn, event);
+        case "steer":
+          addMessage(turn.key, event.message);
+          return;
+        case "turn-end": {
+          if (turn.id !== event.turnId) throw refused(id, event, `turn ${turn.id} is the open one`);
+          const open = findOpenCall.get(key);
+          if (open !== undefined) throw refused(id, event, `call ${open.call_id} has no result yet`);
+          const { outcome, reason, hint } = event;
+          endTurn.run({ key: turn.key, outcome, reason: reason ?? null, hint: hint ?? null });
+          touchSession.run(key);
+        }
+      }
+    },
+  };
+}
+
+function keyOf(row: { readonly key: number } | undefined): number {
+  if (row === undefined) throw new Error("insert returned no row");
+  return row.key;
+}
+
+function refused(id: string, event: AgentEvent, why: string): AppError {
+  return new AppError("session-event-refused", `Session ${id} cannot take "${event.type}": ${why}.`);
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { converse, recordAll, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import { resolveSession, type SessionChoice } from "./resolve-session.ts";
+import { openSessionStore } from "./session-store.ts";
+
+const never = new AbortController().signal;
+
+async function openLab() {
+  const folder = await tempFolder();
+  const clock = new TurnableClock();
+  const store = await openSessionStore(folder.file("s.sqlite"), { clock }, never);
+  return {
+    store,
+    clock,
+    resolve: (choice: SessionChoice) => resolveSession(store.list, choice)?.id,
+    add: async (more: Parameters<typeof converse>[3] = {}) => {
+      await clock.advance(1_000);
+      return converse(store, "question", "answer", more);
+    },
+    async [Symbol.asyncDispose]() {
+      store[Symbol.dispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("nothing is resumed unless asked for", async () => {
+  await using lab = await openLab();
+  await lab.add();
+  expect(lab.resolve({})).toBeUndefined();
+});
+
+test("M5: -c means the session used last, one-shot runs included, but never one that a program made", async () => {
+  await using lab = await openLab();
+  const first = await lab.add();
+  const oneshot = await lab.add({ source: "oneshot", cwd: "/elsewhere" });
+  for (const source of ["kanban", "tool", "subagent"]) await lab.add({ source });
+  expect(lab.resolve({ continue: true })).toBe(oneshot);
+  expect(lab.resolve({ resume: "latest" })).toBe(oneshot);
+  expect(lab.resolve({ continue: true, cwd: "/work" })).toBe(first);
+  await lab.clock.advance(1_000);
+  await recordAll(lab.store, first, [turnStart("t2", "more"), turnEnd("t2")]);
+  expect(lab.resolve({ continue: true })).toBe(first);
+  expect(() => lab.resolve({ continue: true, cwd: "/nowhere" })).toThrow(
+    "no session to continue in /nowhere",
+  );
+});
+
+test("-r takes an id, the beginning of just one, or a title", async () => {
+  await using lab = await openLab();
+  const first = await lab.add({ title: "Ports" });
+  const second = await lab.add();
+  expect(lab.resolve({ resume: first })).toBe(first);
+  expect(lab.resolve({ resume: second.slice(0, -2) })).toBe(second);
+  expect(lab.resolve({ resume: " ports " })).toBe(first);
+  expect(lab.resolve({ continue: "Ports" })).toBe(first);
+});
+
+test("a beginning of several ids is refused with the candidates, an unknown name with the nearest", async () => {
+  await using lab = await openLab();
+  const first = await lab.add({ title: "release notes" });
+  const second = await lab.add();
+  const day = first.slice(0, 8);
+  expect(() => lab.resolve({ resume: day })).toThrow(
+    expect.objectContaining({
+      code: "session-ambiguous",
+      message: `Several sessions begin with ${day}:\n  ${second}\n  ${first}  release notes`,
+    }),
+  );
+  for (const choice of [{ resume: "realease notes" }, { continue: "realease notes" }])
+    expect(() => lab.resolve(choice)).toThrow(
+      expect.objectContaining({ code: "session-not-found", hint: 'Did you mean "release notes"?' }),
+    );
+  expect(() => lab.resolve({ resume: "%" })).toThrow(
+    expect.objectContaining({ hint: "See `hermes sessions list`." }),
+  );
+  expect(() => lab.resolve({ resume: "" })).toThrow(expect.objectContaining({ code: "session-not-found" }));
+});
+
+test("D: a title means the newest of its line", async () => {
+  await using lab = await openLab();
+  const first = await lab.add({ title: "plan" });
+  const second = await lab.add({ title: "plan" });
+  await lab.add({ title: "plan #x" });
+  await lab.add({ title: "planet" });
+  expect(lab.store.list.find(second)?.title).toBe("plan #2");
+  expect(lab.resolve({ continue: "plan" })).toBe(second);
+  expect(lab.resolve({ resume: "PLAN #2" })).toBe(second);
+  await lab.store.list.rename(second, "other", never);
+  expect(lab.resolve({ continue: "plan" })).toBe(first);
+});
+
+test("D: a title is one visible line of at most 100 characters that no other session has", async () => {
+  await using lab = await openLab();
+  const first = await lab.add();
+  const second = await lab.add();
+  const { list } = lab.store;
+  expect(await list.rename(first, " a\u202e \u200bb\n\tc\u0007 ", never)).toBe("a b c");
+  expect(await list.rename(first, "x".repeat(99) + "😀".repeat(9), never)).toBe("x".repeat(99));
+  await expect(list.rename(first, "\u200b\n", never)).rejects.toMatchObject({
+    code: "session-title-invalid",
+  });
+  await list.rename(first, "Plan", never);
+  await list.rename(first, "Plan", never);
+  await expect(list.rename(second, "plan", never)).rejects.toMatchObject({
+    code: "session-title-taken",
+    message: expect.stringContaining(first),
+  });
+  await expect(list.rename("nowhere", "b", never)).rejects.toMatchObject({ code: "session-not-found" });
+  expect(await list.suggestTitle(first, "better", never)).toBe(false); // a person's title wins
+  expect(await list.suggestTitle(second, "plan", never)).toBe(true);
+  expect(list.find(second)?.title).toBe("plan #2");
+});

@@ -1,0 +1,25 @@
+import type { Migration } from "../../lib/migrate.ts";
+
+/**
+ * Both indexes keep no text of their own. Words: everything, with filters as words of the second column, which does
+ * not count for the rank. Trigrams: only what people and models said, since tool output would triple the file.
+ */
+export const CREATE_INDEXES: readonly string[] = [
+  `create virtual table message_words using fts5(
+     text, tags, content = '', contentless_delete = 1, tokenize = "unicode61 remove_diacritics 2")`,
+  "insert into message_words (message_words, rank) values ('rank', 'bm25(1.0, 0.0)')",
+  `create virtual table message_trigrams using fts5(
+     text, tags, content = '', contentless_delete = 1, tokenize = "trigram")`,
+  "insert into message_trigrams (message_trigrams, rank) values ('rank', 'bm25(1.0, 0.0)')",
+];
+
+export const searchMigration: Migration = {
+  name: "search",
+  sql: `
+    create table search_state (
+      only integer primary key check (only = 1),
+      indexed_through integer not null
+    ) strict;
+    insert into search_state values (1, 0);
+    ${CREATE_INDEXES.join(";\n")}`,
+};

@@ -1,0 +1,84 @@
+import type { Term } from "./parse-query.ts";
+
+export interface Marks {
+  readonly open: string;
+  readonly close: string;
+}
+
+const SNIPPET_LENGTH = 200;
+const LEAD = 60;
+
+/** The part of a text around its first match, every match in it marked; its start when there is none. */
+export function makeSnippet(text: string, terms: readonly Term[], marks: Marks): string {
+  const folded = fold(text);
+  const wanted = terms.filter((term) => term.join !== "NOT").flatMap((term) => wordsOf(term.text));
+  const first = wanted.reduce((least, word) => {
+    const at = folded.text.indexOf(word);
+    return at === -1 ? least : Math.min(least, at);
+  }, Number.POSITIVE_INFINITY);
+  const at = Number.isFinite(first) ? (folded.origin(first) ?? 0) : 0;
+  const start = Math.max(0, Math.min(at - LEAD, text.length - SNIPPET_LENGTH));
+  const part = text.slice(start, start + SNIPPET_LENGTH);
+  const marked = oneLine(mark(part, wanted, marks));
+  const more = start + SNIPPET_LENGTH < text.length;
+  return `${start > 0 ? "…" : ""}${marked}${more ? "…" : ""}`;
+}
+
+/** The beginning of a text, on one line. */
+export function excerpt(text: string, length: number): string {
+  const line = oneLine(text.slice(0, length + 1));
+  return text.length > length ? `${line.slice(0, length - 1)}…` : line;
+}
+
+/** A term may be several words for the index (`well-known`), and each is worth showing. */
+function wordsOf(term: string): string[] {
+  const whole = fold(term).text;
+  return [...new Set([whole, ...whole.split(/[^\p{L}\p{N}]+/u)])].filter((word) => word !== "");
+}
+
+function mark(text: string, words: readonly string[], { open, close }: Marks): string {
+  const folded = fold(text);
+  let result = "";
+  let shown = 0;
+  for (let at = 0; at < folded.text.length; ) {
+    const word = words.find((candidate) => folded.text.startsWith(candidate, at));
+    if (word === undefined) {
+      at++;
+      continue;
+    }
+    const from = folded.origin(at) ?? text.length;
+    const to = folded.origin(at + word.length) ?? text.length;
+    result += `${text.slice(shown, from)}${open}${text.slice(from, to)}${close}`;
+    shown = to;
+    at += word.length;
+  }
+  return result + text.slice(shown);
+}
+
+interface Folded {
+  readonly text: string;
+  /** Where in the text before a character came from; undefined behind the last. */
+  origin(at: number): number | undefined;
+}
+
+/** Text as the index compares it, without case and accents. */
+function fold(text: string): Folded {
+  // Nearly all text is plain, and takes a fiftieth of the time.
+  if (/^[\0-\x7f]*$/.test(text)) {
+    return { text: text.toLowerCase(), origin: (at) => (at < text.length ? at : undefined) };
+  }
+  const origins: number[] = [];
+  let folded = "";
+  let at = 0;
+  for (const character of text) {
+    const plain = character.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+    for (let index = 0; index < plain.length; index++) origins.push(at);
+    folded += plain;
+    at += character.length;
+  }
+  return { text: folded, origin: (at) => origins[at] };
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+}

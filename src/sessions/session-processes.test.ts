@@ -1,0 +1,157 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { startChild, startChildren } from "../../test/support/child.ts";
+import { assistant, converse, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { ownIdentity } from "../lib/process-identity.ts";
+import type { Message } from "../providers/message.ts";
+import { toolCallsOf } from "../providers/message.ts";
+import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
+
+const CHILD = new URL("../../test/support/sessions-child.ts", import.meta.url);
+const KILLS = 30;
+const never = new AbortController().signal;
+const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
+
+/** Throws unless each call has at most one result, right behind its message and in order. */
+function requireValid(messages: readonly Message[], pending: ReadonlySet<string>): void {
+  const seen = new Set<string>();
+  for (let at = 0; at < messages.length; at++) {
+    const message = messages[at];
+    if (message?.role === "tool") throw new Error(`a result without its call: ${message.callId}`);
+    if (message?.role !== "assistant") continue;
+    for (const { callId } of toolCallsOf(message)) {
+      if (seen.has(callId)) throw new Error(`${callId} was called twice`);
+      seen.add(callId);
+      const next = messages[at + 1];
+      if (next?.role === "tool" && next.callId === callId) at++;
+      else if (!pending.has(callId)) throw new Error(`${callId} has no result`);
+    }
+  }
+}
+
+test("M5: killed at any moment, a transcript is whole, in order and can be gone on with", {
+  timeout: 180_000,
+}, async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  const id = "20260101_000000_abcdef";
+  let before: readonly Message[] = [];
+  for (let kill = 0; kill < KILLS; kill++) {
+    await using child = startChild(CHILD, "record-forever", { path, id });
+    await child.next();
+    await sleep(Math.random() * 40); // any moment will do, and no two should be alike
+    await child.kill();
+    using store = await open(path);
+    if (store.list.find(id) === undefined) continue;
+    const { messages, openTurn } = store.loadSession(id);
+    requireValid(messages, new Set(openTurn?.pendingCalls.map(({ call }) => call.callId)));
+    expect(messages.slice(0, before.length)).toSatisfy((kept: readonly Message[]) => isKept(before, kept));
+    before = messages;
+  }
+  expect(before.length).toBeGreaterThan(KILLS);
+  using store = await open(path);
+  expect(store.checkIntegrity()).toEqual([]);
+});
+
+/** What was there stays, but for results that came later in between. */
+function isKept(before: readonly Message[], after: readonly Message[]): boolean {
+  const plain = (messages: readonly Message[]) =>
+    messages.filter(({ role }) => role !== "tool").map((message) => JSON.stringify(message));
+  const [old, now] = [plain(before), plain(after)];
+  return now.every((message, index) => message === old[index]);
+}
+
+test("sixteen processes write sixteen sessions at once, and none loses anything", {
+  timeout: 180_000,
+}, async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  (await open(path))[Symbol.dispose]();
+  await using children = startChildren(16, CHILD, "record-turns", { path, turns: 5 });
+  await children.next();
+  children.tell("go");
+  const ids = (await children.next<{ id: string }>()).map(({ id }) => id);
+  expect(new Set(ids).size).toBe(16);
+  using store = await open(path);
+  for (const id of ids) {
+    const { messages, openTurn } = store.loadSession(id);
+    expect(messages).toHaveLength(1 + 5 * 5);
+    requireValid(messages, new Set());
+    expect(openTurn).toBeUndefined();
+  }
+  expect(store.checkIntegrity()).toEqual([]);
+});
+
+test("A1: a second process on one session is refused and told who holds it; after a kill it takes over at once", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  using store = await open(path);
+  const id = await converse(store, "hello", "hi");
+  await using child = startChild(CHILD, "hold", { path, id });
+  await child.next();
+  const own = await ownIdentity(never);
+  await expect(store.acquireTurn(id, own, never)).rejects.toMatchObject({
+    code: "session-busy",
+    message: expect.stringMatching(new RegExp(`process ${child.pid} on this machine since 20\\d\\d-`)),
+  });
+  await child.kill();
+  await using turn = await store.acquireTurn(id, own, never);
+  expect(store.loadSession(id).openTurn?.turnId).toBe("held");
+  await turn.record(turnEnd("held"), never);
+});
+
+test("a holder that was replaced can no longer write, and learns of it", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  using store = await open(path, { times: { leaseMs: 30_000, renewEveryMs: 20 } });
+  const id = await converse(store, "hello", "hi");
+  const own = await ownIdentity(never);
+  await using turn = await store.acquireTurn(id, own, never);
+  await turn.record(turnStart("t2", "more"), never);
+  // What happens to a process that slept longer than its lease.
+  const { default: Sqlite } = await import("better-sqlite3");
+  const raw = new Sqlite(path);
+  raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();
+  raw.close();
+  using other = await open(path);
+  const successor = await takeOver(() => other.acquireTurn(id, { ...own, startTime: "other" }, never));
+  await expect(turn.record(assistant("late"), never)).rejects.toMatchObject({ code: "session-lost" });
+  await expect.poll(() => turn.lost.aborted).toBe(true);
+  expect(turn.lost.reason).toMatchObject({ code: "session-lost" });
+  await successor.record(assistant("mine"), never);
+  await successor.record(turnEnd("t2"), never);
+  expect(store.loadSession(id).messages.at(-1)).toMatchObject({ parts: [{ text: "mine" }] });
+  await successor[Symbol.asyncDispose]();
+});
+
+/** The other one renews what has expired as long as nobody came, so this may take a few attempts. */
+async function takeOver<Result>(acquire: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await acquire();
+    } catch (error) {
+      if (attempt === 200) throw error;
+      await sleep(5);
+    }
+  }
+}
+
+test("a lease is renewed while it is held and given back at the end", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  using store = await open(path, { times: { leaseMs: 300, renewEveryMs: 30 } });
+  const id = await converse(store, "hello", "hi");
+  const own = await ownIdentity(never);
+  const { default: Sqlite } = await import("better-sqlite3");
+  const raw = new Sqlite(path, { readonly: true });
+  const expiry = () => raw.prepare("select expires_at from lease").pluck().get() as number | undefined;
+  {
+    await using turn = await store.acquireTurn(id, own, never);
+    const first = expiry() ?? 0;
+    await expect.poll(expiry, { timeout: 20_000 }).toBeGreaterThan(first + 300);
+    expect(turn.lost.aborted).toBe(false);
+  }
+  expect(expiry()).toBeUndefined();
+  raw.close();
+});
