@@ -48,7 +48,7 @@ export async function withSandbox<Result>(
 }
 
 /** The engine of the test services, started when it does not run yet; it stays, for the next bench. */
-function runningEngine(): RunningPart<"docker"> {
+export function runningEngine(): RunningPart<"docker"> {
   const found = loadPart("docker");
   if (found.state === "running") return found;
   spawnSync(SERVICES, ["start", "docker"], { stdio: ["ignore", 2, 2] });

@@ -3,12 +3,29 @@ import { join } from "node:path";
 
 /** Sections of the behaviour tables that tests name their rows from, with the rows that are built so far. */
 const SECTIONS = [
-  { letter: "C", title: "Life of a Docker sandbox", last: 56 },
-  { letter: "F", title: "Known bug classes that must be impossible", last: 44 },
+  { letter: "B", title: "Kinds of environments", first: 3, last: 4 },
+  { letter: "C", title: "Life of a Docker sandbox", first: 1, last: 56 },
+  { letter: "D", title: "Background processes", first: 3, last: 3 },
+  { letter: "E", title: "Files", first: 1, last: 10 },
+  { letter: "F", title: "Known bug classes that must be impossible", first: 1, last: 72 },
 ] as const;
 
+const CLOUD = "belongs to cloud sandboxes, which are not built yet";
+const CODE = "belongs to code execution, which is not built yet";
+const WINDOWS = "concerns Windows as a host, which we do not run on";
+
 /** Rows that have no test of their own, each with the reason. */
-const WITHOUT_TEST: Readonly<Record<string, string>> = {};
+const WITHOUT_TEST: Readonly<Record<string, string>> = {
+  E6: CODE,
+  E10: "nothing that is copied to a host is ever copied back",
+  F59: WINDOWS,
+  F61: CLOUD,
+  F62: CLOUD,
+  F63: CLOUD,
+  F65: CODE,
+  F66: CODE,
+  F67: WINDOWS,
+};
 
 const FOLDERS = ["src", "test"];
 const TITLE = /["'`]((?:[A-Z]\d+(?:, )?)+): ([^"'`\n]+)/g;
@@ -16,8 +33,8 @@ const TITLE = /["'`]((?:[A-Z]\d+(?:, )?)+): ([^"'`\n]+)/g;
 /** The page that maps each row to the tests that name it. */
 export function behaviourRowsPage(): string {
   const tests = collect();
-  const parts = SECTIONS.map(({ letter, title, last }) => {
-    const rows = Array.from({ length: last }, (_, index) => `${letter}${index + 1}`);
+  const parts = SECTIONS.map(({ letter, title, first, last }) => {
+    const rows = Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`);
     return [
       `## ${letter}. ${title}`,
       "",

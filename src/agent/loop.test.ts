@@ -414,16 +414,6 @@ describe("a turn", () => {
     expect(all(events, "tool-end").every(({ text }) => !text.includes("["))).toBe(true);
   });
 
-  test("calls whose ids were used before get ids of their own", async () => {
-    const model = scripted(
-      { calls: [call("call_0", "echo"), call("call_0", "echo")] },
-      { calls: [call("call_0", "echo")] },
-    );
-    const events = await collect(turn(model));
-    expect(all(events, "tool-end").map(({ callId }) => callId)).toEqual(["call_0", "call_0_2", "call_0_3"]);
-    expectValid(replay([], events));
-  });
-
   test("M2: a prompt that does not begin as the last one did is told, with what broke it", async () => {
     const events = await collect(
       turn(scripted({ text: "x", prefix: ["tools", "system 2", "m"] }), {

@@ -13,7 +13,6 @@ import type { AgentEvent, AgentEventOf, ToolEnd, TurnOutcome } from "./events.ts
 import { createGuardrails } from "./guardrails.ts";
 import { findBreak } from "./prefix.ts";
 import { runTools, type ToolRules } from "./run-tools.ts";
-import { createUniqueCalls } from "./unique-calls.ts";
 import { addCost, addUsage, costOf, NO_USAGE } from "./usage.ts";
 
 /** What a turn may use up; undefined means no limit. */
@@ -70,7 +69,6 @@ const WRAP_UP_AT = 0.8;
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
   const history: Message[] = [...turn.history];
   const tools = turn.definitions;
-  const withUniqueCalls = createUniqueCalls(history);
   const guardrails = createGuardrails();
   const startedAt = turn.clock.now();
   let prefix = turn.lastPrefix;
@@ -233,8 +231,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
       yield* unanswered(why.reason);
       return yield ending("failed", "", why);
     }
-    const { finish, usage: used } = answer.end;
-    const message = withUniqueCalls(answer.end.message);
+    const { message, finish, usage: used } = answer.end;
     const cost = costOf(used, turn.model.price);
     usage = addUsage(usage, used);
     costUsd = addCost(costUsd, cost);

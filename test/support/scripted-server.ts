@@ -27,6 +27,8 @@ export interface RecordedRequest {
   readonly body: WireBody;
   /** `process.hrtime.bigint()` when the last byte of the request was there. */
   readonly arrivedAt: bigint;
+  /** The same when the last byte of the answer had been handed to the connection. */
+  answeredAt: bigint | undefined;
   /** Number of the connection that it came on, counted from 1. */
   readonly connection: number;
   /** Whether the client has closed the connection before the answer was whole. */
@@ -66,7 +68,15 @@ export async function startScriptedServer(
     const { headers, url: path = "", socket } = request;
     const connection = connections.get(socket) ?? connections.size + 1;
     connections.set(socket, connection);
-    const recorded: RecordedRequest = { path, headers, body, arrivedAt, connection, closedEarly: false };
+    const recorded: RecordedRequest = {
+      path,
+      headers,
+      body,
+      arrivedAt,
+      answeredAt: undefined,
+      connection,
+      closedEarly: false,
+    };
     response.on("close", () => {
       recorded.closedEarly = !response.writableFinished;
     });
@@ -106,6 +116,7 @@ export async function startScriptedServer(
     }
     if (wrong?.type === "linger") await new Promise((resolve) => setTimeout(resolve, wrong.ms));
     response.end();
+    recorded.answeredAt = process.hrtime.bigint();
   };
 
   const server = createServer((request, response) => {

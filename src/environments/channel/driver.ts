@@ -66,18 +66,36 @@ G() {
   case $2 in '' | 0 | 1) ;; *) __h_guarded=$2 ;; esac
 }
 # Whether a process besides ours has our output open and could print into the next command's frame, or the command has
-# killed the driver. Only processes that are younger than the command can have got the output; where pids have wrapped,
-# all are looked at.
+# killed the driver. Only processes that are younger than the command can have got the output. The kernel says which pid
+# it gave out last, so those can be counted up to; where pids have wrapped, all are looked at.
 __h_held() {
   ${b}kill -0 "$$" 2>/dev/null || return 0
   ${b}kill -0 "-$1" 2>/dev/null && return 0
-  for __d in /proc/[0-9]*; do
-    __p=\${__d#/proc/}
-    [ "$__p" -gt "$1" ] || [ "$2" -gt "$1" ] || continue
-    [ "$__p" = "$$" ] || [ "$__p" = "$2" ] && continue
-    for __f in "$__d"/fd/*; do
-      [ "$__f" -ef /proc/self/fd/1 ] || [ "$__f" -ef /proc/self/fd/8 ] && return 0
+  __l=; { IFS= ${b}read -r __l < /proc/loadavg; } 2>/dev/null
+  __l=\${__l##* }
+  if [ "\${__l:-0}" -ge "$1" ] 2>/dev/null && [ "$1" -gt "$2" ] && [ "$((__l - $1))" -lt 500 ]; then
+    __p=$1
+    while [ "$__p" -lt "$__l" ]; do
+      __p=$((__p + 1))
+      __h_holds "$__p" && return 0
     done
+    return 1
+  fi
+  for __d in /proc/[0-9]*; do
+    [ "\${__d#/proc/}" = "$2" ] || ! __h_holds "\${__d#/proc/}" || return 0
+  done
+  return 1
+}
+# A thread has a number too, and the files of its process, which may be our own reader.
+__h_holds() {
+  [ "$1" != "$$" ] && [ -d "/proc/$1/fd" ] || return 1
+  __v=
+  while ${b}read -r __k __v __e; do
+    case $__k in Tgid:) break ;; esac
+  done 2>/dev/null < "/proc/$1/status"
+  [ "$__v" = "$1" ] || return 1
+  for __f in "/proc/$1/fd"/*; do
+    [ "$__f" -ef /proc/self/fd/1 ] || [ "$__f" -ef /proc/self/fd/8 ] && return 0
   done 2>/dev/null
   return 1
 }
@@ -155,7 +173,7 @@ __h_run() {
     __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
     __h_started "$1" "$BASHPID" \${__l##*) }
     builtin unset __h_setup __h_input __h_text
-    builtin unset -f P V G R L __h_row __h_alive __h_waits __h_held __h_runs __h_end __h_run __h_started
+    builtin unset -f P V G R L __h_row __h_alive __h_waits __h_held __h_holds __h_runs __h_end __h_run __h_started
     case $6 in "~") set -- "$1" "$2" "$3" "$4" "$5" "$HOME" "$7" "$8" "$9" ;; "~/"*) set -- "$1" "$2" "$3" "$4" "$5" "$HOME/\${6#??}" "$7" "$8" "$9" ;; esac
     builtin cd -- "$6" 2>/dev/null || { builtin printf '%sB;' "$1"; builtin exit 126; }
     builtin eval "$7" 2>/dev/null

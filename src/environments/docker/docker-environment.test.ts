@@ -44,7 +44,7 @@ describeWith("docker", "the docker environment", (service) => {
           })(),
         ]);
         expect(lost).toMatchObject({ ended: "lost", exitCode: 125 });
-        expect(lost.notices.join(" ")).toMatch(/removed.*not run again/);
+        expect(lost.notices.join(" ")).toMatch(/(?:removed|exited|dead).*not run again/);
         const after = await collect(environment, "hostname");
         expect(after.stdout).not.toBe(before.stdout);
         expect(after.notices.join(" ")).toContain("new one");

@@ -25,7 +25,10 @@ export type PlannedChange = Place & { readonly diff: string } & (
 
 export interface AppliedChange {
   readonly kind: "add" | "update" | "delete" | "move";
+  /** As it was asked for. */
   readonly path: TargetPath;
+  /** Where it really lies, from the root on. */
+  readonly real: TargetPath;
   /** The name that a moved file had. */
   readonly movedFrom: TargetPath | undefined;
   /** Of the new content; undefined when the file is gone. */
@@ -112,6 +115,7 @@ function describe(plan: PlannedChange, digest: string | undefined): AppliedChang
   return {
     kind: plan.kind,
     path: plan.asked,
+    real: plan.path,
     movedFrom: plan.kind === "move" ? plan.source.asked : undefined,
     digest,
     digestBefore: plan.before?.digest,

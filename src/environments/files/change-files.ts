@@ -18,6 +18,8 @@ const MOST_BYTES = 50 * 1024 * 1024;
 export interface ChangeScope {
   /** Only files that really lie in this folder, links followed; everywhere unless given. */
   readonly within?: TargetPath | undefined;
+  /** Why a file must not be changed, in words; asked of where it really lies, before anything is read or written. */
+  readonly judge?: ((real: TargetPath) => string | undefined) | undefined;
 }
 
 export interface FilesChanged {
@@ -34,6 +36,7 @@ export type ChangeRefused =
   /** The file is no text, or the new text has half a character in it. */
   | { readonly kind: "not-text"; readonly path: TargetPath; readonly message: string }
   | { readonly kind: "outside"; readonly path: TargetPath; readonly message: string }
+  | { readonly kind: "forbidden"; readonly path: TargetPath; readonly message: string }
   | { readonly kind: "unchanged"; readonly path: TargetPath; readonly message: string }
   | { readonly kind: "not-found"; readonly path: TargetPath; readonly nearest: NearestPlace | undefined }
   | {
@@ -236,7 +239,7 @@ function requireBytes({ path, bytes, digest, mode }: FileState) {
 async function readForChange(
   files: EnvironmentFiles,
   asked: TargetPath,
-  { within }: ChangeScope,
+  { within, judge }: ChangeScope,
   signal: AbortSignal,
   purpose: "edit" | "replace" = "edit",
 ): Promise<FileState | ChangeRefused> {
@@ -245,6 +248,8 @@ async function readForChange(
   const outside =
     within === undefined ? undefined : await findOutside(files, { asked, found, within }, signal);
   if (outside !== undefined) return outside;
+  const message = judge?.(found.path);
+  if (message !== undefined) return { kind: "forbidden", path: found.path, message };
   if (found.kind !== "found") {
     const absent = { text: undefined, bytes: undefined, digest: "absent", mode: undefined };
     return { asked, path: found.path, format: PLAIN_FORMAT, ...absent };

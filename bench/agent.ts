@@ -1,0 +1,185 @@
+import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type ScriptedServer, startScriptedServer } from "../test/support/scripted-server.ts";
+import { loadPart } from "../test/support/services.ts";
+import { type Bench, type Measurement, median, milliseconds } from "./bench.ts";
+import { runningEngine } from "./sandbox.ts";
+
+const CALLS = 30;
+const ROUNDS = 5;
+const PEER = "@earendil-works/pi-coding-agent@0.74.2";
+/** Beside the build, so that it is fetched once. It is a peer to measure with and never a dependency. */
+const PEER_FOLDER = resolve("node_modules/.cache/hermes-bench-pi");
+const ENTRY = resolve("dist/main.js");
+
+/** What a step of the agent adds to the model's own time, beside another agent on the same scripted model. */
+export const agentBench: Bench = {
+  name: "agent",
+  async run() {
+    await fetchPeer();
+    const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
+    const service = runningEngine();
+    const runs = {
+      local: ours(join(folder, "local"), {}),
+      docker: ours(join(folder, "docker"), {
+        TERMINAL_ENV: "docker",
+        TERMINAL_DOCKER_IMAGE: service.images.bash,
+        TERMINAL_DOCKER_NETWORK: "false",
+        TERMINAL_CONTAINER_DISK: "0",
+        HERMES_DOCKER_BINARY: service.client,
+        DOCKER_HOST: service.host,
+      }),
+      peer: peer(join(folder, "peer")),
+    };
+    const found = { local: [] as Timing[], docker: [] as Timing[], peer: [] as Timing[] };
+    try {
+      for (let round = 0; round < ROUNDS + 1; round++) {
+        for (const name of ["local", "docker", "peer"] as const) {
+          const timing = await runs[name]();
+          if (round > 0) found[name].push(timing); // the first makes the sandbox and warms the caches
+        }
+      }
+    } finally {
+      removeSandboxes(folder);
+      await rm(folder, { recursive: true, force: true });
+    }
+    const step = (name: keyof typeof found): number => median(found[name].map(({ stepMs }) => stepMs));
+    const whole = (name: keyof typeof found): number => median(found[name].map(({ wholeMs }) => wholeMs));
+    return [
+      line("step with a local command ÷ pi", step("local"), step("peer"), 1),
+      line("step with a command in a sandbox ÷ pi", step("docker"), step("peer"), 1.3),
+      line(`one-shot of ${CALLS} calls ÷ pi`, whole("local"), whole("peer"), 0.5),
+      line(`one-shot of ${CALLS} calls in a sandbox ÷ pi`, whole("docker"), whole("peer"), 1),
+    ];
+  },
+};
+
+interface Timing {
+  /** Median from the end of an answer to the next request. */
+  readonly stepMs: number;
+  readonly wholeMs: number;
+}
+
+function line(name: string, mine: number, other: number, max: number): Measurement {
+  return { name, ours: milliseconds(mine), peer: milliseconds(other), ratio: mine / other, budget: { max } };
+}
+
+function script(tool: string) {
+  return {
+    answers: [
+      { tools: [{ name: tool, input: { command: "echo hi" } }], times: CALLS },
+      { text: "done", usage: { input: 100, output: 5 } },
+    ],
+  };
+}
+
+function ours(home: string, variables: Readonly<Record<string, string>>): () => Promise<Timing> {
+  return async () => {
+    await mkdir(home, { recursive: true });
+    await using server = await startScriptedServer(script("terminal"));
+    const env = {
+      ...variables,
+      HERMES_HOME: home,
+      HERMES_MODEL_BASE_URL: `${server.url}/v1`,
+      HERMES_MODEL_PROVIDER: "custom",
+      HERMES_MODEL_DEFAULT: "scripted",
+      OPENAI_API_KEY: "none-needed",
+    };
+    return await measure(server, [ENTRY, "-z", "go"], env, home);
+  };
+}
+
+function peer(home: string): () => Promise<Timing> {
+  const entry = join(PEER_FOLDER, "node_modules", "@earendil-works", "pi-coding-agent", "dist", "cli.js");
+  return async () => {
+    await mkdir(home, { recursive: true });
+    await using server = await startScriptedServer(script("bash"));
+    const model = {
+      id: "scripted",
+      name: "scripted",
+      reasoning: false,
+      input: ["text"],
+      cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+      contextWindow: 128_000,
+      maxTokens: 4_096,
+    };
+    const provider = {
+      baseUrl: `${server.url}/v1`,
+      api: "openai-completions",
+      apiKey: "none-needed",
+      models: [model],
+    };
+    await writeFile(join(home, "models.json"), JSON.stringify({ providers: { bench: provider } }));
+    const env = { PI_CODING_AGENT_DIR: home, PI_OFFLINE: "1", PI_TELEMETRY: "0" };
+    return await measure(
+      server,
+      [entry, "-p", "--provider", "bench", "--model", "scripted", "go"],
+      env,
+      home,
+    );
+  };
+}
+
+async function measure(
+  server: ScriptedServer,
+  args: readonly string[],
+  variables: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<Timing> {
+  const started = performance.now();
+  const output = await new Promise<string>((done, fail) => {
+    const child = spawn(process.execPath, args, {
+      cwd,
+      env: { PATH: process.env["PATH"], HOME: cwd, ...variables },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let text = "";
+    for (const stream of [child.stdout, child.stderr])
+      stream.setEncoding("utf8").on("data", (part) => (text += part));
+    child.once("error", fail);
+    child.once("close", (code) =>
+      code === 0 ? done(text) : fail(new Error(`${args[0]} ended with ${code}: ${text}`)),
+    );
+  });
+  const wholeMs = performance.now() - started;
+  const { requests } = server;
+  if (requests.length !== CALLS + 1 || !output.includes("done"))
+    throw new Error(`${args[0]} made ${requests.length} requests: ${output}`);
+  const steps = requests.slice(1).map(({ arrivedAt }, index) => {
+    const { answeredAt = arrivedAt } = requests[index] ?? { answeredAt: arrivedAt };
+    return Number(arrivedAt - answeredAt) / 1e6;
+  });
+  return { stepMs: median(steps.slice(1)), wholeMs };
+}
+
+async function fetchPeer(): Promise<void> {
+  if (existsSync(join(PEER_FOLDER, "node_modules"))) return;
+  process.stderr.write(`fetching ${PEER}…\n`);
+  await mkdir(PEER_FOLDER, { recursive: true });
+  await writeFile(join(PEER_FOLDER, "package.json"), "{}\n");
+  execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", PEER], {
+    cwd: PEER_FOLDER,
+    stdio: "ignore",
+  });
+}
+
+/** Those of the homes of this bench, by the profile that they carry. */
+function removeSandboxes(folder: string): void {
+  const service = loadPart("docker");
+  if (service.state !== "running") return;
+  // There is none when the first run failed already, and then that is what should be told.
+  spawnSync(process.execPath, [ENTRY, "sandbox", "rm", "--force"], {
+    env: {
+      PATH: process.env["PATH"],
+      HOME: folder,
+      HERMES_HOME: join(folder, "docker"),
+      TERMINAL_ENV: "docker",
+      HERMES_DOCKER_BINARY: service.client,
+      DOCKER_HOST: service.host,
+    },
+    stdio: "ignore",
+  });
+}
