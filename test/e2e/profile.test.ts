@@ -156,3 +156,12 @@ describe("bad names", () => {
     expect(shown).toMatchObject({ name: "default", displayName: "My Agent" });
   });
 });
+
+test("F52: nobody is asked where nobody can answer, and nothing is done", async () => {
+  await using home = await tempHome();
+  await home.hermes(["profile", "create", "work"]);
+  const { exitCode, stdout, stderr } = await home.hermes(["profile", "delete", "work"], { stdin: "y\n" });
+  expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: "" });
+  expect(stderr).toContain("--yes");
+  expect((await home.hermes(["profile", "list", "--json"])).stdout).toContain('"work"');
+});

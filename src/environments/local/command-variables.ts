@@ -1,6 +1,6 @@
-/** Where keys of model providers, messaging accounts and our own services are kept; a command has no business with them. */
-const PROVIDER =
-  /^(OPENAI|ANTHROPIC|OPENROUTER|NOUS|GOOGLE|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI|COHERE|TOGETHER|FIREWORKS|PERPLEXITY|HUGGINGFACE|HF|NOVITA|ZAI|GLM|KIMI|MOONSHOT|MINIMAX|KILOCODE|XIAOMI|ARCEE|GMI|UPSTAGE|DASHSCOPE|ALIBABA|NVIDIA|OLLAMA|QWEN|OPENCODE|AI_GATEWAY|AZURE_(OPENAI|FOUNDRY)|LMSTUDIO|STEPFUN|TENCENT|NEBIUS|COPILOT|CODEX|CLAUDE)_(.*_)?(API_?KEY|KEY|TOKEN|SECRET|BASE_URL|API_BASE|OAUTH.*)$/;
+import { isOfProvider } from "../passed-variables.ts";
+
+/** Where keys of messaging accounts and services are kept; a command has no business with them. */
 const ACCOUNT =
   /^(TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX|MATTERMOST|TWILIO|EMAIL|SMTP|IMAP|FEISHU|DINGTALK|WECOM|MODAL|DAYTONA|VERCEL|TAVILY|EXA|FIRECRAWL|BROWSERBASE|ELEVENLABS|LANGFUSE)_.*(TOKEN|SECRET|KEY|PASSWORD|ID)$/;
 const SINGLE = new Set([
@@ -26,8 +26,7 @@ export function commandVariables({ variables, passthrough, home }: VariableChoic
   const allowed = new Set(passthrough);
   const kept = Object.entries(variables).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined &&
-      (!isWithheld(entry[0]) || (allowed.has(entry[0]) && !PROVIDER.test(entry[0]))),
+      entry[1] !== undefined && (!isWithheld(entry[0]) || (allowed.has(entry[0]) && !isOfProvider(entry[0]))),
   );
   const found: Record<string, string> = { GIT_PAGER: "cat", PAGER: "cat", ...Object.fromEntries(kept) };
   found["PATH"] = completePath(found["PATH"] ?? "");
@@ -40,7 +39,7 @@ export function commandVariables({ variables, passthrough, home }: VariableChoic
 }
 
 function isWithheld(name: string): boolean {
-  if (PROVIDER.test(name) || ACCOUNT.test(name) || SINGLE.has(name)) return true;
+  if (isOfProvider(name) || ACCOUNT.test(name) || SINGLE.has(name)) return true;
   return /^HERMES_.*(KEY|TOKEN|SECRET|PASSWORD|DATABASE_URL)$/.test(name);
 }
 

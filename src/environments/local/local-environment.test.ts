@@ -21,7 +21,7 @@ const open = (
 
 environmentContract({ name: "local", shell: "bash", folder, open: () => open() });
 
-test("keys of providers and accounts are withheld; a passthrough lets an account through, but no provider", async () => {
+test("E7: keys of providers and accounts are withheld; a passthrough lets an account through, but no provider", async () => {
   const secrets = {
     OPENAI_API_KEY: "1",
     ANTHROPIC_BASE_URL: "2",
@@ -29,13 +29,14 @@ test("keys of providers and accounts are withheld; a passthrough lets an account
     GH_TOKEN: "4",
     HERMES_MODEL_API_KEY: "5",
     AWS_PROFILE: "6",
+    openai_api_key: "7",
   };
   const print =
-    'echo "$OPENAI_API_KEY|$ANTHROPIC_BASE_URL|$TELEGRAM_BOT_TOKEN|$GH_TOKEN|$HERMES_MODEL_API_KEY|$AWS_PROFILE"';
+    'echo "$OPENAI_API_KEY|$ANTHROPIC_BASE_URL|$TELEGRAM_BOT_TOKEN|$GH_TOKEN|$HERMES_MODEL_API_KEY|$AWS_PROFILE$openai_api_key"';
   await using closed = await open({ shell_init_files: ["/dev/null"] }, secrets);
   expect((await collect(closed, print)).stdout).toBe("|||||6\n");
   await using opened = await open(
-    { shell_init_files: ["/dev/null"], env_passthrough: ["GH_TOKEN", "OPENAI_API_KEY"] },
+    { shell_init_files: ["/dev/null"], env_passthrough: ["GH_TOKEN", "OPENAI_API_KEY", "openai_api_key"] },
     secrets,
   );
   expect((await collect(opened, print)).stdout).toBe("|||4||6\n");

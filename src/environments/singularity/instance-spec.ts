@@ -2,6 +2,7 @@ import { join, resolve } from "node:path";
 import { digestOf, sandboxKey, uniqueName } from "../docker/sandbox-names.ts";
 import { chooseWorkingFolder } from "../docker/working-folder.ts";
 import type { TerminalOptions } from "../options.ts";
+import { passedVariables } from "../passed-variables.ts";
 
 /** What a spec takes from the machine that asks for the instance. */
 export interface InstanceHost {
@@ -68,7 +69,7 @@ export function createInstanceSpec(
     asRoot: host.uid === 0,
     scratchFolder,
     cacheFolder,
-    forwardedVariables: passedOn(options.env_passthrough, host),
+    forwardedVariables: passedVariables(options.env_passthrough, host.findValue),
   };
   return { spec, notices };
 }
@@ -82,13 +83,4 @@ function imageSource(setting: string, { userHome, cwd }: InstanceHost): ImageSou
   if (/^[a-z][a-z0-9+.-]*:\/\/[^\s-]/.test(setting)) return { kind: "address", address: setting };
   const path = setting.replace(/^~(?=\/|$)/, () => userHome);
   return { kind: "path", path: resolve(cwd, path) }; // absolute, so that it can be no option
-}
-
-function passedOn(names: readonly string[], host: InstanceHost): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => {
-      const value = host.findValue(name);
-      return value === undefined ? [] : [[name, value]];
-    }),
-  );
 }

@@ -24,11 +24,14 @@ describeWith("ssh", "the ssh environment", (service) => {
 
   environmentContract({ name: "ssh", shell: "bash", folder: "/tmp", open: () => open() });
 
-  test("only named variables reach the far end, and their values are in no argument", async () => {
+  test("E7: only named variables reach the far end, none of a provider, and their values are in no argument", async () => {
     const secret = `s-${randomBytes(8).toString("hex")}`;
-    await using environment = await open({ env_passthrough: ["GIVEN"] }, { GIVEN: secret, KEPT: "not this" });
+    await using environment = await open(
+      { env_passthrough: ["GIVEN", "OPENAI_API_KEY"] },
+      { GIVEN: secret, KEPT: "not this", OPENAI_API_KEY: "nor this" },
+    );
     const print = [
-      'echo "$GIVEN|$KEPT"',
+      'echo "$GIVEN|$KEPT$OPENAI_API_KEY"',
       'all=$(cat /proc/[0-9]*/cmdline | tr "\\0" " ")',
       'case $all in *"$GIVEN"*) echo leaked ;; *) echo clean ;; esac',
     ].join("; ");

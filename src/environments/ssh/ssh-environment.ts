@@ -3,6 +3,7 @@ import { AppError } from "../../lib/errors.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { TerminalOptions } from "../options.ts";
+import { passedVariables } from "../passed-variables.ts";
 import type { FileSync } from "../sync/file-sync.ts";
 import { createConnectFirst } from "./connect-first.ts";
 import { ensureControlSocket } from "./control-socket.ts";
@@ -43,7 +44,7 @@ export async function openSshEnvironment(place: SshPlace): Promise<Environment> 
       };
     },
     // The far end sees only what is named, and gets it over the channel: never in its arguments.
-    variables: () => passedOn(options.env_passthrough, variables),
+    variables: () => passedVariables(options.env_passthrough, (name) => variables[name]),
   });
   const sync = place.sync?.(shell, (notice) => void notices.push(notice));
   return {
@@ -84,10 +85,4 @@ function requireHost({ ssh_host, ssh_user }: TerminalOptions): void {
       });
     }
   }
-}
-
-function passedOn(names: readonly string[], variables: SshPlace["variables"]): Record<string, string> {
-  return Object.fromEntries(
-    names.flatMap((name) => (variables[name] === undefined ? [] : [[name, variables[name]]])),
-  );
 }
