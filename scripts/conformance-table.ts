@@ -59,7 +59,8 @@ export function conformanceTable(report: TestReport): { readonly text: string; r
     lines.push(`${column}: ${ok} ok, ${other} failed, ${skipped} skipped`);
   return {
     text: lines.join("\n"),
-    isGreen: totals.size > 0 && [...totals.values()].every(({ ok, other }) => ok > 0 && other === 0),
+    isGreen:
+      [...totals.values()].some(({ ok }) => ok > 0) && [...totals.values()].every(({ other }) => other === 0),
   };
 }
 

@@ -26,7 +26,7 @@ export function searchContract(traits: FilesTraits): void {
   const shown = ({ lines }: SearchFound) =>
     lines.map(({ path, line, text, isMatch }) => `${path}${isMatch ? ":" : "-"}${line}:${text}`).toSorted();
 
-  describe.each(ways)(`${traits.name} is searched by %s`, (_, programs) => {
+  describe.each(ways)(`${traits.name} keeps the contract of searches by %s`, (_, programs) => {
     const openPlace = async (): Promise<FilesPlace> => {
       const place = await openFilesPlace(traits);
       const files = createEnvironmentFiles(place.environment, place.environment.openSession(), programs);
