@@ -14,6 +14,11 @@ interface CommandRow {
 /** Every command, in the order of the help page. Only the one that is called gets loaded. */
 export const COMMANDS: readonly CommandRow[] = [
   {
+    name: "demo",
+    summary: "See it work: no key, no network, a scripted model",
+    load: () => import("./commands/demo.ts"),
+  },
+  {
     name: "chat",
     summary: "Give the agent a task; `hermes -z TASK` for scripts",
     load: () => import("./commands/chat.ts"),

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -28,16 +28,24 @@ export async function tempHome() {
     path: home,
     folder: folder.path,
     hermes: (args: readonly string[], options: HermesOptions = {}) =>
-      runHermes(args, { HOME: folder.path, HERMES_HOME: home }, options),
+      startHermes(args, { HOME: folder.path, HERMES_HOME: home }, options).ended,
+    /** The same without waiting for its end. */
+    start: (args: readonly string[], options: HermesOptions = {}) =>
+      startHermes(args, { HOME: folder.path, HERMES_HOME: home }, options),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
 
-async function runHermes(
+interface RunningHermes {
+  readonly child: ChildProcess;
+  readonly ended: Promise<HermesRun>;
+}
+
+function startHermes(
   args: readonly string[],
   base: Record<string, string>,
   options: HermesOptions,
-): Promise<HermesRun> {
+): RunningHermes {
   const child = spawn(process.execPath, [ENTRY, ...args], {
     env: { PATH: process.env["PATH"] ?? "", ...base, ...options.env },
     cwd: options.cwd,
@@ -51,17 +59,17 @@ async function runHermes(
   }
   child.stdin.on("error", () => undefined); // it may end without having read
   child.stdin.end(options.stdin ?? "");
-  const exitCode = await new Promise<number | null>((resolve, reject) => {
+  const ended = new Promise<HermesRun>((resolve, reject) => {
     const over = new AbortController();
     options.killWhen?.(over.signal).then(
       () => child.kill("SIGKILL"),
       () => undefined, // it ended first
     );
     child.once("error", reject);
-    child.once("close", (code) => {
+    child.once("close", (exitCode) => {
       over.abort();
-      resolve(code);
+      resolve({ exitCode, ...output, json: () => JSON.parse(output.stdout) });
     });
   });
-  return { exitCode, ...output, json: () => JSON.parse(output.stdout) };
+  return { child, ended };
 }

@@ -132,7 +132,7 @@ const ROWS: readonly string[] = [
   'while read -r line; do echo "$line"; done < <(git ls-files)',
   'a=(one \'two three\' "$x"); echo "${a[@]}" "${#a[@]}"',
   'declare -A m=([a]=1 [b]=2); echo "${m[a]}"',
-  'echo "${x:-it\'s}" "${x//\\\'/}" ${x#"}"}',
+  'echo "${x:-it is}" "${x//\\\'/}" ${x#"}"}',
   "echo ${PATH//:/$'\\n'}",
   "echo $'it\\'s' \"a \\\" b\" 'c \" d'",
   "printf '%s\\n' \"$HOME\" ~",

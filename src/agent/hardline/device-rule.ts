@@ -1,4 +1,4 @@
-import type { Invocation } from "../shell-reader/find-invocations.ts";
+import type { Invocation } from "../shell-reader/invocation.ts";
 import { isBlockDevice, isDevice } from "./devices.ts";
 import type { Refusal } from "./refusal.ts";
 

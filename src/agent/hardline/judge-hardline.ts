@@ -1,4 +1,5 @@
-import { findInvocations, type Invocation, type ScriptFindings } from "../shell-reader/find-invocations.ts";
+import { findInvocations, type ScriptFindings } from "../shell-reader/find-invocations.ts";
+import type { Invocation } from "../shell-reader/invocation.ts";
 import { LimitReached, Meter } from "../shell-reader/meter.ts";
 import { visibleText } from "../shell-reader/plain-text.ts";
 import { judgeDevices } from "./device-rule.ts";

@@ -1,4 +1,4 @@
-import { UNNAMED_HOME } from "../shell-reader/find-invocations.ts";
+import { UNNAMED_HOME } from "../shell-reader/scope.ts";
 
 /** What a path stands for that must never be removed as a whole. */
 export type ProtectedPlace = "root" | "system" | "home";

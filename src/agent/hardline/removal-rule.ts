@@ -1,5 +1,5 @@
 import { readFind } from "../shell-reader/find-expression.ts";
-import type { Invocation } from "../shell-reader/find-invocations.ts";
+import type { Invocation } from "../shell-reader/invocation.ts";
 import { type ProtectedPlace, protectedPlace } from "./protected-paths.ts";
 import type { Refusal } from "./refusal.ts";
 

@@ -16,7 +16,7 @@ export interface Expander {
   readonly printedBy: (script: Script) => string | undefined;
 }
 
-type Part = Piece | { readonly kind: "choice"; readonly options: readonly Part[][] };
+type Part = Piece | { readonly kind: "choice"; readonly options: readonly (readonly Part[])[] };
 
 const MAX_FIELDS = 1_024;
 
@@ -27,50 +27,54 @@ const MAX_FIELDS = 1_024;
 export function expandWord(word: Word, expander: Expander): Expansion {
   const sequences = combine(parseBraces(word), expander.meter);
   const fields: string[] = [];
-  for (const sequence of sequences.slice(0, MAX_FIELDS)) fields.push(...join(sequence, expander));
+  for (const sequence of sequences.slice(0, MAX_FIELDS))
+    for (const field of join(sequence, expander)) fields.push(field);
   return {
     fields: fields.slice(0, MAX_FIELDS),
     isCut: Math.max(sequences.length, fields.length) > MAX_FIELDS,
   };
 }
 
-/** Turns unquoted `{a,b}` into choices; braces without a comma stay text. */
-function parseBraces(word: Word): Part[] {
-  if (!word.some((piece) => piece.kind === "text" && !piece.quoted && piece.text.includes("{")))
-    return [...word];
+/** Turns unquoted `{a,b}` into choices; braces without a partner or a comma stay text. */
+function parseBraces(word: Word): readonly Part[] {
+  if (!word.some((piece) => piece.kind === "text" && !piece.quoted && piece.text.includes("{"))) return word;
+  const parts = word.flatMap((piece) =>
+    piece.kind === "text" && !piece.quoted ? (piece.text.match(/[{},]|[^{},]+/g) ?? []).map(text) : [piece],
+  );
+  const marks = findChoices(parts);
   const open: Part[][][] = [];
-  let current: Part[] = [];
-  const closeAsText = () => {
-    const options = open.pop() ?? [];
-    const outer = options.shift() ?? [];
-    outer.push(text("{"), ...options.flatMap((option) => [...option, text(",")]), ...current);
-    current = outer;
-  };
-  for (const piece of word) {
-    if (piece.kind !== "text" || piece.quoted) {
-      current.push(piece);
-      continue;
-    }
-    for (const token of piece.text.match(/[{},]|[^{},]+/g) ?? []) {
-      const top = open.at(-1);
-      if (token === "{") {
-        open.push([current]);
-        current = [];
-      } else if (token === "," && top) {
-        top.push(current);
-        current = [];
-      } else if (token === "}" && top && top.length > 1) {
-        const [outer = [], ...options] = open.pop() ?? [];
-        outer.push({ kind: "choice", options: [...options, current] });
-        current = outer;
-      } else if (token === "}" && top) {
-        closeAsText();
-        current.push(text("}"));
-      } else current.push(text(token));
+  let options: Part[][] = [[]];
+  for (const [index, part] of parts.entries()) {
+    const mark = marks.get(index);
+    if (mark === "{") {
+      open.push(options);
+      options = [[]];
+    } else if (mark === ",") options.push([]);
+    else if (mark === "}") {
+      const choice: Part = { kind: "choice", options };
+      options = open.pop() ?? [[]];
+      options.at(-1)?.push(choice);
+    } else options.at(-1)?.push(part);
+  }
+  return options[0] ?? [];
+}
+
+/** Which of the parts are braces and commas of a choice. */
+function findChoices(parts: readonly Piece[]): Map<number, "{" | "," | "}"> {
+  const marks = new Map<number, "{" | "," | "}">();
+  const open: { readonly at: number; readonly commas: number[] }[] = [];
+  for (const [index, part] of parts.entries()) {
+    if (part.kind !== "text" || part.quoted) continue;
+    if (part.text === "{") open.push({ at: index, commas: [] });
+    else if (part.text === ",") open.at(-1)?.commas.push(index);
+    else if (part.text === "}") {
+      const brace = open.pop();
+      if (!brace || brace.commas.length === 0) continue;
+      marks.set(brace.at, "{").set(index, "}");
+      for (const comma of brace.commas) marks.set(comma, ",");
     }
   }
-  while (open.length > 0) closeAsText();
-  return current;
+  return marks;
 }
 
 function text(value: string): Piece {
@@ -116,7 +120,7 @@ function join(sequence: readonly Piece[], expander: Expander): string[] {
     for (const head of heads)
       for (const value of values) {
         if (next.length >= MAX_FIELDS) break;
-        expander.meter.step(head.length + value.length);
+        expander.meter.step(1 + value.length);
         const fields = splits ? value.split(/[ \t\n]+/) : [value];
         const joined = [head + (fields[0] ?? ""), ...fields.slice(1)];
         next.push(joined.pop() ?? "");
@@ -124,7 +128,10 @@ function join(sequence: readonly Piece[], expander: Expander): string[] {
       }
     heads = next;
   }
-  return isWord ? [...done, ...heads.filter((head) => head !== "" || done.length === 0)] : [];
+  if (!isWord) return [];
+  const fields = done.concat(heads.filter((head) => head !== "" || done.length === 0));
+  for (const field of fields) expander.meter.step(field.length);
+  return fields;
 }
 
 function withoutTilde(sequence: readonly Piece[], start: string, scope: Scope): readonly Piece[] {

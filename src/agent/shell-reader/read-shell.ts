@@ -145,7 +145,7 @@ class CommandReader {
   #readCommand(): Command {
     const cursor = this.#cursor;
     if (cursor.peek() === "(") {
-      if (cursor.peek(1) === "(" && this.#words.isArithmetic(2)) return this.#readArithmetic();
+      if (this.#words.isArithmetic()) return this.#readArithmetic();
       cursor.skip(1);
       const script = this.#readScript(NOTHING);
       if (cursor.peek() === ")") cursor.skip(1);
@@ -197,9 +197,13 @@ class CommandReader {
   }
 
   #readArithmetic(): CompoundCommand {
-    this.#cursor.skip(2);
-    const inner = this.#cursor.meter.within(() => this.#words.readArithmetic());
-    return this.#compound("test", "", [inner], []);
+    const cursor = this.#cursor;
+    cursor.skip(2);
+    const from = cursor.at;
+    const inner = cursor.meter.within(() => this.#words.readArithmetic());
+    // Plain POSIX shells know no arithmetic command and run the inside as commands of two subshells.
+    const commands = this.#readText(cursor.text.slice(from, cursor.at - 2));
+    return this.#compound("test", "", [inner], [commands]);
   }
 
   #readFor(): CompoundCommand {
@@ -215,7 +219,7 @@ class CommandReader {
       this.#skipLines();
       if (this.#bareWord() === "in") {
         cursor.skip(2);
-        words.push(...this.#readWords());
+        for (const word of this.#readWords()) words.push(word);
       }
     }
     this.#skipBlanks();
@@ -312,7 +316,7 @@ class CommandReader {
       if (word.length === 0) break;
       words.push(word);
       if (cursor.peek() === "(" && /=$/.test(literalText(word)?.slice(-1) ?? "")) {
-        words.push(...this.#readArray());
+        for (const element of this.#readArray()) words.push(element);
         continue;
       }
       if (words.length > 1 || assignments.length > 0 || redirections.length > 0) continue;
@@ -336,7 +340,7 @@ class CommandReader {
     cursor.skip(1);
     while (true) {
       this.#skipLines();
-      words.push(...this.#readWords());
+      for (const word of this.#readWords()) words.push(word);
       if (cursor.done) return words;
       if (cursor.peek() === "\n") continue;
       const end = cursor.take();

@@ -1,5 +1,6 @@
 import { type Cursor, Malformed } from "./cursor.ts";
 import { decodeAnsiC } from "./decode-ansi-c.ts";
+import type { Meter } from "./meter.ts";
 import type { Piece, Script, Word } from "./syntax.ts";
 
 /** How a word's reader gets at the commands inside a word, so that words and commands need not know each other. */
@@ -20,6 +21,7 @@ const SHORT_NAME = /[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]/y;
 export class WordReader {
   readonly #cursor: Cursor;
   readonly #scripts: ScriptReading;
+  #closings: Int32Array | undefined;
 
   constructor(cursor: Cursor, scripts: ScriptReading) {
     this.#cursor = cursor;
@@ -71,21 +73,13 @@ export class WordReader {
     return pieces;
   }
 
-  /** Whether the `((` whose inside begins `offset` places ahead is closed by `))`, and so is no pair of subshells. */
-  isArithmetic(offset: number): boolean {
-    const { text, meter } = this.#cursor;
-    let open = 0;
-    for (let at = this.#cursor.at + offset; at < text.length; at += 1) {
-      meter.step();
-      const character = text[at];
-      if (character === "\\") at += 1;
-      else if (character === "(") open += 1;
-      else if (character === ")") {
-        if (open === 0) return text[at + 1] === ")";
-        open -= 1;
-      }
-    }
-    return false;
+  /** Whether the `((` that begins here is closed by `))`, and so is no pair of subshells. */
+  isArithmetic(): boolean {
+    const { text, at } = this.#cursor;
+    if (!this.#cursor.startsWith("((")) return false;
+    this.#closings ??= matchParentheses(text, this.#cursor.meter);
+    const closing = this.#closings[at + 1] ?? 0;
+    return closing > 0 && text[closing + 1] === ")";
   }
 
   /** Takes what follows when it belongs to the word after all: `<( )`, `>( )` and extended patterns. */
@@ -179,7 +173,7 @@ export class WordReader {
     cursor.skip(1);
     const next = cursor.peek();
     if (next === "(") {
-      if (cursor.peek(1) === "(" && this.isArithmetic(2)) {
+      if (this.isArithmetic()) {
         cursor.skip(2);
         pieces.push({ kind: "unknown", inner: cursor.meter.within(() => this.readArithmetic()) });
         return;
@@ -228,21 +222,27 @@ export class WordReader {
     return { kind: "variable", name, quoted, operator: operator === "+" ? "+" : "-", operand: inner };
   }
 
-  /** The rest of `${…}`; takes the brace. A single quote is a plain character in `"${x:-it's}"`, but not in a pattern. */
+  /**
+   * The rest of `${…}`; takes the brace. In `"${x:-it's}"` the quote is plain to dash and opens a quote to bash, so
+   * there it must come in pairs.
+   */
   #readBraced(quoted: boolean, isText: boolean): Word {
     const cursor = this.#cursor;
     const pieces: Piece[] = [];
+    let quotes = 0;
     while (cursor.peek() !== "}") {
       if (cursor.done) throw new Malformed("a parameter in braces is not closed");
       const character = cursor.peek();
       if (character === "'" && quoted && isText) {
         cursor.skip(1);
+        quotes += 1;
         pieces.push({ kind: "text", text: "'", quoted: true });
       } else if ("\\'\"$`".includes(character)) this.#readSpecial(character, pieces);
       else if ((character === "<" || character === ">") && !quoted && this.#readBreak(character, pieces))
         continue;
       else pieces.push({ kind: "text", text: cursor.take() + cursor.match(/[^}\\'"$`<>]+/y), quoted });
     }
+    if (quotes % 2 === 1) throw new Malformed("a single quote in a parameter in braces is not closed");
     cursor.skip(1);
     return pieces;
   }
@@ -264,4 +264,21 @@ export class WordReader {
     cursor.skip(1);
     pieces.push({ kind: "substitution", script: this.#scripts.ofText(inner), quoted });
   }
+}
+
+/** For each opening parenthesis the place of its closing one, 0 where there is none; quotes are not looked at. */
+function matchParentheses(text: string, meter: Meter): Int32Array {
+  meter.step(text.length);
+  const closings = new Int32Array(text.length);
+  const open: number[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === "\\") at += 1;
+    else if (character === "(") open.push(at);
+    else if (character === ")") {
+      const opening = open.pop();
+      if (opening !== undefined) closings[opening] = at;
+    }
+  }
+  return closings;
 }

@@ -1,0 +1,167 @@
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { AgentEvent } from "../../../agent/events.ts";
+import { unifiedDiff } from "../../../environments/files/edit/unified-diff.ts";
+import { systemClock } from "../../../lib/clock.ts";
+import { AppError } from "../../../lib/errors.ts";
+import { readTextFile } from "../../../lib/files.ts";
+import type { CommandContext } from "../../context.ts";
+import { choosePlace } from "./choose-place.ts";
+import {
+  BROKEN,
+  CASES,
+  createScript,
+  LAST_QUESTION,
+  PROGRAM,
+  PROGRESS,
+  REPAIRED,
+  TASK,
+  writeProject,
+} from "./project.ts";
+import { colourDiff, createEventView, type EventView } from "./show-event.ts";
+import { type Actor, openStage, type Stage } from "./stage.ts";
+
+export interface DemoOptions {
+  readonly isLocal: boolean;
+  readonly isFast: boolean;
+}
+
+const KILLED_AFTER_CASES = 8;
+const LOOK_EVERY_MS = 10;
+const GIVES_UP_MS = 60_000;
+
+/** The demonstration, from an empty folder to the repaired program; resolves only when all is as it should be. */
+export async function runDemo(context: CommandContext, options: DemoOptions): Promise<void> {
+  const { terminal } = context;
+  const { bold, red, dim } = terminal.colours;
+  const limit = new AbortController();
+  setTimeout(() => limit.abort(unexpected("it took too long")), GIVES_UP_MS).unref();
+  const signal = AbortSignal.any([context.signal, limit.signal]);
+  const pause = (ms: number): Promise<void> => systemClock.sleep(options.isFast ? 0 : ms, signal);
+  const startedAt = performance.now();
+  await using stage = await openStage(context);
+  await Promise.all([
+    writeProject(stage.project, options),
+    writeFile(stage.scriptPath, JSON.stringify(createScript(options))),
+  ]);
+
+  terminal.print(`${bold("Hermes demo")}: a bug gets fixed, with a kill in the middle.\n`);
+  terminal.print("  model     scripted: it follows a file instead of thinking. No key, no network.");
+  terminal.print(wrapped("  commands  ", `run ${await choosePlace(context, stage, options.isLocal)}.`));
+  terminal.print("  the rest  is real: the agent, its tools, the files, the processes.");
+  await pause(800);
+
+  const view = createEventView(terminal);
+  const model = ["-m", `scripted:${stage.scriptPath}`, "--json"];
+  terminal.print(`\n${bold(`$ hermes chat -m scripted:script.json -q "${TASK}"`)}`);
+  const first = stage.start(["chat", "-q", TASK, ...model], signal);
+  await killInTheMiddle(stage, first, view, signal);
+  const { length: done } = await casesDone(stage);
+  terminal.print(
+    `\n${red(`kill -9 ${first.pid}`)} in the middle of that command, at case ${done} of ${CASES}.`,
+  );
+  terminal.print("Hermes had no chance to say goodbye. What had happened is in its session.");
+  await pause(1_200);
+
+  terminal.print(`\n${bold(`$ hermes chat -c -m scripted:script.json -q "${LAST_QUESTION}"`)}`);
+  terminal.print(dim("(first it finishes what was left open, then it answers)"));
+  const second = stage.start(["chat", "-c", "-q", LAST_QUESTION, ...model], signal);
+  await show(second, view);
+  const { exitCode, stderr } = await second.ended;
+  signal.throwIfAborted();
+  if (exitCode !== 0) throw unexpected(`the second process ended with ${exitCode ?? "a signal"}`, stderr);
+  await pause(500);
+
+  terminal.print(`\n${bold("In the folder, seen from outside:")}`);
+  await showResult(context, stage);
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  terminal.print(
+    `\nThat took ${seconds} s, and leaves nothing behind. ${bold("Next, with a real model:")}\n`,
+  );
+  terminal.print(nextSteps(ownName()));
+}
+
+/** Kills the process as soon as the long check has come far enough. */
+async function killInTheMiddle(
+  stage: Stage,
+  actor: Actor,
+  view: EventView,
+  signal: AbortSignal,
+): Promise<void> {
+  let isOver = false;
+  const lookAndKill = async (): Promise<void> => {
+    while (!isOver && (await casesDone(stage)).length < KILLED_AFTER_CASES)
+      await systemClock.sleep(LOOK_EVERY_MS, signal);
+    actor.kill();
+  };
+  const showAll = async (): Promise<void> => {
+    await show(actor, view);
+    isOver = true;
+  };
+  await Promise.all([lookAndKill(), showAll()]);
+  const { exitCode, stderr } = await actor.ended;
+  signal.throwIfAborted();
+  if (exitCode !== null) throw unexpected("the first process ended before it could be killed", stderr);
+}
+
+async function show(actor: Actor, view: EventView): Promise<void> {
+  for await (const line of actor.lines) {
+    // A kill may cut the last line.
+    if (line.endsWith("}")) view.show(JSON.parse(line) as AgentEvent);
+  }
+  view.endLine();
+}
+
+async function casesDone({ project }: Stage): Promise<string[]> {
+  const text = (await readTextFile(join(project, PROGRESS))) ?? "";
+  return text.split("\n").filter((line) => line !== "");
+}
+
+/** What the agent says is one thing; this looks for itself. */
+async function showResult({ terminal }: CommandContext, stage: Stage): Promise<void> {
+  const after = await readTextFile(join(stage.project, PROGRAM));
+  const cases = await casesDone(stage);
+  for (const line of unifiedDiff(PROGRAM, BROKEN, after).trimEnd().split("\n"))
+    terminal.print(`    ${colourDiff(terminal.colours, line)}`);
+  if (after !== REPAIRED) throw unexpected(`${PROGRAM} is not what it should be`);
+  if (cases.length !== CASES || new Set(cases).size !== CASES)
+    throw unexpected(`${PROGRESS} has ${cases.length} lines instead of ${CASES}`);
+  terminal.print(`    ${CASES} of ${CASES} cases were checked, each of them once.`);
+}
+
+function unexpected(what: string, stderr = ""): AppError {
+  const said = stderr === "" ? "" : ` It said:\n${stderr.trimEnd()}`;
+  return new AppError("checks-failed", `The demo went wrong: ${what}.${said}`, {
+    hint: "See what is missing on this machine with `hermes doctor`.",
+  });
+}
+
+/** A text of several words after a heading, its further lines below its first one. */
+function wrapped(heading: string, text: string): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? "";
+    if (line !== "" && heading.length + line.length + word.length > 78) lines.push(word);
+    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
+  }
+  return lines.map((line, index) => (index === 0 ? heading : " ".repeat(heading.length)) + line).join("\n");
+}
+
+/** How the person calls us: in a fresh clone there is no `hermes` on the PATH. */
+function ownName(): string {
+  const root = dirname(dirname(process.argv[1] ?? ""));
+  return process.cwd() === root && existsSync(join(root, "hermes")) ? "./hermes" : "hermes";
+}
+
+function nextSteps(name: string): string {
+  const steps = [
+    ["export ANTHROPIC_API_KEY=...", "or in ~/.hermes/.env, where it stays"],
+    [`${name} -z "What is in this folder?"`, "asks, prints the answer, ends"],
+    [`${name} chat -q "Run the tests"`, "the same, and shows what happens"],
+    [`${name} sandbox --help`, "commands in a container instead"],
+    [`${name} doctor`, "what is in place, and what is not"],
+  ] as const;
+  const width = Math.max(...steps.map(([command]) => command.length)) + 2;
+  return steps.map(([command, why]) => `  ${command.padEnd(width)}${why}`).join("\n");
+}

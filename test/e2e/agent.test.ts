@@ -1,0 +1,310 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import type { AgentEvent } from "../../src/agent/events.ts";
+import type { ScriptInput } from "../../src/providers/scripted/script.ts";
+import { tempHome } from "../support/hermes.ts";
+import { type Misbehaviour, startScriptedServer } from "../support/scripted-server.ts";
+
+type Home = Awaited<ReturnType<typeof tempHome>>;
+
+/** Runs with a script of its own instead of a model. */
+async function withScript(home: Home, script: ScriptInput, args: readonly string[], stdin?: string) {
+  const path = join(home.folder, "script.json");
+  await writeFile(path, JSON.stringify(script));
+  return home.hermes([...args, "-m", `scripted:${path}`], {
+    cwd: home.folder,
+    ...(stdin !== undefined && { stdin }),
+  });
+}
+
+const tool = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
+
+describe("hermes -z", () => {
+  test("prints the answer and nothing else", async () => {
+    await using home = await tempHome();
+    const run = await withScript(home, { answers: [tool("echo from the tool"), { text: "the answer" }] }, [
+      "-z",
+      "go",
+    ]);
+    expect(run).toMatchObject({ exitCode: 0, stdout: "the answer\n", stderr: "" });
+  });
+
+  test("takes piped input as part of the task", async () => {
+    await using home = await tempHome();
+    const script = { turns: [{ when: "<input>\npiped words\n</input>", answers: [{ text: "seen" }] }] };
+    expect(await withScript(home, script, ["-z", "look"], "piped words")).toMatchObject({
+      exitCode: 0,
+      stdout: "seen\n",
+    });
+  });
+
+  test("prints one event per line with --json, in the order in which they happened", async () => {
+    await using home = await tempHome();
+    const run = await withScript(home, { answers: [tool("echo hi"), { text: "done" }] }, [
+      "-z",
+      "go",
+      "--json",
+    ]);
+    const events = run.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as AgentEvent | { type: "session" });
+    expect(events.map(({ type }) => type)).toEqual([
+      "session",
+      "turn-start",
+      "request-sent",
+      "tool-call-start",
+      "assistant",
+      "tools-start",
+      "tool-end",
+      "request-sent",
+      "text-delta",
+      "assistant",
+      "turn-end",
+    ]);
+    expect(events[0]).toMatchObject({ version: 1, provider: "scripted" });
+  });
+
+  test("goes on with the latest session, and writes what it used to a file", async () => {
+    await using home = await tempHome();
+    const script = {
+      turns: [
+        { when: "first", answers: [{ text: "one", usage: { input: 10, output: 2 } }] },
+        { when: "second", answers: [{ text: "two", usage: { input: 30, output: 4 } }] },
+      ],
+    };
+    const first = await withScript(home, script, ["-z", "first", "--json"]);
+    const second = await withScript(home, script, [
+      "-c",
+      "-z",
+      "second",
+      "--json",
+      "--usage-file",
+      "usage.json",
+    ]);
+    const idOf = (run: typeof first): string =>
+      (JSON.parse(run.stdout.split("\n")[0] ?? "{}") as { sessionId: string }).sessionId;
+    expect(idOf(second)).toBe(idOf(first));
+    expect(JSON.parse(await readFile(join(home.folder, "usage.json"), "utf8"))).toMatchObject({
+      session_id: idOf(first),
+      provider: "scripted",
+      outcome: "completed",
+      requests: 1,
+      input_tokens: 30,
+      output_tokens: 4,
+    });
+  });
+
+  test("ends with 3 at a limit, with what was reached so far", async () => {
+    await using home = await tempHome();
+    const script = { answers: [tool("echo 1"), tool("echo 2"), { text: "so far" }] };
+    const run = await withScript(home, script, ["-z", "go", "--max-turns", "2"]);
+    expect(run).toMatchObject({
+      exitCode: 3,
+      stdout: "so far\n",
+      stderr: expect.stringContaining("limit of 2 steps"),
+    });
+  });
+
+  test.each([
+    [["-z", ""], "empty"],
+    [["-z", "a", "-q", "b"], "more than one task"],
+    [["-c"], "no task"],
+    [["-z", "a", "--max-turns", "0"], "whole number"],
+    [["-z", "a", "-r", "nothing like it"], "no session"],
+    [["-z", "a", "--query-file", "/nonexistent"], "more than one task"],
+    [["chat", "--query-file", "/nonexistent"], "cannot be read"],
+  ])("wrong words %j are told in one line", async (args, said) => {
+    await using home = await tempHome();
+    const run = await withScript(home, { answers: [] }, args);
+    expect(run.exitCode).not.toBe(0);
+    expect(run.stdout).toBe("");
+    expect(run.stderr.toLowerCase()).toContain(said);
+  });
+
+  test("without any model it says what to do", async () => {
+    await using home = await tempHome();
+    const run = await home.hermes(["-z", "go"], { cwd: home.folder });
+    expect(run).toMatchObject({ exitCode: 78, stdout: "" });
+    expect(run.stderr).toMatch(/key|provider/i);
+  });
+});
+
+describe("a model that misbehaves", () => {
+  test.each([
+    ["an unknown tool", { tools: [{ name: "no_such_tool", input: {} }] }, "There is no tool"],
+    ["half JSON", { tools: [{ name: "terminal", input: '{"command": "ec' }] }, "not valid JSON"],
+    ["rubbish instead of an object", { tools: [{ name: "terminal", input: '"rm"' }] }, "one JSON object"],
+    ["a missing argument", { tools: [{ name: "terminal", input: {} }] }, "is missing"],
+    ["a command that is never allowed", tool("rm -rf /"), "Refused"],
+    ["a huge result", tool("yes | head -c 50000000"), "Output truncated"],
+  ])("%s is a result that it can act on", async (_, answer, said) => {
+    await using home = await tempHome();
+    const run = await withScript(home, { answers: [answer, { text: "went on" }] }, ["-z", "go", "--json"]);
+    expect(run.exitCode).toBe(0);
+    const line = run.stdout.split("\n").find((text) => text.startsWith('{"type":"tool-end"')) ?? "";
+    expect(line).toContain(said);
+    expect(line.length).toBeLessThan(200_000);
+  });
+});
+
+/** A home whose model is a server. */
+async function withServer(script: ScriptInput, misbehave: (index: number) => Misbehaviour | undefined) {
+  const home = await tempHome();
+  const server = await startScriptedServer(script, { misbehave });
+  return { home, server, env: serverEnv(server.url), [Symbol.asyncDispose]: () => disposeAll(home, server) };
+}
+
+async function disposeAll(...all: readonly AsyncDisposable[]): Promise<void> {
+  for (const one of all) await one[Symbol.asyncDispose]();
+}
+
+function serverEnv(url: string): Record<string, string> {
+  return {
+    HERMES_MODEL_PROVIDER: "custom",
+    HERMES_MODEL_BASE_URL: `${url}/v1`,
+    HERMES_MODEL_DEFAULT: "m",
+    OPENAI_API_KEY: "sk-test-never-shown",
+    HERMES_AGENT_API_MAX_RETRIES: "1",
+  };
+}
+
+const status = (code: number, body: string, headers?: Record<string, string>): Misbehaviour => ({
+  type: "answer",
+  status: code,
+  body,
+  ...(headers && { headers }),
+});
+const says = (message: string): string => JSON.stringify({ error: { message } });
+
+describe("a server that misbehaves", () => {
+  test.each<[string, Misbehaviour, RegExp]>([
+    ["401", status(401, says("bad key")), /key/i],
+    ["402", status(402, says("no credit")), /credit|money|plan|quota/i],
+    ["429 for good", status(429, says("slow down"), { "retry-after": "1" }), /rate|slow/i],
+    ["500 for good", status(500, says("oops")), /500|broke|unavailable|oops/i],
+    ["HTML", status(200, "<html>hello</html>", { "content-type": "text/html" }), /html|format|answer/i],
+    ["a stream that is cut", { type: "cut", after: 1, how: "destroy" }, /ended|cut|broke|whole/i],
+  ])("%s is one clear line; the session can be continued and nothing ran", async (_, wrong, said) => {
+    let isBroken = true;
+    await using place = await withServer(
+      {
+        turns: [
+          { when: "go", answers: [tool("echo x > ran.txt"), { text: "done" }] },
+          { when: "again", answers: [{ text: "fine" }] },
+        ],
+      },
+      () => (isBroken ? wrong : undefined),
+    );
+    const { home, env } = place;
+    const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(run.stderr).toMatch(said);
+    expect(run.stderr).not.toContain("sk-test-never-shown");
+    await expect(readFile(join(home.folder, "ran.txt"))).rejects.toThrow();
+    isBroken = false;
+    expect(await home.hermes(["-c", "-z", "again"], { cwd: home.folder, env })).toMatchObject({
+      exitCode: 0,
+      stdout: "fine\n",
+    });
+  });
+
+  test("one that fails for a moment is asked again", async () => {
+    await using place = await withServer({ answers: [{ text: "fine" }] }, (index) =>
+      index === 0 ? status(503, says("busy")) : undefined,
+    );
+    const { home, env } = place;
+    const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
+    expect(run).toMatchObject({
+      exitCode: 0,
+      stdout: "fine\n",
+      stderr: expect.stringContaining("Trying again"),
+    });
+  });
+
+  test("one that hangs is given up after the time that is set", async () => {
+    await using place = await withServer({ answers: [{ text: "never" }] }, () => ({
+      type: "hang",
+      after: "headers",
+    }));
+    const { home, server } = place;
+    await mkdir(home.path, { recursive: true });
+    const config = `model: {provider: mine, default: m}\nproviders: {mine: {base_url: "${server.url}/v1", stale_timeout_seconds: 1}}\n`;
+    await writeFile(join(home.path, "config.yaml"), config);
+    const run = await home.hermes(["-z", "go"], {
+      cwd: home.folder,
+      env: { HERMES_AGENT_API_MAX_RETRIES: "0" },
+    });
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(run.stderr).toMatch(/silent|nothing|wait|answer/i);
+  });
+
+  test("one that is not there is told with what to check", async () => {
+    await using home = await tempHome();
+    const closed = await new Promise<number>((resolve) => {
+      const server = createServer().listen(0, "127.0.0.1", () => {
+        const { port } = server.address() as AddressInfo;
+        server.close(() => resolve(port));
+      });
+    });
+    const env = { ...serverEnv(`http://127.0.0.1:${closed}`), HERMES_AGENT_API_MAX_RETRIES: "0" };
+    const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
+    expect(run).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringContaining("base_url") });
+  });
+});
+
+describe("two at once, and a stop", () => {
+  const SLEEP = "echo $$ > pid.txt; sh -c 'sleep 1000 & sleep 1000'";
+
+  async function startSleeping(home: Home) {
+    const path = join(home.folder, "script.json");
+    const script = {
+      turns: [
+        { when: "sleep", answers: [tool(SLEEP), { text: "slept" }] },
+        { when: "other", answers: [{ text: "ok" }] },
+      ],
+    };
+    await writeFile(path, JSON.stringify(script));
+    const { child, ended } = home.start(["-z", "sleep", "-m", `scripted:${path}`], { cwd: home.folder });
+    await expect
+      .poll(() => readFile(join(home.folder, "pid.txt"), "utf8").catch(() => ""), { timeout: 20_000 })
+      .toMatch(/\d/);
+    return { child, ended, path };
+  }
+
+  test("a second process on the same session is refused and told who has it; the first goes on", async () => {
+    await using home = await tempHome();
+    const { child, ended, path } = await startSleeping(home);
+    const second = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
+    expect(second).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringContaining(`process ${child.pid}`),
+    });
+    child.kill("SIGINT");
+    expect((await ended).exitCode).toBe(130);
+  });
+
+  test("M7: SIGINT ends the command with its whole tree, the transcript stays valid, and the session goes on", async () => {
+    await using home = await tempHome();
+    const { child, ended, path } = await startSleeping(home);
+    child.kill("SIGINT");
+    expect((await ended).exitCode).toBe(130);
+    const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
+    await expect.poll(() => isAlive(group), { timeout: 5_000 }).toBe(false);
+    const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
+    expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(-pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
