@@ -44,6 +44,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/sandbox.ts"),
   },
   {
+    name: "prompt-size",
+    summary: "Show what the beginning of every prompt costs",
+    load: () => import("./commands/prompt-size.ts"),
+  },
+  {
     name: "doctor",
     summary: "Check this machine and say what to do",
     load: () => import("./commands/doctor.ts"),

@@ -65,7 +65,8 @@ export async function runOnce(context: CommandContext, options: RunOptions): Pro
   context.exit(EXIT_CODES[end.outcome]);
 }
 
-const SURFACE = {
+/** What the model is told of a single run. */
+export const SURFACE = {
   source: "oneshot",
   words:
     "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",

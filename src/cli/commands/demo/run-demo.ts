@@ -7,6 +7,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile } from "../../../lib/files.ts";
 import type { CommandContext } from "../../context.ts";
+import { colourDiff, createEventView, type EventView } from "../../event-view.ts";
 import { choosePlace } from "./choose-place.ts";
 import {
   BROKEN,
@@ -19,7 +20,6 @@ import {
   TASK,
   writeProject,
 } from "./project.ts";
-import { colourDiff, createEventView, type EventView } from "./show-event.ts";
 import { type Actor, openStage, type Stage } from "./stage.ts";
 
 export interface DemoOptions {
@@ -52,7 +52,7 @@ export async function runDemo(context: CommandContext, options: DemoOptions): Pr
   terminal.print("  the rest  is real: the agent, its tools, the files, the processes.");
   await pause(800);
 
-  const view = createEventView(terminal);
+  const view = createEventView(terminal, terminal.print);
   const model = ["-m", `scripted:${stage.scriptPath}`, "--json"];
   terminal.print(`\n${bold(`$ hermes chat -m scripted:script.json -q "${TASK}"`)}`);
   const first = stage.start(["chat", "-q", TASK, ...model], signal);

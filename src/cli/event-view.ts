@@ -1,20 +1,25 @@
-import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
-import { textOf } from "../../../providers/message.ts";
-import type { Terminal } from "../../terminal.ts";
+import type { AgentEvent, AgentEventOf } from "../agent/events.ts";
+import { textOf } from "../providers/message.ts";
+import type { Terminal } from "./terminal.ts";
 
 const SHOWN_LINES = 8;
 
-/** Turns as they happen, read from the events that `--json` prints; all on standard output, so that order is kept. */
+/** Turns as they happen. */
 export interface EventView {
   show(event: AgentEvent): void;
+  /** Ends a line of the answer that is still open. */
   endLine(): void;
 }
 
-/** One view for all processes of a session: a call may begin in one and end in the next. */
-export function createEventView(terminal: Terminal): EventView {
+/**
+ * The answer goes to standard output, everything else to `tell`. One view may serve several processes of a session: a
+ * call may begin in one and end in the next.
+ */
+export function createEventView(terminal: Terminal, tell: (text: string) => void): EventView {
   const { colours } = terminal;
   const width = (terminal.columns ?? 80) - 1;
-  const calls = new Map<string, string>();
+  /** What each call is called, and whether its result needs a name because others ran beside it. */
+  const calls = new Map<string, { readonly name: string; readonly isAlone: boolean }>();
   let isInText = false;
   let isFirst = true;
   const endLine = (): void => {
@@ -23,7 +28,11 @@ export function createEventView(terminal: Terminal): EventView {
   };
   const print = (text: string): void => {
     endLine();
-    terminal.print(text);
+    tell(text);
+  };
+  const whoseEnd = ({ callId, tool }: AgentEventOf<"tool-end">): string => {
+    const call = calls.get(callId);
+    return call === undefined || call.isAlone ? "" : colours.dim(cut(` of ${tool} ${call.name}`, width - 20));
   };
   return {
     endLine,
@@ -40,7 +49,7 @@ export function createEventView(terminal: Terminal): EventView {
           return;
         case "tools-start":
           for (const { callId, tool, input } of event.calls) {
-            calls.set(callId, mainArgument(input));
+            calls.set(callId, { name: mainArgument(input), isAlone: event.calls.length === 1 });
             print(
               `${colours.cyan("→")} ${colours.bold(tool)} ${cut(mainArgument(input), width - tool.length - 3)}`,
             );
@@ -48,23 +57,43 @@ export function createEventView(terminal: Terminal): EventView {
           return;
         case "tool-end":
           if (event.outcome === "unknown") {
-            const name = calls.get(event.callId) ?? event.tool;
+            const name = calls.get(event.callId)?.name ?? event.tool;
             return print(colours.yellow(`? ${name}: interrupted, outcome unknown; not simply run again`));
           }
           for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cut(line, width - 4))}`);
-          return print(`  ${endMark(colours, event)}`);
+          return print(`  ${endMark(colours, event)}${whoseEnd(event)}`);
+        case "tool-progress":
+          return print(colours.dim(`    ${event.text}`));
+        case "notice":
+          return print(colours.yellow(event.text));
+        case "attempt-failed":
+          return print(colours.yellow(retryWords(event)));
+        case "cache-broken":
+          return print(colours.dim(`The provider's cache is lost: ${event.what}.`));
         case "turn-end":
-          if (event.reason !== undefined) print(colours.red(event.reason));
           return endLine();
       }
     },
   };
 }
 
+export function retryWords({ failure, retryInMs }: AgentEventOf<"attempt-failed">): string {
+  return `${failure.message} Trying again in ${Math.max(1, Math.round(retryInMs / 1_000))} s.`;
+}
+
 /** The argument that says most about a call. */
 function mainArgument(input: string): string {
-  const value = JSON.parse(input) as Readonly<Record<string, unknown>>;
-  return String(value["command"] ?? value["path"] ?? input);
+  const value = parseObject(input);
+  return String(value["command"] ?? value["path"] ?? value["pattern"] ?? value["action"] ?? input);
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {}; // models write what they like, and some results are words
+  }
 }
 
 function bodyOf({ tool, text, display }: AgentEventOf<"tool-end">): string[] {
@@ -74,11 +103,8 @@ function bodyOf({ tool, text, display }: AgentEventOf<"tool-end">): string[] {
 }
 
 function outputOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { output?: unknown }).output ?? text);
-  } catch {
-    return text; // a call that was refused is told in words
-  }
+  const { output, error } = parseObject(text);
+  return String(output || error || text);
 }
 
 function endMark(colours: Terminal["colours"], { outcome, durationMs }: AgentEventOf<"tool-end">): string {
