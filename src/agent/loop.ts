@@ -61,6 +61,7 @@ const MOST_CALLS = 64; // of one answer; more is a model that has lost its way
 const MOST_DELTAS = 4_000_000; // characters of one answer
 const MOST_CONTINUATIONS = 3;
 const WRAP_UP_AT = 0.8;
+const BRIEF_CHARS = 60;
 
 /**
  * Asks the model, runs the tools that it calls, and repeats until it calls none. It stores nothing: whoever consumes the
@@ -181,7 +182,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
       yield { type: "tool-end", ...end };
       yield {
         type: "notice",
-        text: `The outcome of an interrupted call of ${call.tool} is unknown: ${brief(call)}`,
+        text: `${call.tool} ${brief(call)}: interrupted, outcome unknown; not simply run again.`,
       };
     }
     if (open.length > 0) yield* runCalls(open);
@@ -330,8 +331,11 @@ function outcomeUnknown({ callId, tool }: ToolCallPart, finding: string | undefi
   return { callId, tool, outcome: "unknown", text: text.filter(Boolean).join(" "), durationMs: 0 };
 }
 
+/** Enough of a call to know which one it was. */
 function brief({ input }: ToolCallPart): string {
-  return input.length <= 120 ? input : `${input.slice(0, 119)}…`;
+  const [, main] = /"(?:command|path|pattern)"\s*:\s*"((?:[^"\\]|\\.)*)/.exec(input) ?? [];
+  const text = main ?? input;
+  return text.length <= BRIEF_CHARS ? text : `${text.slice(0, BRIEF_CHARS - 1)}…`;
 }
 
 function reasoningOf({ parts }: AssistantMessage): string {

@@ -56,16 +56,13 @@ export function createEventView(terminal: Terminal, tell: (text: string) => void
           }
           return;
         case "tool-end":
-          if (event.outcome === "unknown") {
-            const name = calls.get(event.callId)?.name ?? event.tool;
-            return print(colours.yellow(`? ${name}: interrupted, outcome unknown; not simply run again`));
-          }
+          if (event.outcome === "unknown") return; // a notice tells which call it was
           for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cut(line, width - 4))}`);
           return print(`  ${endMark(colours, event)}${whoseEnd(event)}`);
         case "tool-progress":
           return print(colours.dim(`    ${event.text}`));
         case "notice":
-          return print(colours.yellow(event.text));
+          return print(colours.yellow(`? ${event.text}`));
         case "attempt-failed":
           return print(colours.yellow(retryWords(event)));
         case "cache-broken":

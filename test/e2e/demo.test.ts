@@ -53,7 +53,7 @@ const STORY = [
   /→ terminal sh check-all\.sh/,
   /kill -9 \d+/,
   /\$ hermes chat -c /,
-  /\? sh check-all\.sh: interrupted, outcome unknown/,
+  /\? terminal sh check-all\.sh: interrupted, outcome unknown/,
   /→ terminal tail/,
   /all 24 cases agree/,
   /→ write_file NOTES\.md/,

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { type App, environmentRequest } from "../../app.ts";
 import { AppError } from "../../lib/errors.ts";
+import type { Route } from "../../providers/resolve-route.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
@@ -80,15 +81,17 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
     terminal.print(`\n${percent(share)} of the window of ${route.model} (${window} tokens)`);
 }
 
-/** The model that would be asked; undefined where none can be yet, which is no reason not to count. */
-async function findRoute({ resolved }: App, model: string | undefined) {
+/** The model that would be asked; undefined where none is named yet, which is no reason not to count. */
+async function findRoute({ resolved }: App, model: string | undefined): Promise<Route | undefined> {
   const { resolveRoute } = await import("../../providers/resolve-route.ts");
+  const find = (variable: (name: string) => string | undefined): Route =>
+    resolveRoute(resolved.config, { model }, variable);
   try {
-    return resolveRoute(resolved.config, { model }, (name) => resolved.variable(name));
+    return find((name) => resolved.variable(name));
   } catch (error) {
-    // A model that was named must be one; without a name nothing is wrong yet.
-    if (error instanceof AppError && (model === undefined || error.code === "provider-key-missing"))
-      return undefined;
+    // Whose window it is does not depend on having a key.
+    if (error instanceof AppError && error.code === "provider-key-missing") return find(() => "none");
+    if (error instanceof AppError && model === undefined) return undefined;
     throw error;
   }
 }
