@@ -46,6 +46,8 @@ export interface SandboxHome extends AsyncDisposable {
   start(args: readonly string[], options?: SandboxRunOptions): StartedSandbox;
   /** Runs one command in the sandbox of the task `default`. */
   exec(command: string, options?: SandboxRunOptions): Promise<SandboxRun>;
+  /** Starts `hermes ARGS…` with the same settings. */
+  agent(args: readonly string[]): ReturnType<Awaited<ReturnType<typeof tempHome>>["start"]>;
   /** What the real client prints; throws when it fails. */
   docker(...args: readonly string[]): Promise<string>;
   /** Undefined until something has asked for it. */
@@ -92,6 +94,7 @@ export async function openSandboxHome(
     folder: home.folder,
     start,
     sandbox,
+    agent: (args) => home.start(args, { env: base, cwd: home.folder }),
     exec: (command, options) => sandbox(["exec", "--", command], options),
     docker,
     profileId,

@@ -1,0 +1,93 @@
+import { mkdir } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { startScriptedServer } from "../../test/support/scripted-server.ts";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import type { AgentEvent } from "../agent/events.ts";
+import { configSchema } from "../config/schema.ts";
+import { createRedactor } from "../lib/redact/redactor.ts";
+import { type ConversationRequest, openConversation } from "./open-conversation.ts";
+
+const never = new AbortController().signal;
+const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
+const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) as const;
+
+async function openPlace(baseUrl: string, apiMode: string) {
+  const folder = await tempFolder();
+  const home = folder.file("home");
+  await mkdir(home);
+  const settings = configSchema.parse({
+    model: { provider: "mine", default: "m", api_mode: apiMode },
+    providers: { mine: { base_url: baseUrl, api_mode: apiMode } },
+  });
+  const request = (resume: string | undefined): ConversationRequest => ({
+    home,
+    sessionsPath: folder.file("home/sessions.sqlite"),
+    settings,
+    redactor: createRedactor({ secrets: [] }),
+    environment: {
+      options: settings.terminal,
+      profile: { name: "default", root: home, home },
+      profileId: async () => "p",
+      task: "default",
+      variables: { PATH: process.env["PATH"], HOME: folder.path },
+      variable: () => undefined,
+      userHome: folder.path,
+      cwd: folder.path,
+      reporter: { onNotice: () => undefined, onProgress: () => undefined },
+    },
+    choice: { resume },
+    model: {},
+    surface: { source: "cli", words: "", ask: undefined, canNotify: false, haltsLoops: false },
+    judge: () => undefined,
+  });
+  return { request, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+}
+
+test.each(["chat_completions", "anthropic_messages"])(
+  "M2: the prompt of turn 200 begins with that of turn 1, byte for byte, over calls, notes and new processes (%s)",
+  async (apiMode) => {
+    await using server = await startScriptedServer({
+      turns: Array.from({ length: 200 }, (_, index) => ({
+        when: `<turn ${index}>`,
+        answers: [
+          ...(index % 4 === 0
+            ? [
+                {
+                  tools: [
+                    { name: "terminal", input: { command: `echo ${index}` } },
+                    { name: "todo", input: {} },
+                  ],
+                },
+              ]
+            : []),
+          { text: `answer ${index}` },
+        ],
+      })),
+    });
+    await using place = await openPlace(`${server.url}/v1`, apiMode);
+    const prefixes: (readonly string[])[] = [];
+    const broken: AgentEvent[] = [];
+    let session: string | undefined;
+    for (let turn = 0; turn < 200; ) {
+      // As another process would: from what is stored alone.
+      await using conversation = await openConversation(place.request(session), never);
+      session = conversation.sessionId;
+      for (const until = turn + 50; turn < until; turn++) {
+        if (turn % 8 === 0) conversation.steer("a note");
+        for await (const event of conversation.say(say(`<turn ${turn}>`), NO_LIMITS, never)) {
+          if (event.type === "request-sent") prefixes.push(event.prefix);
+          if (event.type === "cache-broken") broken.push(event);
+          if (event.type === "turn-end")
+            expect(event).toMatchObject({ outcome: "completed", text: `answer ${turn}` });
+        }
+      }
+    }
+    expect(broken).toEqual([]);
+    for (const [index, later] of prefixes.entries()) {
+      const earlier = prefixes[index - 1] ?? [];
+      expect(later.slice(0, earlier.length)).toEqual(earlier);
+    }
+    expect(prefixes.at(-1)?.length).toBeGreaterThan(400);
+  },
+  120_000,
+);

@@ -1,0 +1,58 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openSandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
+
+describeWith("docker", "an agent in a Docker sandbox", (service) => {
+  async function openHome(answers: readonly object[]) {
+    const home = await openSandboxHome(service);
+    const path = join(home.folder, "script.json");
+    await writeFile(
+      path,
+      JSON.stringify({
+        turns: [
+          { when: "work", answers },
+          { when: "go on", answers: [{ text: "ok" }] },
+        ],
+      }),
+    );
+    return { home, model: `scripted:${path}`, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
+  }
+
+  test("reads, changes, searches and runs there, and not on our machine", async () => {
+    await using place = await openHome([
+      { tools: [{ name: "write_file", input: { path: "/workspace/a.txt", content: "one\ntwo\n" } }] },
+      { tools: [{ name: "patch", input: { path: "/workspace/a.txt", old_string: "two", new_string: "2" } }] },
+      { tools: [{ name: "search_files", input: { pattern: "^2$", path: "/workspace" } }] },
+      terminal("cat /workspace/a.txt; hostname"),
+      { text: "done" },
+    ]);
+    const { home, model } = place;
+    const run = await home.agent(["-z", "work", "-m", model, "--json"]).ended;
+    expect(run.exitCode, run.stderr).toBe(0);
+    const [id = ""] = await home.containers();
+    expect(run.stdout).toContain(`one\\\\n2\\\\n${id.slice(0, 12)}`);
+    expect(run.stdout).toContain("a.txt:2:2");
+  });
+
+  test("M7: a stop ends the whole tree inside the sandbox, which stays and serves the next turn", async () => {
+    await using place = await openHome([
+      terminal("sh -c 'sleep 1234 & setsid sleep 1235 & sleep 1236'"),
+      { text: "slept" },
+    ]);
+    const { home, model } = place;
+    const { child, ended } = home.agent(["-z", "work", "-m", model]);
+    const running = () => home.processes().catch(() => "");
+    await expect.poll(running, { timeout: 30_000 }).toMatch(/sleep 1234[\s\S]*sleep 123/);
+    const [before] = await home.containers();
+    child.kill("SIGINT");
+    expect((await ended).exitCode).toBe(130);
+    expect(await running()).not.toMatch(/sleep 123/);
+    const next = await home.agent(["-c", "-z", "go on", "-m", model]).ended;
+    expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
+    expect(await home.containers()).toEqual([before]);
+  });
+});

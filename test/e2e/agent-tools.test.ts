@@ -1,0 +1,171 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { describe, expect, it } from "vitest";
+import type { ScriptInput } from "../../src/providers/scripted/script.ts";
+import { tempHome } from "../support/hermes.ts";
+import { startScriptedServer } from "../support/scripted-server.ts";
+
+type Home = Awaited<ReturnType<typeof tempHome>>;
+
+/** One task in the home's folder, answered by a server that follows the script; what was sent to it, too. */
+async function runTask(home: Home, answers: ScriptInput["answers"], more: readonly string[] = []) {
+  await using server = await startScriptedServer({ answers });
+  const project = join(home.folder, "project");
+  await mkdir(project, { recursive: true });
+  const model = ["--model.base_url", `${server.url}/v1`, "-m", "custom:some-model"];
+  const result = await home.hermes([...model, ...more, "-z", "do it"], { cwd: project });
+  const results = server.requests.at(-1)?.body.messages.filter(({ role }) => role === "tool") ?? [];
+  return {
+    ...result,
+    project,
+    requests: server.requests,
+    results: results.map(({ content }) => String(content)),
+  };
+}
+
+const call = (name: string, input: Record<string, unknown>) => ({ tools: [{ name, input }] });
+
+describe("the tools in a whole run", () => {
+  it("write, read, change, find and run in one place, and name files from the root on", async () => {
+    await using home = await tempHome();
+    const { stdout, exitCode, project, results } = await runTask(home, [
+      call("write_file", { path: "src/a.js", content: "console.log(1);\n" }),
+      call("read_file", { path: "src/a.js" }),
+      call("patch", { path: "src/a.js", old_string: "1", new_string: "41 + 1" }),
+      call("search_files", { pattern: "41" }),
+      call("terminal", { command: "cd src && node a.js" }),
+      call("read_file", { path: "a.js" }),
+      call("todo", { todos: [{ id: 1, content: "prove it", status: "completed" }] }),
+      { text: "done" },
+    ]);
+    expect({ stdout, exitCode }).toEqual({ stdout: "done\n", exitCode: 0 });
+    const [written, read, patched, found, ran, again, plan] = results;
+    expect(written).toBe(`created ${project}/src/a.js`);
+    expect(read).toBe(`1|console.log(1);\n[${project}/src/a.js]`);
+    expect(patched).toContain(`changed ${project}/src/a.js`);
+    expect(found).toContain("src/a.js:1:console.log(41 + 1);");
+    expect(JSON.parse(ran ?? "")).toMatchObject({ output: "42", exit_code: 0, cwd: `${project}/src` });
+    expect(again).toContain("1|console.log(41 + 1);");
+    expect(JSON.parse(plan ?? "")).toMatchObject({ counts: { total: 1, completed: 1 } });
+    expect(await readFile(join(project, "src/a.js"), "utf8")).toBe("console.log(41 + 1);\n");
+  });
+
+  it("A4: calls that cannot be right come back as advice, and the run goes on", async () => {
+    await using home = await tempHome();
+    const { stdout, results } = await runTask(home, [
+      { tools: [{ name: "terminal", input: '{"command": "ls' }] },
+      call("terminal", { comand: "ls" }),
+      call("terminl", {}),
+      call("read_file", { path: ".env" }),
+      { text: "understood" },
+    ]);
+    expect(stdout).toBe("understood\n");
+    expect(results[0]).toContain("not valid JSON");
+    expect(results[1]).toContain("did you mean");
+    expect(results[2]).toContain('Did you mean "terminal"?');
+    expect(results[3]).toMatch(/does not exist|credentials/);
+  });
+
+  it("K6: a key of the profile never reaches the model, and the command had the real one", async () => {
+    await using home = await tempHome();
+    const key = "zK8-some-token-value-41";
+    await mkdir(home.path, { recursive: true });
+    await writeFile(join(home.path, ".env"), `OPENAI_API_KEY=${key}\n`, { mode: 0o600 });
+    const { requests } = await runTask(home, [
+      call("terminal", { command: `echo ${key} | wc -c; echo ${key}` }),
+      call("read_file", { path: join(home.path, ".env") }),
+      { text: "done" },
+    ]);
+    const sent = JSON.stringify(requests.at(-1)?.body.messages.filter(({ role }) => role === "tool"));
+    expect(sent).toContain("24");
+    expect(sent).not.toContain(key);
+  });
+
+  it("C3: a later session finds what was said in an earlier one", async () => {
+    await using home = await tempHome();
+    await runTask(home, [{ text: "The zebra is in the stable." }]);
+    const { results } = await runTask(home, [call("session_search", { query: "zebra" }), { text: "found" }]);
+    expect(JSON.parse(results[0] ?? "")).toMatchObject({
+      sessions: [{ matches: [{ message_id: 2, snippet: expect.stringContaining("zebra") }] }],
+    });
+  });
+
+  it("C1: a group of tools that is switched off is not offered", async () => {
+    await using home = await tempHome();
+    const off = ["--agent.disabled_toolsets", '["terminal","session_search"]'];
+    const { requests } = await runTask(home, [{ text: "ok" }], off);
+    const names = toolsOf(requests[0]?.body).map((tool) => tool.function.name);
+    expect(names).toEqual(["read_file", "write_file", "patch", "search_files", "todo"]);
+  });
+});
+
+describe("the beginning of every prompt", () => {
+  it("M2: system prompt and tools of a first request as it is sent are at most 6,000 tokens", async () => {
+    await using home = await tempHome();
+    const { requests } = await runTask(home, [{ text: "ok" }]);
+    const { body } = requests[0] ?? {};
+    const [system] = body?.messages ?? [];
+    expect(system?.role).toBe("system");
+    expect(toolsOf(body)).toHaveLength(8);
+    const tokens = countTokens(String(system?.content)) + countTokens(JSON.stringify(body?.["tools"]));
+    expect(tokens).toBeLessThanOrEqual(6_000);
+  });
+
+  it("A11: SOUL.md says who the agent is, and the project's instructions are in it", async () => {
+    await using home = await tempHome();
+    const project = join(home.folder, "project");
+    for (const folder of [home.path, project]) await mkdir(folder, { recursive: true });
+    await writeFile(join(home.path, "SOUL.md"), "You are Zoe.\n");
+    await writeFile(join(project, "AGENTS.md"), "Use tabs.\n");
+    const { requests } = await runTask(home, [{ text: "ok" }]);
+    const system = String(requests[0]?.body.messages[0]?.content);
+    expect(system).toMatch(/^You are Zoe\./);
+    expect(system).toContain("Use tabs.");
+  });
+
+  it("M2: prompt-size tells what each part costs, the largest first, and adds up to what is sent", async () => {
+    await using home = await tempHome();
+    const { requests, project } = await runTask(home, [{ text: "ok" }]);
+    const size = await home.hermes(["prompt-size", "--json", "-m", "anthropic:claude-sonnet-4-5"], {
+      cwd: project,
+    });
+    expect(size.exitCode).toBe(0);
+    const { parts, tokens, context_tokens, share_of_window } = size.json<{
+      parts: { kind: string; name: string; tokens: number }[];
+      tokens: number;
+      context_tokens: number;
+      share_of_window: number;
+    }>();
+    expect(parts.map((part) => part.tokens)).toEqual(parts.map((part) => part.tokens).sort((a, b) => b - a));
+    const { body } = requests[0] ?? {};
+    const sent =
+      countTokens(String(body?.messages[0]?.content)) + countTokens(JSON.stringify(body?.["tools"]));
+    expect(Math.abs(tokens - sent)).toBeLessThan(sent * 0.05);
+    expect(parts.filter(({ kind }) => kind === "tool")).toHaveLength(toolsOf(body).length);
+    expect(context_tokens).toBe(200_000);
+    expect(share_of_window).toBeCloseTo(tokens / 200_000);
+  });
+
+  it("M2: prompt-size shows a table, also before a model is chosen, and its help has examples", async () => {
+    await using home = await tempHome();
+    const table = await home.hermes(["prompt-size"], { cwd: home.folder });
+    expect(table).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(table.stdout).toMatch(/^PART +TOKENS +SHARE\n/);
+    for (const name of ["identity", "conduct", "place", "tool terminal", "total"])
+      expect(table.stdout).toMatch(new RegExp(`^${name} +\\d+`, "m"));
+    const known = await home.hermes(["prompt-size", "-m", "anthropic:claude-sonnet-4-5"], {
+      cwd: home.folder,
+    });
+    expect(known.stdout).toContain("of the window of claude-sonnet-4-5 (200000 tokens)");
+    expect((await home.hermes(["prompt-size", "--help"])).stdout).toContain("Examples:");
+  });
+});
+
+interface SentTool {
+  readonly function: { readonly name: string };
+}
+
+function toolsOf(body: { readonly [key: string]: unknown } | undefined): readonly SentTool[] {
+  return (body?.["tools"] ?? []) as readonly SentTool[];
+}

@@ -1,0 +1,176 @@
+import { randomBytes } from "node:crypto";
+import { createResultFitter } from "../../src/agent/fit-result.ts";
+import type { CommandRequest, CommandResult, Environment } from "../../src/environments/environment.ts";
+import { createEnvironmentFiles } from "../../src/environments/files/environment-files.ts";
+import { createJobs } from "../../src/environments/jobs/create-jobs.ts";
+import { createJobStore, jobMigration } from "../../src/environments/jobs/job-store.ts";
+import { openLocalEnvironment } from "../../src/environments/local/local-environment.ts";
+import { terminalOptions } from "../../src/environments/options.ts";
+import { createOutputWindow } from "../../src/environments/output-window.ts";
+import { createSpillFile } from "../../src/environments/spill-file.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { openDatabase } from "../../src/lib/database.ts";
+import { createRedactor } from "../../src/lib/redact/redactor.ts";
+import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
+import type { Tool, ToolResult } from "../../src/tools/tool.ts";
+import { createTools, TOOLSETS } from "../../src/tools/tool-table.ts";
+import type { ToolParts } from "../../src/tools/workspace.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+/** A value that the redactor of every lab knows. */
+export const SECRET = "kQ7-correct-horse-Zx9";
+
+/** Where tools work: an environment, and a folder in it that tests may fill. */
+export interface ToolPlace extends AsyncDisposable {
+  readonly environment: Environment;
+  readonly folder: string;
+}
+
+export interface ToolLabOptions
+  extends Partial<Pick<ToolParts, "ask" | "canNotify" | "pastSessions" | "home">> {
+  readonly todos?: TodoState;
+  readonly limits?: ToolParts["limits"];
+  readonly owner?: string;
+  /** Stands before the environment. */
+  intercept?(
+    request: CommandRequest,
+    run: (request: CommandRequest) => Promise<CommandResult>,
+  ): Promise<CommandResult>;
+  /** The records of another lab's jobs, to share them. */
+  readonly jobsPath?: string;
+}
+
+export interface CalledResult extends ToolResult {
+  json(): Record<string, unknown>;
+}
+
+/** The tools of one session in a folder of its own. */
+export interface ToolLab extends AsyncDisposable {
+  readonly folder: string;
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly jobsPath: string;
+  /** Home of the profile, on this machine. */
+  readonly home: string;
+  /** The result as the model gets it. */
+  call(tool: string, input: object | string, signal?: AbortSignal): Promise<CalledResult>;
+  fit(text: string, tool: string): Promise<string>;
+  /** What a command prints in the folder; throws when it fails. */
+  sh(command: string): Promise<string>;
+}
+
+/** This machine, in a temporary folder. */
+export async function openLocalPlace(): Promise<ToolPlace> {
+  const temp = await tempFolder();
+  const environment = await openLocalEnvironment({
+    options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
+    variables: { PATH: process.env["PATH"], HOME: temp.path, TMPDIR: temp.path },
+    profileHome: temp.path,
+    cwd: temp.path,
+  });
+  return {
+    environment,
+    folder: temp.path,
+    async [Symbol.asyncDispose]() {
+      await environment[Symbol.asyncDispose]();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}): Promise<ToolLab> {
+  const temp = await tempFolder();
+  const { intercept = (request, run) => run(request) } = options;
+  const folder = `${place.folder}/lab-${randomBytes(6).toString("hex")}`;
+  const environment: Environment = {
+    openSession: () => place.environment.openSession(),
+    run: (request, signal) => intercept(request, (changed) => place.environment.run(changed, signal)),
+    busy: 0,
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+  const redactor = createRedactor({ secrets: [SECRET] });
+  const session = environment.openSession();
+  const run = async (command: string, workdir = folder): Promise<string> => {
+    const chunks: Buffer[] = [];
+    const request = {
+      command,
+      session: place.environment.openSession(),
+      workdir,
+      timeoutMs: 120_000,
+      mergeStderr: true,
+      onOutput: (_: unknown, bytes: Uint8Array) => void chunks.push(Buffer.from(bytes)),
+    };
+    const { exitCode } = await place.environment.run(request, AbortSignal.timeout(120_000));
+    const text = Buffer.concat(chunks).toString("utf8");
+    if (exitCode !== 0) throw new Error(`${command}: ${text}`);
+    return text;
+  };
+  await run(`mkdir '${folder}'`, place.folder);
+  // Where the session of a person would start.
+  const nothing = () => undefined;
+  await place.environment.run(
+    { command: `cd '${folder}'`, session, timeoutMs: 30_000, onOutput: nothing },
+    AbortSignal.timeout(30_000),
+  );
+  const jobsPath = options.jobsPath ?? temp.file("jobs.sqlite");
+  const database = await openDatabase(
+    jobsPath,
+    { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock },
+    AbortSignal.timeout(30_000),
+  );
+  const jobs = createJobs({
+    environment,
+    store: createJobStore(database, "place"),
+    clock: systemClock,
+    redact: (text) => redactor.redact(text),
+    graceMs: 300,
+  });
+  const owner = options.owner ?? "session-1";
+  const home = options.home ?? temp.file("home");
+  const parts: ToolParts = {
+    workspace: async () => ({
+      environment,
+      session,
+      files: createEnvironmentFiles(environment, session),
+      jobs: async () => jobs,
+    }),
+    owner,
+    home,
+    limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
+    canNotify: options.canNotify ?? false,
+    ask: options.ask,
+    pastSessions: options.pastSessions,
+    redact: (text, how) => redactor.redact(text, how),
+    createWindow: () =>
+      createOutputWindow({
+        maxBytes: 50_000,
+        spill: createSpillFile({ home, maxBytes: 5_000_000, now: () => Date.now() }),
+      }),
+  };
+  const tools = createTools(parts, { toolsets: new Set(TOOLSETS), todos: options.todos ?? NO_TODOS });
+  return {
+    folder,
+    tools,
+    jobsPath,
+    home,
+    fit: createResultFitter({ home, contextTokens: undefined, spillBytes: 5_000_000, now: () => Date.now() }),
+    sh: (command) => run(command),
+    async call(name, input, signal = AbortSignal.timeout(120_000)) {
+      const tool = tools.get(name);
+      if (tool === undefined) throw new Error(`there is no tool ${name}`);
+      const text = typeof input === "string" ? input : JSON.stringify(input);
+      const result = await tool.call(text, { callId: "call_1", signal, onProgress: nothing });
+      return { ...result, json: () => JSON.parse(result.text) as Record<string, unknown> };
+    },
+    async [Symbol.asyncDispose]() {
+      for (const job of await jobs.list(AbortSignal.timeout(30_000)))
+        if (job.state !== "ended" && job.owner === owner)
+          await jobs.kill(job.id, AbortSignal.timeout(30_000));
+      const over = "select folder from job where folder is not null and state = 'ended'";
+      for (const row of database.prepare<{ folder: string }>(over).all())
+        await run(`rm -rf '${row.folder}'`, place.folder);
+      await run(`chmod -R u+rwx '${folder}'; rm -rf '${folder}'`, place.folder);
+      database[Symbol.dispose]();
+      await temp[Symbol.asyncDispose]();
+    },
+  };
+}
