@@ -61,7 +61,7 @@ export async function endTree(
     left = after;
   }
   if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
-  await Promise.race([end, pause(GRACE_MS)]);
+  await untilEnd(end, GRACE_MS);
   return answered ? left.map(({ pid, user }) => ({ pid, user })) : undefined;
 }
 
@@ -82,6 +82,16 @@ async function killEachAs(rows: readonly ProcessRow[], killAs: KillAs, signal: A
 function sameProcesses(left: readonly ProcessRow[], right: readonly ProcessRow[]): boolean {
   const pids = new Set(left.map((row) => row.pid));
   return right.some((row) => pids.has(row.pid));
+}
+
+/** Leaves no timer behind, which would keep a process that is done. */
+async function untilEnd(end: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([end, late]);
+  clearTimeout(timer);
 }
 
 function pause(ms: number): Promise<void> {
