@@ -18,6 +18,7 @@ import {
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 
 const MESSAGES = 1_000_000;
+const SMALL = 100; // messages: about one session
 const ROUNDS = 15;
 const TURNS = 200;
 const EVENTS_PER_TURN = 6;
@@ -45,7 +46,11 @@ export const sessionsBench: Bench = {
       using database = await openRaw(path);
       const searches: Measurement[] = [];
       for (const search of SEARCHES) searches.push(await measureSearch(store, database, search));
-      return [...searches, await measureRecording(store, await openRaw(join(folder, "raw.sqlite")))];
+      return [
+        ...searches,
+        await measureOpening(path, join(folder, "small.sqlite")),
+        await measureRecording(store, await openRaw(join(folder, "raw.sqlite"))),
+      ];
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -79,6 +84,28 @@ async function measureSearch(
     peer: milliseconds(found.peer),
     ratio: found.ours / found.peer,
     budget: { max: Math.max(1.5, 1 + 3 / found.peer) }, // or 3 ms more: reading what was found costs that
+  };
+}
+
+/** The store and one of its sessions, in a process that has neither yet. */
+async function measureOpening(path: string, smallPath: string): Promise<Measurement> {
+  await fillSessions(smallPath, SMALL, never);
+  const open = async (file: string): Promise<void> => {
+    using store = await openSessionStore(file, {}, never);
+    const [newest] = store.list.list({ limit: 1 });
+    store.loadSession(newest?.id ?? "");
+  };
+  const found = await medians(
+    ROUNDS * 2,
+    () => open(path),
+    () => open(smallPath),
+  );
+  return {
+    name: "opening a session ÷ in a store without others",
+    ours: milliseconds(found.ours),
+    peer: milliseconds(found.peer),
+    ratio: found.ours / found.peer,
+    budget: { max: 1.5 },
   };
 }
 

@@ -20,7 +20,7 @@ export const agentOptions = z.strictObject({
     description: "How hard the model should think, in the provider's own words; empty means its default",
   }),
   disabled_toolsets: z.array(z.string()).default([]).meta({
-    description: "Groups of tools that are never offered: terminal, file, todo, clarify",
+    description: "Groups of tools that are never offered: terminal, file, todo, session_search, clarify",
   }),
 });
 

@@ -28,18 +28,38 @@ const CONDUCT = [
   "Answer in the user's language, short and concrete: what was done, where, and what is left.",
 ];
 
+/** A part of the prompt under the name by which its cost is told. */
+export interface PromptSection {
+  readonly name: "identity" | "conduct" | "place" | "project context" | "session";
+  readonly text: string;
+}
+
+/** The parts in their order, none empty: what never changes first, what is special to the session last. */
+export function promptSections(facts: PromptFacts): readonly PromptSection[] {
+  const { identity = IDENTITY, tools, place, project, date, surface } = facts;
+  const conduct = CONDUCT.map((line) => `- ${line}`).join("\n");
+  const planning = tools.includes("todo")
+    ? "\n- Keep a plan with todo for tasks of three steps or more."
+    : "";
+  const sections: readonly PromptSection[] = [
+    { name: "identity", text: identity.trim() },
+    { name: "conduct", text: conduct + planning },
+    { name: "place", text: place },
+    {
+      name: "project context",
+      text:
+        project === undefined
+          ? ""
+          : `Instructions of this project, from ${project.path}:\n<project>\n${project.text.trim()}\n</project>`,
+    },
+    { name: "session", text: `The session began on ${date}. ${surface}`.trim() },
+  ];
+  return sections.filter(({ text }) => text !== "");
+}
+
 /** The same facts always give the same bytes. */
 export function createSystemPrompt(facts: PromptFacts): string {
-  const { identity = IDENTITY, tools, place, project, date, surface } = facts;
-  const parts = [
-    identity.trim(),
-    CONDUCT.map((line) => `- ${line}`).join("\n"),
-    tools.includes("todo") ? "Keep a plan with todo for tasks of three steps or more." : "",
-    place,
-    project === undefined
-      ? ""
-      : `Instructions of this project, from ${project.path}:\n<project>\n${project.text.trim()}\n</project>`,
-    `The session began on ${date}. ${surface}`.trim(),
-  ];
-  return parts.filter((part) => part !== "").join("\n\n");
+  return promptSections(facts)
+    .map(({ text }) => text)
+    .join("\n\n");
 }

@@ -3,8 +3,11 @@ import { expect, test } from "vitest";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
-import { configSchema } from "../config/schema.ts";
+import { agentOptions } from "../agent/options.ts";
+import { terminalOptions } from "../environments/options.ts";
+import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
+import { modelOptions, providersOption } from "../providers/options.ts";
 import { type ConversationRequest, openConversation } from "./open-conversation.ts";
 
 const never = new AbortController().signal;
@@ -15,17 +18,19 @@ async function openPlace(baseUrl: string, apiMode: string) {
   const folder = await tempFolder();
   const home = folder.file("home");
   await mkdir(home);
-  const settings = configSchema.parse({
-    model: { provider: "mine", default: "m", api_mode: apiMode },
-    providers: { mine: { base_url: baseUrl, api_mode: apiMode } },
-  });
+  const settings = {
+    model: modelOptions.parse({ provider: "mine", default: "m", api_mode: apiMode }),
+    providers: providersOption.parse({ mine: { base_url: baseUrl, api_mode: apiMode } }),
+    agent: agentOptions.parse({}),
+    tool_output: toolOutputOptions.parse({}),
+  };
   const request = (resume: string | undefined): ConversationRequest => ({
     home,
     sessionsPath: folder.file("home/sessions.sqlite"),
     settings,
     redactor: createRedactor({ secrets: [] }),
     environment: {
-      options: settings.terminal,
+      options: terminalOptions.parse({}),
       profile: { name: "default", root: home, home },
       profileId: async () => "p",
       task: "default",

@@ -1,5 +1,4 @@
 import { createResultFitter } from "../agent/fit-result.ts";
-import { findProjectContext } from "../agent/project-context.ts";
 import { createSystemPrompt } from "../agent/system-prompt.ts";
 import type { EnvironmentRequest } from "../environments/environment-request.ts";
 import { createOutputWindow } from "../environments/output-window.ts";
@@ -16,10 +15,11 @@ import { withRetries } from "../providers/with-retries.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { todosOf } from "../tools/todo.ts";
-import type { Tool } from "../tools/tool.ts";
-import { createTools, TOOLSETS } from "../tools/tool-table.ts";
+import { createTools } from "../tools/tool-table.ts";
 import type { Ask, ToolParts } from "../tools/workspace.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
+import { definitionsOf, enabledToolsets, loadPromptFacts } from "./first-prompt.ts";
+import { createPastSessions } from "./past-sessions.ts";
 import { createWorkspaceHolder } from "./workspace-holder.ts";
 
 /** What a surface says about itself. */
@@ -89,8 +89,8 @@ export async function openConversation(
     const place = { ...environment, ...(resumed && { cwd: resumed.session.cwd }) };
     const holder = createWorkspaceHolder(place, (text) => redactor.redact(text));
     const id = resumed?.session.id ?? store.createSession(NOTHING).id;
-    const tools = createTools(toolParts(request, holder.workspace, id), {
-      toolsets: new Set(TOOLSETS.filter((name) => !settings.agent.disabled_toolsets.includes(name))),
+    const tools = createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
+      toolsets: enabledToolsets(settings.agent.disabled_toolsets),
       todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
     });
     const session =
@@ -101,10 +101,21 @@ export async function openConversation(
         cwd: environment.cwd,
         provider: route.provider,
         model: route.model,
-        systemPrompt: await systemPrompt(request, tools, signal),
+        systemPrompt: createSystemPrompt(
+          await loadPromptFacts(
+            { home: request.home, environment, surface: surface.words, now: systemClock.now() },
+            tools,
+            signal,
+          ),
+        ),
         toolsJson: JSON.stringify(definitionsOf(tools)),
       } as const);
-    const fit = createResultFitter(request.home);
+    const fit = createResultFitter({
+      home: request.home,
+      contextTokens: model.contextTokens,
+      spillBytes: settings.tool_output.spill_max_bytes,
+      now: () => systemClock.now(),
+    });
     const conversation = createConversation({
       store,
       session,
@@ -139,11 +150,14 @@ function toolParts(
   { home, settings, redactor, surface, environment }: ConversationRequest,
   workspace: ToolParts["workspace"],
   owner: string,
+  pastSessions: ToolParts["pastSessions"],
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
   return {
     workspace,
     owner,
+    home,
+    pastSessions,
     limits: {
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,
@@ -157,42 +171,6 @@ function toolParts(
         spill: createSpillFile({ home, maxBytes: spillBytes, now: () => systemClock.now() }),
       }),
   };
-}
-
-async function systemPrompt(
-  { surface, environment }: ConversationRequest,
-  tools: ReadonlyMap<string, Tool>,
-  signal: AbortSignal,
-): Promise<string> {
-  const { backend, docker_mount_cwd_to_workspace: isMounted } = environment.options;
-  const isHere = backend === "local" || isMounted;
-  return createSystemPrompt({
-    identity: undefined,
-    tools: [...tools.keys()],
-    place: placeWords(environment),
-    project: isHere ? await findProjectContext(environment.cwd, signal) : undefined,
-    date: new Date(systemClock.now()).toISOString().slice(0, 10),
-    surface: surface.words,
-  });
-}
-
-function placeWords({ options, cwd }: EnvironmentRequest): string {
-  switch (options.backend) {
-    case "local":
-      return `Commands run on the user's own machine, starting in ${cwd}.`;
-    case "ssh":
-      return `Commands run on ${options.ssh_host} as ${options.ssh_user}, not on the user's own machine.`;
-    default:
-      return `Commands run in a ${options.backend} sandbox, not on the user's own machine; files you should keep belong in /workspace.`;
-  }
-}
-
-export function definitionsOf(tools: ReadonlyMap<string, Tool>) {
-  return [...tools.values()].map(({ name, description, inputSchema }) => ({
-    name,
-    description,
-    inputSchema,
-  }));
 }
 
 function lastTodoResult(messages: readonly Message[]): string | undefined {

@@ -1,6 +1,9 @@
-import { z } from "zod";
+import type { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
+import { AppError } from "../lib/errors.ts";
+import { coerceInput } from "./coerce-input.ts";
 import type { Tool, ToolCallContext, ToolResult } from "./tool.ts";
+import { toolSchema } from "./tool-schema.ts";
 
 interface ToolSpec<Schema extends z.ZodObject> {
   readonly name: string;
@@ -12,11 +15,14 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly exclusive?: boolean;
   readonly commandsOf?: (input: z.infer<Schema>) => readonly string[];
   run(input: z.infer<Schema>, context: ToolCallContext): Promise<ToolResult>;
+  /** The shape of a result that says only why nothing was done; plain words unless given. */
+  refuse?(advice: string, hint: string | undefined): ToolResult;
 }
 
-/** A tool whose input is checked before it runs; what is wrong with it comes back as advice. */
+/** A tool whose input is checked before it runs. What is wrong with it, and every known failure, comes back as advice. */
 export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): Tool {
   const { name, toolset, description, mutates, exclusive, commandsOf, run } = spec;
+  const { refuse = (advice, hint) => failed(hint === undefined ? advice : `${advice} ${hint}`) } = spec;
   return {
     name,
     toolset,
@@ -24,7 +30,7 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     mutates,
     exclusive,
     get inputSchema() {
-      return schemaOf(spec.input);
+      return toolSchema(spec.input);
     },
     ...(commandsOf && {
       commandsOf(text: string) {
@@ -34,8 +40,14 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     }),
     async call(text, context) {
       const read = readInput(spec.input, text);
-      if ("advice" in read) return failed(`${name} was not run: ${read.advice}`);
-      return run(read.input, context);
+      if ("advice" in read) return refuse(`${name} was not run: ${read.advice}`, undefined);
+      try {
+        return await run(read.input, context);
+      } catch (error) {
+        if (context.signal.aborted) return failed("Stopped before it had a result.");
+        if (error instanceof AppError) return refuse(error.message, error.hint);
+        throw error;
+      }
     },
   };
 }
@@ -57,25 +69,23 @@ export function failedJson(value: Readonly<Record<string, unknown>>): ToolResult
   return failed(JSON.stringify(value));
 }
 
-function schemaOf(input: z.ZodObject): Record<string, unknown> {
-  const { $schema: _, ...schema } = z.toJSONSchema(input, { io: "input" });
-  return schema;
-}
-
 type Read<Input> = { readonly input: Input } | { readonly advice: string };
 
 function readInput<Schema extends z.ZodObject>(schema: Schema, text: string): Read<z.infer<Schema>> {
   let value: unknown;
   try {
-    value = JSON.parse(text === "" ? "{}" : text);
+    value = JSON.parse(text.trim() === "" ? "{}" : text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { advice: `its arguments are not valid JSON (${reason}). Send the call again with valid JSON.` };
+    return {
+      advice: `its arguments are not valid JSON (${shorten(reason)}). Send the whole call again with valid JSON.`,
+    };
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { advice: "its arguments must be one JSON object." };
   }
-  const parsed = schema.safeParse(value);
+  const first = schema.safeParse(value);
+  const parsed = first.success ? first : schema.safeParse(coerceInput(value, first.error.issues));
   if (parsed.success) return { input: parsed.data };
   const known = Object.keys(schema.shape);
   const problems = parsed.error.issues.map((issue) => describeIssue(issue, value, known));
@@ -87,7 +97,7 @@ function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly s
     return issue.keys
       .map((key) => {
         const near = closest(key, known);
-        return `there is no argument "${key}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
+        return `there is no argument "${shorten(key)}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
       })
       .join("; ");
   }
@@ -97,4 +107,9 @@ function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly s
     return `the argument "${first}" is missing (it may have been dropped on the way; send the whole call again)`;
   }
   return path === "" ? issue.message : `"${path}": ${issue.message}`;
+}
+
+/** Advice quotes what the model sent, which may be long. */
+function shorten(text: string): string {
+  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
 }

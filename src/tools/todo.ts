@@ -1,71 +1,121 @@
 import { z } from "zod";
-import { defineTool, okJson } from "./define-tool.ts";
+import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool } from "./tool.ts";
 
 const MOST_ITEMS = 256;
 const LONGEST = 4_000;
 
-const item = z.strictObject({
-  id: z.string().min(1),
-  content: z.string().min(1).max(LONGEST),
-  status: z.enum(["pending", "in_progress", "completed", "cancelled"]).default("pending"),
+const status = z.enum(["pending", "in_progress", "completed", "cancelled"]);
+const item = z.object({
+  id: z.string(),
+  content: z.string(),
+  status,
   parent: z.string().optional(),
 });
 export type TodoItem = z.infer<typeof item>;
 
-const result = z.object({ todos: z.array(item) });
+const change = z.strictObject({
+  id: z.union([z.string().min(1), z.int()]).transform(String),
+  content: z.string().min(1).max(LONGEST).optional(),
+  status: status.optional(),
+  parent: z.string().optional(),
+});
+type Change = z.infer<typeof change>;
 
 const input = z.strictObject({
-  todos: z.array(item).max(MOST_ITEMS).optional().describe("In order of priority; none to read the list"),
-  merge: z.boolean().default(false).describe("Change items by id instead of replacing the list"),
+  todos: z.array(change).max(MOST_ITEMS).optional().describe("In order of priority; none to read the list"),
+  merge: z.boolean().default(false).describe("Change or add items by id instead of replacing the list"),
 });
 
+/** What a session goes on with. */
+export interface TodoState {
+  readonly items: readonly TodoItem[];
+  readonly revision: number;
+}
+
 /** The plan of a session, which the model keeps for itself and for the person who watches. */
-export function createTodo(initial: readonly TodoItem[]): Tool {
-  let items: readonly TodoItem[] = initial;
-  let revision = 0;
+export function createTodo(initial: TodoState): Tool {
+  let { items, revision } = initial;
   return defineTool({
     name: "todo",
     toolset: "todo",
     description:
       "Keep the plan of a task with three steps or more. One item in_progress at a time; without todos it reads.",
     input,
-    mutates: true,
+    mutates: false, // nothing but the list itself, which every result holds
     exclusive: true,
     async run({ todos, merge }) {
-      let note: string | undefined;
-      if (todos !== undefined) {
-        const next = merge ? merged(items, todos) : todos;
-        items = next.slice(0, MOST_ITEMS);
-        if (next.length > MOST_ITEMS) note = `Only the first ${MOST_ITEMS} items were kept.`;
-        if (items.filter(({ status }) => status === "in_progress").length > 1)
-          note = "More than one item is in_progress; finish one before the next.";
-        revision++;
-      }
-      return okJson({ todos: items, counts: countsOf(items), revision, note }, todos && render(items));
+      if (todos === undefined) return okJson({ todos: items, counts: countsOf(items), revision });
+      const next = merged(merge ? items : [], todos);
+      const incomplete = next.find(({ content }) => content === undefined);
+      if (incomplete !== undefined)
+        return failed(`todo was not changed: the item "${incomplete.id}" is new and needs content.`);
+      if (next.length > MOST_ITEMS)
+        return failed(
+          `todo was not changed: it would have ${next.length} items; ${MOST_ITEMS} are the most.`,
+        );
+      const set = new Set(todos.filter((one) => one.status === "in_progress").map(({ id }) => id));
+      const { list, demoted } = withOneInProgress(next.map(complete), set);
+      items = list;
+      revision++;
+      const note =
+        demoted.length === 0
+          ? undefined
+          : `Only one item can be in_progress; back to pending: ${demoted.join(", ")}.`;
+      return okJson({ todos: items, counts: countsOf(items), revision, note }, render(items));
     },
   });
 }
 
+const result = z.object({ todos: z.array(item), revision: z.int() });
+
 /** The list as the last result of the tool has it, to go on with after a restart. */
-export function todosOf(lastResult: string | undefined): readonly TodoItem[] {
-  if (lastResult === undefined) return [];
+export function todosOf(lastResult: string | undefined): TodoState {
+  if (lastResult === undefined) return NO_TODOS;
   try {
-    return result.parse(JSON.parse(lastResult.replace(/\n\n\[[^\n]*\]$/, ""))).todos;
+    // The loop may have put a note of its own below.
+    const { todos, revision } = result.parse(JSON.parse(lastResult.replace(/\n\n\[[^\n]*\]$/, "")));
+    return { items: todos, revision };
   } catch {
-    return []; // a result that was cut, or of another version
+    return NO_TODOS; // a result that was cut, or of another version
   }
 }
 
-function merged(items: readonly TodoItem[], changes: readonly TodoItem[]): TodoItem[] {
-  const changed = new Map(changes.map((change) => [change.id, change]));
-  const kept = items.map((old) => changed.get(old.id) ?? old);
-  const known = new Set(items.map(({ id }) => id));
-  return [...kept, ...changes.filter(({ id }) => !known.has(id))];
+export const NO_TODOS: TodoState = { items: [], revision: 0 };
+
+/** Known items keep their places and what a change does not name; of two changes of one item the later counts. */
+function merged(items: readonly TodoItem[], changes: readonly Change[]): Change[] {
+  const byId = new Map<string, Change>(items.map((old) => [old.id, old]));
+  for (const { id, content, status, parent } of changes) {
+    const old = byId.get(id);
+    byId.set(id, {
+      id,
+      content: content ?? old?.content,
+      status: status ?? old?.status,
+      ...((parent ?? old?.parent) !== undefined && { parent: parent ?? old?.parent }),
+    });
+  }
+  return [...byId.values()];
+}
+
+function complete({ id, content = "", status = "pending", parent }: Change): TodoItem {
+  return { id, content, status, ...(parent !== undefined && { parent }) };
+}
+
+/** Of several in progress one stays so: one that was just set before those that were, else the first. */
+function withOneInProgress(
+  items: readonly TodoItem[],
+  justSet: ReadonlySet<string>,
+): { readonly list: readonly TodoItem[]; readonly demoted: readonly string[] } {
+  const running = items.filter((one) => one.status === "in_progress");
+  const kept = running.find(({ id }) => justSet.has(id)) ?? running[0];
+  const demoted = running.filter((one) => one !== kept).map(({ id }) => id);
+  const list = items.map((one) => (demoted.includes(one.id) ? { ...one, status: "pending" as const } : one));
+  return { list, demoted };
 }
 
 function countsOf(items: readonly TodoItem[]): Record<string, number> {
-  const counts: Record<string, number> = {};
+  const counts: Record<string, number> = { total: items.length };
   for (const { status } of items) counts[status] = (counts[status] ?? 0) + 1;
   return counts;
 }

@@ -1,7 +1,12 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
-import { type BoardPlace, type BoardStore, type BoardStoreOptions, openBoardStore } from "../../src/board/board-store.ts";
 import { boardPath, boardSchemaName } from "../../src/board/board-slug.ts";
+import {
+  type BoardPlace,
+  type BoardStore,
+  type BoardStoreOptions,
+  openBoardStore,
+} from "../../src/board/board-store.ts";
 import type { Caller } from "../../src/board/caller.ts";
 import type { ClaimedTask, ClaimRequest } from "../../src/board/operations/claim.ts";
 import type { NewTask } from "../../src/board/operations/create-task.ts";
@@ -107,7 +112,8 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
     /** The worker of a run that was claimed. */
     worker: ({ task, run, token }: ClaimedTask) => store.as(runCaller(task, run, token)),
     statusOf: async (id: string): Promise<Status> => (await store.show(id, never)).task.status,
-    kinds: async (id: string): Promise<string[]> => (await store.show(id, never)).events.map(({ kind }) => kind),
+    kinds: async (id: string): Promise<string[]> =>
+      (await store.show(id, never)).events.map(({ kind }) => kind),
     async [Symbol.asyncDispose]() {
       await store[Symbol.asyncDispose]();
       await lab[Symbol.asyncDispose]();

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { createResultFitter } from "../../src/agent/fit-result.ts";
+import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
 import type { CommandRequest, CommandResult, Environment } from "../../src/environments/environment.ts";
 import { createEnvironmentFiles } from "../../src/environments/files/environment-files.ts";
 import { createJobs } from "../../src/environments/jobs/create-jobs.ts";
@@ -15,6 +16,8 @@ import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 import { createTools, TOOLSETS } from "../../src/tools/tool-table.ts";
 import type { ToolParts } from "../../src/tools/workspace.ts";
+import { openDockerLab } from "./docker.ts";
+import type { RunningPart } from "./services.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 /** A value that the redactor of every lab knows. */
@@ -36,6 +39,8 @@ export interface ToolLabOptions
     request: CommandRequest,
     run: (request: CommandRequest) => Promise<CommandResult>,
   ): Promise<CommandResult>;
+  /** A command that is run in the folder first. */
+  readonly setUp?: string;
   /** The records of another lab's jobs, to share them. */
   readonly jobsPath?: string;
 }
@@ -73,6 +78,25 @@ export async function openLocalPlace(): Promise<ToolPlace> {
     async [Symbol.asyncDispose]() {
       await environment[Symbol.asyncDispose]();
       await temp[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A new sandbox with nothing but busybox in it. */
+export async function openSandboxPlace(service: RunningPart<"docker">): Promise<ToolPlace> {
+  const docker = await openDockerLab(service);
+  const environment = await openDockerEnvironment({
+    engine: docker.engine,
+    spec: await docker.spec(),
+    sandboxesFolder: docker.host.sandboxesFolder,
+    reporter: docker.reporter,
+  });
+  return {
+    environment,
+    folder: "/workspace",
+    async [Symbol.asyncDispose]() {
+      await environment[Symbol.asyncDispose]();
+      await docker[Symbol.asyncDispose]();
     },
   };
 }
@@ -147,7 +171,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       }),
   };
   const tools = createTools(parts, { toolsets: new Set(TOOLSETS), todos: options.todos ?? NO_TODOS });
-  return {
+  const lab: ToolLab = {
     folder,
     tools,
     jobsPath,
@@ -173,4 +197,11 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       await temp[Symbol.asyncDispose]();
     },
   };
+  try {
+    if (options.setUp !== undefined) await run(options.setUp);
+    return lab;
+  } catch (error) {
+    await lab[Symbol.asyncDispose]();
+    throw error;
+  }
 }

@@ -3,13 +3,12 @@ import type { EnvironmentFiles } from "../../environments/files/environment-file
 import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { failed, ok } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import { describeProblem } from "./describe-problem.ts";
 import type { FileMemory } from "./file-memory.ts";
-import { describeProblem } from "./read-file.ts";
 
 /** What the model is told of a change, or of why there was none. */
 export async function changeResult(
-  { files, parts, memory }: { files: EnvironmentFiles; parts: ToolParts; memory: FileMemory },
+  { files, memory }: { files: EnvironmentFiles; memory: FileMemory },
   outcome: ChangeOutcome,
   showDiff: boolean,
   signal: AbortSignal,
@@ -17,17 +16,18 @@ export async function changeResult(
   if (isFileProblem(outcome)) return failed(await describeProblem(files, outcome, signal));
   switch (outcome.kind) {
     case "changed":
-      return changed(parts, memory, outcome, showDiff);
+      return changed(memory, outcome, showDiff);
     case "stopped": {
       const { problem, changed: done, diff } = outcome;
       const state =
         done.length === 0
           ? "Everything is as it was."
-          : `These were changed and could not be put back: ${done.map(({ path }) => path).join(", ")}.`;
+          : `These were changed and could not be put back: ${done.map(({ real }) => real).join(", ")}.`;
       return failed(`${problem.message} ${problem.hint} ${state}`, diff || undefined);
     }
     case "not-text":
     case "outside":
+    case "forbidden":
       return failed(`${outcome.message} Nothing was changed.`);
     case "unchanged":
       return ok(outcome.message);
@@ -53,24 +53,18 @@ export async function changeResult(
   }
 }
 
-function changed(
-  parts: ToolParts,
-  memory: FileMemory,
-  { changes, diff }: FilesChanged,
-  showDiff: boolean,
-): ToolResult {
-  const notes = changes.flatMap(({ path, digestBefore }) => {
-    const known = memory.known(path);
+function changed(memory: FileMemory, { changes, diff }: FilesChanged, showDiff: boolean): ToolResult {
+  const notes = changes.flatMap(({ real, digestBefore }) => {
+    const known = memory.known(real);
     return known === undefined || digestBefore === undefined || known === digestBefore
       ? []
-      : [`Note: ${path} had been changed by somebody else since you read it.`];
+      : [`Note: ${real} had been changed by somebody else since you read it.`];
   });
-  for (const { path, digest } of changes) memory.note(path, digest);
-  const lines = changes.map(({ kind, path, movedFrom }) =>
-    movedFrom === undefined ? `${VERBS[kind]} ${path}` : `moved ${movedFrom} to ${path}`,
+  for (const { real, digest } of changes) memory.note(real, digest);
+  const lines = changes.map(({ kind, real, movedFrom }) =>
+    movedFrom === undefined ? `${VERBS[kind]} ${real}` : `moved ${movedFrom} to ${real}`,
   );
-  const shown = showDiff ? [parts.redact(diff, { code: true })] : [];
-  return ok([...lines, ...notes, ...shown].join("\n"), diff);
+  return ok([...lines, ...notes, ...(showDiff ? [diff] : [])].join("\n"), diff);
 }
 
 type Nearest = Extract<ChangeOutcome, { kind: "not-found" }>["nearest"];

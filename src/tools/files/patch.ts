@@ -5,6 +5,7 @@ import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { changeResult } from "./change-result.ts";
+import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
 import type { FileMemory } from "./file-memory.ts";
 
 const input = z.strictObject({
@@ -16,7 +17,9 @@ const input = z.strictObject({
   patch: z
     .string()
     .optional()
-    .describe("*** Begin Patch … *** End Patch with Update/Add/Delete File, or a unified diff"),
+    .describe(
+      "A unified diff, or: *** Begin Patch / *** Update File: a.ts (or Add File, Delete File) / @@ optional line to find the place / context, -old and +new lines / *** End Patch",
+    ),
 });
 
 /** Changes a part of a file, or several files by one patch: all of it or nothing. */
@@ -30,19 +33,21 @@ export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
     mutates: true,
     async run(call, { signal }) {
       const { files } = await parts.workspace(signal);
+      const judge = (real: string) =>
+        holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
       if (call.mode === "patch") {
         if (call.patch === undefined) return failed("mode patch needs the argument patch.");
         if (addsMark(call.patch)) return failed(MARKED);
-        const outcome = await patchFiles(files, call.patch, { allowAbsolute: true }, signal);
-        return changeResult({ files, parts, memory }, outcome, true, signal);
+        const outcome = await patchFiles(files, call.patch, { allowAbsolute: true, judge }, signal);
+        return changeResult({ files, memory }, outcome, true, signal);
       }
       const { path, old_string: oldText, new_string: newText, replace_all: all } = call;
       if (path === undefined || oldText === undefined || newText === undefined)
         return failed("mode replace needs path, old_string and new_string.");
       if (oldText === "") return failed("old_string is empty; to create a file use write_file.");
       if (containsRedactionMark(newText)) return failed(MARKED);
-      const outcome = await replaceInFile(files, path, { oldText, newText, all }, {}, signal);
-      return changeResult({ files, parts, memory }, outcome, true, signal);
+      const outcome = await replaceInFile(files, path, { oldText, newText, all }, { judge }, signal);
+      return changeResult({ files, memory }, outcome, true, signal);
     },
   });
 }

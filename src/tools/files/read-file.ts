@@ -1,15 +1,17 @@
-import { posix } from "node:path";
 import { z } from "zod";
 import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
-import { type FileProblem, isFileProblem } from "../../environments/files/file-problem.ts";
-import { closest } from "../../lib/did-you-mean.ts";
+import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
+import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
+import { describeProblem } from "./describe-problem.ts";
 import type { FileMemory } from "./file-memory.ts";
 
 const LARGE_BYTES = 512_000;
 const DEFAULT_LINES = 500;
+/** With the numbers of 2,000 lines still less than a result may have. */
+const PAGE_CHARS = 80_000;
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -27,8 +29,11 @@ export function createReadFile(parts: ToolParts, memory: FileMemory): Tool {
     mutates: false,
     async run({ path, offset, limit }, { signal }) {
       const { files } = await parts.workspace(signal);
-      const read = await files.read(path, { offsetLine: offset, limitLines: limit }, signal);
+      const page = { offsetLine: offset, limitLines: limit, maxChars: PAGE_CHARS };
+      const read = await files.read(path, page, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
+      // Judged by where it really lies, which nobody knows before.
+      if (holdsCredentials(read.path, parts.home)) return failed(credentialRefusal(read.path));
       if (read.kind === "binary") {
         return failed(
           `${read.path} is no text (${read.size} bytes, ${typeOf(read.sample)}). Use a command to look at it.`,
@@ -37,11 +42,22 @@ export function createReadFile(parts: ToolParts, memory: FileMemory): Tool {
       if (read.digest !== undefined) {
         memory.note(read.path, read.digest);
         if (memory.wasShown(read.path, `${offset}+${limit}`, read.digest))
-          return ok(`[${read.path} is unchanged since this page was last read; see the earlier result.]`);
+          return ok(unchangedWords(read.path));
       }
       return ok(render(parts, read, offset));
     },
   });
+}
+
+const UNCHANGED = "is unchanged since this page was last read; see the earlier result.]";
+
+function unchangedWords(path: string): string {
+  return `[${path} ${UNCHANGED}`;
+}
+
+/** Whether a text is nothing but the note that this tool gives in place of a page. */
+export function isUnchangedNote(text: string): boolean {
+  return text.trimStart().startsWith("[") && text.trimEnd().endsWith(UNCHANGED);
 }
 
 type Page = Extract<Awaited<ReturnType<EnvironmentFiles["read"]>>, { kind: "text" | "past-end" }>;
@@ -51,9 +67,9 @@ function render(parts: ToolParts, page: Page, offset: number): string {
   if (page.kind === "past-end")
     return `[${path} has ${totalLines ?? "fewer"} lines; line ${offset} is past its end.]`;
   if (lines.length === 0) return `[${path} is empty.]`;
-  const text = parts.redact(lines.map((line, index) => `${firstLine + index}|${line}`).join("\n"), {
-    code: true,
-  });
+  // Before the lines get numbers: a secret may stand on several.
+  const shown = parts.redact(lines.join("\n"), { code: true }).split("\n");
+  const text = shown.map((line, index) => `${firstLine + index}|${line}`).join("\n");
   const notes = [
     nextLine === undefined
       ? undefined
@@ -62,27 +78,11 @@ function render(parts: ToolParts, page: Page, offset: number): string {
     encoding === "utf-8" ? undefined : `shown from ${encoding}`,
     lossy ? "some bytes are no text and shown as \ufffd" : undefined,
     size > LARGE_BYTES ? "a large file: search it, or read only what you need" : undefined,
+    shown.length < lines.length
+      ? "a secret of several lines is left out, so the numbers after it are too small"
+      : undefined,
   ].filter((note) => note !== undefined);
-  return notes.length === 0 ? text : `${text}\n[${path}: ${notes.join("; ")}]`;
-}
-
-/** The problem in words, with names that may have been meant. */
-export async function describeProblem(
-  files: EnvironmentFiles,
-  problem: FileProblem,
-  signal: AbortSignal,
-): Promise<string> {
-  const words = `${problem.message} ${problem.hint}`;
-  if (problem.kind !== "missing") return words;
-  const folder = await files.list(posix.dirname(problem.path), {}, signal);
-  if (folder.kind !== "listed") return words;
-  const names = folder.entries.map(({ name }) => name);
-  const wanted = posix.basename(problem.path);
-  const near =
-    names.find((name) => name.normalize() === wanted.normalize()) ??
-    names.find((name) => name.toLowerCase() === wanted.toLowerCase()) ??
-    closest(wanted, names);
-  return near === undefined ? words : `${problem.message} Did you mean ${posix.join(folder.path, near)}?`;
+  return `${text}\n[${[path, ...notes].join("; ")}]`;
 }
 
 const MAGIC: readonly (readonly [hex: string, type: string])[] = [

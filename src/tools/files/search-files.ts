@@ -1,9 +1,13 @@
+import { posix } from "node:path";
 import { z } from "zod";
+import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
 import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
-import type { Tool, ToolResult } from "../tool.ts";
+import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { describeProblem } from "./read-file.ts";
+import { holdsCredentials } from "./credential-files.ts";
+import { describeProblem } from "./describe-problem.ts";
+import type { RepeatedSearch } from "./repeated-search.ts";
 
 const input = z.strictObject({
   pattern: z.string().min(1).describe("Regular expression, or a glob for target files"),
@@ -11,17 +15,17 @@ const input = z.strictObject({
   path: z.string().min(1).default("."),
   file_glob: z.string().optional().describe("Only these files, e.g. *.ts"),
   limit: z.int().min(1).max(1_000).default(50),
-  offset: z.int().min(0).default(0),
+  offset: z.int().min(0).default(0).describe("Results to skip"),
   output_mode: z.enum(["content", "files_only", "count"]).default("content"),
   context: z.int().min(0).max(20).default(0).describe("Lines around each match"),
 });
 
 const WARN_AT = 3;
+/** Less than a result may have, so that the rest is asked for by its offset and not lost in a file. */
+const MOST_CHARS = 80_000;
 
 /** Finds text in files, or files by name. */
-export function createSearchFiles(parts: ToolParts): Tool {
-  let last = "";
-  let times = 0;
+export function createSearchFiles(parts: ToolParts, repeated: RepeatedSearch): Tool {
   return defineTool({
     name: "search_files",
     toolset: "file",
@@ -30,45 +34,71 @@ export function createSearchFiles(parts: ToolParts): Tool {
     input,
     mutates: false,
     async run(query, { signal }) {
-      const key = JSON.stringify(query);
-      times = key === last ? times + 1 : 1;
-      last = key;
+      const times = repeated.count(JSON.stringify(query));
       if (times > WARN_AT)
         return failed(
-          "This very search was just made three times; it was not made again. Change it, or use its results.",
+          `This very search was made ${WARN_AT} times and nothing was changed since; it was not made again. Change it, or use its results.`,
         );
       const { files } = await parts.workspace(signal);
       const { file_glob: glob, output_mode: output, context: contextLines, ...rest } = query;
-      const found = await files.search({ ...rest, glob, output, contextLines }, signal);
+      const [found, root] = await Promise.all([
+        files.search({ ...rest, glob, output, contextLines }, signal),
+        files.stat(query.path, signal),
+      ]);
       if (isFileProblem(found)) return failed(await describeProblem(files, found, signal));
       if (found.kind === "pattern-invalid") return failed(`${found.message} ${found.hint}`);
-      return render(parts, found, query.offset);
+      if (isFileProblem(root)) return failed(await describeProblem(files, root, signal));
+      const folder = root.type === "folder" ? root.path : posix.dirname(root.path);
+      const isHidden = (file: string): boolean => holdsCredentials(posix.join(folder, file), parts.home);
+      return ok(render(found, { folder, offset: query.offset, isRepeated: times === WARN_AT, isHidden }));
     },
   });
 }
 
-type Found = Extract<
-  Awaited<ReturnType<import("../../environments/files/environment-files.ts").EnvironmentFiles["search"]>>,
-  { kind: "searched" }
->;
+type Found = Extract<Awaited<ReturnType<EnvironmentFiles["search"]>>, { kind: "searched" }>;
 
-function render(parts: ToolParts, found: Found, offset: number): ToolResult {
-  const { path, lines, files, counts, hasMore, partial } = found;
-  const results = [
-    ...files,
-    ...counts.map(({ path: file, count }) => `${file}: ${count}`),
-    ...lines.map(
-      ({ path: file, line, text, isMatch, isCut }) =>
-        `${file}${isMatch ? ":" : "-"}${line}${isMatch ? ":" : "-"}${text}${isCut ? "…" : ""}`,
-    ),
+interface View {
+  readonly folder: string;
+  readonly offset: number;
+  readonly isRepeated: boolean;
+  isHidden(file: string): boolean;
+}
+
+interface Row {
+  readonly file: string;
+  readonly text: string;
+  /** Whether it is one of the results that offsets count, and not a line around one. */
+  readonly counts: boolean;
+}
+
+function render(found: Found, { folder, offset, isRepeated, isHidden }: View): string {
+  const rows: readonly Row[] = [
+    ...found.files.map((file) => ({ file, text: file, counts: true })),
+    ...found.counts.map(({ path: file, count }) => ({ file, text: `${file}: ${count}`, counts: true })),
+    ...found.lines.map(({ path: file, line, text, isMatch, isCut }) => {
+      const mark = isMatch ? ":" : "-";
+      return { file, text: `${file}${mark}${line}${mark}${text}${isCut ? "…" : ""}`, counts: isMatch };
+    }),
   ];
-  const shown = files.length + counts.length + lines.filter(({ isMatch }) => isMatch).length;
+  const page = rows.slice(0, countFitting(rows));
+  const open = page.filter(({ file }) => !isHidden(file));
+  const hidden = new Set(page.map(({ file }) => file)).size - new Set(open.map(({ file }) => file)).size;
+  const next = offset + page.filter(({ counts }) => counts).length;
   const notes = [
-    results.length === 0 ? `nothing found below ${path}` : `paths are relative to ${path}`,
-    hasMore ? `more results: offset ${offset + shown}` : undefined,
-    partial,
+    open.length === 0 ? `nothing found below ${folder}` : `paths are relative to ${folder}`,
+    hidden > 0 ? `${hidden} files that may hold credentials are left out` : undefined,
+    found.hasMore || page.length < rows.length ? `more results: offset ${next}` : undefined,
+    found.partial,
+    isRepeated ? `the same search for the ${WARN_AT}rd time; it will not be made again` : undefined,
   ].filter((note) => note !== undefined);
-  return ok(
-    [...results.map((line) => parts.redact(line, { code: true })), `[${notes.join("; ")}]`].join("\n"),
-  );
+  return [...open.map(({ text }) => text), `[${notes.join("; ")}]`].join("\n");
+}
+
+function countFitting(rows: readonly Row[]): number {
+  let chars = 0;
+  const tooMany = rows.findIndex(({ text }) => {
+    chars += text.length + 1;
+    return chars > MOST_CHARS;
+  });
+  return tooMany === -1 ? rows.length : tooMany;
 }

@@ -6,7 +6,9 @@ import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { changeResult } from "./change-result.ts";
+import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
 import type { FileMemory } from "./file-memory.ts";
+import { isUnchangedNote } from "./read-file.ts";
 
 const input = z.strictObject({
   path: z.string().min(1),
@@ -25,8 +27,10 @@ export function createWriteFile(parts: ToolParts, memory: FileMemory): Tool {
       const refusal = await refusalOf(path, content);
       if (refusal !== undefined) return failed(`${refusal} Nothing was written.`);
       const { files } = await parts.workspace(signal);
-      const outcome = await writeText(files, path, content, {}, signal);
-      return changeResult({ files, parts, memory }, outcome, false, signal);
+      const judge = (real: string) =>
+        holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
+      const outcome = await writeText(files, path, content, { judge }, signal);
+      return changeResult({ files, memory }, outcome, false, signal);
     },
   });
 }
@@ -35,6 +39,8 @@ export function createWriteFile(parts: ToolParts, memory: FileMemory): Tool {
 async function refusalOf(path: string, content: string): Promise<string | undefined> {
   if (containsRedactionMark(content))
     return "The content has a redaction mark in it, which stands for a secret that you have not seen; it would destroy the secret.";
+  if (isUnchangedNote(content))
+    return "The content is the note of read_file that a page is unchanged, not the page.";
   if (isNumberedDisplay(content))
     return "The content is the display of read_file, line numbers included. Leave out NUMBER| at the start of the lines.";
   return syntaxProblem(path, content);
@@ -55,18 +61,30 @@ function isNumberedDisplay(content: string): boolean {
   return numbered / lines.length >= 0.6;
 }
 
+/** JSON that its readers take with comments and commas behind the last item. */
+const RELAXED_JSON =
+  /(?:^|\/)(?:(?:ts|js)config[^/]*|\.vscode\/[^/]*|devcontainer|\.eslintrc|\.swcrc)(?:\.json)?$/i;
+
+/** What a strict reader of the file would complain of. TOML is not looked at: we have no reader for it. */
 async function syntaxProblem(path: string, content: string): Promise<string | undefined> {
-  const isJson = /\.json$/i.test(path);
-  if (content.trim() === "" || (!isJson && !/\.ya?ml$/i.test(path))) return undefined;
+  if (content.trim() === "") return undefined;
+  if (/\.json$/i.test(path)) {
+    if (RELAXED_JSON.test(path) || /^\s*\/[/*]/m.test(content)) return undefined;
+    return complaint("JSON", () => JSON.parse(content));
+  }
+  // Templates of YAML (Helm, Jinja, Ansible) become YAML only when they are filled in.
+  if (!/\.ya?ml$/i.test(path) || /\{\{|\{%/.test(content)) return undefined;
+  const { parseAllDocuments } = await import("yaml");
+  return complaint("YAML", () => parseAllDocuments(content).forEach(throwFirstError));
+}
+
+function complaint(language: string, read: () => unknown): string | undefined {
   try {
-    if (isJson) JSON.parse(content);
-    else (await import("yaml")).default.parseAllDocuments(content).forEach(throwFirstError);
+    read();
     return undefined;
   } catch (error) {
-    // Comments are common in JSON although a strict reader refuses them.
-    if (isJson && /^\s*\/[/*]/m.test(content)) return undefined;
-    const [reason] = messageOf(error).split("\n");
-    return `The content would not be read as ${isJson ? "JSON" : "YAML"}: ${reason}.`;
+    const [reason = ""] = messageOf(error).split("\n");
+    return `The content would not be read as ${language}: ${reason.replace(/[.:]$/, "")}.`;
   }
 }
 

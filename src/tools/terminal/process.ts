@@ -1,10 +1,10 @@
 import { z } from "zod";
 import type { JobRecord } from "../../environments/jobs/job.ts";
-import type { InputOutcome } from "../../environments/jobs/jobs.ts";
-import { AppError } from "../../lib/errors.ts";
+import type { InputOutcome, Jobs } from "../../environments/jobs/jobs.ts";
 import { defineTool, failedJson, okJson } from "../define-tool.ts";
 import type { Tool, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
+import { stripAnsi } from "./strip-ansi.ts";
 
 const input = z.strictObject({
   action: z.enum(["list", "poll", "log", "wait", "kill", "write", "submit", "close"]),
@@ -25,60 +25,39 @@ export function createProcess(parts: ToolParts): Tool {
       "Look after background processes started by terminal: list, poll, log, wait, kill, write to their input.",
     input,
     mutates: true,
-    async run(call, { signal }) {
-      try {
-        return await act(parts, call, signal);
-      } catch (error) {
-        if (!(error instanceof AppError) || signal.aborted) throw error;
-        return failedJson({ error: error.message, hint: error.hint });
-      }
-    },
+    refuse: (error, hint) => failedJson({ error, hint }),
+    run: (call, { signal }) => act(parts, call, signal),
   });
 }
 
 async function act(parts: ToolParts, call: Input, signal: AbortSignal): Promise<ToolResult> {
   const jobs = await (await parts.workspace(signal)).jobs(signal);
-  const ours = async (): Promise<JobRecord[]> =>
-    (await jobs.list(signal)).filter(({ owner }) => owner === parts.owner);
-  if (call.action === "list") return okJson({ processes: (await ours()).map(describe) });
+  const ours = (await jobs.list(signal)).filter(({ owner }) => owner === parts.owner);
+  if (call.action === "list") return okJson({ processes: ours.map(describe) });
   if (call.session_id === undefined) return failedJson({ error: `${call.action} needs session_id.` });
-  const status = await jobs.poll(call.session_id, signal);
-  // Another session's processes are none of its business.
-  if (status.job.owner !== parts.owner)
-    return failedJson({ error: `there is no process ${call.session_id}` });
-  const { id } = status.job;
+  // Looked for among our own alone: whether another session has such a process is none of its business.
+  const [job, other] = ours.filter(({ id }) => isMeant(id, call.session_id));
+  if (job === undefined || other !== undefined) {
+    const error = `There is no process ${call.session_id}${other === undefined ? "" : " alone: give more of its id"}.`;
+    return failedJson({ error, processes: ours.map(({ id }) => id) });
+  }
+  const { id } = job;
   switch (call.action) {
-    case "poll":
-      return okJson({
-        ...describe(status.job),
-        uptime_seconds: Math.round(status.uptimeMs / 1_000),
-        output: status.preview,
-      });
+    case "poll": {
+      const status = await jobs.poll(id, signal);
+      const uptime = Math.round(status.uptimeMs / 1_000);
+      return okJson({ ...describe(status.job), uptime_seconds: uptime, output: shown(status.preview) });
+    }
     case "log": {
-      const page = await jobs.log(id, pageOf(call), signal);
-      const { text, offset, totalLines, isCut } = page;
-      return okJson({
-        ...describe(page.job),
-        offset,
-        total_lines: totalLines,
-        cut: isCut || undefined,
-        output: text,
-      });
+      const { job: now, text, offset, totalLines, isCut } = await jobs.log(id, pageOf(call), signal);
+      const page = { offset, total_lines: totalLines, cut: isCut || undefined };
+      return okJson({ ...describe(now), ...page, output: shown(text) });
     }
-    case "wait": {
-      const most = parts.limits.timeout;
-      const seconds = call.timeout ?? most;
-      if (seconds <= 0) return failedJson({ error: "timeout must be greater than 0." });
-      const { kind, job } = await jobs.wait(id, Math.min(seconds, most) * 1_000, signal);
-      const note =
-        kind === "timed-out"
-          ? `It still runs after ${Math.min(seconds, most)} s${seconds > most ? ` (at most ${most} s at a time)` : ""}.`
-          : undefined;
-      return okJson({ status: kind, ...describe(job), note });
-    }
+    case "wait":
+      return wait(jobs, id, call.timeout, parts.limits.timeout, signal);
     case "kill": {
-      const { kind, job, survivors } = await jobs.kill(id, signal);
-      const body = { status: kind, ...describe(job) };
+      const { kind, job: now, survivors } = await jobs.kill(id, signal);
+      const body = { status: kind, ...describe(now) };
       return kind === "survived"
         ? failedJson({ ...body, error: "It could not be ended.", survivors })
         : okJson(body);
@@ -91,6 +70,41 @@ async function act(parts: ToolParts, call: Input, signal: AbortSignal): Promise<
     case "close":
       return inputResult(await jobs.close(id, signal));
   }
+}
+
+/** A whole id, or four of its hex digits and more. */
+function isMeant(id: string, asked = ""): boolean {
+  const [, digits] = /^(?:proc_)?([0-9a-f]{4,12})$/.exec(asked.trim()) ?? [];
+  return digits !== undefined && id.startsWith(`proc_${digits}`);
+}
+
+async function wait(
+  jobs: Jobs,
+  id: string,
+  asked: number | undefined,
+  most: number,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  if (asked !== undefined && asked <= 0) return failedJson({ error: "timeout must be greater than 0." });
+  const seconds = Math.min(asked ?? most, most);
+  const { kind, job } = await jobs.wait(id, seconds * 1_000, signal);
+  const notes = [
+    kind === "ended" ? undefined : `It still runs${kind === "timed-out" ? ` after ${seconds} s` : ""}.`,
+    asked !== undefined && asked > most ? `At most ${most} s are waited at a time.` : undefined,
+  ].filter((note) => note !== undefined);
+  return okJson({
+    status: WAIT_WORDS[kind],
+    ...describe(job),
+    note: notes.join(" ") || undefined,
+    output: kind === "ended" ? shown((await jobs.poll(id, signal)).preview) : undefined,
+  });
+}
+
+const WAIT_WORDS = { ended: "exited", "timed-out": "timeout", interrupted: "interrupted" } as const;
+
+/** The same as for a foreground command: what colours a terminal says nothing to a model. */
+function shown(output: string): string {
+  return stripAnsi(output).trimEnd();
 }
 
 function pageOf({ offset, limit }: Input): { offset?: number; limit?: number } {

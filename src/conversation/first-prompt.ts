@@ -1,0 +1,86 @@
+import { join } from "node:path";
+import { findProjectContext, loadContextFile } from "../agent/project-context.ts";
+import type { PromptFacts } from "../agent/system-prompt.ts";
+import type { EnvironmentRequest } from "../environments/environment-request.ts";
+import type { ToolDefinition } from "../providers/provider.ts";
+import { NO_TODOS } from "../tools/todo.ts";
+import type { Tool } from "../tools/tool.ts";
+import { createTools, TOOLSETS } from "../tools/tool-table.ts";
+import type { ToolParts } from "../tools/workspace.ts";
+
+/** What the system prompt of a new session in this place is made from. */
+export async function loadPromptFacts(
+  request: {
+    /** The profile's own folder, where SOUL.md says who the agent is. */
+    readonly home: string;
+    readonly environment: Pick<EnvironmentRequest, "options" | "cwd">;
+    /** What the model should know of the surface. */
+    readonly surface: string;
+    readonly now: number;
+  },
+  tools: ReadonlyMap<string, Tool>,
+  signal: AbortSignal,
+): Promise<PromptFacts> {
+  const { home, environment, surface, now } = request;
+  const { backend, docker_mount_cwd_to_workspace: isMounted } = environment.options;
+  const isHere = backend === "local" || isMounted;
+  const [soul, project] = await Promise.all([
+    loadContextFile(join(home, "SOUL.md"), signal),
+    isHere ? findProjectContext(environment.cwd, signal) : undefined,
+  ]);
+  return {
+    identity: soul?.text,
+    tools: [...tools.keys()],
+    place: placeWords(environment),
+    project,
+    date: new Date(now).toISOString().slice(0, 10),
+    surface,
+  };
+}
+
+function placeWords({ options, cwd }: Pick<EnvironmentRequest, "options" | "cwd">): string {
+  switch (options.backend) {
+    case "local":
+      return `Commands run on the user's own machine, starting in ${cwd}.`;
+    case "ssh":
+      return `Commands run on ${options.ssh_host} as ${options.ssh_user}, not on the user's own machine.`;
+    default:
+      return `Commands run in a ${options.backend} sandbox, not on the user's own machine; files you should keep belong in /workspace.`;
+  }
+}
+
+/** The tools as a request names them, in their order. */
+export function definitionsOf(tools: ReadonlyMap<string, Tool>): ToolDefinition[] {
+  return [...tools.values()].map(({ name, description, inputSchema }) => ({
+    name,
+    description,
+    inputSchema,
+  }));
+}
+
+/** The tools that a session would be offered, to be looked at; to call one is a bug. */
+export function describeTools(offer: {
+  readonly limits: ToolParts["limits"];
+  readonly canAsk: boolean;
+  readonly disabled: readonly string[];
+}): ReadonlyMap<string, Tool> {
+  const never = (): never => {
+    throw new Error("a tool that is only described was called");
+  };
+  const parts: ToolParts = {
+    workspace: never,
+    owner: "",
+    home: "",
+    limits: offer.limits,
+    canNotify: false,
+    ask: offer.canAsk ? never : undefined,
+    pastSessions: { search: never, list: never, find: never, messages: never },
+    redact: never,
+    createWindow: never,
+  };
+  return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS });
+}
+
+export function enabledToolsets(disabled: readonly string[]): ReadonlySet<string> {
+  return new Set(TOOLSETS.filter((name) => !disabled.includes(name)));
+}

@@ -1,0 +1,80 @@
+import { expect, it } from "vitest";
+import { z } from "zod";
+import { AppError } from "../lib/errors.ts";
+import { defineTool, ok } from "./define-tool.ts";
+import type { ToolResult } from "./tool.ts";
+
+const input = z.strictObject({
+  text: z.string().min(1),
+  count: z.int().min(1).default(1),
+  on: z.boolean().default(false),
+  list: z.array(z.strictObject({ n: z.int() })).default([]),
+});
+
+function tool(
+  run: (call: z.infer<typeof input>) => Promise<ToolResult> = async (call) => ok(JSON.stringify(call)),
+) {
+  return defineTool({ name: "t", toolset: "x", description: "d", input, mutates: false, run });
+}
+
+const context = { callId: "c", signal: new AbortController().signal, onProgress: () => undefined };
+
+it.each([
+  ['{"text":"a","count":"5"}', { text: "a", count: 5, on: false, list: [] }],
+  ['{"text":"a","on":"true"}', { text: "a", count: 1, on: true, list: [] }],
+  ['{"text":"a","list":"[{\\"n\\":1}]"}', { text: "a", count: 1, on: false, list: [{ n: 1 }] }],
+  ['{"text":"a","list":[{"n":"7"}]}', { text: "a", count: 1, on: false, list: [{ n: 7 }] }],
+  ['{"text":"5"}', { text: "5", count: 1, on: false, list: [] }],
+])("%s is understood as it is meant", async (text, expected) => {
+  expect(JSON.parse((await tool().call(text, context)).text)).toEqual(expected);
+});
+
+it.each([
+  '{"text":5}',
+  '{"text":"a","count":"five"}',
+  '{"text":"a","count":"5.5"}',
+  '{"text":"a","count":"[1]"}',
+  '{"text":"a","on":"yes"}',
+  '{"text":"a","on":1}',
+  '{"text":"a","list":"1"}',
+  '{"text":"a","__proto__":{"count":5}}',
+  '{"text":""}',
+])("%s is not guessed at", async (text) => {
+  expect(await tool().call(text, context)).toMatchObject({ failed: true });
+});
+
+it("A4: a known failure is an answer with what to do, a bug is thrown", async () => {
+  const fails = tool(async () => {
+    throw new AppError("job-unreachable", "It does not answer.", { hint: "Look again." });
+  });
+  expect(await fails.call('{"text":"a"}', context)).toEqual({
+    failed: true,
+    text: "It does not answer. Look again.",
+  });
+  const buggy = tool(async () => {
+    throw new TypeError("x is not a function");
+  });
+  await expect(buggy.call('{"text":"a"}', context)).rejects.toThrow("x is not a function");
+});
+
+it("M2: the schema says types, choices and bounds, and nothing that advice says anyway", () => {
+  expect(tool().inputSchema).toEqual({
+    type: "object",
+    properties: {
+      text: { type: "string" },
+      count: { type: "integer", minimum: 1, default: 1 },
+      on: { type: "boolean" },
+      list: {
+        type: "array",
+        items: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+      },
+    },
+    required: ["text"],
+  });
+});
+
+it("advice about a huge argument is short", async () => {
+  const long = "x".repeat(1_000_000);
+  for (const text of [`{"text":"a","${long}":1}`, `{"text":"${long}`])
+    expect((await tool().call(text, context)).text.length).toBeLessThan(1_000);
+});

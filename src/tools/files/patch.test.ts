@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openLocalPlace, openToolLab, type ToolPlace } from "../../../test/support/tool-lab.ts";
+
+let place: ToolPlace;
+beforeAll(async () => {
+  place = await openLocalPlace();
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+const lab = (setUp: string) => openToolLab(place, { setUp });
+
+it("E4, M5: replace changes one place, names the file and shows the diff", async () => {
+  await using own = await lab("seq 1 9 > a.txt");
+  const { failed, text } = await own.call("patch", { path: "a.txt", old_string: "5", new_string: "five" });
+  expect(failed).toBe(false);
+  expect(text).toMatch(new RegExp(`^changed ${own.folder}/a.txt\n`));
+  expect(text).toContain("-5\n+five\n");
+  expect(await own.sh("sed -n 5p a.txt")).toBe("five\n");
+});
+
+it("E4: a text that stands more than once is refused with its lines, and replaced everywhere on request", async () => {
+  await using own = await lab("printf '%s\\n' x y x > a.txt");
+  const change = { path: "a.txt", old_string: "x", new_string: "z" };
+  const refused = await own.call("patch", change);
+  expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("2 times") });
+  expect(refused.text).toContain("lines 1, 3");
+  expect(await own.call("patch", { ...change, replace_all: true })).toMatchObject({ failed: false });
+  expect(await own.sh("cat a.txt")).toBe("z\ny\nz\n");
+});
+
+it("E4: a text that is not there is answered with the nearest place, and nothing is changed", async () => {
+  await using own = await lab("printf '%s\\n' 'function add(a, b) {' '  return a + b;' '}' > a.js");
+  const { failed, text } = await own.call("patch", {
+    path: "a.js",
+    old_string: "function add(a, c) {\n  return a + c;\n}",
+    new_string: "",
+  });
+  expect(failed).toBe(true);
+  expect(text).toContain("Read the file again");
+  expect(text).toContain("line 1");
+  expect(text).toContain("return a + b");
+  expect(await own.sh("wc -l < a.js")).toMatch("3");
+});
+
+it("E4: one patch changes, adds, moves and deletes, and names each file from the root on", async () => {
+  await using own = await lab("echo one > a.txt; echo two > b.txt; echo three > c.txt");
+  const patch = [
+    "*** Begin Patch",
+    "*** Update File: a.txt",
+    "@@",
+    "-one",
+    "+eins",
+    "*** Add File: sub/new.txt",
+    "+fresh",
+    "*** Delete File: b.txt",
+    "*** Update File: c.txt",
+    "*** Move to: d.txt",
+    "@@",
+    "-three",
+    "+drei",
+    "*** End Patch",
+  ].join("\n");
+  const { failed, text } = await own.call("patch", { mode: "patch", patch });
+  expect(failed, text).toBe(false);
+  expect(text).toContain(`changed ${own.folder}/a.txt`);
+  expect(text).toContain(`created ${own.folder}/sub/new.txt`);
+  expect(text).toContain(`deleted ${own.folder}/b.txt`);
+  expect(text).toContain(`to ${own.folder}/d.txt`);
+  expect(await own.sh("cat a.txt sub/new.txt d.txt; ls")).toBe("eins\nfresh\ndrei\na.txt\nd.txt\nsub\n");
+});
+
+it("E4: a patch of which one part does not fit changes nothing", async () => {
+  await using own = await lab("echo one > a.txt; echo two > b.txt");
+  const patch =
+    "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+eins\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-nine\n+neun\n";
+  const { failed, text } = await own.call("patch", { mode: "patch", patch });
+  expect(failed).toBe(true);
+  expect(text).toContain("b.txt");
+  expect(text).toContain("Nothing was changed");
+  expect(await own.sh("cat a.txt b.txt")).toBe("one\ntwo\n");
+});
+
+it("E4: a patch that cannot be read is answered with its line", async () => {
+  await using own = await lab("true");
+  const { failed, text } = await own.call("patch", { mode: "patch", patch: "*** Begin Patch\nwhat?\n" });
+  expect(failed).toBe(true);
+  expect(text).toContain("line 2");
+});
+
+it("M4: redaction marks are not written, and may stand in what is not changed", async () => {
+  await using own = await lab("printf '%s\\n' 'a=«redacted:api-key»' b > a.txt");
+  const marked = await own.call("patch", {
+    path: "a.txt",
+    old_string: "b",
+    new_string: "«redacted:api-key»",
+  });
+  expect(marked).toMatchObject({ failed: true, text: expect.stringContaining("redaction mark") });
+  const diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n a=«redacted:api-key»\n-b\n+c\n";
+  expect(await own.call("patch", { mode: "patch", patch: diff })).toMatchObject({ failed: false });
+  const bad = diff.replace("+c", "+c=«redacted:api-key»");
+  expect(await own.call("patch", { mode: "patch", patch: bad })).toMatchObject({ failed: true });
+});
+
+it("K5: a patch that touches credentials anywhere, or through a link, changes nothing at all", async () => {
+  await using own = await lab("echo A=1 > .env; ln -s .env config.txt; echo one > a.txt");
+  for (const target of [".env", "config.txt"]) {
+    const patch = `--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+eins\n--- a/${target}\n+++ b/${target}\n@@ -1 +1 @@\n-A=1\n+A=2\n`;
+    const { failed, text } = await own.call("patch", { mode: "patch", patch });
+    expect({ failed, text }).toMatchObject({ failed: true, text: expect.stringContaining("credentials") });
+    const replaced = await own.call("patch", { path: target, old_string: "1", new_string: "2" });
+    expect(replaced).toMatchObject({ failed: true, text: expect.stringContaining("credentials") });
+  }
+  expect(await own.sh("cat .env a.txt")).toBe("A=1\none\n");
+});
+
+it("E4: whoever read the file is told that somebody else changed it before the patch", async () => {
+  await using own = await lab("printf '%s\\n' one two > a.txt");
+  await own.call("read_file", { path: "a.txt" });
+  await own.sh("echo three >> a.txt");
+  const { failed, text } = await own.call("patch", { path: "a.txt", old_string: "one", new_string: "1" });
+  expect(failed).toBe(false);
+  expect(text).toContain("somebody else");
+});
+
+it.each([
+  [{ mode: "patch" }, "needs the argument patch"],
+  [{ mode: "replace", path: "a" }, "needs path, old_string and new_string"],
+  [{ path: "a", old_string: "", new_string: "x" }, "write_file"],
+])("what a mode needs is named: %j", async (input, words) => {
+  await using own = await lab("true");
+  expect(await own.call("patch", input)).toMatchObject({
+    failed: true,
+    text: expect.stringContaining(words),
+  });
+});

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { openLocalPlace, openToolLab, type ToolPlace } from "../../../test/support/tool-lab.ts";
+
+let place: ToolPlace;
+beforeAll(async () => {
+  place = await openLocalPlace();
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+const lab = (setUp: string) => openToolLab(place, { setUp });
+
+it("E2, C3: lines have numbers, and a page says where the next begins", async () => {
+  await using own = await lab("seq 1 1200 > a.txt");
+  const first = await own.call("read_file", { path: "a.txt" });
+  const lines = first.text.split("\n");
+  expect(lines.slice(0, 2)).toEqual(["1|1", "2|2"]);
+  expect(lines).toHaveLength(501);
+  expect(lines.at(-1)).toBe(`[${own.folder}/a.txt; lines 1-500 of 1200; go on with offset 501]`);
+  const last = await own.call("read_file", { path: "a.txt", offset: 1199, limit: 10 });
+  expect(last.text).toBe(`1199|1199\n1200|1200\n[${own.folder}/a.txt]`);
+});
+
+it("E2: a page that was shown and has not changed is not shown again, and is shown when it has", async () => {
+  await using own = await lab("echo one > a.txt");
+  const read = async () => (await own.call("read_file", { path: "a.txt" })).text;
+  expect(await read()).toContain("1|one");
+  expect(await read()).toContain("unchanged");
+  expect((await own.call("read_file", { path: "a.txt", offset: 1, limit: 7 })).text).toContain("1|one");
+  await own.sh("echo two > a.txt");
+  expect(await read()).toContain("1|two");
+});
+
+it("E2: a page with its numbers never needs more than a result may have", async () => {
+  await using own = await lab(
+    "yes yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy | head -n 3000 > wide.txt",
+  );
+  const { text } = await own.call("read_file", { path: "wide.txt", limit: 2000 });
+  expect(await own.fit(text, "read_file")).toBe(text);
+  const [, next] = /go on with offset (\d+)/.exec(text) ?? [];
+  const more = await own.call("read_file", { path: "wide.txt", limit: 2000, offset: Number(next) });
+  expect(more.text).toMatch(new RegExp(`^${next}\\|yyy`));
+});
+
+it.each([
+  ["reedme.md", "README.md", "a near name"],
+  ["readme.md", "README.md", "another case"],
+  ["config.yaml", "config.yml", "another ending"],
+  ["cafe\u0301.txt", "caf\u00e9.txt", "another spelling of the same characters"],
+])("E2: a file that is missing is answered with the one that was meant: %s", async (asked, there) => {
+  await using own = await lab(`touch '${there}'`);
+  const { failed, text } = await own.call("read_file", { path: asked });
+  expect(failed).toBe(true);
+  expect(text).toContain(`Did you mean ${own.folder}/${there}?`);
+});
+
+it("E2: UTF-16 is shown as text, with a note", async () => {
+  await using own = await lab("printf '\\377\\376h\\000i\\000\\n\\000' > wide.txt");
+  const { text } = await own.call("read_file", { path: "wide.txt" });
+  expect(text).toBe(`1|hi\n[${own.folder}/wide.txt; shown from utf-16le]`);
+});
+
+it("E2: binary, empty, past the end, folder, device and FIFO are told apart, and none of them is waited for", async () => {
+  await using own = await lab(
+    "printf '\\211PNG\\r\\n\\032\\n\\000\\001' > a.png; : > empty; echo 1 > one; mkfifo pipe",
+  );
+  const read = (path: string, offset = 1) => own.call("read_file", { path, offset });
+  expect(await read("a.png")).toMatchObject({ failed: true, text: expect.stringContaining("PNG image") });
+  expect(await read("empty")).toMatchObject({ failed: false, text: `[${own.folder}/empty is empty.]` });
+  expect((await read("one", 5)).text).toBe(`[${own.folder}/one has 1 lines; line 5 is past its end.]`);
+  for (const path of ["pipe", "/dev/zero"]) {
+    const { failed, text } = await read(path);
+    expect(failed).toBe(true);
+    expect(text).toContain("FIFO, socket or device");
+  }
+  expect((await read(".")).text).toContain("is a folder");
+});
+
+it("E2: a large file comes with the advice to read less", async () => {
+  await using own = await lab("seq 1 100000 > big.txt");
+  expect((await own.call("read_file", { path: "big.txt", limit: 1 })).text).toContain("a large file");
+});
+
+it("E2: a lost environment is called unavailable, never a missing file", async () => {
+  await using own = await openToolLab(place, {
+    intercept: async (request, run) => ({ ...(await run({ ...request, command: "true" })), ended: "lost" }),
+  });
+  const { failed, text } = await own.call("read_file", { path: "a.txt" });
+  expect(failed).toBe(true);
+  expect(text).toContain("environment was lost");
+  expect(text).not.toContain("does not exist");
+});
+
+it.each([".env", ".env.production", ".ssh/id_rsa", ".aws/credentials", ".kube/config", ".netrc", ".envrc"])(
+  "K5: %s is not shown, nor through a link to it",
+  async (path) => {
+    await using own = await lab(
+      `mkdir -p .ssh .aws .kube; echo content-of-it > '${path}'; ln -s '${path}' harmless`,
+    );
+    for (const asked of [path, "harmless"]) {
+      const { failed, text } = await own.call("read_file", { path: asked });
+      expect(failed).toBe(true);
+      expect(text).toContain("credentials");
+      expect(text).not.toContain("content-of-it");
+    }
+  },
+);
+
+it("K5: an example of an env file is shown, and what only sounds like credentials too", async () => {
+  await using own = await lab("echo A= > .env.example; mkdir ssh; echo ok > ssh/id; echo x > env.ts");
+  for (const path of [".env.example", "ssh/id", "env.ts"])
+    expect(await own.call("read_file", { path })).toMatchObject({ failed: false });
+});
+
+it("K5: the profile's own tokens are not shown", async () => {
+  await using own = await openToolLab(place, { home: `${place.folder}/own-home` });
+  await own.sh(
+    `mkdir -p '${place.folder}/own-home/mcp-tokens'; echo t0ken > '${place.folder}/own-home/mcp-tokens/a'`,
+  );
+  const { text } = await own.call("read_file", { path: `${place.folder}/own-home/mcp-tokens/a` });
+  expect(text).not.toContain("t0ken");
+});
+
+it("M4: a private key of several lines is left out whole", async () => {
+  await using own = await lab(
+    "printf '%s\\n' before '-----BEGIN PRIVATE KEY-----' MIIEvQIBADANBgkqhkiG9w0BAQEFAASC '-----END PRIVATE KEY-----' after > notes.txt",
+  );
+  const { text } = await own.call("read_file", { path: "notes.txt" });
+  expect(text).not.toContain("MIIEvQ");
+  expect(text).toContain("after");
+  expect(text).toContain("a secret of several lines");
+});

@@ -1,0 +1,82 @@
+import { expect, it } from "vitest";
+import { adviseForeground } from "./advise-foreground.ts";
+
+it.each([
+  "nohup ./server",
+  "  setsid sleep 9",
+  "cd x && nohup make",
+  "A=1 nohup make",
+  "sleep 9 &",
+  "sleep 9&",
+  "sleep 9 & echo on",
+  "make > log 2>&1 &",
+  "(sleep 9 &)",
+  "true\nsleep 9 &\ntrue",
+])("D1: %j is refused with the way to do it", (command) => {
+  expect(adviseForeground(command).refusal).toContain("background: true");
+});
+
+it.each([
+  "make && make install",
+  "make 2>&1 | tail",
+  "make &> log",
+  "make |& tail",
+  "exec 3<&0",
+  "echo 'a & b'",
+  'git commit -m "this & that &"',
+  "echo `a &`",
+  "curl http://127.0.0.1/?a=1&b=2",
+  "sed s/a/\\&/ f",
+  "nohup --help",
+  "ls # & later",
+  "cat > a.html <<'EOF'\n<p>it's & more &</p>\nnohup\nEOF",
+  "cat <<EOF > x\nwait &\nEOF\necho done",
+  "grep nohup log",
+  "echo disowned",
+])("D1: %j runs", (command) => {
+  expect(adviseForeground(command)).toEqual({ refusal: undefined, hint: undefined });
+});
+
+it("D1: what follows a here-document is looked at again", () => {
+  expect(adviseForeground("cat <<EOF\nx &\nEOF\nsleep 9 &").refusal).toBeDefined();
+});
+
+it.each([
+  "npm start",
+  "npm run dev",
+  "cd app && yarn watch",
+  "PORT=1 pnpm serve",
+  "bun dev",
+  "docker compose up",
+  "docker-compose up web",
+  "next dev",
+  "npx vite",
+  "vite --port 1",
+  "nodemon a.js",
+  "uvicorn app:app",
+  "gunicorn app",
+  "python3 -m http.server 8000",
+])("D1: %j runs with a hint, because it only looks as if it would not end", (command) => {
+  const { refusal, hint } = adviseForeground(command);
+  expect(refusal).toBeUndefined();
+  expect(hint).toContain("background: true");
+});
+
+it.each([
+  "npm test",
+  "npm run build",
+  "vite build",
+  "vitest run",
+  "docker compose up -d",
+  "npm start --help",
+  "echo 'npm start'",
+  "cat uvicorn.log",
+])("D1: %j gets no hint", (command) => {
+  expect(adviseForeground(command).hint).toBeUndefined();
+});
+
+it("reads hostile text in no time to speak of", () => {
+  for (const text of ["<<a\n", "'", '"\\', "docker compose up a ", "A=1 ", "& ", "`"]) {
+    adviseForeground(text.repeat(300_000));
+  }
+});

@@ -1,0 +1,39 @@
+import { expect, it } from "vitest";
+import { exitMeaning } from "./exit-meaning.ts";
+import { stripAnsi } from "./strip-ansi.ts";
+
+it.each([
+  ["grep x f", 1, "no matches"],
+  ["cat f | rg x", 1, "no matches"],
+  ["cd a && LC_ALL=C /bin/egrep x f", 1, "no matches"],
+  ["diff a b", 1, "differ"],
+  ["find / -name x", 1, "partial"],
+  ["test -f x", 1, "false"],
+  ["[ -f x ]", 1, "false"],
+  ["git diff --exit-code", 1, "normal"],
+  ["curl http://nowhere", 6, "host not found"],
+  ["curl http://127.0.0.1:1", 7, "refused"],
+  ["curl -f http://x", 22, "error"],
+  ["curl -m 1 http://x", 28, "timed out"],
+  ["no-such-program", 127, "not found"],
+  ["sleep 9", 137, "SIGKILL"],
+  ["sleep 9", 143, "SIGTERM"],
+])("D1: %j with exit code %i is explained", (command, code, words) => {
+  expect(exitMeaning(command, code)).toContain(words);
+});
+
+it.each([
+  ["grep x f", 0],
+  ["grep x f", 2],
+  ["grep x f; make", 1],
+  ["make", 1],
+])("D1: %j with exit code %i speaks for itself", (command, code) => {
+  expect(exitMeaning(command, code)).toBeUndefined();
+});
+
+it("D1: colours, titles, links and movements are taken out, text is not", () => {
+  const text =
+    "\x1b[1;31mred\x1b[0m \x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b(Bb\x1b[2K\x9b1mc";
+  expect(stripAnsi(text)).toBe("red alink bc");
+  expect(stripAnsi("1 < 2 [0m")).toBe("1 < 2 [0m");
+});

@@ -1,0 +1,224 @@
+import { readFile } from "node:fs/promises";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import {
+  openLocalPlace,
+  openToolLab,
+  SECRET,
+  type ToolLabOptions,
+  type ToolPlace,
+} from "../../../test/support/tool-lab.ts";
+import { AppError } from "../../lib/errors.ts";
+
+let place: ToolPlace;
+beforeAll(async () => {
+  place = await openLocalPlace();
+});
+afterAll(() => place[Symbol.asyncDispose]());
+
+async function terminal(input: object, options: ToolLabOptions = {}) {
+  await using own = await openToolLab(place, options);
+  const result = await own.call("terminal", input);
+  return { failed: result.failed, ...result.json() } as Record<string, unknown>;
+}
+
+it("D1, C3: output of both streams, exit code and no error", async () => {
+  expect(await terminal({ command: "echo out; echo err >&2" })).toEqual({
+    failed: false,
+    output: "out\nerr",
+    exit_code: 0,
+    error: null,
+  });
+});
+
+it("D1: folder and exported variables stay for the next call, and the answer says where it is now", async () => {
+  await using own = await openToolLab(place);
+  await own.sh("mkdir sub");
+  const moved = await own.call("terminal", { command: "cd sub; export A=kept; B=lost" });
+  expect(moved.json()["cwd"]).toBe(`${own.folder}/sub`);
+  const { output, cwd } = (await own.call("terminal", { command: 'pwd; echo "$A$B"' })).json();
+  expect({ output, cwd }).toEqual({ output: `${own.folder}/sub\nkept`, cwd: undefined });
+});
+
+it("D1: workdir starts where the session is, may have any usual name, and moves the session, which the answer says", async () => {
+  await using own = await openToolLab(place);
+  await own.sh("mkdir -p 'a (1) é/sub'");
+  const inside = await own.call("terminal", { command: "pwd", workdir: "a (1) é" });
+  expect(inside.json()).toMatchObject({ output: `${own.folder}/a (1) é`, cwd: `${own.folder}/a (1) é` });
+  const deeper = await own.call("terminal", { command: "pwd", workdir: "sub" });
+  expect(deeper.json()["output"]).toBe(`${own.folder}/a (1) é/sub`);
+  const there = await own.call("terminal", { command: "pwd", workdir: own.folder });
+  expect(there.json()["output"]).toBe(own.folder);
+});
+
+it.each(["a;b", "$HOME", "a`b", "a\nb", "a|b", "a'b"])(
+  "D1: workdir %j is blocked, and the character is named",
+  async (workdir) => {
+    const result = await terminal({ command: "touch ran", workdir });
+    expect(result).toMatchObject({ failed: true, exit_code: -1, status: "blocked" });
+    expect(result["error"]).toContain("workdir may not contain");
+  },
+);
+
+it("D1: a workdir that does not exist is told, and the command is not run", async () => {
+  const result = await terminal({ command: "echo ran", workdir: "nowhere" });
+  expect(result).toMatchObject({ failed: true, output: "", exit_code: 126 });
+  expect(result["error"]).toContain("nowhere does not exist");
+});
+
+it("D1: a time above the cap is rejected with advice and nothing is run", async () => {
+  await using own = await openToolLab(place, { limits: { timeout: 180, maxForegroundTimeout: 600 } });
+  const result = await own.call("terminal", { command: "touch ran", timeout: 601 });
+  expect(result.json()).toMatchObject({
+    exit_code: -1,
+    error: expect.stringMatching(/600 s.*background: true/),
+  });
+  expect(await own.sh("ls")).toBe("");
+});
+
+it("D1: a command over its time is ended with its children, keeps its output, and says so", async () => {
+  const result = await terminal({ command: "echo begun; sleep 300", timeout: 1 });
+  expect(result).toMatchObject({ failed: true, output: "begun", exit_code: 124 });
+  expect(result["error"]).toMatch(/Timed out after 1 s/);
+});
+
+it.each([
+  ["grep absent /dev/null", 1, "no matches"],
+  ["sh -c 'kill -9 $$'", 137, "SIGKILL"],
+  ["no-such-program-x", 127, "command not found"],
+])("C3: the exit code of %j is explained", async (command, code, meaning) => {
+  const result = await terminal({ command });
+  expect(result).toMatchObject({ failed: true, exit_code: code, error: null });
+  expect(result["exit_code_meaning"]).toContain(meaning);
+});
+
+it("D1: a command that leaves processes behind is refused, one that only may not end is run with a hint", async () => {
+  expect(await terminal({ command: "sleep 300 &" })).toMatchObject({ exit_code: -1, status: "error" });
+  const result = await terminal({ command: "npm() { echo served; }; npm start" });
+  expect(result).toMatchObject({ failed: false, output: "served" });
+  expect(result["hint"]).toContain("background: true");
+});
+
+it.each([5, null, ["ls"], { a: 1 }])(
+  "D1: the command %j answers exit code -1 and status error",
+  async (command) => {
+    expect(await terminal({ command })).toMatchObject({
+      failed: true,
+      exit_code: -1,
+      status: "error",
+      output: "",
+    });
+  },
+);
+
+it("D1: a NUL byte in a command is an answer, not a crash", async () => {
+  expect(await terminal({ command: "echo a\0b" })).toMatchObject({ failed: true, exit_code: -1 });
+  expect(await terminal({ command: "echo a\0b", background: true })).toMatchObject({
+    failed: true,
+    exit_code: -1,
+  });
+});
+
+it("D1, K6: colours and secrets are not in the output, and the command ran with the real ones", async () => {
+  const { output } = await terminal({
+    command: `printf '\\033[31mred\\033[0m '; printf %s ${SECRET} | wc -c; echo ${SECRET}; echo API_KEY=abcdefgh12345678`,
+  });
+  expect(output).toMatch(/^red 21\n«redacted:[a-z-]+»\nAPI_KEY=«redacted:[a-z-]+»$/);
+});
+
+it("C2: longer output keeps its beginning and its end, and all of it is in a file", async () => {
+  await using own = await openToolLab(place);
+  const { output, full_output_path: path } = (await own.call("terminal", { command: "seq 1 100000" })).json();
+  expect(output).toMatch(/^1\n2\n[\s\S]*99999\n100000$/);
+  expect(String(output).length).toBeLessThan(51_000);
+  expect(output).toContain("Output truncated");
+  expect(String(path)).toMatch(new RegExp(`^${own.home}/cache/terminal-output/`));
+  expect((await readFile(String(path), "utf8")).split("\n")).toHaveLength(100_001);
+});
+
+it("D1: a lost shell is degraded, and nothing is said to have worked", async () => {
+  const result = await terminal({ command: "kill -9 $PPID; sleep 1" });
+  expect(result["failed"]).toBe(true);
+  const lost = await terminal(
+    { command: "true" },
+    { intercept: async (request, run) => ({ ...(await run(request)), ended: "lost", exitCode: 125 }) },
+  );
+  expect(lost).toMatchObject({ failed: true, status: "degraded", exit_code: 125 });
+  expect(lost["error"]).toContain("unknown");
+});
+
+it("D1: a place that cannot be reached is degraded, with what to do", async () => {
+  const result = await terminal(
+    { command: "true" },
+    {
+      intercept: async () => {
+        throw new AppError("sandbox-unavailable", "The engine does not answer.");
+      },
+    },
+  );
+  expect(result).toMatchObject({
+    failed: true,
+    exit_code: -1,
+    status: "degraded",
+    error: "The engine does not answer.",
+  });
+  expect(result["hint"]).toContain("docker version");
+});
+
+it("D1: what counts only in the background is told when it is asked for in the foreground", async () => {
+  const result = await terminal({ command: "echo x", notify_on_complete: true });
+  expect(result).toMatchObject({ failed: false, output: "x" });
+  expect(result["hint"]).toContain("only with background: true");
+});
+
+it("C3: texts for numbers and booleans are understood", async () => {
+  expect(await terminal({ command: "echo x", timeout: "5", background: "false" })).toMatchObject({
+    output: "x",
+  });
+});
+
+it("D3: a background start answers with an id and a pid, and how to look at it", async () => {
+  const result = await terminal({ command: "sleep 300", background: true });
+  expect(result).toMatchObject({ failed: false, exit_code: 0, error: null, pid: expect.any(Number) });
+  expect(result["session_id"]).toMatch(/^proc_[0-9a-f]{12}$/);
+  expect(result["hint"]).toContain("process tool");
+});
+
+it("D3: with both flags the patterns are dropped, and the answer says so", async () => {
+  const flags = { background: true, notify_on_complete: true, watch_patterns: ["ready"] };
+  const result = await terminal({ command: "sleep 300", ...flags }, { canNotify: true });
+  expect(result["notes"]).toEqual([expect.stringContaining("patterns are not watched")]);
+  expect(result["hint"]).toBeUndefined();
+});
+
+it("D3: where nobody can be told later the flags are dropped, and the answer says so", async () => {
+  const result = await terminal({ command: "sleep 300", background: true, notify_on_complete: true });
+  expect(result["hint"]).toContain("Nobody can be told");
+});
+
+it("D3: a start that fails is told as such, never as a process", async () => {
+  const result = await terminal({ command: "true", background: true, workdir: "nowhere" });
+  expect(result).toMatchObject({ failed: true, exit_code: -1 });
+  expect(result["session_id"]).toBeUndefined();
+});
+
+it("D3: a second start of the same command names the first", async () => {
+  await using own = await openToolLab(place);
+  const start = () => own.call("terminal", { command: "sleep 301", background: true });
+  const first = (await start()).json()["session_id"];
+  expect((await start()).json()["same_command_runs_as"]).toEqual([first]);
+});
+
+it("D3: a command that wants a terminal has one, or is told why not", async () => {
+  await using own = await openToolLab(place);
+  const started = await own.call("terminal", {
+    command: "test -t 1 && echo is-terminal",
+    background: true,
+    pty: true,
+  });
+  const { session_id, notes } = started.json();
+  if (notes !== undefined) return expect(notes).toEqual([expect.stringContaining("no terminal")]);
+  await own.call("process", { action: "wait", session_id, timeout: 60 });
+  expect((await own.call("process", { action: "log", session_id })).json()["output"]).toContain(
+    "is-terminal",
+  );
+});
