@@ -13,6 +13,12 @@ export const agentOptions = z.strictObject({
   max_cost_usd: z.number().positive().nullable().default(null).meta({
     description: "US dollars that one turn may cost, as far as prices are known; unset means no limit",
   }),
+  max_session_cost_usd: z.number().positive().nullable().default(null).meta({
+    description: "US dollars that one session may cost, as far as prices are known; unset means no limit",
+  }),
+  max_daily_cost_usd: z.number().positive().nullable().default(null).meta({
+    description: "US dollars that all sessions of a profile may cost in a day, as far as prices are known",
+  }),
   api_max_retries: z.int().min(0).default(3).meta({
     description: "How often a request that failed for the moment is sent again",
   }),

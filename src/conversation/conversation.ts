@@ -11,6 +11,7 @@ import type { RetryingModel } from "../providers/with-retries.ts";
 import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
+import { remainingBudget, type SpendingCaps } from "./spending.ts";
 
 export interface ConversationParts {
   readonly store: SessionStore;
@@ -23,6 +24,7 @@ export interface ConversationParts {
   readonly maxOutputTokens: number | undefined;
   readonly rules: ToolRules;
   readonly haltsLoops: boolean;
+  readonly spendingCaps: SpendingCaps;
   readonly clock: Clock;
 }
 
@@ -48,9 +50,15 @@ export function createConversation(parts: ConversationParts): Conversation {
 
   async function* run(
     message: UserMessage | undefined,
-    limits: TurnLimits,
+    asked: TurnLimits,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
+    const maxCostUsd = remainingBudget(store.usage, parts.spendingCaps, {
+      sessionId: session.id,
+      now: clock.now(),
+      maxCostUsd: asked.maxCostUsd,
+    });
+    const limits = { ...asked, maxCostUsd };
     await using turn = await store.acquireTurn(isStored ? session.id : session, identity, signal);
     const over = new AbortController();
     const stop = AbortSignal.any([signal, turn.lost, over.signal]);

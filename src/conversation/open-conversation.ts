@@ -44,6 +44,8 @@ export interface ConversationRequest {
       readonly api_max_retries: number;
       readonly reasoning_effort: string;
       readonly disabled_toolsets: readonly string[];
+      readonly max_session_cost_usd: number | null;
+      readonly max_daily_cost_usd: number | null;
     };
     readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
   };
@@ -57,7 +59,7 @@ export interface ConversationRequest {
 }
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
-  readonly model: { readonly provider: string; readonly name: string };
+  readonly model: { readonly provider: string; readonly name: string; readonly isPriced: boolean };
   /** Whether it goes on with an earlier session. */
   readonly isResumed: boolean;
 }
@@ -126,11 +128,15 @@ export async function openConversation(
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools, judge: request.judge, fit },
       haltsLoops: surface.haltsLoops,
+      spendingCaps: {
+        session: settings.agent.max_session_cost_usd ?? undefined,
+        day: settings.agent.max_daily_cost_usd ?? undefined,
+      },
       clock: systemClock,
     });
     return {
       ...conversation,
-      model: { provider: route.provider, name: route.model },
+      model: { provider: route.provider, name: route.model, isPriced: route.price !== undefined },
       isResumed: resumed !== undefined,
       async [Symbol.asyncDispose]() {
         await holder[Symbol.asyncDispose]();

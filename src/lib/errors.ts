@@ -69,6 +69,7 @@ export const ERROR_CODES = {
     hint: "Set terminal.backend to local, docker, podman or ssh.",
   },
   "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
+  "budget-spent": { http: 402, exit: 3, hint: "Raise the limit, or wait until it begins anew." },
   "turn-failed": { http: 500, exit: 1, hint: "Go on with `hermes -c -z` and a new message." },
   "job-not-found": { http: 404, exit: 1, hint: "List the jobs to see their ids." },
   "job-unstarted": { http: 409, exit: 125, hint: "Nothing of it runs. Change what the message names." },
@@ -113,6 +114,14 @@ export const ERROR_CODES = {
   },
   "task-running": { http: 409, exit: 1, hint: "Wait for its run to end, or reclaim the task first." },
   "run-superseded": { http: 409, exit: 1, hint: "Stop: this run is over, and another one may be at work." },
+  "workspace-refused": { http: 409, exit: 1, hint: "Correct the workspace of the task, or the folder it names." },
+  "artifact-refused": {
+    http: 400,
+    exit: 1,
+    hint: "Nothing was completed. Put the file into the workspace and try again, or leave it out.",
+  },
+  "attachment-too-large": { http: 413, exit: 1, hint: "Attach less than 25 MiB, or a link to it." },
+  "attachment-missing": { http: 404, exit: 1, hint: "See `hermes kanban attachments`." },
   "provider-unknown": { http: 400, exit: 78, hint: "See `hermes config explain model.provider`." },
   "provider-incomplete": { http: 400, exit: 78, hint: "Set model.base_url." },
   "provider-key-missing": {

@@ -53,6 +53,8 @@ export async function runOnce(context: CommandContext, options: RunOptions): Pro
     maxSeconds: options.runBudget ?? agent.run_budget_seconds ?? undefined,
     maxCostUsd: options.maxCost ?? agent.max_cost_usd ?? undefined,
   };
+  if (limits.maxCostUsd !== undefined && !conversation.model.isPriced)
+    tell(`The price of ${conversation.model.name} is not known, so its cost cannot be limited.`);
   let end: AgentEventOf<"turn-end"> | undefined;
   const message = { role: "user", parts: [{ type: "text", text: task }] } as const;
   for await (const event of conversation.say(message, limits, signal)) {
