@@ -23,7 +23,7 @@ describe("the command line", () => {
   test("helps: every command has a page with examples, within 80 columns", async () => {
     await using home = await tempHome();
     const page = (await home.hermes(["--help"])).stdout;
-    const commands = [...page.matchAll(/^ {2}([a-z]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
+    const commands = [...page.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
     expect(commands).toContain("config");
     for (const command of commands) {
       const help = await home.hermes([command, "--help"]);
@@ -96,8 +96,10 @@ describe("doctor", () => {
       "home",
       "config",
       "disk",
+      "sessions",
       "docker",
       "podman",
+      "apptainer",
       "ssh",
     ]);
     for (const check of checks) if (check.status !== "ok") expect(check.fix, check.name).not.toBe("");

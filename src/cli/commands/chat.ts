@@ -27,7 +27,7 @@ export function build(context: CommandContext): Command {
     .action((options: RunOptions) => runOnce(context, options))
     .addHelpText(
       "after",
-      "\nPiped input is added to the task. Exit code: 0 answered, 3 a limit was reached, 130 stopped, 1 anything else.",
+      "\nPiped input is added to the task.\nExit code: 0 answered, 3 a limit was reached, 130 stopped, 1 anything else.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',

@@ -25,7 +25,7 @@ export function build(context: CommandContext): Command {
     .action((options: Options) => promptSize(context, options))
     .addHelpText(
       "after",
-      "\nCounted as OpenAI's models count (o200k); others differ by a few percent. Instructions of the project\nin the current folder are included. Save tokens with agent.disabled_toolsets.",
+      "\nCounted as the models of OpenAI count (o200k); others differ by a few percent.\nInstructions of the project in the current folder are included. Save tokens with\nagent.disabled_toolsets.",
     );
   return withExamples(command, [
     "hermes prompt-size",

@@ -24,7 +24,7 @@ export function build(context: CommandContext): Command {
     command.option("-n, --limit <count>", what, parseCount, count);
 
   withExamples(
-    json(limited(add("list", "List the sessions, the most recently used first."), "how many at most", 20))
+    json(limited(add("list", "List the sessions, latest first."), "how many at most", 20))
       .option("--source <name>", "only those of this surface, such as cli or telegram; repeatable", collect)
       .option("--all", "also one-shot runs and those that programs made")
       .option("--in <folder>", "only those that work in this folder")
@@ -42,13 +42,7 @@ export function build(context: CommandContext): Command {
     ["hermes sessions show latest", "hermes sessions show 20260131_09 --limit 100"],
   );
   withExamples(
-    json(
-      limited(
-        add("search", "Search what was said and done in all sessions."),
-        "how many sessions at most",
-        10,
-      ),
-    )
+    json(limited(add("search", "Search all that was said and done."), "how many sessions at most", 10))
       .argument("[words...]", 'all must occur; OR, NOT, "a phrase" and begin* are understood')
       .option("--role <role>", "only messages of user, assistant or tool; repeatable", collectRole)
       .option("--source <name>", "only sessions of this surface; repeatable", collect)
@@ -70,14 +64,14 @@ export function build(context: CommandContext): Command {
     ["hermes sessions rename latest Release notes"],
   );
   withExamples(
-    json(add("delete", "Delete a session for good, its subagents' too."))
+    json(add("delete", "Delete a session for good."))
       .argument("<session>", WHICH)
       .option("-y, --yes", "do not ask")
       .action((session, options) => deleteOne(context, session, options)),
     ["hermes sessions delete 20260131_093000_1a2b3c", "hermes sessions delete latest --yes --json"],
   );
   withExamples(
-    add("export", "Print a session as JSON lines, one for each message.")
+    add("export", "Print a session as JSON lines.")
       .argument("<session>", WHICH)
       .option("-o, --output <file>", "write to this new file instead")
       .action((session, options) => exportOne(context, session, options)),

@@ -288,16 +288,25 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     async greet(prelude: string, signal: AbortSignal): Promise<void> {
       const token = newToken();
       const greeting = new Promise<string | undefined>((resolve) => {
-        requests.set(token, (letter, fields) => resolve(letter === "H" ? fields : undefined));
+        let name: string | undefined;
+        let isQuiet = false;
+        requests.set(token, (letter, fields) => {
+          if (letter === "H") name = fields;
+          else if (letter === "E") isQuiet = true;
+          else return resolve(undefined);
+          if (name !== undefined && isQuiet) resolve(name);
+        });
         signal.addEventListener("abort", () => resolve(undefined), { once: true });
       });
       const stateToken = newToken();
       parsers.stdout.expect(token, "answers");
+      parsers.stderr.expect(token, "answers");
       parsers.stdout.expect(stateToken, "state");
       send(driverProgram(token, stateToken, prelude));
       const answer = await greeting;
       requests.delete(token);
       parsers.stdout.forget(token);
+      parsers.stderr.forget(token);
       parsers.stdout.forget(stateToken);
       signal.throwIfAborted();
       if (answer === undefined) {

@@ -253,7 +253,8 @@ export const SHELL_ARGUMENTS = [
 
 /**
  * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
- * `hello` with H and the name of its shell, and `head` where there is one that matters.
+ * `hello` with H and the name of its shell, and `head` where there is one that matters; on its other output with E, so
+ * that nothing a login file printed there can come after it.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
   // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
@@ -263,7 +264,8 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
       : `__h_path=$PATH; { ${prelude}\n} </dev/null >/dev/null 2>&1; set +efu; unset IFS; ${KEEP_PATH}; unset __h_path;`;
   const begin = (dump: string): string =>
     `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
-  const greet = (shell: string): string => `printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
+  const greet = (shell: string): string =>
+    `printf '%s' ${quoteWord(`${hello}E;`)} >&2; printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
   const greetBash = `if command -v head >/dev/null 2>&1; then ${greet("bash head")}; else ${greet("bash")}; fi`;
   return [
     'if [ -n "$BASHPID" ]; then',
