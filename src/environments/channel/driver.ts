@@ -145,7 +145,8 @@ __h_end() {
 ${b}trap : INT TERM HUP
 ${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
 R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
-L() { __h_last=1; __h_run "$@"; exit; }
+# What the command did not read is taken off the line: some transports drop the last output when they cannot deliver it.
+L() { __h_last=1; __h_run "$@"; cat >/dev/null 2>&1; exit; }
 `;
 }
 
