@@ -114,7 +114,11 @@ export const ERROR_CODES = {
   },
   "task-running": { http: 409, exit: 1, hint: "Wait for its run to end, or reclaim the task first." },
   "run-superseded": { http: 409, exit: 1, hint: "Stop: this run is over, and another one may be at work." },
-  "workspace-refused": { http: 409, exit: 1, hint: "Correct the workspace of the task, or the folder it names." },
+  "workspace-refused": {
+    http: 409,
+    exit: 1,
+    hint: "Correct the workspace of the task, or the folder it names.",
+  },
   "artifact-refused": {
     http: 400,
     exit: 1,

@@ -1,0 +1,197 @@
+import { randomBytes } from "node:crypto";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { boardPath, boardSchemaName } from "../src/board/board-slug.ts";
+import { type BoardPlace, type BoardStore, openBoardStore } from "../src/board/board-store.ts";
+import { systemClock } from "../src/lib/clock.ts";
+import { openDatabase } from "../src/lib/database.ts";
+import { loadPart } from "../test/support/services.ts";
+import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
+
+const never = new AbortController().signal;
+const ROUNDS = 7;
+const CLAIMS = 160;
+const CLAIMERS = 8;
+const CLAIMS_EACH = 100;
+const BATCH = 16;
+const READY = 200;
+const LISTS = 40;
+const CLAIM = { from: "ready", leaseMs: 30_000, hostId: "bench" } as const;
+const CAPS = { board: 1_000_000, host: 1_000_000, perProfile: 1_000_000 };
+
+/** What claims cost with their runs, events and caps, beside bare updates; and that finished tasks cost nothing. */
+export const boardBench: Bench = {
+  name: "board",
+  async run() {
+    const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
+    try {
+      return [...(await claimsInSqlite(folder)), await claimsInPostgres(), await listing(folder)];
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  },
+};
+
+/** The statement of a queue that keeps neither runs nor events nor caps. */
+const BARE = `
+  update bare set status = 'running' where id = (
+    select id from bare where status = 'ready' order by priority desc, id limit 1 {lock}) returning id`;
+
+async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
+  const place: BoardPlace = { root, databaseUrl: "", slug: "claims", create: true };
+  await using store = await openBoardStore(place, {}, never);
+  await fillSqlite(place, { ready: (ROUNDS + 2) * CLAIMS * 2, done: 0 });
+  const schema = `create table bare (id integer primary key, status text not null, priority integer not null) strict;
+    create index bare_ready on bare (status, priority desc, id)`;
+  using bare = await openDatabase(
+    join(root, "bare.sqlite"),
+    { migrations: [{ name: "bare", sql: schema }], synchronous: "FULL", clock: systemClock },
+    never,
+  );
+  const rows = (ROUNDS + 2) * CLAIMS * 2;
+  const fill = bare.prepare(`
+    insert into bare (status, priority) with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+    select 'ready', 0 from n`);
+  await bare.write(() => fill.run(rows), never);
+  const claim = bare.prepare(BARE.replace("{lock}", ""));
+  const bareClaims = async () => {
+    for (let n = 0; n < CLAIMS; n++) await bare.write(() => claim.get(), never);
+  };
+  const system = store.as({ kind: "system", name: "bench" });
+  const ours = (batch: number) => async () => {
+    for (let n = 0; n < CLAIMS / batch; n++) {
+      const { claimed } = await system.claim({ ...CLAIM, wanted: batch, caps: CAPS }, never);
+      if (claimed.length !== batch) throw new Error(`claimed ${claimed.length} of ${batch}`);
+    }
+  };
+  const single = await medians(ROUNDS, ours(1), bareClaims);
+  const batched = await medians(ROUNDS, ours(BATCH), bareClaims);
+  return [
+    // Twelve pages are written for a claim and three for a bare update, so one by one it cannot be much more.
+    speed("claims in SQLite, one by one ÷ bare update", single, CLAIMS, { min: 0.2 }),
+    speed(`claims in SQLite, ${BATCH} at once ÷ bare update`, batched, CLAIMS, { min: 0.6 }),
+  ];
+}
+
+async function claimsInPostgres(): Promise<Measurement> {
+  const url = postgresUrl();
+  const place: BoardPlace = {
+    root: "/nowhere",
+    databaseUrl: url,
+    slug: `bench-${randomBytes(6).toString("hex")}`,
+    create: true,
+  };
+  const schema = boardSchemaName(place.slug);
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  const stores: BoardStore[] = [];
+  const clients: pg.Client[] = [];
+  try {
+    for (let n = 0; n < CLAIMERS; n++) {
+      stores.push(await openBoardStore(place, { connections: 1 }, never));
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(`set search_path to "${schema}"`);
+      clients.push(client);
+    }
+    const rows = (ROUNDS + 2) * CLAIMERS * CLAIMS_EACH;
+    await admin.query(`set search_path to "${schema}"`);
+    await admin.query(`
+      create table bare (id bigint primary key, status text not null, priority bigint not null);
+      create index on bare (status, priority desc, id);
+      insert into bare select i, 'ready', 0 from generate_series(1, ${rows}) i;
+      insert into task (id, title, assignee, status, created_by, created_at, updated_at)
+      select 't_' || i, 'n', 'worker', 'ready', 'bench', 0, 0 from generate_series(1, ${rows}) i;
+      analyze bare; analyze task`);
+    const seen: string[] = [];
+    const ours = () =>
+      Promise.all(
+        stores.map(async (store) => {
+          const system = store.as({ kind: "system", name: "bench" });
+          for (let left = CLAIMS_EACH; left > 0; ) {
+            const wanted = Math.min(BATCH, left);
+            const { claimed } = await system.claim({ ...CLAIM, wanted, caps: CAPS }, never);
+            left -= claimed.length;
+            seen.push(...claimed.map(({ task }) => task.id));
+          }
+        }),
+      );
+    const text = BARE.replace("{lock}", "for update skip locked");
+    const bare = () =>
+      Promise.all(
+        clients.map(async (client) => {
+          for (let n = 0; n < CLAIMS_EACH; n++) await client.query({ name: "claim", text });
+        }),
+      );
+    const found = await medians(ROUNDS, ours, bare);
+    if (new Set(seen).size !== seen.length) throw new Error("a task was claimed twice");
+    const name = `claims in PostgreSQL, ${CLAIMERS} claimers, caps, ${BATCH} at once ÷ bare update`;
+    return speed(name, found, CLAIMERS * CLAIMS_EACH, { min: 0.4 });
+  } finally {
+    for (const store of stores) await store[Symbol.asyncDispose]();
+    for (const client of clients) await client.end();
+    await admin.query(`drop schema if exists "${schema}" cascade`);
+    await admin.end();
+  }
+}
+
+async function listing(root: string): Promise<Measurement> {
+  const places = [1_000, 100_000].map((done): BoardPlace & { done: number } => {
+    return { root, databaseUrl: "", slug: `done-${done}`, create: true, done };
+  });
+  const times: number[][] = [[], []];
+  const stores = await Promise.all(places.map((place) => openBoardStore(place, {}, never)));
+  for (const place of places) await fillSqlite(place, { ready: READY, done: place.done });
+  for (let round = 0; round < LISTS + 2; round++) {
+    for (const [index, store] of stores.entries()) {
+      const started = performance.now();
+      const { tasks } = await store.list({ status: "ready", limit: READY }, never);
+      await store.as({ kind: "system", name: "bench" }).recompute(undefined, never);
+      if (tasks.length !== READY) throw new Error(`listed ${tasks.length}`);
+      if (round >= 2) times[index]?.push(performance.now() - started);
+    }
+  }
+  for (const store of stores) await store[Symbol.asyncDispose]();
+  const [few = Number.NaN, many = Number.NaN] = times.map(median);
+  return {
+    name: "ready tasks beside 100,000 done ones ÷ beside 1,000",
+    ours: milliseconds(many),
+    peer: milliseconds(few),
+    ratio: many / few,
+    budget: { max: 1.2 },
+  };
+}
+
+/** Past the store, which would take a transaction for each. */
+async function fillSqlite(place: BoardPlace, count: { ready: number; done: number }): Promise<void> {
+  const { default: Sqlite } = await import("better-sqlite3");
+  const connection = new Sqlite(boardPath(place.root, place.slug));
+  for (const [status, rows] of Object.entries(count)) {
+    connection
+      .prepare(`
+        insert into task (id, title, assignee, status, created_by, created_at, updated_at)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+        select 't_' || ? || i, 'a task', 'worker', ?, 'bench', 0, 0 from n where ? > 0`)
+      .run(rows, status, status, rows);
+  }
+  connection.exec("analyze");
+  connection.close();
+}
+
+function speed(
+  name: string,
+  { ours, peer }: { ours: number; peer: number },
+  count: number,
+  budget: Measurement["budget"],
+): Measurement {
+  const rate = (ms: number): string => `${Math.round(count / (ms / 1_000))}/s`;
+  return { name, ours: rate(ours), peer: rate(peer), ratio: peer / ours, budget };
+}
+
+function postgresUrl(): string {
+  const found = loadPart("postgres");
+  if (found.state !== "running") throw new Error(`PostgreSQL does not run: ${found.reason}`);
+  return found.url;
+}

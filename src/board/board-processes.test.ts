@@ -1,0 +1,67 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { describe, expect, test } from "vitest";
+import { type BoardLab, openPostgresLab, openSqliteLab, openStage } from "../../test/support/board-lab.ts";
+import { startChildren } from "../../test/support/child.ts";
+import { describeWith } from "../../test/support/services.ts";
+
+const CHILD = new URL("../../test/support/board-child.ts", import.meta.url);
+const WRITERS = 5;
+const ROUNDS = 6; // of as many kills as there are writers; 20 rounds make 100
+const TIMEOUT = { timeout: 300_000 };
+const never = new AbortController().signal;
+
+function processesContract(openLab: () => Promise<BoardLab>): void {
+  test("board G1: eight processes share a board's tasks without one twice", TIMEOUT, async () => {
+    await using stage = await openStage(openLab);
+    for (let n = 0; n < 60; n++) await stage.add(`n${n}`);
+    await using children = startChildren(8, CHILD, "claim-all", { place: stage.lab.place });
+    await children.next();
+    children.tell("go");
+    const taken = (await children.next<string[]>()).flat();
+    expect(taken).toHaveLength(60);
+    expect(new Set(taken).size).toBe(60);
+    expect(await stage.store.check(never)).toEqual([]);
+  });
+
+  test.each(["complete", "archive"] as const)(
+    "of eight processes that %s one task, one does it",
+    TIMEOUT,
+    async (verb) => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      await stage.claim(task.id);
+      await using children = startChildren(8, CHILD, "end", {
+        place: stage.lab.place,
+        verb,
+        taskId: task.id,
+      });
+      await children.next();
+      children.tell("go");
+      const codes = await children.next<string>();
+      expect(codes.toSorted()).toEqual(["ok", ...Array.from({ length: 7 }, () => "task-move-refused")]);
+      expect(await stage.store.check(never)).toEqual([]);
+    },
+  );
+
+  test("board G31: killed at any moment, writing processes leave a sound board", TIMEOUT, async () => {
+    await using stage = await openStage(openLab);
+    let written = 0;
+    for (let round = 0; round < ROUNDS; round++) {
+      await using children = startChildren(WRITERS, CHILD, "write-forever", { place: stage.lab.place });
+      await children.next();
+      await sleep(Math.random() * 60); // any moment will do, and no two should be alike
+      await Promise.all(children.all.map((child) => child.kill()));
+      expect(await stage.store.check(never)).toEqual([]);
+      const { latestEventId } = await stage.store.stats(never);
+      expect(latestEventId).toBeGreaterThanOrEqual(written);
+      written = latestEventId;
+    }
+    expect(written).toBeGreaterThan(ROUNDS);
+  });
+}
+
+describe("processes on a board in SQLite", () => processesContract(openSqliteLab));
+
+describeWith("postgres", "processes on a board in PostgreSQL", ({ url }) =>
+  processesContract(() => openPostgresLab(url)),
+);

@@ -1,0 +1,257 @@
+import { access } from "node:fs/promises";
+import { type Clock, systemClock } from "../lib/clock.ts";
+import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
+import { boardNameOf, boardPath, boardSchemaName, DEFAULT_BOARD, parseBoardSlug } from "./board-slug.ts";
+import type { Caller } from "./caller.ts";
+import { Change } from "./change.ts";
+import type { BoardDatabase } from "./database/board-database.ts";
+import { openPostgresBoard } from "./database/postgres-board-database.ts";
+import { openSqliteBoard } from "./database/sqlite-board-database.ts";
+import { run, type Steps } from "./database/steps.ts";
+import { claimTasks } from "./operations/claim.ts";
+import { createTask } from "./operations/create-task.ts";
+import { decomposeTask } from "./operations/decompose.ts";
+import { diagnose } from "./operations/diagnose.ts";
+import {
+  blockTask,
+  completeTask,
+  reopenReview,
+  requestChanges,
+  requestReview,
+  scheduleTask,
+} from "./operations/finish.ts";
+import { acquireLease, releaseLease, renewLease } from "./operations/leases.ts";
+import { linkTasks, unlinkTasks } from "./operations/links.ts";
+import { toRun } from "./operations/load.ts";
+import { boardStats, eventsAfter, findRun, listTasks, loadBoard, showTask } from "./operations/look.ts";
+import {
+  archiveTask,
+  assignTask,
+  editTask,
+  holdTask,
+  pauseBoard,
+  promoteTask,
+  purgeTask,
+  reopenTask,
+  specifyTask,
+  unblockTask,
+} from "./operations/manage.ts";
+import {
+  addAttachment,
+  addComment,
+  removeAttachment,
+  subscribe,
+  takeEvents,
+  unsubscribe,
+} from "./operations/notes.ts";
+import { recompute } from "./operations/recompute.ts";
+import {
+  describeRun,
+  endRun,
+  expiredRuns,
+  reclaimExpired,
+  releaseTask,
+  renewRun,
+} from "./operations/runs.ts";
+import { exportLines, importLines } from "./operations/transfer.ts";
+import { checkContent, collectGarbage, repairCounters } from "./operations/upkeep.ts";
+import { workerContext } from "./operations/worker-context.ts";
+
+/** What changes a board. Each is one transaction, with its events and the rights of its caller. */
+const WRITES = {
+  create: createTask,
+  assign: assignTask,
+  edit: editTask,
+  link: linkTasks,
+  unlink: unlinkTasks,
+  claim: claimTasks,
+  release: releaseTask,
+  renew: renewRun,
+  describeRun,
+  endRun,
+  reclaimExpired,
+  comment: addComment,
+  attach: addAttachment,
+  removeAttachment,
+  subscribe,
+  unsubscribe,
+  takeEvents,
+  complete: completeTask,
+  block: blockTask,
+  unblock: unblockTask,
+  schedule: scheduleTask,
+  promote: promoteTask,
+  hold: holdTask,
+  specify: specifyTask,
+  decompose: decomposeTask,
+  requestReview,
+  requestChanges,
+  reopenReview,
+  reopen: reopenTask,
+  archive: archiveTask,
+  purge: purgeTask,
+  pause: pauseBoard,
+  recompute,
+  acquireLease,
+  renewLease,
+  releaseLease,
+  collectGarbage,
+  repairCounters,
+} as const;
+
+/** What only looks, on one snapshot each. */
+const READS = {
+  show: showTask,
+  list: listTasks,
+  events: eventsAfter,
+  findRun,
+  board: loadBoard,
+  stats: boardStats,
+  context: workerContext,
+  diagnose,
+  *expiredRuns(graceMs: number) {
+    return (yield* expiredRuns(graceMs)).map(toRun);
+  },
+  export: exportLines,
+} as const;
+
+type Promised<Args extends unknown[], Result> = (...args: [...Args, signal: AbortSignal]) => Promise<Result>;
+type Writes = {
+  readonly [Name in keyof typeof WRITES]: (typeof WRITES)[Name] extends (
+    change: Change,
+    ...args: infer Args
+  ) => Steps<infer Result>
+    ? Promised<Args, Result>
+    : never;
+};
+type Reads = {
+  readonly [Name in keyof typeof READS]: (typeof READS)[Name] extends (
+    ...args: infer Args
+  ) => Steps<infer Result>
+    ? Promised<Args, Result>
+    : never;
+};
+
+/** A board in the hands of one caller. */
+export type BoardClient = Writes;
+
+/** One board, shared with every process and host that has it open. */
+export interface BoardStore extends AsyncDisposable, Reads {
+  readonly slug: string;
+  as(caller: Caller): BoardClient;
+  /** Every damage of the file and every breach of the board's own rules, as sentences; none means sound. */
+  check(signal: AbortSignal): Promise<readonly string[]>;
+  /** Puts the lines of `export` into this board, which must be empty: all of them or none. */
+  import(caller: Caller, lines: readonly string[], signal: AbortSignal): Promise<number>;
+}
+
+export interface BoardPlace {
+  /** The root home, shared by all profiles. */
+  readonly root: string;
+  /** Of PostgreSQL; empty means files in the root home. */
+  readonly databaseUrl: string;
+  readonly slug: string;
+  /** Whether to make a board that is not there; the default one always is. */
+  readonly create?: boolean;
+}
+
+export interface BoardStoreOptions {
+  readonly clock?: Clock;
+  readonly busyDeadlineMs?: number;
+  readonly connections?: number;
+}
+
+/** Opens a board; throws `board-not-found` when it is not there and shall not be made. */
+export async function openBoardStore(
+  place: BoardPlace,
+  { clock = systemClock, busyDeadlineMs, connections }: BoardStoreOptions,
+  signal: AbortSignal,
+): Promise<BoardStore> {
+  const slug = parseBoardSlug(place.slug);
+  const create = place.create === true || slug === DEFAULT_BOARD;
+  if (place.databaseUrl !== "") {
+    const options = { url: place.databaseUrl, schema: boardSchemaName(slug), create };
+    return createStore(
+      slug,
+      await openPostgresBoard({ ...options, ...(connections && { connections }) }, signal),
+      signal,
+    );
+  }
+  const path = boardPath(place.root, slug);
+  if (!create) await requireFile(path, slug);
+  const options = { path, clock, ...(busyDeadlineMs !== undefined && { busyDeadlineMs }) };
+  return createStore(slug, await openSqliteBoard(options, signal), signal);
+}
+
+async function requireFile(path: string, slug: string): Promise<void> {
+  try {
+    await access(path);
+  } catch (error) {
+    throw new AppError("board-not-found", `There is no board ${slug}.`, { cause: error });
+  }
+}
+
+async function createStore(slug: string, database: BoardDatabase, signal: AbortSignal): Promise<BoardStore> {
+  try {
+    await database.write(() => run(FIRST_ROW, { slug, name: boardNameOf(slug) }), signal);
+  } catch (error) {
+    await database[Symbol.asyncDispose]();
+    throw error;
+  }
+  const reads = mapValues(READS, (steps) => (...args: unknown[]) => {
+    return database.read(() => steps(...args.slice(0, -1)), signalOf(args));
+  });
+  return {
+    ...(reads as unknown as Reads),
+    slug,
+    as(caller) {
+      const writes = mapValues(WRITES, (operation) => (...args: unknown[]) => {
+        return database.write(
+          () => transact(caller, (change) => operation(change, ...args.slice(0, -1))),
+          signalOf(args),
+        );
+      });
+      return writes as unknown as Writes;
+    },
+    check: async (signal) => [
+      ...(await database.checkStorage(signal)),
+      ...(await database.read(checkContent, signal)),
+    ],
+    async import(caller, lines, signal) {
+      try {
+        return await database.write(() => transact(caller, (change) => importLines(change, lines)), signal);
+      } catch (error) {
+        if (!/^(SQLITE_CONSTRAINT|SQLITE_MISMATCH|22|23)/.test(errnoOf(error) ?? "")) throw error;
+        throw new AppError("board-import-invalid", `A row breaks a rule of the board: ${messageOf(error)}`, {
+          cause: error,
+        });
+      }
+    },
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}
+
+const FIRST_ROW = `
+  insert into board (id, slug, name, created_at) values (1, :slug, :name, hermes_now()) on conflict do nothing`;
+
+function* transact<Result>(caller: Caller, operation: (change: Change) => Steps<Result>): Steps<Result> {
+  const change = new Change(caller);
+  const result = yield* operation(change);
+  yield* change.finish();
+  return result;
+}
+
+type AnySteps = (...args: never[]) => Steps<unknown>;
+
+function mapValues(
+  table: Readonly<Record<string, AnySteps>>,
+  map: (steps: (...args: unknown[]) => Steps<unknown>) => unknown,
+): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(table).map(([name, steps]) => [name, map(steps as never)]));
+}
+
+function signalOf(args: readonly unknown[]): AbortSignal {
+  const signal = args.at(-1);
+  if (signal instanceof AbortSignal) return signal;
+  throw new TypeError("the last argument must be a signal");
+}

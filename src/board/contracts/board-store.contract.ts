@@ -1,0 +1,15 @@
+import type { BoardLab } from "../../../test/support/board-lab.ts";
+import { claimsContract } from "./claims.contract.ts";
+import { rightsContract } from "./rights.contract.ts";
+import { tasksContract } from "./tasks.contract.ts";
+import { transferContract } from "./transfer.contract.ts";
+import { transitionsContract } from "./transitions.contract.ts";
+
+/** What a board promises, whichever database it is in. */
+export function boardStoreContract(openLab: () => Promise<BoardLab>): void {
+  transitionsContract(openLab);
+  tasksContract(openLab);
+  claimsContract(openLab);
+  rightsContract(openLab);
+  transferContract(openLab);
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { type BoardLab, codeOf, openStage, runCaller } from "../../../test/support/board-lab.ts";
+
+const never = new AbortController().signal;
+
+export function rightsContract(openLab: () => Promise<BoardLab>): void {
+  describe("who may do what", () => {
+    test("board G40: a worker changes its own task only, with its own token, and is recorded as its profile", async () => {
+      await using stage = await openStage(openLab);
+      const [mine, other] = [await stage.add("mine"), await stage.add("other")];
+      const claimed = await stage.claim(mine.id);
+      const foreign = await stage.claim(other.id);
+      const worker = stage.worker(claimed);
+      expect(await codeOf(worker.complete(other.id, { summary: "x" }, never))).toBe("board-action-denied");
+      expect(await codeOf(worker.block(other.id, "x", undefined, never))).toBe("board-action-denied");
+      expect(await codeOf(worker.endRun({ runId: foreign.run.id, outcome: "crashed" }, never))).toBe(
+        "board-action-denied",
+      );
+      const forged = stage.store.as(runCaller(other, foreign.run, claimed.token));
+      expect(await codeOf(forged.complete(other.id, { summary: "x" }, never))).toBe("run-superseded");
+      expect(await codeOf(forged.comment(mine.id, "x", never))).toBe("run-superseded");
+      const comment = await worker.comment(other.id, "hello", never);
+      expect(comment.author).toBe("worker");
+      const made = await worker.create({ title: "new" }, never);
+      expect(made.task).toMatchObject({ created_by: "worker", origin_task_id: mine.id });
+    });
+
+    test("board G40: a worker is not believed about tasks that it did not make, and may try again", async () => {
+      await using stage = await openStage(openLab);
+      const [mine, other] = [await stage.add("mine"), await stage.add("other")];
+      const worker = stage.worker(await stage.claim(mine.id));
+      const { task } = await worker.create({ title: "new" }, never);
+      const summary = "made some";
+      for (const id of [other.id, "t_ffffffffffff"])
+        expect(await codeOf(worker.complete(mine.id, { summary, createdTasks: [task.id, id] }, never))).toBe(
+          "task-input-invalid",
+        );
+      expect(await stage.statusOf(mine.id)).toBe("running");
+      expect((await worker.complete(mine.id, { summary, createdTasks: [task.id] }, never)).status).toBe(
+        "done",
+      );
+    });
+
+    test("an old token writes nothing: not after a reclaim, a completion, an archive or a new claim", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const ends = [
+        () => stage.operator.release(task.id, "stop", never),
+        () =>
+          stage.operator
+            .schedule(task.id, 0, undefined, never)
+            .then(() => stage.system.recompute(undefined, never)),
+        () => stage.operator.release(task.id, "", never).then(() => stage.claim(task.id)),
+        () => stage.operator.complete(task.id, {}, never),
+      ];
+      for (const end of ends) {
+        if ((await stage.statusOf(task.id)) === "running") await stage.operator.release(task.id, "", never);
+        const claimed = await stage.claim(task.id);
+        await end();
+        const worker = stage.worker(claimed);
+        const before = await stage.store.export(never);
+        const codes = await Promise.all(
+          [
+            worker.renew(undefined, never),
+            worker.renew({ note: "still here" }, never),
+            worker.describeRun({ costMicros: 1 }, never),
+            worker.complete(task.id, { summary: "late" }, never),
+            worker.block(task.id, "late", undefined, never),
+            worker.comment(task.id, "late", never),
+            worker.create({ title: "late" }, never),
+            worker.requestReview(task.id, "bob", {}, never),
+          ].map(codeOf),
+        );
+        expect(new Set(codes)).toEqual(new Set(["run-superseded"]));
+        expect(await stage.store.export(never)).toEqual(before);
+      }
+    });
+
+    test("board G5: a worker does not give its claim back and live on", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const worker = stage.worker(await stage.claim(task.id));
+      expect(await codeOf(worker.release(task.id, "tired", never))).toBe("board-action-denied");
+      const ending = { runId: task.current_run_id ?? 0, outcome: "reclaimed" } as const;
+      expect(await codeOf(worker.endRun(ending, never))).toBe("board-action-denied");
+      expect(await codeOf(worker.complete(task.id, {}, never))).toBe("task-input-invalid");
+      expect(await stage.statusOf(task.id)).toBe("running");
+    });
+
+    test("what a delegate, an agent, a worker and the system may not do is refused and leaves nothing", async () => {
+      await using stage = await openStage(openLab);
+      const [task, own] = [await stage.add("a"), await stage.add("own")];
+      const claimed = await stage.claim(own.id);
+      const delegate = stage.store.as({ kind: "delegate", profile: "worker" });
+      const agent = stage.store.as({ kind: "agent", profile: "boss" });
+      const worker = stage.worker(claimed);
+      const before = await stage.store.export(never);
+      const codes = await Promise.all(
+        [
+          delegate.create({ title: "x" }, never),
+          delegate.comment(task.id, "x", never),
+          delegate.complete(task.id, {}, never),
+          delegate.link(task.id, own.id, never),
+          agent.complete(task.id, {}, never),
+          agent.archive(task.id, never),
+          agent.claim({ wanted: 1, from: "ready", leaseMs: 1, hostId: "h" }, never),
+          agent.pause(true, never),
+          worker.archive(own.id, never),
+          worker.hold(own.id, false, never),
+          worker.unblock(task.id, undefined, never),
+          worker.assign(own.id, "x", undefined, never),
+          worker.edit(own.id, { title: "x" }, never),
+          worker.collectGarbage({ eventDays: 0, subscriptionDays: 0 }, never),
+          stage.system.pause(true, never),
+          stage.system.purge(task.id, never),
+        ].map(codeOf),
+      );
+      expect(new Set(codes)).toEqual(new Set(["board-action-denied"]));
+      expect(await stage.store.export(never)).toEqual(before);
+      expect((await agent.create({ title: "x" }, never)).task.created_by).toBe("boss");
+    });
+
+    test("a running task is not given to another profile, and a new profile starts without failures", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const { run } = await stage.claim(task.id);
+      expect(await codeOf(stage.operator.assign(task.id, "bob", undefined, never))).toBe("task-running");
+      await stage.system.endRun({ runId: run.id, outcome: "crashed", failureLimit: 5 }, never);
+      const given = await stage.operator.assign(task.id, "Bob", undefined, never);
+      expect(given).toMatchObject({ assignee: "bob", consecutive_failures: 0 });
+      expect((await stage.operator.assign(task.id, "none", undefined, never)).assignee).toBeNull();
+    });
+  });
+}

@@ -1,0 +1,198 @@
+import { BLOCK_KINDS, RUN_OUTCOMES, WORKSPACE_KINDS } from "../task.ts";
+import { STATUSES } from "../transitions.ts";
+
+/** A step of the schema in the words of both databases. */
+export interface BoardMigration {
+  readonly name: string;
+  readonly sql: string;
+}
+
+const oneOf = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(", ");
+
+/**
+ * What a board needs. Events carry numbers from a counter row that stays locked until the commit, so that a greater
+ * number is never seen before a smaller one and a reader's cursor skips nothing. An event has no foreign key: it tells
+ * of a purged task too. Conditions on rows are here, where no process can get around them.
+ */
+export const boardMigrations: readonly BoardMigration[] = [
+  {
+    name: "board",
+    sql: `
+    create table board (
+      id {int} primary key check (id = 1),
+      slug {text} not null,
+      name {text} not null,
+      description {text},
+      icon {text},
+      color {text},
+      default_workdir {text},
+      paused {int} not null default 0 check (paused in (0, 1)),
+      created_at {int} not null,
+      events_kept_from {int} not null default 0
+    ) {strict};
+
+    create table counter (name {text} primary key, value {int} not null check (value >= 0)) {strict};
+    insert into counter values ('event', 0), ('running', 0);
+
+    create table lease (
+      name {text} primary key,
+      token {int} not null,
+      owner {text} not null,
+      ttl_ms {int} not null check (ttl_ms > 0),
+      expires_at {int} not null
+    ) {strict};
+
+    create table task (
+      seq {identity},
+      id {text} not null unique,
+      title {text} not null check (title <> ''),
+      body {text},
+      assignee {text},
+      status {text} not null check (status in (${oneOf(STATUSES)})),
+      priority {int} not null default 0,
+      tenant {text},
+      created_by {text} not null,
+      created_at {int} not null,
+      updated_at {int} not null,
+      started_at {int},
+      completed_at {int},
+      ready_at {int},
+      workspace_kind {text} not null default 'scratch' check (workspace_kind in (${oneOf(WORKSPACE_KINDS)})),
+      workspace_path {text},
+      branch_name {text},
+      project_id {text},
+      idempotency_key {text},
+      result {text},
+      consecutive_failures {int} not null default 0,
+      last_failure_error {text},
+      max_runtime_seconds {int} check (max_runtime_seconds > 0),
+      max_retries {int} check (max_retries > 0),
+      skills {text},
+      model_override {text},
+      provider_override {text},
+      reasoning_effort {text},
+      goal_mode {int} not null default 0 check (goal_mode in (0, 1)),
+      goal_max_turns {int},
+      block_kind {text} check (block_kind in (${oneOf(BLOCK_KINDS)})),
+      block_recurrences {int} not null default 0,
+      block_sticky {int} not null default 0 check (block_sticky in (0, 1)),
+      session_id {text},
+      scheduled_at {int},
+      not_before {int},
+      hold {int} not null default 0 check (hold in (0, 1)),
+      triage_reason {text},
+      workflow_template_id {text},
+      current_step_key {text},
+      completion_contract {text} not null default 'local-only',
+      phase {text} not null default 'work' check (phase in ('work', 'review')),
+      implementer {text},
+      reviewer {text},
+      origin_task_id {text},
+      current_run_id {int},
+      check ((status = 'running') = (current_run_id is not null)),
+      check (provider_override is null or model_override is not null)
+    ) {strict};
+    create unique index task_by_key on task (idempotency_key)
+      where idempotency_key is not null and status <> 'archived';
+    create index task_by_status on task (status, priority desc, seq);
+    create index task_by_assignee on task (assignee, priority desc, seq);
+    create index task_by_tenant on task (tenant, priority desc, seq) where tenant is not null;
+    create index task_by_session on task (session_id) where session_id is not null;
+    create index task_by_schedule on task (scheduled_at) where status = 'scheduled';
+    create index task_by_priority on task (priority desc, seq) where status <> 'archived';
+
+    create table link (
+      parent_id {text} not null references task (id) on delete cascade,
+      child_id {text} not null references task (id) on delete cascade,
+      primary key (parent_id, child_id),
+      check (parent_id <> child_id)
+    ) {strict};
+    create index link_by_child on link (child_id, parent_id);
+
+    create table run (
+      id {identity},
+      task_id {text} not null references task (id) on delete cascade,
+      profile {text},
+      step_key {text},
+      source_status {text} not null check (source_status in ('ready', 'review')),
+      lease_token {text} not null,
+      host_id {text},
+      supervisor_pid {int},
+      worker_pid {int},
+      worker_identity {text},
+      lease_ms {int} not null,
+      lease_until {int} not null,
+      max_runtime_seconds {int},
+      last_heartbeat_at {int},
+      started_at {int} not null,
+      ended_at {int},
+      outcome {text} check (outcome in (${oneOf(Object.keys(RUN_OUTCOMES))})),
+      summary {text},
+      metadata {text},
+      error {text},
+      session_id {text},
+      input_tokens {int} not null default 0,
+      output_tokens {int} not null default 0,
+      cached_tokens {int} not null default 0,
+      cost_micros {int} not null default 0,
+      check ((ended_at is null) = (outcome is null))
+    ) {strict};
+    create unique index run_open on run (task_id) where ended_at is null;
+    create index run_by_task on run (task_id, id);
+    create index run_by_profile on run (profile, id) where outcome = 'completed';
+
+    create table comment (
+      id {identity},
+      task_id {text} not null references task (id) on delete cascade,
+      author {text} not null check (author <> ''),
+      body {text} not null check (body <> ''),
+      created_at {int} not null
+    ) {strict};
+    create index comment_by_task on comment (task_id, id);
+
+    create table event (
+      id {int} primary key,
+      task_id {text},
+      run_id {int},
+      kind {text} not null,
+      actor {text} not null,
+      from_status {text},
+      to_status {text},
+      payload {text} not null,
+      created_at {int} not null,
+      check ((from_status is null) = (to_status is null) or kind = 'created')
+    ) {strict};
+    create index event_by_task on event (task_id, id);
+    create index event_by_run on event (run_id, id) where run_id is not null;
+
+    create table attachment (
+      id {identity},
+      task_id {text} not null references task (id) on delete cascade,
+      filename {text} not null check (filename <> ''),
+      stored_path {text} not null,
+      content_type {text},
+      size {int} not null check (size >= 0),
+      uploaded_by {text} not null,
+      created_at {int} not null,
+      unique (task_id, filename)
+    ) {strict};
+
+    create table subscription (
+      task_id {text} not null references task (id) on delete cascade,
+      platform {text} not null check (platform <> ''),
+      chat_id {text} not null check (chat_id <> ''),
+      thread_id {text} not null default '',
+      user_id {text},
+      user_id_alt {text},
+      chat_type {text},
+      notifier_profile {text},
+      delivery_mode {text} not null check (delivery_mode in ('notify', 'notify+wake', 'wake')),
+      notify_progress {int} not null default 0 check (notify_progress in (0, 1)),
+      delivery_metadata {text},
+      created_at {int} not null,
+      last_event_id {int} not null,
+      last_ping_event_id {int} not null default 0,
+      primary key (task_id, platform, chat_id, thread_id)
+    ) {strict}`,
+  },
+];

@@ -1,0 +1,155 @@
+import type { Pool, PoolClient } from "pg";
+import { AppError } from "../../lib/errors.ts";
+import type { BoardDatabase } from "./board-database.ts";
+import { boardMigrations } from "./board-schema.ts";
+import { type PostgresStatement, toPostgres } from "./dialect.ts";
+import { isUndone, postgresError } from "./postgres-error.ts";
+import { migratePostgres } from "./postgres-migrate.ts";
+import { type Answer, type Query, type Steps, TransactionOvertaken } from "./steps.ts";
+
+export interface PostgresBoardOptions {
+  readonly url: string;
+  /** The schema that holds this board and nothing else. */
+  readonly schema: string;
+  /** Whether to make what is not there. */
+  readonly create: boolean;
+  readonly connections?: number;
+}
+
+const CONNECTIONS = 4;
+const CONNECT_TIMEOUT_MS = 15_000;
+const ATTEMPTS = 20; // a transaction is undone when it meets another one; so often in a row is no accident
+const WAITS = "-c lock_timeout=30000 -c idle_in_transaction_session_timeout=60000"; // no wait without an end
+const INT8 = 20;
+
+/** Opens a board's schema, made and migrated as needed. */
+export async function openPostgresBoard(
+  { url, schema, create, connections = CONNECTIONS }: PostgresBoardOptions,
+  signal: AbortSignal,
+): Promise<BoardDatabase> {
+  signal.throwIfAborted();
+  const name = describe(url, schema);
+  const { default: pg } = await import("pg");
+  const pool = new pg.Pool({
+    connectionString: withOptions(url, `-c search_path="${schema}" ${WAITS}`),
+    application_name: schema,
+    max: connections,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    types: { getTypeParser: (oid: number) => (oid === INT8 ? Number : pg.types.getTypeParser(oid as never)) },
+  });
+  // A lost connection fails the query that has it; while it has none, nobody but this would hear of it.
+  pool.on("connect", (client) => client.on("error", () => undefined));
+  pool.on("error", () => undefined);
+  try {
+    await inTransaction(pool, (client) => migratePostgres(client, { schema, name, create }, boardMigrations));
+  } catch (error) {
+    await pool.end();
+    throw postgresError(error, name);
+  }
+  return new PostgresBoardDatabase(name, pool);
+}
+
+class PostgresBoardDatabase implements BoardDatabase {
+  readonly name: string;
+  readonly #pool: Pool;
+  readonly #statements = new Map<string, PostgresStatement>();
+
+  constructor(name: string, pool: Pool) {
+    this.name = name;
+    this.#pool = pool;
+  }
+
+  read<Result>(steps: () => Steps<Result>, signal: AbortSignal): Promise<Result> {
+    return this.#transact("begin isolation level repeatable read read only", steps, signal);
+  }
+
+  async write<Result>(steps: () => Steps<Result>, signal: AbortSignal): Promise<Result> {
+    return this.#transact("begin", steps, signal);
+  }
+
+  async #transact<Result>(begin: string, steps: () => Steps<Result>, signal: AbortSignal): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      signal.throwIfAborted();
+      try {
+        return await inTransaction(this.#pool, (client) => this.#drive(client, steps(), signal), begin);
+      } catch (error) {
+        const again = isUndone(error) || error instanceof TransactionOvertaken;
+        if (!again || attempt === ATTEMPTS) throw postgresError(error, this.name);
+      }
+    }
+  }
+
+  async #drive<Result>(client: PoolClient, steps: Steps<Result>, signal: AbortSignal): Promise<Result> {
+    let step = steps.next();
+    while (step.done !== true) {
+      signal.throwIfAborted();
+      step = steps.next(await this.#execute(client, step.value));
+    }
+    return step.value;
+  }
+
+  async #execute(client: PoolClient, { sql, values }: Query): Promise<Answer> {
+    const { name, text, parameters } = this.#translate(sql);
+    const result = await client.query({ name, text, values: parameters.map((key) => values[key]) });
+    return { rows: result.rows, changes: result.rowCount ?? 0 };
+  }
+
+  #translate(sql: string): PostgresStatement {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = toPostgres(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  async checkStorage(): Promise<readonly string[]> {
+    return []; // the server looks after its own pages
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+async function inTransaction<Result>(
+  pool: Pool,
+  action: (client: PoolClient) => Promise<Result>,
+  begin = "begin",
+): Promise<Result> {
+  const client = await pool.connect();
+  let broken = false;
+  try {
+    await client.query(begin);
+    const result = await action(client);
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    await client.query("rollback").catch(() => {
+      broken = true; // the connection is gone, and with it the transaction
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}
+
+/** Put into the address itself: options in there would win over ours, and then nothing would be in its schema. */
+function withOptions(url: string, ours: string): string {
+  const address = new URL(url);
+  address.searchParams.set("options", `${address.searchParams.get("options") ?? ""} ${ours}`.trim());
+  return address.href;
+}
+
+function describe(url: string, schema: string): string {
+  if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
+    throw new AppError(
+      "database-unavailable",
+      "kanban.database_url is not the address of a PostgreSQL database",
+      {
+        hint: "Write it as postgres://USER:PASSWORD@HOST:PORT/DATABASE.",
+      },
+    );
+  }
+  const { host, pathname } = new URL(url); // without the password
+  return `postgres://${host}${pathname}, schema ${schema}`;
+}

@@ -1,0 +1,188 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import Sqlite from "better-sqlite3";
+import { describe, expect, test } from "vitest";
+import { codeOf, openPostgresLab, openSqliteLab } from "../../test/support/board-lab.ts";
+import { describeWith } from "../../test/support/services.ts";
+import { tempFolder } from "../../test/support/temp-folder.ts";
+import { AppError } from "../lib/errors.ts";
+import { boardFolder, boardPath, boardSchemaName, parseBoardSlug } from "./board-slug.ts";
+import { openBoardStore } from "./board-store.ts";
+import { postgresError } from "./database/postgres-error.ts";
+
+const never = new AbortController().signal;
+
+describe("the place of a board", () => {
+  test("A1: the default board is in the root home and always there, others are below kanban/boards", async () => {
+    await using folder = await tempFolder();
+    const place = { root: folder.path, databaseUrl: "", slug: " Default " };
+    await using store = await openBoardStore(place, {}, never);
+    expect(await store.board(never)).toMatchObject({ slug: "default", name: "Default", paused: false });
+    await using other = await openBoardStore({ ...place, slug: "my-team_1", create: true }, {}, never);
+    expect((await other.board(never)).name).toBe("My Team 1");
+    expect(existsSync(folder.file("board.sqlite"))).toBe(true);
+    expect(existsSync(folder.file("kanban/boards/my-team_1/board.sqlite"))).toBe(true);
+    await using again = await openBoardStore({ ...place, slug: "my-team_1" }, {}, never);
+    expect(again.slug).toBe("my-team_1");
+  });
+
+  test("an unknown board is refused and not made", async () => {
+    await using folder = await tempFolder();
+    const place = { root: folder.path, databaseUrl: "", slug: "nowhere" };
+    expect(await codeOf(openBoardStore(place, {}, never))).toBe("board-not-found");
+    expect(existsSync(boardFolder(folder.path, "nowhere"))).toBe(false);
+  });
+
+  const shown = ["", " ", "-a", "_a", "a b", "a/b", "..", "../x", "a.b", "ä", "a\0", 'a"b', "a;b"];
+  test.each([
+    ...shown.map((slug) => [JSON.stringify(slug), slug] as const),
+    ["65 letters", "x".repeat(65)] as const,
+    ["a million letters", "x".repeat(1e6)] as const,
+  ])("A1: as a slug, %s is refused", async (_, slug) => {
+    await using folder = await tempFolder();
+    const place = { root: folder.path, databaseUrl: "", slug, create: true };
+    const error = await openBoardStore(place, {}, never).catch((error: unknown) => error);
+    expect(error).toMatchObject({ code: "board-slug-invalid" });
+    expect((error as AppError).message.length).toBeLessThan(200);
+  });
+
+  test("long slugs have schemas of their own", () => {
+    const slugs = ["a", "a-b", "a_b", "x".repeat(49), "x".repeat(50), "x".repeat(64), `${"x".repeat(63)}y`];
+    const names = slugs.map((slug) => boardSchemaName(parseBoardSlug(slug)));
+    expect(new Set(names).size).toBe(slugs.length);
+    expect(Math.max(...names.map((name) => name.length))).toBeLessThanOrEqual(63);
+  });
+
+  test.each([
+    ["garbage", "database-damaged", (path: string) => writeFileSync(path, Buffer.alloc(8_192, 7))],
+    [
+      "a newer board",
+      "database-newer",
+      (path: string) => spoil(path, "pragma application_id = 1213353299; pragma user_version = 99"),
+    ],
+    ["another program's file", "database-foreign", (path: string) => spoil(path, "create table x (y)")],
+    ["a folder", "database-unavailable", (path: string) => void mkdirSync(path)],
+  ])("a file that is %s is one clear refusal and stays as it is", async (_, code, prepare) => {
+    await using folder = await tempFolder();
+    const path = boardPath(folder.path, "default");
+    prepare(path);
+    const before = code === "database-unavailable" ? "" : readFileSync(path);
+    expect(
+      await codeOf(openBoardStore({ root: folder.path, databaseUrl: "", slug: "default" }, {}, never)),
+    ).toBe(code);
+    if (code !== "database-unavailable") expect(readFileSync(path)).toEqual(before);
+  });
+
+  test("a page damaged under a board's feet is a clear failure, and a check says it", async () => {
+    await using lab = await openSqliteLab();
+    const path = boardPath(lab.place.root, lab.place.slug);
+    {
+      await using store = await lab.open();
+      const operator = store.as({ kind: "operator", name: "o" });
+      for (let n = 0; n < 50; n++) await operator.create({ title: `n${n}`, body: "x".repeat(2_000) }, never);
+    }
+    const bytes = readFileSync(path);
+    bytes.fill(0xee, Math.floor(bytes.length * 0.7), Math.floor(bytes.length * 0.8));
+    writeFileSync(path, bytes);
+    await using store = await lab.open();
+    const findings = await store.check(never).catch((error: AppError) => [error.code]);
+    expect(findings.length).toBeGreaterThan(0);
+  });
+});
+
+function spoil(path: string, sql: string): void {
+  const connection = new Sqlite(path);
+  connection.exec(sql);
+  connection.close();
+}
+
+describe("what PostgreSQL says", () => {
+  test.each([
+    ["53100", "database-unavailable"],
+    ["25006", "database-unavailable"],
+    ["XX001", "database-damaged"],
+    ["55P03", "database-busy"],
+    ["57P01", "database-unavailable"],
+    ["ECONNRESET", "database-unavailable"],
+  ])("%s is %s", (code, meaning) => {
+    const error = postgresError(Object.assign(new Error("said"), { code }), "here");
+    expect(error).toBeInstanceOf(AppError);
+    expect(error).toMatchObject({ code: meaning, message: "here: said" });
+  });
+
+  test("what is nobody's known failure stays what it was", () => {
+    const error = Object.assign(new Error("syntax"), { code: "42601" });
+    expect(postgresError(error, "here")).toBe(error);
+  });
+});
+
+describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
+  const open = (databaseUrl: string, slug: string, create = true) =>
+    openBoardStore({ root: "/nowhere", databaseUrl, slug, create }, {}, never);
+
+  test("an unknown board is refused and not made", async () => {
+    await using lab = await openPostgresLab(url);
+    const slug = `${lab.place.slug}-not`;
+    expect(await codeOf(open(url, slug, false))).toBe("board-not-found");
+    const schemas = await lab.raw(`select 1 from pg_namespace where nspname = '${boardSchemaName(slug)}'`);
+    expect(schemas).toEqual([]);
+  });
+
+  test("a server that is away or does not let us in is one clear refusal without the password", async () => {
+    const away = new URL(url);
+    away.port = "1";
+    const locked = new URL(url);
+    locked.password = "wrong-secret";
+    const missing = new URL(url);
+    missing.pathname = "/no_such_database";
+    for (const address of [away, locked, missing]) {
+      const error = await open(address.href, "x").catch((error: unknown) => error);
+      expect(error).toMatchObject({ code: "database-unavailable" });
+      expect(JSON.stringify([(error as AppError).message, (error as AppError).hint])).not.toContain(
+        address.password,
+      );
+    }
+    for (const address of ["not an address", "mysql://x/y"])
+      expect(await codeOf(open(address, "x"))).toBe("database-unavailable");
+  });
+
+  test("a server that only allows reading is one clear refusal", async () => {
+    await using lab = await openPostgresLab(url);
+    const reading = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
+    expect(await codeOf(open(reading, lab.place.slug))).toBe("database-unavailable");
+  });
+
+  test("a newer or foreign schema is refused and stays as it is", async () => {
+    await using lab = await openPostgresLab(url);
+    await lab.raw("insert into hermes_migration values (99, 'future')");
+    expect(await codeOf(open(url, lab.place.slug))).toBe("database-newer");
+    await lab.raw("drop table hermes_migration");
+    expect(await codeOf(open(url, lab.place.slug))).toBe("database-foreign");
+  });
+
+  test("sixteen that open a new board at once make it once", async () => {
+    await using lab = await openPostgresLab(url);
+    await lab.raw(`drop schema "${boardSchemaName(lab.place.slug)}" cascade`);
+    const stores = await Promise.all(Array.from({ length: 16 }, () => lab.open({ connections: 1 })));
+    const migrations = await lab.raw("select * from hermes_migration");
+    expect(migrations).toHaveLength(1);
+    for (const store of stores) await store[Symbol.asyncDispose]();
+  });
+
+  test("board G32: cut connections are replaced, and closing leaves none behind", async () => {
+    await using lab = await openPostgresLab(url);
+    const schema = boardSchemaName(lab.place.slug);
+    const mine = `from pg_stat_activity where application_name = '${schema}'`;
+    {
+      await using store = await lab.open();
+      const operator = store.as({ kind: "operator", name: "o" });
+      await operator.create({ title: "a" }, never);
+      expect((await lab.raw(`select pid ${mine}`)).length).toBeGreaterThan(0);
+      await lab.raw(`select pg_terminate_backend(pid) ${mine}`);
+      await expect
+        .poll(() => codeOf(operator.create({ title: "b", idempotencyKey: "b" }, never)), { timeout: 10_000 })
+        .toBeUndefined();
+      expect(await store.check(never)).toEqual([]);
+    }
+    await expect.poll(() => lab.raw(`select pid ${mine}`), { timeout: 10_000 }).toEqual([]);
+  });
+});

@@ -1,0 +1,148 @@
+import { requireRight } from "../caller.ts";
+import type { Change } from "../change.ts";
+import { all, first, only, run, type Steps } from "../database/steps.ts";
+import type { Attachment, BoardEvent, Comment, Subscription } from "../task.ts";
+import { invalid, optionalName, requireInteger, requireText, toJson } from "../task-text.ts";
+import { type EventRow, requireLiveRun, requireTask, requireTaskToChange, toEvent } from "./load.ts";
+
+const ATTACHMENT_BYTES = 25 * 1024 * 1024;
+const FILENAME_LENGTH = 200;
+
+/** Adds a comment; its author is the caller, whoever they say they are. */
+export function* addComment(change: Change, taskId: string, body: string): Steps<Comment> {
+  requireRight(change.caller, "comment");
+  const text = requireText(body, "comment");
+  yield* requireTaskToChange(taskId); // so that comments of one task have their numbers in order
+  yield* requireLiveRun(change.caller);
+  const row = yield* only<Comment>(
+    "insert into comment (task_id, author, body, created_at) values (:taskId, :author, :text, hermes_now()) returning *",
+    { taskId, author: change.actor, text },
+  );
+  change.tell({ taskId, kind: "commented", payload: { author: change.actor, len: text.length } });
+  return row;
+}
+
+export interface NewAttachment {
+  readonly filename: string;
+  readonly storedPath: string;
+  readonly contentType?: string;
+  readonly size: number;
+}
+
+/** Records a file that lies beside the database; a name that is taken becomes `name (1).ext`. */
+export function* addAttachment(change: Change, taskId: string, file: NewAttachment): Steps<Attachment> {
+  requireRight(change.caller, "attach");
+  const wanted = requireText(file.filename, "file name", FILENAME_LENGTH);
+  if (/^\.|[/\\\p{Cc}]/u.test(wanted))
+    throw invalid("A file name has no folders, control characters or leading dots.");
+  const size = requireInteger(file.size, "size", 0, ATTACHMENT_BYTES);
+  yield* requireTaskToChange(taskId);
+  yield* requireLiveRun(change.caller);
+  const taken = yield* all<{ filename: string }>("select filename from attachment where task_id = :taskId", {
+    taskId,
+  });
+  const filename = freeName(wanted, new Set(taken.map((row) => row.filename)));
+  const row = yield* only<Attachment>(
+    `insert into attachment (task_id, filename, stored_path, content_type, size, uploaded_by, created_at)
+     values (:taskId, :filename, :path, :type, :size, :by, hermes_now()) returning *`,
+    {
+      taskId,
+      filename,
+      path: requireText(file.storedPath, "path", 4_096),
+      type: optionalName(file.contentType, "content type"),
+      size,
+      by: change.actor,
+    },
+  );
+  change.tell({ taskId, kind: "attached", payload: { filename, size, by: change.actor } });
+  return row;
+}
+
+function freeName(name: string, taken: ReadonlySet<string>): string {
+  const dot = name.lastIndexOf(".");
+  const [stem, end] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+  let free = name;
+  for (let number = 1; taken.has(free); number++) free = `${stem} (${number})${end}`;
+  return free;
+}
+
+/** Forgets an attachment and returns it, so that its file can be removed; undefined when there is none. */
+export function* removeAttachment(change: Change, id: number): Steps<Attachment | undefined> {
+  requireRight(change.caller, "edit");
+  const row = yield* first<Attachment>("delete from attachment where id = :id returning *", { id });
+  if (row === undefined) return undefined;
+  const { task_id: taskId, filename, size } = row;
+  change.tell({ taskId, kind: "attachment_removed", payload: { filename, size, by: change.actor } });
+  return row;
+}
+
+export interface NewSubscription {
+  readonly platform: string;
+  readonly chatId: string;
+  readonly threadId?: string;
+  readonly userId?: string;
+  readonly userIdAlt?: string;
+  readonly chatType?: string;
+  readonly notifierProfile?: string;
+  readonly deliveryMode?: Subscription["delivery_mode"];
+  readonly notifyProgress?: boolean;
+  readonly deliveryMetadata?: Readonly<Record<string, unknown>>;
+}
+
+/** Tells a chat of what happens to a task from now on; asked again, only its mode changes. */
+export function* subscribe(change: Change, taskId: string, wanted: NewSubscription): Steps<Subscription> {
+  requireRight(change.caller, "subscribe");
+  yield* requireTask(taskId);
+  return yield* only<Subscription>(
+    `insert into subscription (task_id, platform, chat_id, thread_id, user_id, user_id_alt, chat_type,
+                               notifier_profile, delivery_mode, notify_progress, delivery_metadata, created_at,
+                               last_event_id)
+     values (:taskId, :platform, :chatId, :threadId, :userId, :userIdAlt, :chatType, :profile, :mode,
+             :progress, :metadata, hermes_now(),
+             (select value from counter where name = 'event'))
+     on conflict (task_id, platform, chat_id, thread_id) do update set delivery_mode = excluded.delivery_mode
+     returning *`,
+    {
+      taskId,
+      platform: requireText(wanted.platform, "platform", 200),
+      chatId: requireText(wanted.chatId, "chat id", 200),
+      threadId: optionalName(wanted.threadId, "thread id") ?? "",
+      userId: optionalName(wanted.userId, "user id"),
+      userIdAlt: optionalName(wanted.userIdAlt, "user id"),
+      progress: Number(wanted.notifyProgress ?? false),
+      metadata: toJson(wanted.deliveryMetadata, "delivery metadata"),
+      chatType: optionalName(wanted.chatType, "chat type"),
+      profile: optionalName(wanted.notifierProfile, "profile"),
+      mode: wanted.deliveryMode ?? "notify",
+    },
+  );
+}
+
+type SubscriptionKey = Pick<Subscription, "task_id" | "platform" | "chat_id" | "thread_id">;
+const SAME = "task_id = :task_id and platform = :platform and chat_id = :chat_id and thread_id = :thread_id";
+const keyOf = ({ task_id, platform, chat_id, thread_id }: SubscriptionKey) => ({
+  task_id,
+  platform,
+  chat_id,
+  thread_id,
+});
+
+export function* unsubscribe(change: Change, key: SubscriptionKey): Steps<boolean> {
+  requireRight(change.caller, "subscribe");
+  return (yield* run(`delete from subscription where ${SAME}`, keyOf(key))) === 1;
+}
+
+/** Takes the events that a subscription has not had yet, exactly once: whoever takes them moves its cursor. */
+export function* takeEvents(change: Change, key: SubscriptionKey): Steps<readonly BoardEvent[]> {
+  requireRight(change.caller, "maintain");
+  const held = yield* first<Subscription>(`select * from subscription where ${SAME} {lock}`, keyOf(key));
+  if (held === undefined) return [];
+  const rows = yield* all<EventRow>(
+    "select * from event where task_id = :task_id and id > :after order by id limit 200",
+    { task_id: key.task_id, after: held.last_event_id },
+  );
+  const last = rows.at(-1)?.id;
+  if (last !== undefined)
+    yield* run(`update subscription set last_event_id = :last where ${SAME}`, { ...keyOf(key), last });
+  return rows.map(toEvent);
+}

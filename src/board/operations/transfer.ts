@@ -1,0 +1,139 @@
+import { AppError, messageOf } from "../../lib/errors.ts";
+import type { SqlValue } from "../../lib/statement.ts";
+import { requireRight } from "../caller.ts";
+import type { Change } from "../change.ts";
+import { all, only, run, type Steps } from "../database/steps.ts";
+
+/** Each table in the order of what needs what, and the columns that give its rows a fixed order. */
+const TABLES = {
+  counter: "name",
+  task: "seq",
+  link: "parent_id, child_id",
+  run: "id",
+  comment: "id",
+  event: "id",
+  attachment: "id",
+  subscription: "task_id, platform, chat_id, thread_id",
+} as const;
+type Table = keyof typeof TABLES;
+/** Those whose numbers the database gives. */
+const NUMBERED: readonly Table[] = ["task", "run", "comment", "attachment"];
+
+const FORMAT = 1;
+
+interface Header {
+  readonly hermes_board: number;
+  readonly board: Readonly<Record<string, SqlValue>>;
+}
+
+/**
+ * The whole board as lines of JSON, the same ones from whichever database. Tokens of runs are left out: whoever reads
+ * an export must not be able to act as a worker.
+ */
+export function* exportLines(): Steps<readonly string[]> {
+  const { id: _, ...board } = yield* only<Record<string, SqlValue>>("select * from board");
+  const lines = [JSON.stringify({ hermes_board: FORMAT, board: inOrder(board) } satisfies Header)];
+  for (const [table, order] of Object.entries(TABLES)) {
+    // A counter that has come back to 0 says no more than one that was never there.
+    const where = table === "counter" ? "where value > 0 or name in ('event', 'running')" : "";
+    const rows = yield* all<Record<string, SqlValue>>(`select * from ${table} ${where} order by ${order}`);
+    for (const { lease_token: _, ...row } of rows) lines.push(JSON.stringify({ table, row: inOrder(row) }));
+  }
+  return lines;
+}
+
+/** The same row is the same line, whichever database it comes from. */
+function inOrder(row: Readonly<Record<string, SqlValue>>): Record<string, SqlValue> {
+  return Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Throws `board-not-empty` unless nothing has ever happened on this board. */
+function* requireEmpty(): Steps<void> {
+  yield* only("select id from board {lock}");
+  const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
+  const { count } = yield* only<{ count: number }>("select count(*) as count from task");
+  if (value > 0 || count > 0) throw new AppError("board-not-empty", "There are tasks on this board already.");
+}
+
+/** Puts all lines of an export into an empty board, in one transaction: all of it or nothing. */
+export function* importLines(change: Change, lines: readonly string[]): Steps<number> {
+  requireRight(change.caller, "maintain");
+  yield* requireEmpty();
+  const [first = "", ...rest] = lines;
+  const header = parseLine(first, 1) as Partial<Header>;
+  if (header.hermes_board !== FORMAT || typeof header.board !== "object" || header.board === null)
+    throw new AppError("board-import-invalid", `Line 1 is not the start of a board of format ${FORMAT}.`);
+  yield* setBoard(header.board);
+  yield* run("delete from counter");
+  const columns = new Map<Table, ReadonlySet<string>>();
+  for (const [index, line] of rest.entries()) {
+    const { table, row } = parseRow(line, index + 2);
+    const known = columns.get(table) ?? new Set(Object.keys(yield* emptyRow(table)));
+    columns.set(table, known);
+    const unknown = Object.keys(row).find((name) => !known.has(name));
+    if (unknown !== undefined)
+      throw new AppError(
+        "board-import-invalid",
+        `Line ${index + 2}: ${table} has no column ${JSON.stringify(unknown)}.`,
+      );
+    yield* insert(table, row);
+  }
+  for (const table of NUMBERED) yield* all(`{continue:${table}}`);
+  return rest.length;
+}
+
+/** A board keeps its own slug, whatever the one was called that it is made from. */
+function* setBoard(columns: Readonly<Record<string, SqlValue>>): Steps<void> {
+  const known = [
+    "name",
+    "description",
+    "icon",
+    "color",
+    "default_workdir",
+    "paused",
+    "created_at",
+    "events_kept_from",
+  ];
+  const entries = Object.entries(columns).filter(
+    ([name, value]) => known.includes(name) && isSqlValue(value),
+  );
+  const sets = entries.map(([name]) => `${name} = :${name}`);
+  if (sets.length > 0) yield* run(`update board set ${sets.join(", ")}`, Object.fromEntries(entries));
+}
+
+/** The names of a table's columns, by a row that has no values. */
+function* emptyRow(table: Table): Steps<Record<string, SqlValue>> {
+  return yield* only(`select t.* from (select 1 as one) as always left join ${table} t on 1 = 0`);
+}
+
+function* insert(table: Table, row: Readonly<Record<string, SqlValue>>): Steps<void> {
+  const full = table === "run" ? { ...row, lease_token: crypto.randomUUID() } : row;
+  const names = Object.keys(full);
+  yield* run(
+    `insert into ${table} (${names.join(", ")}) values (${names.map((name) => `:${name}`).join(", ")})`,
+    full,
+  );
+}
+
+function parseRow(line: string, number: number): { table: Table; row: Readonly<Record<string, SqlValue>> } {
+  const { table, row } = parseLine(line, number) as { table?: unknown; row?: unknown };
+  const isTable = typeof table === "string" && Object.hasOwn(TABLES, table);
+  const isRow = typeof row === "object" && row !== null && Object.values(row).every(isSqlValue);
+  if (!isTable || !isRow || "lease_token" in row)
+    throw new AppError("board-import-invalid", `Line ${number} is not a row of a board.`);
+  return { table: table as Table, row: row as Readonly<Record<string, SqlValue>> };
+}
+
+function isSqlValue(value: unknown): boolean {
+  return value === null || typeof value === "string" || Number.isSafeInteger(value);
+}
+
+function parseLine(line: string, number: number): object {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (typeof value === "object" && value !== null) return value;
+    throw new SyntaxError("not an object");
+  } catch (error) {
+    throw new AppError("board-import-invalid", `Line ${number}: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,71 @@
+import { runProcess } from "../../lib/process.ts";
+import { workspaceRefused } from "./workspace.ts";
+
+const TIMEOUT_MS = 10 * 60_000;
+
+export interface GitAnswer {
+  readonly ok: boolean;
+  readonly stdout: string;
+  /** Why it failed, in git's words. */
+  readonly reason: string;
+}
+
+/** Git in one folder. */
+export interface Git {
+  /** Resolves for every exit code. */
+  try(...args: readonly string[]): Promise<GitAnswer>;
+  /** The output; throws `workspace-refused` with git's reason. */
+  run(...args: readonly string[]): Promise<string>;
+}
+
+/**
+ * Hooks and file-system monitors are off: a worker can write to the repository, and what it leaves there must not run
+ * out here, in our hands.
+ */
+const SETTINGS = ["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
+
+export function createGit(
+  folder: string,
+  env: Readonly<Record<string, string | undefined>>,
+  signal: AbortSignal,
+): Git {
+  const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("GIT_")));
+  const options = {
+    cwd: folder,
+    env: { ...kept, LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" },
+    timeoutMs: TIMEOUT_MS,
+  };
+  const attempt = async (...args: readonly string[]): Promise<GitAnswer> => {
+    const result = await runProcess(["git", ...SETTINGS, ...args], options, signal);
+    const reason = result.timedOut ? "it took too long" : result.stderr.trim();
+    return { ok: result.exitCode === 0, stdout: result.stdout, reason };
+  };
+  return {
+    try: attempt,
+    async run(...args) {
+      const { ok, stdout, reason } = await attempt(...args);
+      if (!ok) throw workspaceRefused(`git ${args.slice(0, 2).join(" ")} failed in ${folder}: ${reason}`);
+      return stdout;
+    },
+  };
+}
+
+export interface Worktree {
+  readonly path: string;
+  /** Undefined when its head is detached. */
+  readonly branch: string | undefined;
+}
+
+/** All checkouts of the repository, the main one first. */
+export async function listWorktrees(git: Git): Promise<readonly Worktree[]> {
+  const text = await git.run("worktree", "list", "--porcelain", "-z");
+  return text
+    .split("\0\0")
+    .map((block) => block.split("\0"))
+    .flatMap((lines) => {
+      const fieldOf = (name: string) =>
+        lines.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1);
+      const path = fieldOf("worktree");
+      return path === undefined ? [] : [{ path, branch: fieldOf("branch")?.replace(/^refs\/heads\//, "") }];
+    });
+}

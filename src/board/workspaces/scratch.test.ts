@@ -1,0 +1,254 @@
+import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import { boardFolders } from "./board-folders.ts";
+import { cleanUpWorkspace, tidyWorkspaces } from "./clean-up-workspace.ts";
+import { prepareWorkspace } from "./prepare-workspace.ts";
+import { emptyQuarantine, moveAside, namesIn } from "./quarantine.ts";
+import type { WorkspacePlace } from "./workspace.ts";
+
+const never = new AbortController().signal;
+const DAY = 86_400_000;
+
+async function openLab() {
+  const stage = await openStage(openSqliteLab);
+  const { root } = stage.lab.place;
+  const home = join(root, "home");
+  await mkdir(join(home, "project"), { recursive: true });
+  await writeFile(join(home, "project", "precious"), "x".repeat(2_000));
+  const place: WorkspacePlace = {
+    ...boardFolders(root, "lab"),
+    home,
+    defaultWorkdir: null,
+    env: { PATH: process.env["PATH"], HOME: home },
+    now: () => stage.lab.now(),
+  };
+  return {
+    ...stage,
+    home,
+    place,
+    root,
+    prepare: async (id: string, changed: Partial<WorkspacePlace> = {}) =>
+      prepareWorkspace((await stage.store.show(id, never)).task, { ...place, ...changed }, never),
+    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, place }, id, never),
+    aside: () => namesIn(place.quarantine),
+    finish: (id: string) => stage.operator.complete(id, {}, never),
+    isThere: (path: string) =>
+      stat(path).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+test("board A8: a scratch folder is below the root, empty, private, and the same for the next attempt", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const workspace = await lab.prepare(task.id, { defaultWorkdir: lab.home });
+  expect(workspace).toEqual({ kind: "scratch", path: join(lab.place.workspaces, task.id) });
+  expect(await readdir(workspace.path)).toEqual([]);
+  expect((await stat(workspace.path)).mode & 0o777).toBe(0o700);
+  await writeFile(join(workspace.path, "half-done"), "x");
+  expect(await lab.prepare(task.id)).toEqual(workspace);
+  expect(await readdir(workspace.path)).toEqual(["half-done"]);
+});
+
+test("board A8: it goes when its task is done, moved aside first, and what was in it is told", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const { path } = await lab.prepare(task.id);
+  await mkdir(join(path, "sub"));
+  await writeFile(join(path, "sub", "large"), "x".repeat(1_500));
+  await writeFile(join(path, "small"), "x");
+  await symlink(join(lab.home, "project"), join(path, "link"));
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "task-open" });
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toEqual({
+    taskId: task.id,
+    outcome: "removed",
+    discarded: {
+      path,
+      total_bytes: 1_501,
+      file_count: 2,
+      sample: [
+        { file: "sub/large", bytes: 1_500 },
+        { file: "small", bytes: 1 },
+      ],
+    },
+  });
+  expect(await lab.isThere(path)).toBe(false);
+  const [moved = ""] = await lab.aside();
+  expect(await readFile(join(lab.place.quarantine, moved, "small"), "utf8")).toBe("x");
+  expect(await lab.cleanUp(task.id)).toEqual({ taskId: task.id, outcome: "none" });
+});
+
+test("a kilobyte or less of leftovers, and what was declared, is not worth a word", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const { path } = await lab.prepare(task.id);
+  await mkdir(join(path, "out"));
+  await writeFile(join(path, "out", "report"), "x".repeat(5_000));
+  await writeFile(join(path, "notes"), "x".repeat(1_024));
+  const artifacts = [{ path: "out/report", attachment: "report" }];
+  await lab.operator.complete(task.id, { summary: "done", metadata: { artifacts } }, never);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed", discarded: undefined });
+});
+
+test("board A8, G29: it stays while a child is unfinished and goes with the next sweep after that", async () => {
+  await using lab = await openLab();
+  const parent = await lab.add("parent");
+  const child = await lab.add("child", { parents: [parent.id] });
+  const { path } = await lab.prepare(parent.id);
+  await lab.finish(parent.id);
+  const parts = { store: lab.store, place: lab.place };
+  expect(await tidyWorkspaces(parts, never)).toMatchObject([{ outcome: "kept", reason: "child-open" }]);
+  expect(await lab.isThere(path)).toBe(true);
+  await lab.operator.archive(child.id, never);
+  expect(await tidyWorkspaces(parts, never)).toMatchObject([{ outcome: "removed" }]);
+  expect(await lab.isThere(path)).toBe(false);
+});
+
+test("the folder of an archived task goes, and that of one that was purged, too", async () => {
+  await using lab = await openLab();
+  const [archived, purged] = [await lab.add("a"), await lab.add("b")];
+  for (const { id } of [archived, purged]) {
+    await lab.prepare(id);
+    await lab.operator.archive(id, never);
+  }
+  await lab.operator.purge(purged.id, never);
+  const done = await tidyWorkspaces({ store: lab.store, place: lab.place }, never);
+  expect(done.map(({ outcome }) => outcome)).toEqual(["removed", "removed"]);
+});
+
+test("board G28: a folder that we did not make is worked in and never removed", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const path = join(lab.place.workspaces, task.id);
+  await mkdir(lab.place.workspaces, { recursive: true });
+  await rename(join(lab.home, "project"), path);
+  expect((await lab.prepare(task.id)).path).toBe(path);
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
+  expect(await readdir(path)).toEqual(["precious"]);
+});
+
+test("board G28: a folder that took the place of ours is kept, and a link there is neither used nor removed", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const { path } = await lab.prepare(task.id);
+  await lab.finish(task.id);
+  await rm(path, { recursive: true });
+  await rename(join(lab.home, "project"), path);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "not-ours" });
+  expect(await readdir(path)).toEqual(["precious"]);
+
+  const other = await lab.add("b");
+  const theirs = await lab.prepare(other.id);
+  await rm(theirs.path, { recursive: true });
+  await rename(path, join(lab.home, "project"));
+  await symlink(join(lab.home, "project"), theirs.path);
+  expect(await codeOf(lab.prepare(other.id))).toBe("workspace-refused");
+  await lab.finish(other.id);
+  expect(await lab.cleanUp(other.id)).toMatchObject({ outcome: "none" });
+  expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
+});
+
+test("board G28: home, its parents, the root of the disk, links to them and relative paths are no root", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const link = join(lab.root, "link");
+  await symlink(lab.home, link);
+  for (const workspaces of [lab.home, lab.root, "/", link, "workspaces", "../x"])
+    expect(await codeOf(lab.prepare(task.id, { workspaces })), workspaces).toBe("workspace-refused");
+  expect(await readdir(lab.home)).toEqual(["project"]);
+});
+
+test("an id that leads elsewhere makes no folder and removes none", async () => {
+  await using lab = await openLab();
+  const { task } = await lab.store.show((await lab.add("a")).id, never);
+  for (const id of ["..", "../../home/project", "/etc", ".made", "a/b", "a\0b", "", "x".repeat(200)]) {
+    expect(await codeOf(prepareWorkspace({ ...task, id }, lab.place, never)), id).toBe("workspace-refused");
+    expect(await codeOf(lab.cleanUp(id)), id).toBe("workspace-refused");
+  }
+  expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
+});
+
+test("a crash between any two steps is made up for by the next call", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const path = join(lab.place.workspaces, task.id);
+  await mkdir(path, { recursive: true }); // died before it could say that it made this
+  await lab.prepare(task.id);
+  await lab.finish(task.id);
+  await moveAside(path, task.id, lab.place); // died before it could forget it
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
+
+  const again = await lab.add("b");
+  const second = await lab.prepare(again.id);
+  await moveAside(second.path, again.id, lab.place);
+  await lab.prepare(again.id); // a reopened task gets a new one
+  await lab.finish(again.id);
+  expect(await lab.cleanUp(again.id)).toMatchObject({ outcome: "removed" });
+});
+
+test("many at once make one folder and remove it once", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const made = await Promise.all(Array.from({ length: 8 }, () => lab.prepare(task.id)));
+  expect(new Set(made.map(({ path }) => path)).size).toBe(1);
+  await lab.finish(task.id);
+  const outcomes = (await Promise.all(Array.from({ length: 8 }, () => lab.cleanUp(task.id)))).map(
+    (one) => one.outcome,
+  );
+  expect(outcomes.filter((outcome) => outcome === "removed")).toHaveLength(1);
+  expect(await lab.aside()).toHaveLength(1);
+});
+
+test("a task that runs again keeps its folder, however late the cleaning comes", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const { path } = await lab.prepare(task.id);
+  await lab.finish(task.id);
+  await lab.operator.reopen(task.id, never);
+  await lab.claim(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "task-open" });
+  expect(await lab.isThere(path)).toBe(true);
+});
+
+test("board A8: a folder of a person is made where it is missing and never removed", async () => {
+  await using lab = await openLab();
+  const path = join(lab.home, "new", "deep");
+  const task = await lab.add("a", { workspaceKind: "dir", workspacePath: path });
+  expect(await lab.prepare(task.id)).toEqual({ kind: "dir", path });
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
+  expect(await lab.isThere(path)).toBe(true);
+  const wrong = [
+    { workspaceKind: "dir", workspacePath: "relative" },
+    { workspaceKind: "dir", workspacePath: "~/x" },
+    { workspaceKind: "dir" },
+    { workspaceKind: "dir", workspacePath: join(lab.home, "project", "precious", "x") },
+    { workspaceKind: "dir", workspacePath: "/proc/nowhere/x" },
+    { workspaceKind: "scratch", workspacePath: join(lab.home, "project") },
+  ] as const;
+  for (const details of wrong) {
+    const { id } = await lab.add("b", details);
+    expect(await codeOf(lab.prepare(id)), JSON.stringify(details)).toBe("workspace-refused");
+  }
+});
+
+test("what was moved aside is deleted after its time, links are not followed, and nothing else there is touched", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a");
+  const { path } = await lab.prepare(task.id);
+  await symlink(join(lab.home, "project"), join(path, "link"));
+  await lab.finish(task.id);
+  await lab.cleanUp(task.id);
+  await writeFile(join(lab.place.quarantine, "notes.txt"), "of a person");
+  expect(await emptyQuarantine(lab.place, 7 * DAY, never)).toEqual({ deleted: 0, failures: [] });
+  await lab.lab.advance(7 * DAY);
+  expect(await emptyQuarantine(lab.place, 7 * DAY, never)).toEqual({ deleted: 1, failures: [] });
+  expect(await lab.aside()).toEqual(["notes.txt"]);
+  expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
+});

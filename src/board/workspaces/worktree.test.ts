@@ -1,0 +1,315 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmod, mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import { runProcess } from "../../lib/process.ts";
+import type { NewTask } from "../operations/create-task.ts";
+import { boardFolders } from "./board-folders.ts";
+import { cleanUpWorkspace, tidyWorkspaces } from "./clean-up-workspace.ts";
+import { prepareWorkspace } from "./prepare-workspace.ts";
+import { namesIn } from "./quarantine.ts";
+import type { WorkspacePlace } from "./workspace.ts";
+
+const never = new AbortController().signal;
+
+async function openLab() {
+  const stage = await openStage(openSqliteLab);
+  const root = await realpath(stage.lab.place.root);
+  const home = join(root, "home");
+  const repository = join(home, "repo");
+  const env = {
+    PATH: process.env["PATH"],
+    HOME: home,
+    GIT_AUTHOR_NAME: "a",
+    GIT_AUTHOR_EMAIL: "a@example.org",
+    GIT_COMMITTER_NAME: "a",
+    GIT_COMMITTER_EMAIL: "a@example.org",
+    GIT_CONFIG_GLOBAL: "/dev/null",
+  };
+  const git = async (cwd: string, ...args: string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await runProcess(["git", ...args], { cwd, env }, never);
+    if (exitCode !== 0) throw new Error(`git ${args.join(" ")}: ${stderr}`);
+    return stdout.trim();
+  };
+  await mkdir(repository, { recursive: true });
+  await git(home, "init", "--quiet", "--bare", "remote.git");
+  await git(repository, "init", "--quiet", "--initial-branch=main");
+  await writeFile(join(repository, "file"), "one\n");
+  await git(repository, "add", ".");
+  await git(repository, "commit", "--quiet", "--message=first");
+  await git(repository, "remote", "add", "origin", join(home, "remote.git"));
+  await git(repository, "push", "--quiet", "--set-upstream", "origin", "main");
+  const place: WorkspacePlace = {
+    ...boardFolders(root, "lab"),
+    home,
+    defaultWorkdir: null,
+    env: { ...env, GIT_DIR: "/nowhere" },
+    now: () => stage.lab.now(),
+  };
+  const prepare = async (id: string, changed: Partial<WorkspacePlace> = {}) =>
+    prepareWorkspace((await stage.store.show(id, never)).task, { ...place, ...changed }, never);
+  return {
+    ...stage,
+    home,
+    repository,
+    place,
+    git,
+    prepare,
+    addWorktree: (details: Partial<NewTask> = {}) =>
+      stage.add("a", { workspaceKind: "worktree", workspacePath: repository, ...details }),
+    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, place }, id, never),
+    finish: (id: string) => stage.operator.complete(id, {}, never),
+    commit: async (path: string) => {
+      await writeFile(join(path, "work"), "done\n");
+      await git(path, "add", ".");
+      await git(path, "commit", "--quiet", "--message=work");
+    },
+    branches: async () => (await git(repository, "branch", "--format=%(refname:short)")).split("\n"),
+    isThere: (path: string) =>
+      stat(path).then(
+        () => true,
+        () => false,
+      ),
+  };
+}
+
+test("board A8: the root of a repository gives the task a worktree and a branch of its own, from HEAD", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const path = join(lab.repository, ".worktrees", task.id);
+  expect(await lab.prepare(task.id)).toEqual({ kind: "worktree", path, branch: `wt/${task.id}` });
+  expect(await readFile(join(path, "file"), "utf8")).toBe("one\n");
+  expect(await lab.git(path, "rev-parse", "HEAD")).toBe(await lab.git(lab.repository, "rev-parse", "main"));
+  expect(await lab.git(lab.repository, "status", "--porcelain")).toBe("");
+  await lab.commit(path);
+  expect((await lab.prepare(task.id)).path).toBe(path);
+  expect(await lab.isThere(join(path, "work"))).toBe(true);
+});
+
+test("board G30: without a path it is the board's repository, and never wherever the program happens to run", async () => {
+  await using lab = await openLab();
+  const task = await lab.add("a", { workspaceKind: "worktree" });
+  expect(await codeOf(lab.prepare(task.id))).toBe("workspace-refused");
+  expect(await codeOf(lab.prepare(task.id, { defaultWorkdir: lab.home }))).toBe("workspace-refused");
+  expect(await codeOf(lab.prepare(task.id, { defaultWorkdir: "repo" }))).toBe("workspace-refused");
+  const { path } = await lab.prepare(task.id, { defaultWorkdir: lab.repository });
+  expect(path).toBe(join(lab.repository, ".worktrees", task.id));
+});
+
+test("board A8: a concrete path is used, with the given branch, which is reused when it exists", async () => {
+  await using lab = await openLab();
+  await lab.git(lab.repository, "branch", "feature");
+  const path = join(lab.home, "elsewhere", "feature");
+  const task = await lab.addWorktree({ workspacePath: path, branchName: "feature" });
+  const place = { defaultWorkdir: lab.repository };
+  expect(await lab.prepare(task.id, place)).toEqual({ kind: "worktree", path, branch: "feature" });
+  expect(await lab.git(path, "branch", "--show-current")).toBe("feature");
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.branches()).toEqual(["feature", "main"]); // it was not ours
+});
+
+test("board A8: a checkout on the task's branch is used and stays, one on another branch gives way to an own worktree", async () => {
+  await using lab = await openLab();
+  const given = join(lab.home, "given");
+  await lab.git(lab.repository, "worktree", "add", "--quiet", "-b", "feature", given);
+  const same = await lab.addWorktree({ workspacePath: given, branchName: "feature" });
+  expect(await lab.prepare(same.id)).toEqual({ kind: "worktree", path: given, branch: "feature" });
+  await lab.finish(same.id);
+  expect(await lab.cleanUp(same.id)).toMatchObject({ outcome: "none" });
+  expect(await lab.isThere(given)).toBe(true);
+  const other = await lab.addWorktree({ workspacePath: given });
+  expect((await lab.prepare(other.id)).path).toBe(join(lab.repository, ".worktrees", other.id));
+});
+
+test("board A8: it goes only when it is clean and every commit is on a remote, and its own branch with it", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const { path } = await lab.prepare(task.id);
+  await lab.commit(path);
+  await writeFile(join(path, "untracked"), "x");
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "uncommitted" });
+  await rm(join(path, "untracked"));
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "unpushed" });
+  expect(await lab.isThere(join(path, "work"))).toBe(true);
+  await lab.git(path, "push", "--quiet", "--set-upstream", "origin", "HEAD");
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.isThere(path)).toBe(false);
+  expect(await lab.branches()).toEqual(["main"]);
+});
+
+test("commits on the branch that the worker left for another one are not lost", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const { path } = await lab.prepare(task.id);
+  await lab.commit(path);
+  await lab.git(path, "checkout", "--quiet", "--detach", "main");
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "unpushed" });
+  expect(await lab.branches()).toContain(`wt/${task.id}`);
+});
+
+test("git's own refusal keeps a worktree: it is never forced", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const { path } = await lab.prepare(task.id);
+  await lab.git(lab.repository, "worktree", "lock", path);
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "git-refused" });
+  expect(await lab.isThere(path)).toBe(true);
+});
+
+test("hostile branches, paths and links are refused, and the repository stays as it was", async () => {
+  await using lab = await openLab();
+  const before = await lab.branches();
+  for (const branchName of ["a..b", "@{-1}", "x.lock", "/abs", "a~1"]) {
+    const { id } = await lab.addWorktree({ branchName });
+    expect(await codeOf(lab.prepare(id)), branchName).toBe("workspace-refused");
+  }
+  for (const workspacePath of ["relative", "--force", join(lab.home, "remote.git", "HEAD", "x"), lab.home]) {
+    const { id } = await lab.addWorktree({ workspacePath });
+    expect(await codeOf(lab.prepare(id)), workspacePath).toBe("workspace-refused");
+  }
+  await mkdir(join(lab.home, "outside"));
+  await symlink(join(lab.home, "outside"), join(lab.repository, ".worktrees"));
+  const { id } = await lab.addWorktree();
+  expect(await codeOf(lab.prepare(id))).toBe("workspace-refused");
+  expect(await readdir(join(lab.home, "outside"))).toEqual([]);
+  expect(await lab.branches()).toEqual(before);
+});
+
+test("a repository of a person that stands in the task's place is neither used nor moved", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const path = join(lab.repository, ".worktrees", task.id);
+  await mkdir(path, { recursive: true });
+  await lab.git(path, "init", "--quiet");
+  for (const _ of [1, 2]) expect(await codeOf(lab.prepare(task.id))).toBe("workspace-refused");
+  await lab.finish(task.id);
+  await lab.cleanUp(task.id);
+  expect(await readdir(path)).toEqual([".git"]);
+});
+
+test("board G28: a worktree that we can no longer prove to be ours is worked in and stays", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const { path } = await lab.prepare(task.id);
+  await lab.git(path, "checkout", "--quiet", "-b", "other");
+  await rm(join(lab.place.workspaces, ".made"), { recursive: true });
+  expect(await lab.prepare(task.id)).toEqual({ kind: "worktree", path, branch: "other" });
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
+  await rm(path, { recursive: true });
+  expect(await codeOf(lab.prepare(task.id))).toBe("workspace-refused"); // git still knows it, so a person decides
+});
+
+test("a hook that a worker planted does not run in our hands", async () => {
+  await using lab = await openLab();
+  const hook = join(lab.repository, ".git", "hooks", "post-checkout");
+  await mkdir(join(lab.repository, ".git", "hooks"), { recursive: true });
+  await writeFile(hook, `#!/bin/sh\ntouch '${join(lab.home, "escaped")}'\n`);
+  await chmod(hook, 0o755);
+  await lab.prepare((await lab.addWorktree()).id);
+  expect(await lab.isThere(join(lab.home, "escaped"))).toBe(false);
+});
+
+test("many at once make one worktree, and one for each of several tasks", async () => {
+  await using lab = await openLab();
+  const tasks = [await lab.addWorktree(), await lab.addWorktree()];
+  const made = await Promise.all([...tasks, ...tasks].map(({ id }) => lab.prepare(id)));
+  expect(new Set(made.map(({ path }) => path)).size).toBe(2);
+  const listed = await lab.git(lab.repository, "worktree", "list");
+  expect(listed.split("\n")).toHaveLength(3);
+});
+
+test("a worktree whose folder somebody deleted is made anew, and a repository that is gone stops nothing", async () => {
+  await using lab = await openLab();
+  const task = await lab.addWorktree();
+  const { path } = await lab.prepare(task.id);
+  await rm(path, { recursive: true });
+  expect((await lab.prepare(task.id)).path).toBe(path);
+  expect(await lab.isThere(join(path, "file"))).toBe(true);
+  await rm(path, { recursive: true });
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.branches()).toEqual(["main"]);
+
+  const other = await lab.addWorktree();
+  await lab.prepare(other.id);
+  await lab.finish(other.id);
+  await rm(lab.repository, { recursive: true });
+  expect(await lab.cleanUp(other.id)).toMatchObject({ outcome: "removed" });
+});
+
+test("a repository that is broken keeps its worktree, and the sweep goes on with the others", async () => {
+  await using lab = await openLab();
+  const [broken, fine] = [await lab.addWorktree(), await lab.add("b")];
+  const { path } = await lab.prepare(broken.id);
+  await lab.prepare(fine.id);
+  for (const { id } of [broken, fine]) await lab.finish(id);
+  await rm(join(lab.repository, ".git"), { recursive: true });
+  const swept = await tidyWorkspaces({ store: lab.store, place: lab.place }, never);
+  expect(swept.find(({ taskId }) => taskId === broken.id)).toMatchObject({
+    outcome: "kept",
+    reason: "failed",
+  });
+  expect(swept.find(({ taskId }) => taskId === fine.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.isThere(join(path, "file"))).toBe(true);
+});
+
+test("killed in the middle of a checkout, the next call makes it whole", async () => {
+  await using lab = await openLab();
+  // A filter that never ends, so that the checkout stands half-done when everything is killed.
+  const started = join(lab.home, "started");
+  await writeFile(join(lab.repository, ".gitattributes"), "late filter=slow\n");
+  await writeFile(join(lab.repository, "late"), "late\n");
+  await lab.git(lab.repository, "add", ".");
+  await lab.git(lab.repository, "commit", "--quiet", "--message=late");
+  await lab.git(lab.repository, "config", "filter.slow.smudge", `echo $$ > '${started}'; exec sleep 1000`);
+  const task = await lab.addWorktree();
+  const path = join(lab.repository, ".worktrees", task.id);
+
+  const program = `
+    import { prepareWorkspace } from ${JSON.stringify(new URL("./prepare-workspace.ts", import.meta.url).href)};
+    const { task, place } = JSON.parse(process.argv[1]);
+    await prepareWorkspace(task, { ...place, now: () => 0 }, new AbortController().signal);`;
+  const input = JSON.stringify({ task, place: lab.place });
+  const args = ["--import", "tsx", "--input-type=module", "--eval", program, input];
+  const child = spawn(process.execPath, args, { stdio: "inherit" });
+  const pid = await readWhenThere(started);
+  expect(child.exitCode).toBeNull();
+  child.kill("SIGKILL");
+  await once(child, "close");
+  process.kill(-(await groupOf(pid)), "SIGKILL"); // git, which has a group of its own
+  expect(await lab.isThere(join(path, ".git"))).toBe(true);
+  expect(await lab.isThere(join(path, "late"))).toBe(false);
+
+  await lab.git(lab.repository, "config", "filter.slow.smudge", "cat");
+  expect(await lab.prepare(task.id)).toEqual({ kind: "worktree", path, branch: `wt/${task.id}` });
+  expect(await readFile(join(path, "late"), "utf8")).toBe("late\n");
+  expect(await lab.git(path, "status", "--porcelain")).toBe("");
+  expect(await namesIn(lab.place.quarantine)).toHaveLength(1);
+  await lab.git(lab.repository, "push", "--quiet");
+  await lab.finish(task.id);
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.branches()).toEqual(["main"]); // known as ours although the killed one had made it
+});
+
+async function readWhenThere(path: string): Promise<number> {
+  const deadline = Date.now() + 60_000;
+  while (Date.now() < deadline) {
+    const text = await readFile(path, "utf8").catch(() => "");
+    if (text.endsWith("\n")) return Number(text);
+    await sleep(20);
+  }
+  throw new Error(`nothing came to ${path}`);
+}
+
+async function groupOf(pid: number): Promise<number> {
+  const facts = await readFile(`/proc/${pid}/stat`, "utf8");
+  return Number(facts.slice(facts.lastIndexOf(")") + 2).split(" ")[2]);
+}
