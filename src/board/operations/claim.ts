@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, run, type Steps } from "../database/steps.ts";
@@ -49,7 +49,7 @@ const CANDIDATE = `
     where l.child_id = t.id and p.status not in ('done', 'archived')) as open_parents`;
 const BY_ID = `
   select ${CANDIDATE} from task t
-   where t.id {among:ids} and t.status = :from order by t.seq`;
+   where t.id {among:ids} order by t.seq`; // their status is looked at afterwards, or its index would be searched
 const NEXT = `
   select ${CANDIDATE} from task t
    where t.status = :from and t.hold = 0 and coalesce(t.not_before, 0) <= hermes_now()
@@ -68,7 +68,7 @@ const START = `
   update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
          not_before = null,
          current_run_id = (select r.id from run r where r.task_id = task.id and r.ended_at is null)
-   where id {among:ids} and status = :from`;
+   where id {among:ids}`; // their status was read and locked by this transaction
 
 /** Takes tasks for a host, never one twice and never more than the caps allow, each with a run of its own. */
 export function* claimTasks(change: Change, request: ClaimRequest): Steps<ClaimResult> {
@@ -79,9 +79,9 @@ export function* claimTasks(change: Change, request: ClaimRequest): Steps<ClaimR
   if (ids !== undefined) {
     const found = yield* all<Candidate>(`${BY_ID} ${request.patient === true ? "{lock}" : "{free}"}`, {
       ids: JSON.stringify(ids),
-      from: request.from,
     });
-    return yield* take(change, request, found, yield* loadRoom(change, caps, hostId));
+    const waiting = found.filter(({ status }) => status === request.from);
+    return yield* take(change, request, waiting, yield* loadRoom(change, caps, hostId));
   }
   const room = yield* loadRoom(change, caps, hostId);
   const limit = Math.min(Number(request.wanted), room.left());
@@ -148,7 +148,7 @@ function* start(
 ): Steps<readonly ClaimedTask[]> {
   const { from, leaseMs, hostId, supervisorPid = null } = request;
   const runs = tasks.map(({ id, assignee, max_runtime_seconds }) => {
-    return { task_id: id, profile: assignee, max_runtime_seconds, token: randomBytes(16).toString("hex") };
+    return { task_id: id, profile: assignee, max_runtime_seconds, token: randomUUID().replaceAll("-", "") };
   });
   const opened = yield* all<RunRow>(OPEN_RUNS, {
     runs: JSON.stringify(runs),
@@ -158,7 +158,7 @@ function* start(
     leaseMs,
   });
   const now = opened[0]?.started_at ?? 0;
-  const started = yield* run(START, { ids: JSON.stringify(tasks.map(({ id }) => id)), from, now });
+  const started = yield* run(START, { ids: JSON.stringify(tasks.map(({ id }) => id)), now });
   if (started !== tasks.length) throw new Error("a task was claimed that this transaction had locked");
   return tasks.map(({ open_parents: _, paused: __, now: ___, ...task }) => {
     const opening = opened.find(({ task_id }) => task_id === task.id);
