@@ -1,9 +1,8 @@
-import { writeSync } from "node:fs";
-import { createInterface } from "node:readline";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { AppError } from "../../src/lib/errors.ts";
 import { ownIdentity } from "../../src/lib/process-identity.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
+import { go, playRole, say } from "./child-role.ts";
 import {
   assistant,
   call,
@@ -84,25 +83,4 @@ async function failureOf(action: Promise<unknown>): Promise<string> {
   }
 }
 
-function say(report: unknown): void {
-  writeSync(1, `${JSON.stringify(report)}\n`);
-}
-
-/** Reports, and waits until it is told to go on. */
-async function go(report: unknown = "ready"): Promise<void> {
-  const lines = createInterface({ input: process.stdin });
-  const told = new Promise((resolve) => lines.once("line", resolve));
-  say(report);
-  await told;
-  lines.close();
-}
-
-// A test that times out cannot end us, but the process that ran it ends.
-const starter = process.ppid;
-setInterval(() => {
-  if (process.ppid !== starter) process.exit(1);
-}, 500).unref();
-
-const [role = "", input = "{}"] = process.argv.slice(2);
-await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
-process.exit();
+await playRole(ROLES);

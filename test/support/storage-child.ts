@@ -1,7 +1,6 @@
-import { readFileSync, rmSync, statSync, writeFileSync, writeSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { checkIntegrity } from "../../src/lib/check-integrity.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { type Database, openDatabase } from "../../src/lib/database.ts";
@@ -10,6 +9,7 @@ import { withFileLock } from "../../src/lib/file-lock.ts";
 import { createLeases, leaseMigration } from "../../src/lib/lease.ts";
 import type { Migration } from "../../src/lib/migrate.ts";
 import { livenessOf, ownIdentity } from "../../src/lib/process-identity.ts";
+import { go, playRole, say } from "./child-role.ts";
 import { BLOBS, COUNTER, LOGGED } from "./storage-fixtures.ts";
 import { TurnableClock } from "./turnable-clock.ts";
 
@@ -197,25 +197,4 @@ async function failure(action: () => Promise<unknown>): Promise<unknown> {
   }
 }
 
-function say(report: unknown): void {
-  writeSync(1, `${JSON.stringify(report)}\n`); // synchronous: some of us are killed right after
-}
-
-/** Reports, and waits until it is told to go on. */
-async function go(report: unknown = "ready"): Promise<void> {
-  const lines = createInterface({ input: process.stdin });
-  const told = new Promise((resolve) => lines.once("line", resolve));
-  say(report);
-  await told;
-  lines.close();
-}
-
-// A test that times out cannot end us, but the process that ran it ends.
-const starter = process.ppid;
-setInterval(() => {
-  if (process.ppid !== starter) process.exit(1);
-}, 500).unref();
-
-const [role = "", input = "{}"] = process.argv.slice(2);
-await (ROLES as Record<string, (input: unknown) => Promise<void>>)[role]?.(JSON.parse(input));
-process.exit();
+await playRole(ROLES);

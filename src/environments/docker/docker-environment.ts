@@ -4,6 +4,7 @@ import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
+import { createOneLookup } from "../one-lookup.ts";
 import { findContainer } from "./container.ts";
 import type { Engine } from "./engine.ts";
 import { type EnsuredSandbox, ensureSandbox } from "./ensure-sandbox.ts";
@@ -34,36 +35,23 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
     onProgress: (text) => reporter.onProgress(text),
     onNotice: (text) => void notices.push(text),
   };
-  let current: Promise<EnsuredSandbox> | undefined;
-  let known: EnsuredSandbox | undefined;
-
-  /** One look-up at a time, however many channels are being opened. */
-  async function ensure(anew: boolean, signal: AbortSignal): Promise<EnsuredSandbox> {
-    if (anew) current = undefined;
-    current ??= ensureSandbox(engine, spec, tell, signal);
-    const attempt = current;
-    try {
-      const found = await attempt;
-      if (known !== undefined && known.id !== found.id) {
-        tell.onNotice(
-          `The sandbox was gone and is a new one now (${found.id.slice(0, 12)}): its processes are lost.`,
-        );
-      }
-      known = found;
-      return found;
-    } catch (error) {
-      if (current === attempt) current = undefined; // the next one tries from scratch
-      throw error;
-    }
-  }
+  const sandbox = createOneLookup<EnsuredSandbox>(
+    (signal) => ensureSandbox(engine, spec, tell, signal),
+    ({ id }, before) => {
+      if (before === undefined || before.id === id) return;
+      tell.onNotice(
+        `The sandbox was gone and is a new one now (${id.slice(0, 12)}): its processes are lost.`,
+      );
+    },
+  );
 
   /** Whether nothing but the keeper runs in it. Our own shells may take a moment to end; a doubt counts as use. */
   async function isUnused(): Promise<boolean> {
-    if (known === undefined) return false;
+    if (sandbox.known === undefined) return false;
     const signal = AbortSignal.timeout(UNUSED_WITHIN_MS);
     try {
       for (;;) {
-        const processes = await listSandboxProcesses(engine, known.id, signal);
+        const processes = await listSandboxProcesses(engine, sandbox.known.id, signal);
         if (processes === undefined) return false;
         if (processes.every(({ role }) => role === "keeper")) return true;
         await systemClock.sleep(LOOK_PAUSE_MS, signal);
@@ -77,7 +65,7 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
   const shell = createShell({
     cwd: spec.workingFolder,
     async transport(anew, signal): Promise<Transport> {
-      const { id } = await ensure(anew, signal);
+      const { id } = await sandbox.ensure(anew, signal);
       return {
         argv: [engine.binary, "exec", "-i", id, "sh", ...SHELL_ARGUMENTS],
         env: engine.env,
@@ -87,12 +75,12 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
     variables: () => Object.fromEntries(spec.forwardedVariables),
     // With all capabilities dropped, root in the container may not signal another user's processes.
     async killAs(user, pids, signal) {
-      if (known === undefined) return;
+      if (sandbox.known === undefined) return;
       const kill = [
         "exec",
         "--user",
         String(user),
-        known.id,
+        sandbox.known.id,
         "sh",
         "-c",
         'kill -KILL "$@"',
@@ -102,8 +90,8 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
       await engine.run(kill, { timeoutMs: KILL_WITHIN_MS }, signal);
     },
     async explainLoss(signal) {
-      current = undefined;
-      const found = await findContainer(engine, known?.id ?? spec.name, signal).catch(
+      sandbox.forget();
+      const found = await findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(
         () => "unreachable" as const,
       );
       if (found === "unreachable") return "the container engine does not answer";
@@ -122,7 +110,13 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
     async [Symbol.asyncDispose]() {
       await shell[Symbol.asyncDispose]();
       const force = mayRemove() && (await isUnused());
-      await releaseSandbox(engine, known?.id, spec, { force, sandboxesFolder, now: Date.now() }, tell);
+      await releaseSandbox(
+        engine,
+        sandbox.known?.id,
+        spec,
+        { force, sandboxesFolder, now: Date.now() },
+        tell,
+      );
     },
   };
 }

@@ -4,6 +4,7 @@ import { createShell } from "../channel/shell.ts";
 import { LAST_USE_FILE } from "../docker/last-use.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
+import { createOneLookup } from "../one-lookup.ts";
 import { ensureInstance, whileNobodyElse } from "./ensure-instance.ts";
 import { entryFlags, findInstance, type Instance, lookInto, stopInstance } from "./instance.ts";
 import type { ImageBuilder } from "./instance-image.ts";
@@ -25,30 +26,19 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
     onProgress: (text) => reporter.onProgress(text),
     onNotice: (text) => void notices.push(text),
   };
-  let current: Promise<Instance> | undefined;
-  let known: Instance | undefined;
+  const instance = createOneLookup<Instance>(
+    (signal) => ensureInstance(builder, spec, tell, signal),
+    ({ pid }, before) => {
+      if (before === undefined || before.pid === pid) return;
+      tell.onNotice("The instance was gone and is a new one now: its processes are lost.");
+    },
+  );
 
-  /** One look-up at a time, however many channels are being opened. */
-  async function ensure(anew: boolean, signal: AbortSignal): Promise<void> {
-    if (anew) current = undefined;
-    current ??= ensureInstance(builder, spec, tell, signal);
-    const attempt = current;
-    try {
-      const found = await attempt;
-      if (known !== undefined && known.pid !== found.pid) {
-        tell.onNotice("The instance was gone and is a new one now: its processes are lost.");
-      }
-      known = found;
-    } catch (error) {
-      if (current === attempt) current = undefined; // the next one tries from scratch
-      throw error;
-    }
-  }
-
+  let hasLeft = false;
   const shell = createShell({
     cwd: spec.workingFolder,
     async transport(anew, signal) {
-      await ensure(anew, signal);
+      await instance.ensure(anew, signal);
       const entry = ["exec", ...entryFlags(spec), "--pwd", "/", `instance://${spec.name}`];
       return {
         argv: [engine.binary, ...entry, "sh", ...SHELL_ARGUMENTS],
@@ -59,18 +49,20 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
     },
     variables: () => spec.forwardedVariables,
     async explainLoss(signal) {
-      current = undefined;
+      instance.forget();
       const found = await findInstance(engine, spec.name, signal).catch(() => "unreachable" as const);
       if (found === "unreachable") return `${engine.binary} does not answer`;
-      return found === undefined || found.pid !== known?.pid ? "the instance was stopped" : undefined;
+      return found === undefined || found.pid !== instance.known?.pid
+        ? "the instance was stopped"
+        : undefined;
     },
     takeNotices: () => notices.splice(0),
   });
 
   /** The last one to leave an instance that keeps no files ends it; one that keeps them stays. */
   async function leave(): Promise<void> {
-    if (known === undefined || spec.overlayFolder !== undefined) return;
-    known = undefined;
+    if (hasLeft || instance.known === undefined || spec.overlayFolder !== undefined) return;
+    hasLeft = true;
     const signal = AbortSignal.timeout(LEAVE_WITHIN_MS);
     const stop = (): Promise<string | undefined> => stopInstance(engine, spec.name, signal);
     const stopUnlessHeld = async (): Promise<string | undefined> =>
