@@ -156,6 +156,14 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(await collect(environment, "cat; echo done")).toMatchObject({ stdout: "done\n" });
     });
 
+    test.each(["--- a\n", "-e x", "%s\\n", "\\055", "-"])(
+      "input that looks like an option or a format is taken as it is: %j",
+      async (input) => {
+        await using environment = await open();
+        expect((await collect(environment, "cat", { stdin: input })).stdout).toBe(input);
+      },
+    );
+
     test("input arrives byte for byte, small and large", async () => {
       await using environment = await open();
       const small = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));

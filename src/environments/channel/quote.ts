@@ -7,7 +7,9 @@ export function quoteWord(text: string): string {
 export function printfFormat(bytes: Uint8Array): string {
   let format = "";
   for (const byte of bytes) {
-    if (byte === 0x25) format += "%%";
+    if (byte === 0x2d && format === "")
+      format += "\\055"; // a dash at the beginning would be an option
+    else if (byte === 0x25) format += "%%";
     else if (byte === 0x5c) format += "\\\\";
     else if ((byte >= 0x20 && byte < 0x7f) || byte === 0x0a || byte === 0x09)
       format += String.fromCharCode(byte);
