@@ -62,7 +62,7 @@ async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
   const system = store.as({ kind: "system", name: "bench" });
   const ours = (batch: number) => async () => {
     for (let n = 0; n < CLAIMS / batch; n++) {
-      const { claimed } = await system.claim({ ...CLAIM, wanted: batch, caps: CAPS }, never);
+      const { claimed } = await system.claimIds({ ...CLAIM, wanted: batch, caps: CAPS }, never);
       if (claimed.length !== batch) throw new Error(`claimed ${claimed.length} of ${batch}`);
     }
   };
@@ -112,9 +112,9 @@ async function claimsInPostgres(): Promise<Measurement> {
           const system = store.as({ kind: "system", name: "bench" });
           for (let left = CLAIMS_EACH; left > 0; ) {
             const wanted = Math.min(BATCH, left);
-            const { claimed } = await system.claim({ ...CLAIM, wanted, caps: CAPS }, never);
+            const { claimed } = await system.claimIds({ ...CLAIM, wanted, caps: CAPS }, never);
             left -= claimed.length;
-            seen.push(...claimed.map(({ task }) => task.id));
+            seen.push(...claimed.map(({ taskId }) => taskId));
           }
         }),
       );

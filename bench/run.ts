@@ -1,6 +1,7 @@
 import { agentBench } from "./agent.ts";
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { boardBench } from "./board.ts";
+import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -8,7 +9,15 @@ import { startBench } from "./start.ts";
 
 /** `npm run bench [-- NAME…] [--json]`: prints a table and exits 1 when a budget is exceeded. */
 
-const BENCHES: readonly Bench[] = [startBench, execBench, filesBench, sessionsBench, agentBench, boardBench];
+const BENCHES: readonly Bench[] = [
+  startBench,
+  execBench,
+  filesBench,
+  sessionsBench,
+  agentBench,
+  boardBench,
+  dispatchBench,
+];
 
 const words = process.argv.slice(2);
 const wanted = words.filter((word) => !word.startsWith("--"));

@@ -1,6 +1,11 @@
+import { DEFAULT_BOARD } from "./board/board-slug.ts";
+import type { BoardClient, BoardStore } from "./board/board-store.ts";
+import type { BoardsPlace } from "./board/boards-place.ts";
+import { findCurrentBoard } from "./board/current-board.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
 import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
 import type { EnvironmentRequest } from "./environments/environment-request.ts";
+import { AppError } from "./lib/errors.ts";
 import { ensurePrivateFolder } from "./lib/files.ts";
 import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
@@ -85,6 +90,56 @@ export async function openAppConversation(
     },
     signal,
   );
+}
+
+/** Which board is meant, and who acts on it. */
+export interface BoardChoice {
+  /** `--board`. */
+  readonly slug: string | undefined;
+  readonly operator: string;
+  /** Whether to make the board if it is not there. */
+  readonly create?: boolean;
+}
+
+/** A board in the hands of a person. */
+export interface AppBoard extends AsyncDisposable {
+  readonly store: BoardStore;
+  readonly client: BoardClient;
+}
+
+/** Where all boards are: in the root home, whichever profile asks, or on one server. */
+export function boardsPlace({ profile, resolved }: App): BoardsPlace {
+  return {
+    root: resolved.variable("HERMES_KANBAN_HOME") || profile.root,
+    databaseUrl: resolved.config.kanban.database_url,
+  };
+}
+
+/** Opens the board of `--board`, else of HERMES_KANBAN_BOARD, else the one switched to if it is still there, else default. */
+export async function openAppBoard(app: App, choice: BoardChoice, signal: AbortSignal): Promise<AppBoard> {
+  const { openBoardStore } = await import("./board/board-store.ts");
+  const place = boardsPlace(app);
+  const open = async (slug: string, create = false): Promise<AppBoard> => {
+    const store = await openBoardStore({ ...place, slug, create }, {}, signal);
+    return {
+      store,
+      client: store.as({ kind: "operator", name: choice.operator }),
+      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+    };
+  };
+  const named = choice.slug ?? (app.resolved.variable("HERMES_KANBAN_BOARD") || undefined);
+  if (named !== undefined) return open(named, choice.create);
+  const current = await findCurrentBoard(place.root);
+  if (current === undefined) return open(DEFAULT_BOARD);
+  try {
+    return await open(current);
+  } catch (error) {
+    // What was switched to may have been removed since, by whatever means.
+    const isStale =
+      error instanceof AppError && ["board-not-found", "board-slug-invalid"].includes(error.code);
+    if (isStale) return open(DEFAULT_BOARD);
+    throw error;
+  }
 }
 
 /** The profile's logs, which never show one of its secrets. */

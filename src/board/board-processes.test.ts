@@ -6,7 +6,7 @@ import { describeWith } from "../../test/support/services.ts";
 
 const CHILD = new URL("../../test/support/board-child.ts", import.meta.url);
 const WRITERS = 5;
-const ROUNDS = 6; // of as many kills as there are writers; 20 rounds make 100
+const ROUNDS = 20; // of as many kills as there are writers: 100
 const TIMEOUT = { timeout: 300_000 };
 const never = new AbortController().signal;
 

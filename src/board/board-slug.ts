@@ -27,11 +27,13 @@ export function boardPath(root: string, slug: string): string {
   return join(boardFolder(root, slug), "board.sqlite");
 }
 
+/** How the PostgreSQL schema of every board begins. */
+export const BOARD_SCHEMA = "hermes_board_";
 const LONGEST_PLAIN = 49;
 
 /** The PostgreSQL schema of a board. Names there end at 63 characters, so a long slug is cut and told apart by its hash. */
 export function boardSchemaName(slug: string): string {
-  if (slug.length <= LONGEST_PLAIN) return `hermes_board_${slug}`;
+  if (slug.length <= LONGEST_PLAIN) return `${BOARD_SCHEMA}${slug}`;
   const hash = createHash("sha256").update(slug).digest("hex").slice(0, 16);
-  return `hermes_board_${slug.slice(0, LONGEST_PLAIN + 1 - 17)}_${hash}`;
+  return `${BOARD_SCHEMA}${slug.slice(0, LONGEST_PLAIN + 1 - 17)}_${hash}`;
 }

@@ -8,9 +8,10 @@ import type { BoardDatabase } from "./database/board-database.ts";
 import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { run, type Steps } from "./database/steps.ts";
-import { claimTasks } from "./operations/claim.ts";
+import { claimIds, claimTasks } from "./operations/claim.ts";
 import { createTask } from "./operations/create-task.ts";
 import { decomposeTask } from "./operations/decompose.ts";
+import { describeBoard } from "./operations/describe-board.ts";
 import { diagnose } from "./operations/diagnose.ts";
 import {
   blockTask,
@@ -23,7 +24,16 @@ import {
 import { acquireLease, releaseLease, renewLease } from "./operations/leases.ts";
 import { linkTasks, unlinkTasks } from "./operations/links.ts";
 import { toRun } from "./operations/load.ts";
-import { boardStats, eventsAfter, findRun, listTasks, loadBoard, showTask } from "./operations/look.ts";
+import {
+  boardStats,
+  countByAssignee,
+  eventsAfter,
+  findByPrefix,
+  findRun,
+  listTasks,
+  loadBoard,
+  showTask,
+} from "./operations/look.ts";
 import {
   archiveTask,
   assignTask,
@@ -42,6 +52,7 @@ import {
   removeAttachment,
   subscribe,
   takeEvents,
+  tellDiscarded,
   unsubscribe,
 } from "./operations/notes.ts";
 import { recompute } from "./operations/recompute.ts";
@@ -53,7 +64,7 @@ import {
   releaseTask,
   renewRun,
 } from "./operations/runs.ts";
-import { exportLines, importLines } from "./operations/transfer.ts";
+import { exportLines, exportPortableLines, importLines } from "./operations/transfer.ts";
 import { checkContent, collectGarbage, repairCounters } from "./operations/upkeep.ts";
 import { workerContext } from "./operations/worker-context.ts";
 
@@ -65,6 +76,7 @@ const WRITES = {
   link: linkTasks,
   unlink: unlinkTasks,
   claim: claimTasks,
+  claimIds,
   release: releaseTask,
   renew: renewRun,
   describeRun,
@@ -76,6 +88,7 @@ const WRITES = {
   subscribe,
   unsubscribe,
   takeEvents,
+  tellDiscarded,
   complete: completeTask,
   block: blockTask,
   unblock: unblockTask,
@@ -91,6 +104,7 @@ const WRITES = {
   archive: archiveTask,
   purge: purgeTask,
   pause: pauseBoard,
+  describeBoard,
   recompute,
   acquireLease,
   renewLease,
@@ -107,12 +121,15 @@ const READS = {
   findRun,
   board: loadBoard,
   stats: boardStats,
+  countByAssignee,
+  findByPrefix,
   context: workerContext,
   diagnose,
   *expiredRuns(graceMs: number) {
     return (yield* expiredRuns(graceMs)).map(toRun);
   },
   export: exportLines,
+  exportPortable: exportPortableLines,
 } as const;
 
 type Promised<Args extends unknown[], Result> = (...args: [...Args, signal: AbortSignal]) => Promise<Result>;

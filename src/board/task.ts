@@ -134,6 +134,9 @@ export interface Comment {
   readonly created_at: number;
 }
 
+/** In bytes. */
+export const LARGEST_ATTACHMENT = 25 * 1024 * 1024;
+
 /** What is known of an attached file; its content lies beside the database. */
 export interface Attachment {
   readonly id: number;

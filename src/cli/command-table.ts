@@ -39,6 +39,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/sessions.ts"),
   },
   {
+    name: "kanban",
+    summary: "Make tasks, move them and see where they stand",
+    load: () => import("./commands/kanban.ts"),
+  },
+  {
     name: "sandbox",
     summary: "Run commands in the sandbox and look after it",
     load: () => import("./commands/sandbox.ts"),

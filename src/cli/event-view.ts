@@ -101,7 +101,7 @@ function bodyOf({ tool, text, display }: AgentEventOf<"tool-end">): string[] {
 
 function outputOf(text: string): string {
   const { output, error } = parseObject(text);
-  return String(output || error || text);
+  return output === undefined ? text : String(output || (error ?? ""));
 }
 
 function endMark(colours: Terminal["colours"], { outcome, durationMs }: AgentEventOf<"tool-end">): string {

@@ -6,8 +6,8 @@ import type { ToolRules } from "../agent/run-tools.ts";
 import type { Clock } from "../lib/clock.ts";
 import type { ProcessIdentity } from "../lib/process-identity.ts";
 import type { UserMessage } from "../providers/message.ts";
-import type { ToolDefinition } from "../providers/provider.ts";
-import type { RetryingModel } from "../providers/with-retries.ts";
+import type { ModelEvent, ModelFailure, ToolDefinition } from "../providers/provider.ts";
+import type { AttemptFailed, RetryingModel } from "../providers/with-retries.ts";
 import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
@@ -40,6 +40,8 @@ export interface Conversation {
   finish(limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /** A note for the running turn, which the model sees after the next results. */
   steer(text: string): void;
+  /** Why the model gave no answer at the end of the last turn; undefined when it did. */
+  failure(): ModelFailure | undefined;
 }
 
 export function createConversation(parts: ConversationParts): Conversation {
@@ -47,6 +49,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   const definitions = JSON.parse(session.toolsJson) as ToolDefinition[];
   const steers: string[] = [];
   let { isStored } = parts;
+  let failure: ModelFailure | undefined;
 
   async function* run(
     message: UserMessage | undefined,
@@ -89,14 +92,16 @@ export function createConversation(parts: ConversationParts): Conversation {
       {
         ...start,
         ask: (request, within) =>
-          model.stream(
-            {
-              ...request,
-              conversationId: session.id,
-              reasoningEffort: parts.reasoningEffort,
-              maxOutputTokens: parts.maxOutputTokens,
-            },
-            within,
+          noted(
+            model.stream(
+              {
+                ...request,
+                conversationId: session.id,
+                reasoningEffort: parts.reasoningEffort,
+                maxOutputTokens: parts.maxOutputTokens,
+              },
+              within,
+            ),
           ),
         model,
         rules,
@@ -121,8 +126,19 @@ export function createConversation(parts: ConversationParts): Conversation {
     return outcome;
   }
 
+  async function* noted<Event extends ModelEvent | AttemptFailed>(
+    events: AsyncIterable<Event>,
+  ): AsyncGenerator<Event> {
+    failure = undefined;
+    for await (const event of events) {
+      if (event.type === "failed") ({ failure } = event);
+      yield event;
+    }
+  }
+
   return {
     sessionId: session.id,
+    failure: () => failure,
     say: (message, limits, signal) => run(message, limits, signal),
     finish: (limits, signal) => run(undefined, limits, signal),
     steer: (text) => void steers.push(text),

@@ -15,6 +15,7 @@ import { withRetries } from "../providers/with-retries.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { todosOf } from "../tools/todo.ts";
+import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import type { Ask, ToolParts } from "../tools/workspace.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
@@ -33,6 +34,8 @@ export interface Surface {
   readonly canNotify: boolean;
   /** Whether a turn that goes round in circles is ended, because nobody watches. */
   readonly haltsLoops: boolean;
+  /** Tools that it brings along, whatever the settings say about others. */
+  readonly tools?: readonly Tool[] | undefined;
 }
 
 /** Everything that a conversation is made from, as values. */
@@ -91,10 +94,13 @@ export async function openConversation(
     const place = { ...environment, ...(resumed && { cwd: resumed.session.cwd }) };
     const holder = createWorkspaceHolder(place, (text) => redactor.redact(text));
     const id = resumed?.session.id ?? store.createSession(NOTHING).id;
-    const tools = createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
-      toolsets: enabledToolsets(settings.agent.disabled_toolsets),
-      todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
-    });
+    const tools = new Map([
+      ...createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
+        toolsets: enabledToolsets(settings.agent.disabled_toolsets),
+        todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
+      }),
+      ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
+    ]);
     const session =
       resumed?.session ??
       ({

@@ -103,6 +103,7 @@ export const ERROR_CODES = {
   "board-not-empty": { http: 409, exit: 1, hint: "Import into a new board." },
   "board-import-invalid": { http: 400, exit: 1, hint: "Nothing was imported. Export the board again." },
   "board-action-denied": { http: 403, exit: 1, hint: "Ask someone who may, or do it in your own task." },
+  "task-ambiguous": { http: 409, exit: 1, hint: "Give more of the id." },
   "task-not-found": { http: 404, exit: 1, hint: "See `hermes kanban list`." },
   "task-input-invalid": { http: 400, exit: 2, hint: "Nothing was changed. Correct what the message names." },
   "task-move-refused": { http: 409, exit: 1, hint: "See `hermes kanban show` for where the task stands." },

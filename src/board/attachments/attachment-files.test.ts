@@ -2,12 +2,12 @@ import { link, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } 
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import { LARGEST_ATTACHMENT } from "../task.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
 import { namesIn } from "../workspaces/quarantine.ts";
 import {
   type AttachmentPlace,
   attachFile,
-  LARGEST_ATTACHMENT,
   openAttachment,
   readAttachment,
   removeAttachment,

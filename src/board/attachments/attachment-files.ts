@@ -4,12 +4,11 @@ import { basename, join } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files.ts";
 import type { BoardClient } from "../board-store.ts";
-import type { Attachment } from "../task.ts";
+import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { moveAside, type Quarantine } from "../workspaces/quarantine.ts";
 import { folderNameOf } from "../workspaces/workspace.ts";
 import { attachmentName, numberedName } from "./attachment-name.ts";
 
-export const LARGEST_ATTACHMENT = 25 * 1024 * 1024;
 const TEMPORARY = ".new-";
 
 /** Where the files of attachments lie, and where removed ones go first. */

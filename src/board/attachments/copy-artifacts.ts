@@ -2,10 +2,10 @@ import { constants, type FileHandle, lstat, open, realpath } from "node:fs/promi
 import { basename, isAbsolute, relative, resolve } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardClient, BoardStore } from "../board-store.ts";
-import type { Attachment } from "../task.ts";
+import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import type { DeclaredArtifact } from "../workspaces/declared-files.ts";
 import { isInside } from "../workspaces/workspace.ts";
-import { type AttachmentPlace, attachFile, LARGEST_ATTACHMENT, readAttachment } from "./attachment-files.ts";
+import { type AttachmentPlace, attachFile, readAttachment } from "./attachment-files.ts";
 import { attachmentName, isNumbered } from "./attachment-name.ts";
 
 const MOST = 50;

@@ -1,5 +1,6 @@
 import type { BoardLab } from "../../../test/support/board-lab.ts";
 import { claimsContract } from "./claims.contract.ts";
+import { descriptionsContract } from "./descriptions.contract.ts";
 import { rightsContract } from "./rights.contract.ts";
 import { tasksContract } from "./tasks.contract.ts";
 import { transferContract } from "./transfer.contract.ts";
@@ -12,4 +13,5 @@ export function boardStoreContract(openLab: () => Promise<BoardLab>): void {
   claimsContract(openLab);
   rightsContract(openLab);
   transferContract(openLab);
+  descriptionsContract(openLab);
 }

@@ -28,7 +28,7 @@ export async function openPostgresBoard(
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
   signal.throwIfAborted();
-  const name = describe(url, schema);
+  const name = `${describePostgres(url)}, schema ${schema}`;
   const { default: pg } = await import("pg");
   const pool = new pg.Pool({
     connectionString: withOptions(url, `-c search_path="${schema}" ${WAITS}`),
@@ -140,7 +140,8 @@ function withOptions(url: string, ours: string): string {
   return address.href;
 }
 
-function describe(url: string, schema: string): string {
+/** The server without the password; throws for what is no address of one. */
+export function describePostgres(url: string): string {
   if (!URL.canParse(url) || !/^postgres(ql)?:$/.test(new URL(url).protocol)) {
     throw new AppError(
       "database-unavailable",
@@ -151,5 +152,5 @@ function describe(url: string, schema: string): string {
     );
   }
   const { host, pathname } = new URL(url); // without the password
-  return `postgres://${host}${pathname}, schema ${schema}`;
+  return `postgres://${host}${pathname}`;
 }

@@ -10,6 +10,7 @@ const MEANINGS: readonly { readonly when: RegExp; readonly code: ErrorCode; read
   { when: /^(53100|53200|54)/, code: "database-unavailable", hint: "Free some space on the server." },
   { when: /^25006$/, code: "database-unavailable", hint: "The server allows only reading; use the primary." },
   { when: /^(08|28|3D|57P|42501)/, code: "database-unavailable", hint: CHECK_SERVER },
+  { when: /^(3F000|42P01)$/, code: "board-not-found", hint: "Someone has removed the board." },
   { when: /^E[A-Z_]+$/, code: "database-unavailable", hint: CHECK_SERVER },
 ];
 

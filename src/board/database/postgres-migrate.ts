@@ -3,7 +3,8 @@ import { AppError } from "../../lib/errors.ts";
 import type { BoardMigration } from "./board-schema.ts";
 import { toPostgres } from "./dialect.ts";
 
-const LOCK = 0x48524d53; // "HRMS": whoever migrates anything of ours waits for the others
+/** "HRMS": whoever makes, migrates or removes anything of ours waits for the others. */
+export const MIGRATION_LOCK = 0x48524d53;
 
 /** By the clock of the server, which all hosts share; tests replace the function. */
 const NOW = `
@@ -16,7 +17,7 @@ export async function migratePostgres(
   { schema, name, create }: { readonly schema: string; readonly name: string; readonly create: boolean },
   migrations: readonly BoardMigration[],
 ): Promise<void> {
-  await client.query("select pg_advisory_xact_lock($1)", [LOCK]);
+  await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
   const found = await client.query<{ relname: string }>(
     "select relname from pg_class where relnamespace = to_regnamespace($1)",
     [`"${schema}"`],

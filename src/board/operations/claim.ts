@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
-import { all, run, type Steps } from "../database/steps.ts";
+import { all, only, run, type SqlValues, type Steps } from "../database/steps.ts";
 import type { Run, Task } from "../task.ts";
 import { requireInteger } from "../task-text.ts";
 import { type CapRefusal, type Caps, loadRoom, type Room } from "./caps.ts";
-import { type RunRow, type TaskRow, toRun, toTask } from "./load.ts";
+import { type RunRow, requireTask, type TaskRow, toRun, toTask } from "./load.ts";
 import { countersOf, moveTask } from "./move-task.ts";
 
 export interface ClaimRequest {
@@ -37,41 +37,93 @@ export interface ClaimResult {
   readonly refused: readonly { readonly taskId: string; readonly reason: ClaimRefusal }[];
 }
 
-interface Candidate extends TaskRow {
-  readonly open_parents: number;
-  readonly paused: number;
-  readonly now: number;
+/** What is known of a claim without reading the task: enough to work on it by its id. */
+export interface Claim {
+  readonly taskId: string;
+  readonly runId: number;
+  readonly profile: string | null;
+  readonly leaseUntil: number;
+  /** Proves every later write of this run. */
+  readonly token: string;
+}
+
+export interface ClaimIdsResult {
+  readonly claimed: readonly Claim[];
+  readonly refused: ClaimResult["refused"];
+}
+
+/** Only what a claim has to look at: a whole task costs as much to read as all the rest. */
+interface Candidate extends Pick<TaskRow, "seq" | "id" | "assignee" | "max_runtime_seconds"> {
+  readonly has_open_parent: number;
+  /** Of a task that was asked for by its id; of others, the statement has left out what cannot be claimed. */
+  readonly status?: string;
+  readonly hold?: number;
+  readonly paused?: number;
+  readonly waits?: number;
 }
 
 const CANDIDATE = `
-  t.*, hermes_now() as now, (select paused from board) as paused,
-  (select count(*) from link l join task p on p.id = l.parent_id
-    where l.child_id = t.id and p.status not in ('done', 'archived')) as open_parents`;
+  t.seq, t.id, t.assignee, t.max_runtime_seconds,
+  case when exists (select 1 from link l join task p on p.id = l.parent_id
+    where l.child_id = t.id and p.status not in ('done', 'archived')) then 1 else 0 end as has_open_parent`;
 const BY_ID = `
-  select ${CANDIDATE} from task t
+  select ${CANDIDATE}, t.status, t.hold, (select paused from board) as paused,
+         case when t.not_before > hermes_now() then 1 else 0 end as waits
+    from task t
    where t.id {among:ids} order by t.seq`; // their status is looked at afterwards, or its index would be searched
 const NEXT = `
   select ${CANDIDATE} from task t
-   where t.status = :from and t.hold = 0 and coalesce(t.not_before, 0) <= hermes_now()
+   where t.status = :from and t.hold = 0 and (t.not_before is null or t.not_before <= hermes_now())
      and not exists (select 1 from board where paused = 1)`;
 const ORDER = "order by t.priority desc, t.seq limit cast(:limit as bigint) {free}";
 const OF_PROFILES = "and t.assignee {among:profiles}";
 const NOT_FULL = "and (t.assignee is null or not (t.assignee {among:full}))";
+
+const RUN_COLUMNS = `
+  task_id, profile, source_status, lease_token, host_id, supervisor_pid, lease_ms, lease_until, max_runtime_seconds,
+  started_at`;
+const OPENED = "returning id, task_id, lease_until, started_at";
 const OPEN_RUNS = `
-  insert into run (task_id, profile, source_status, lease_token, host_id, supervisor_pid, lease_ms, lease_until,
-                   max_runtime_seconds, started_at)
-  select value ->> 'task_id', value ->> 'profile', :from, value ->> 'token', :hostId, cast(:supervisorPid as bigint),
-         cast(:leaseMs as bigint), hermes_now() + cast(:leaseMs as bigint),
-         cast(value ->> 'max_runtime_seconds' as bigint), hermes_now()
-    from {rows:runs} as opened returning *`;
+  insert into run (${RUN_COLUMNS})
+  select value ->> 'taskId', value ->> 'profile', :from, value ->> 'token', :hostId, cast(:supervisorPid as bigint),
+         cast(:leaseMs as bigint), hermes_now() + cast(:leaseMs as bigint), cast(value ->> 'maxRuntime' as bigint),
+         hermes_now()
+    from {rows:runs} as opened ${OPENED}`;
 const START = `
   update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
          not_before = null,
          current_run_id = (select r.id from run r where r.task_id = task.id and r.ended_at is null)
    where id {among:ids}`; // their status was read and locked by this transaction
+// Most claims are of one task, which needs no detour through JSON.
+const OPEN_RUN = `
+  insert into run (${RUN_COLUMNS})
+  values (:taskId, :profile, :from, :token, :hostId, cast(:supervisorPid as bigint), cast(:leaseMs as bigint),
+          hermes_now() + cast(:leaseMs as bigint), cast(:maxRuntime as bigint), hermes_now()) ${OPENED}`;
+const START_ONE = `
+  update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
+         not_before = null, current_run_id = :runId where seq = :seq`;
+
+/** As `claimIds`, with the tasks and the runs themselves. */
+export function* claimTasks(change: Change, request: ClaimRequest): Steps<ClaimResult> {
+  const { claimed, refused } = yield* claimIds(change, request);
+  if (claimed.length === 0) return { claimed: [], refused };
+  const ids = JSON.stringify(claimed.map(({ taskId }) => taskId));
+  const tasks = yield* all<TaskRow>("select * from task where id {among:ids}", { ids });
+  const runs = yield* all<RunRow>("select * from run where task_id {among:ids} and ended_at is null", {
+    ids,
+  });
+  const taskOf = new Map(tasks.map((task) => [task.id, toTask(task)]));
+  const runOf = new Map(runs.map((run) => [run.id, toRun(run)]));
+  const whole = claimed.map(({ taskId, runId, token }): ClaimedTask => {
+    const [task, run] = [taskOf.get(taskId), runOf.get(runId)];
+    if (task === undefined || run === undefined) throw new Error(`the claim of ${taskId} is not there`);
+    return { task, run, token };
+  });
+  return { claimed: whole, refused };
+}
 
 /** Takes tasks for a host, never one twice and never more than the caps allow, each with a run of its own. */
-export function* claimTasks(change: Change, request: ClaimRequest): Steps<ClaimResult> {
+export function* claimIds(change: Change, request: ClaimRequest): Steps<ClaimIdsResult> {
   requireRight(change.caller, "claim");
   requireInteger(request.leaseMs, "lease", 1);
   const { caps = {}, hostId } = request;
@@ -101,7 +153,7 @@ function* take(
   request: ClaimRequest,
   found: readonly Candidate[],
   room: Room,
-): Steps<ClaimResult> {
+): Steps<ClaimIdsResult> {
   const refused: { taskId: string; reason: ClaimRefusal }[] = [];
   const chosen: Candidate[] = [];
   for (const task of inOrder(found, request.wanted, refused)) {
@@ -114,7 +166,11 @@ function* take(
     refused.push({ taskId: task.id, reason });
     if (reason !== "parents") continue;
     const event = request.from === "ready" ? "claim_rejected" : "dependency_wait";
-    yield* moveTask(change, task, "reject-claim", "todo", { event, payload: { reason: "parents_not_done" } });
+    const whole = yield* requireTask(task.id);
+    yield* moveTask(change, whole, "reject-claim", "todo", {
+      event,
+      payload: { reason: "parents_not_done" },
+    });
   }
   return { claimed: chosen.length === 0 ? [] : yield* start(change, request, chosen), refused };
 }
@@ -136,47 +192,64 @@ function refusalOf(task: Candidate, { profiles }: ClaimRequest, room: Room): Cla
   if (profiles !== undefined && !profiles.includes(task.assignee ?? "")) return "unavailable";
   if (task.paused === 1) return "paused";
   if (task.hold === 1) return "held";
-  if (task.not_before !== null && task.not_before > task.now) return "waiting";
-  if (task.open_parents > 0) return "parents";
+  if (task.waits === 1) return "waiting";
+  if (task.has_open_parent === 1) return "parents";
   return room.refusalFor(task.assignee);
+}
+
+interface Opened {
+  readonly id: number;
+  readonly task_id: string;
+  readonly lease_until: number;
+  readonly started_at: number;
 }
 
 function* start(
   change: Change,
-  request: ClaimRequest,
+  { from, leaseMs, hostId, supervisorPid }: ClaimRequest,
   tasks: readonly Candidate[],
-): Steps<readonly ClaimedTask[]> {
-  const { from, leaseMs, hostId, supervisorPid = null } = request;
+): Steps<readonly Claim[]> {
   const runs = tasks.map(({ id, assignee, max_runtime_seconds }) => {
-    return { task_id: id, profile: assignee, max_runtime_seconds, token: randomUUID().replaceAll("-", "") };
+    const token = randomUUID().replaceAll("-", "");
+    return { taskId: id, profile: assignee, maxRuntime: max_runtime_seconds, token };
   });
-  const opened = yield* all<RunRow>(OPEN_RUNS, {
-    runs: JSON.stringify(runs),
+  const opened = yield* openRuns(tasks, runs, {
     from,
     hostId,
-    supervisorPid,
+    supervisorPid: supervisorPid ?? null,
     leaseMs,
   });
-  const now = opened[0]?.started_at ?? 0;
-  const started = yield* run(START, { ids: JSON.stringify(tasks.map(({ id }) => id)), now });
-  if (started !== tasks.length) throw new Error("a task was claimed that this transaction had locked");
-  return tasks.map(({ open_parents: _, paused: __, now: ___, ...task }) => {
-    const opening = opened.find(({ task_id }) => task_id === task.id);
-    if (opening === undefined) throw new Error(`no run was opened for ${task.id}`);
-    change.count(countersOf(opening), 1);
-    const { id: runId, lease_until: expires, profile } = opening;
-    const payload = { run_id: runId, expires, profile, source_status: from };
-    change.tell({ taskId: task.id, kind: "claimed", runId, from, to: "running", payload });
-    const taken = {
-      status: "running",
-      updated_at: now,
-      started_at: task.started_at ?? now,
-      not_before: null,
-    } as const;
-    return {
-      task: toTask({ ...task, ...taken, current_run_id: runId }),
-      run: toRun(opening),
-      token: opening.lease_token,
-    };
+  return runs.map(({ taskId, profile, token }) => {
+    const opening = opened.find(({ task_id }) => task_id === taskId);
+    if (opening === undefined) throw new Error(`no run was opened for ${taskId}`);
+    const { id: runId, lease_until: leaseUntil } = opening;
+    change.count(countersOf({ host_id: hostId, profile }), 1);
+    const payload = { run_id: runId, expires: leaseUntil, profile, source_status: from };
+    change.tell({ taskId, kind: "claimed", runId, from, to: "running", payload });
+    return { taskId, runId, profile, leaseUntil, token };
   });
+}
+
+/** Opens the runs and names each in its task. */
+function* openRuns(
+  tasks: readonly Candidate[],
+  runs: readonly SqlValues[],
+  common: SqlValues,
+): Steps<readonly Opened[]> {
+  const [task, ...others] = tasks;
+  if (task !== undefined && others.length === 0) {
+    const opened = yield* only<Opened>(OPEN_RUN, { ...common, ...runs[0] });
+    const { id: runId, started_at: now } = opened;
+    requireStarted(yield* run(START_ONE, { seq: task.seq, runId, now }), 1);
+    return [opened];
+  }
+  const opened = yield* all<Opened>(OPEN_RUNS, { ...common, runs: JSON.stringify(runs) });
+  const now = opened[0]?.started_at ?? 0;
+  const ids = JSON.stringify(tasks.map(({ id }) => id));
+  requireStarted(yield* run(START, { ids, now }), tasks.length);
+  return opened;
+}
+
+function requireStarted(started: number, wanted: number): void {
+  if (started !== wanted) throw new Error("a task was claimed that this transaction had locked");
 }

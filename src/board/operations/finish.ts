@@ -1,10 +1,11 @@
 import { AppError } from "../../lib/errors.ts";
 import { type Right, requireOwnTask, requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
-import { all, only, run, type Steps } from "../database/steps.ts";
+import { all, only, type Steps } from "../database/steps.ts";
 import { BLOCK_KINDS, type BlockKind, type Task } from "../task.ts";
 import { cleanText, invalid, parseAssignee, requireText, toJson } from "../task-text.ts";
 import type { Move, Status } from "../transitions.ts";
+import { artifactsIn } from "../workspaces/declared-files.ts";
 import {
   findOpenRun,
   lockGraph,
@@ -17,6 +18,7 @@ import {
   toTask,
 } from "./load.ts";
 import { closeRun, moveTask, NOW, type RunEnd, requireMove, restingPlace } from "./move-task.ts";
+import { addReason } from "./notes.ts";
 import { recomputeChildren } from "./recompute.ts";
 
 const BLOCK_LOOP = 2;
@@ -47,6 +49,7 @@ export function* completeTask(change: Change, taskId: string, completion: Comple
   if (change.caller.kind === "run" && end.summary === null && result === null)
     throw invalid("A worker completes its task with a summary or a result.");
   const verified = yield* verifyCreated(change, task, completion.createdTasks ?? []);
+  const artifacts = artifactsIn(completion.metadata);
   const runId = yield* handOver(change, task, open, end);
   yield* moveTask(change, task, "complete", "done", {
     event: "completed",
@@ -55,6 +58,7 @@ export function* completeTask(change: Change, taskId: string, completion: Comple
       result_len: result?.length ?? 0,
       summary: firstLine(end.summary ?? result),
       ...(verified.length > 0 && { verified_cards: verified }),
+      ...(artifacts.length > 0 && { artifacts: artifacts.map(({ attachment }) => attachment) }),
     },
     set: {
       result: result ?? task.result,
@@ -146,11 +150,17 @@ export function* requestReview(
   const implementer = open?.profile ?? task.assignee;
   if (implementer === name) throw invalid(`${name} did the work and cannot review it.`);
   const end = handoffOf(handoff, "review_requested");
+  const artifacts = artifactsIn(handoff.metadata);
   const runId = yield* handOver(change, task, open, end);
   yield* moveTask(change, task, "request-review", "review", {
     event: "review_requested",
     runId,
-    payload: { summary: firstLine(end.summary), implementer, reviewer: name },
+    payload: {
+      summary: firstLine(end.summary),
+      implementer,
+      reviewer: name,
+      ...(artifacts.length > 0 && { artifacts: artifacts.map(({ attachment }) => attachment) }),
+    },
     set: { phase: "review", implementer, reviewer: name, assignee: name, not_before: null },
   });
   return toTask(yield* requireTask(taskId));
@@ -246,18 +256,6 @@ function* handOver(
     },
   );
   return row.id;
-}
-
-function* addReason(change: Change, taskId: string, body: string): Steps<void> {
-  yield* run(
-    "insert into comment (task_id, author, body, created_at) values (:taskId, :author, :body, hermes_now())",
-    {
-      taskId,
-      author: change.actor,
-      body,
-    },
-  );
-  change.tell({ taskId, kind: "commented", payload: { author: change.actor, len: body.length } });
 }
 
 /** A worker is believed only about tasks that it, or its profile, really made, and about children of its task. */

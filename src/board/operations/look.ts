@@ -58,6 +58,20 @@ export function* showTask(id: string): Steps<ShownTask> {
   };
 }
 
+const BEGINNING = /^(?:t_)?([0-9a-f]{4,12})$/;
+const CANDIDATES = 10;
+
+/** The first tasks, up to ten, whose ids begin with at least four digits that a person wrote; none for any other text. */
+export function* findByPrefix(text: string): Steps<readonly Pick<Task, "id" | "title" | "status">[]> {
+  const digits = BEGINNING.exec(text.trim().toLowerCase())?.[1];
+  if (digits === undefined) return [];
+  // A range, which both databases look up in the index of ids; `g` comes after every digit.
+  return yield* all(
+    `select id, title, status from task where id >= :from and id < :to order by id limit ${CANDIDATES}`,
+    { from: `t_${digits}`, to: `t_${digits}g` },
+  );
+}
+
 /** Orders of a list: the column, its direction, and what ties are broken by. */
 export const LIST_ORDERS = {
   priority: { key: "priority", descending: true },
@@ -213,4 +227,16 @@ export function* boardStats(): Steps<BoardStats> {
     costMicros: cost.cost,
     latestEventId: events.value,
   };
+}
+
+/** How many tasks each assignee has, by status; those of nobody are under the empty name. */
+export function* countByAssignee(): Steps<Readonly<Record<string, Partial<Record<Status, number>>>>> {
+  const rows = yield* all<{ assignee: string; status: Status; count: number }>(
+    `select coalesce(assignee, '') as assignee, status, count(*) as count from task
+      group by coalesce(assignee, ''), status order by 1, 2`,
+  );
+  const counts = new Map<string, Partial<Record<Status, number>>>();
+  for (const { assignee, status, count } of rows)
+    counts.set(assignee, { ...counts.get(assignee), [status]: count });
+  return Object.fromEntries(counts);
 }

@@ -23,6 +23,7 @@ import {
   toTask,
 } from "./load.ts";
 import { type Columns, closeRun, moveTask, requireMove, restingPlace, updateTask } from "./move-task.ts";
+import { addReason } from "./notes.ts";
 import { recompute, recomputeChildren } from "./recompute.ts";
 
 function* reload(id: string): Steps<Task> {
@@ -127,10 +128,12 @@ export function* unblockTask(change: Change, taskId: string, reason = ""): Steps
   yield* requireLiveRun(change.caller);
   const task = yield* requireTaskToChange(taskId);
   requireMove("unblock", task);
+  const why = cleanText(reason, "reason").trim();
+  if (why !== "") yield* addReason(change, taskId, why);
   const to = yield* restingPlace(task);
   yield* moveTask(change, task, "unblock", to, {
     event: "unblocked",
-    payload: { status: to, ...(reason !== "" && { reason: cleanText(reason, "reason") }) },
+    payload: { status: to, ...(why !== "" && { reason: why }) },
     set: { consecutive_failures: 0, last_failure_error: null, block_sticky: 0, not_before: null },
   });
   return yield* reload(taskId);

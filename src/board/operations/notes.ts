@@ -1,11 +1,16 @@
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, first, only, run, type Steps } from "../database/steps.ts";
-import type { Attachment, BoardEvent, Comment, Subscription } from "../task.ts";
+import {
+  type Attachment,
+  type BoardEvent,
+  type Comment,
+  LARGEST_ATTACHMENT,
+  type Subscription,
+} from "../task.ts";
 import { invalid, optionalName, requireInteger, requireText, toJson } from "../task-text.ts";
 import { type EventRow, requireLiveRun, requireTask, requireTaskToChange, toEvent } from "./load.ts";
 
-const ATTACHMENT_BYTES = 25 * 1024 * 1024;
 const FILENAME_LENGTH = 200;
 
 /** Adds a comment; its author is the caller, whoever they say they are. */
@@ -22,6 +27,34 @@ export function* addComment(change: Change, taskId: string, body: string): Steps
   return row;
 }
 
+/** Keeps the reason of a move as a comment, for a task that this transaction has locked. */
+export function* addReason(change: Change, taskId: string, body: string): Steps<void> {
+  yield* run(
+    "insert into comment (task_id, author, body, created_at) values (:taskId, :author, :body, hermes_now())",
+    { taskId, author: change.actor, body },
+  );
+  change.tell({ taskId, kind: "commented", payload: { author: change.actor, len: body.length } });
+}
+
+/** Files that went with a workspace and that nobody had declared. */
+export interface Discarded {
+  readonly path: string;
+  readonly total_bytes: number;
+  readonly file_count: number;
+  readonly sample: readonly { readonly file: string; readonly bytes: number }[];
+  /** Where they are until they are deleted for good. */
+  readonly moved_to: string;
+}
+
+/** Records what was discarded with the workspace of a task; false when the task itself is gone. */
+export function* tellDiscarded(change: Change, taskId: string, discarded: Discarded): Steps<boolean> {
+  requireRight(change.caller, "maintain");
+  const task = yield* first("select seq from task where id = :taskId {lock}", { taskId });
+  if (task === undefined) return false;
+  change.tell({ taskId, kind: "workspace_discarded_content", payload: { ...discarded } });
+  return true;
+}
+
 export interface NewAttachment {
   readonly filename: string;
   readonly storedPath: string;
@@ -35,7 +68,7 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
   const wanted = requireText(file.filename, "file name", FILENAME_LENGTH);
   if (/^\.|[/\\\p{Cc}]/u.test(wanted))
     throw invalid("A file name has no folders, control characters or leading dots.");
-  const size = requireInteger(file.size, "size", 0, ATTACHMENT_BYTES);
+  const size = requireInteger(file.size, "size", 0, LARGEST_ATTACHMENT);
   yield* requireTaskToChange(taskId);
   yield* requireLiveRun(change.caller);
   const taken = yield* all<{ filename: string }>("select filename from attachment where task_id = :taskId", {

@@ -3,6 +3,7 @@ import type { SqlValue } from "../../lib/statement.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, only, run, type Steps } from "../database/steps.ts";
+import { type BoardContent, type Row, withoutHost } from "./portable-content.ts";
 
 /** Each table in the order of what needs what, and the columns that give its rows a fixed order. */
 const TABLES = {
@@ -31,19 +32,39 @@ interface Header {
  * an export must not be able to act as a worker.
  */
 export function* exportLines(): Steps<readonly string[]> {
-  const { id: _, ...board } = yield* only<Record<string, SqlValue>>("select * from board");
-  const lines = [JSON.stringify({ hermes_board: FORMAT, board: inOrder(board) } satisfies Header)];
+  return toLines(yield* loadContent());
+}
+
+/** The same for other people and hosts: without claims, processes, subscriptions, attachments and paths of this host. */
+export function* exportPortableLines(): Steps<readonly string[]> {
+  const { now } = yield* only<{ now: number }>("select hermes_now() as now");
+  return toLines(withoutHost(yield* loadContent(), now));
+}
+
+function* loadContent(): Steps<BoardContent> {
+  const { id: _, ...board } = yield* only<Row>("select * from board");
+  const tables = new Map<Table, readonly Row[]>();
   for (const [table, order] of Object.entries(TABLES)) {
     // A counter that has come back to 0 says no more than one that was never there.
     const where = table === "counter" ? "where value > 0 or name in ('event', 'running')" : "";
-    const rows = yield* all<Record<string, SqlValue>>(`select * from ${table} ${where} order by ${order}`);
-    for (const { lease_token: _, ...row } of rows) lines.push(JSON.stringify({ table, row: inOrder(row) }));
+    const rows = yield* all<Row>(`select * from ${table} ${where} order by ${order}`);
+    tables.set(
+      table as Table,
+      rows.map(({ lease_token: _, ...row }) => row),
+    );
   }
+  return { board, tables };
+}
+
+function toLines({ board, tables }: BoardContent): readonly string[] {
+  const lines = [JSON.stringify({ hermes_board: FORMAT, board: inOrder(board) } satisfies Header)];
+  for (const [table, rows] of tables)
+    for (const row of rows) lines.push(JSON.stringify({ table, row: inOrder(row) }));
   return lines;
 }
 
 /** The same row is the same line, whichever database it comes from. */
-function inOrder(row: Readonly<Record<string, SqlValue>>): Record<string, SqlValue> {
+function inOrder(row: Row): Row {
   return Object.fromEntries(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 

@@ -92,7 +92,7 @@ const CHECKS: readonly { readonly sql: string; say(what: string, more: string | 
   {
     sql: `select r.task_id as what, r.id as more from run r where r.lease_ms > 0
             and r.started_at >= (select events_kept_from from board)
-            and not exists (select 1 from event e where e.run_id = r.id and e.kind = 'claimed')`,
+            and not exists (select 1 from event e where e.task_id = r.task_id and e.run_id = r.id and e.kind = 'claimed')`,
     say: (task, runId) => `run ${runId} of ${task} has no event of its claim`,
   },
   {

@@ -75,8 +75,10 @@ async function cleanUp(
   }
   if (identity !== record.identity) return { taskId, outcome: "kept", reason: "not-ours" };
   const discarded = await measureLeftovers(path, end.declared, signal);
-  await moveAside(path, taskId, place);
+  const moved_to = await moveAside(path, taskId, place);
   await removeRecord(root, taskId);
+  const system = store.as({ kind: "system", name: "workspaces" });
+  if (discarded !== undefined) await system.tellDiscarded(taskId, { ...discarded, moved_to }, signal);
   return { taskId, outcome: "removed", discarded };
 }
 

@@ -13,11 +13,13 @@ const metadataSchema = z.object({
   artifacts: z.array(z.object({ path: z.string(), attachment: z.string() })),
 });
 
+/** The artifacts that the metadata of a hand-over names. */
+export function artifactsIn(metadata: Run["metadata"] | undefined): readonly DeclaredArtifact[] {
+  const parsed = metadataSchema.safeParse(metadata);
+  return parsed.success ? parsed.data.artifacts : [];
+}
+
 /** The files of a workspace that its runs have handed over. */
 export function declaredFiles(runs: readonly Run[]): ReadonlySet<string> {
-  const paths = runs.flatMap(({ metadata }) => {
-    const parsed = metadataSchema.safeParse(metadata);
-    return parsed.success ? parsed.data.artifacts.map(({ path }) => path) : [];
-  });
-  return new Set(paths);
+  return new Set(runs.flatMap(({ metadata }) => artifactsIn(metadata).map(({ path }) => path)));
 }

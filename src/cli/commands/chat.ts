@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { type RunOptions, runOnce } from "./chat/run-once.ts";
@@ -24,7 +24,8 @@ export function build(context: CommandContext): Command {
     .option("--max-cost <dollars>", "US dollars at most, as far as prices are known", parseAmount)
     .option("--usage-file <file>", "write tokens and cost to a file, as JSON")
     .option("--json", "print every event as a line of JSON")
-    .action((options: RunOptions) => runOnce(context, options))
+    .addOption(new Option("--worker-pipe <descriptor>").argParser(parseCount).hideHelp())
+    .action((options: RunOptions & { readonly workerPipe?: number }) => run(context, options))
     .addHelpText(
       "after",
       "\nPiped input is added to the task.\nExit code: 0 answered, 3 a limit was reached, 130 stopped, 1 anything else.",
@@ -35,6 +36,16 @@ export function build(context: CommandContext): Command {
     'hermes -c -z "And now fix it"',
     'hermes chat -q "Run the tests" --max-cost 0.50',
   ]);
+}
+
+/** A worker of the board is a chat too, but with its supervisor. */
+async function run(
+  context: CommandContext,
+  { workerPipe, ...options }: RunOptions & { readonly workerPipe?: number },
+): Promise<void> {
+  if (workerPipe === undefined) return runOnce(context, options);
+  const { runWorker } = await import("./chat/run-worker.ts");
+  return runWorker(context, { ...options, workerPipe });
 }
 
 function parseCount(text: string): number {

@@ -1,0 +1,130 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { boardPath } from "../src/board/board-slug.ts";
+import { type BoardPlace, openBoardStore } from "../src/board/board-store.ts";
+import { type DispatchBoard, openDispatchBoard } from "../src/board/dispatcher/dispatch-board.ts";
+import { dispatchTick } from "../src/board/dispatcher/dispatch-tick.ts";
+import type { DispatchHost } from "../src/board/dispatcher/host.ts";
+import { resolveDispatchPolicy } from "../src/board/dispatcher/resolve-dispatch-policy.ts";
+import { systemClock } from "../src/lib/clock.ts";
+import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
+
+const ROUNDS = 30;
+const READY = 1_000;
+const FEW = 1_000;
+const MANY = 100_000;
+const never = new AbortController().signal;
+
+/** What a pass of the dispatcher costs: beside much finished work, and beside the query that it cannot do without. */
+export const dispatchBench: Bench = {
+  name: "dispatch",
+  async run() {
+    const root = await mkdtemp(join(tmpdir(), "hermes-bench-"));
+    try {
+      return [await finishedWork(root), await listing(root)];
+    } finally {
+      await rm(root, { recursive: true, force: true });
+    }
+  },
+};
+
+const host: DispatchHost = {
+  id: "bench",
+  runnable: async () => ({ ok: true }),
+  start: async () => ({ kind: "failed", cause: "infrastructure", error: "nothing is started here" }),
+  isAlive: async () => "unknown",
+  terminate: async () => "unknown",
+  memoryPressure: async () => "none",
+  runningElsewhere: async () => 0,
+};
+
+/** A pass that finds room for nothing, so that it can be repeated. */
+function tick(board: DispatchBoard, dryRun = false) {
+  return dispatchTick(
+    {
+      board,
+      host,
+      policy: resolveDispatchPolicy({}, { platform: "linux", totalMemoryBytes: 2 ** 36 }),
+      owner: "bench",
+      isDead: async () => false,
+      clock: systemClock,
+      random: Math.random,
+      max: 0,
+      dryRun,
+    },
+    never,
+  );
+}
+
+async function finishedWork(root: string): Promise<Measurement> {
+  await using few = await openFilled(root, "few", { ready: 20, done: FEW });
+  await using many = await openFilled(root, "many", { ready: 20, done: MANY });
+  const found = await medians(
+    ROUNDS,
+    () => tick(many),
+    () => tick(few),
+  );
+  return {
+    name: "a pass beside 100,000 done tasks ÷ beside 1,000",
+    ours: milliseconds(found.ours),
+    peer: milliseconds(found.peer),
+    ratio: found.ours / found.peer,
+    budget: { max: 1.2 },
+  };
+}
+
+async function listing(root: string): Promise<Measurement> {
+  const slug = "ready";
+  await using board = await openFilled(root, slug, { ready: READY, done: FEW });
+  const { default: Sqlite } = await import("better-sqlite3");
+  const connection = new Sqlite(boardPath(root, slug), { readonly: true });
+  const query = connection.prepare("select id from task where status = 'ready' order by priority desc, seq");
+  try {
+    const found = await medians(
+      ROUNDS,
+      async () => {
+        const { deferred_capacity } = await tick(board, true);
+        if (deferred_capacity.length !== READY) throw new Error(`${deferred_capacity.length} were named`);
+      },
+      () => {
+        if (query.all().length !== READY) throw new Error("the query has lost some");
+      },
+    );
+    return {
+      name: "1,000 ready tasks listed and named ÷ one query of them",
+      ours: milliseconds(found.ours),
+      peer: milliseconds(found.peer),
+      ratio: found.ours / found.peer,
+      budget: { max: 20 },
+    };
+  } finally {
+    connection.close();
+  }
+}
+
+async function openFilled(
+  root: string,
+  slug: string,
+  count: { readonly ready: number; readonly done: number },
+): Promise<DispatchBoard> {
+  const place: BoardPlace = { root, databaseUrl: "", slug, create: true };
+  await (await openBoardStore(place, {}, never))[Symbol.asyncDispose]();
+  const { default: Sqlite } = await import("better-sqlite3");
+  const connection = new Sqlite(boardPath(root, slug));
+  for (const [status, rows] of Object.entries(count)) {
+    connection
+      .prepare(`
+        insert into task (id, title, assignee, status, created_by, created_at, updated_at)
+        with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
+        select 't_' || ? || i, 'a task', 'worker', ?, 'bench', 0, 0 from n`)
+      .run(rows, status, status);
+  }
+  connection.exec(`
+    insert into run (task_id, profile, source_status, lease_token, host_id, lease_ms, lease_until, started_at, ended_at,
+                     outcome)
+    select id, 'worker', 'ready', id, 'bench', 1, 1, 0, 1, 'completed' from task where status = 'done';
+    analyze`);
+  connection.close();
+  return openDispatchBoard(place, {}, never);
+}

@@ -1,0 +1,412 @@
+import { expect, it, vi } from "vitest";
+import { type BoardLab, runCaller } from "../../../../test/support/board-lab.ts";
+import type { ClaimedTask } from "../../operations/claim.ts";
+import { dispatchTick } from "../dispatch-tick.ts";
+import type { DispatchSettings } from "../resolve-dispatch-policy.ts";
+import { runEndingOf, type WorkerExit } from "../run-ending.ts";
+import { idsOf } from "../tick-report.ts";
+import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
+
+/** What a pass does with runs that went wrong, and who does it. */
+export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
+  /** A stage on which one task was started and runs. */
+  async function openRunning(settings: DispatchSettings = {}, details = {}) {
+    const stage = await openDispatchStage(openLab, settings);
+    const { id } = await stage.add("a", details);
+    await stage.tick();
+    const [claimed] = stage.host.started;
+    if (claimed === undefined) throw new Error("not started");
+    const supervisor = stage.store.as(runCaller(claimed.task, claimed.run, claimed.token));
+    const end = (exit: WorkerExit, target: ClaimedTask = claimed, history = {}) =>
+      stage.system.endRun(
+        runEndingOf(exit, { runId: target.run.id, failures: 0, ...history }, stage.parts.policy, () => 0.5),
+        never,
+      );
+    return { ...stage, id, claimed, supervisor, end };
+  }
+
+  it("B6.13, B6.14: a start that fails releases the claim, counts, waits longer each time, and is given up at the limit", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    stage.host.onStart = async () => ({ kind: "failed", cause: "workspace", error: "no such folder" });
+    const first = await stage.tick();
+    expect(first.spawn_failed).toEqual([{ task_id: id, error: "workspace: no such folder" }]);
+    expect(first.respawn_guarded).toMatchObject([{ task_id: id }]);
+    expect((await stage.store.show(id, never)).task).toMatchObject({
+      status: "ready",
+      consecutive_failures: 1,
+    });
+    expect((await stage.tick()).respawn_guarded).toMatchObject([{ task_id: id, reason: "backoff" }]);
+    await stage.lab.advance(60_000);
+    stage.host.onStart = async () => {
+      throw new Error("no such program");
+    };
+    const last = await stage.tick();
+    expect(last.auto_blocked).toEqual([id]);
+    const [, run] = await stage.runs(id);
+    expect(run).toMatchObject({ outcome: "gave_up", error: "no such program" });
+    expect(await stage.statusOf(id)).toBe("blocked");
+  });
+
+  it("B6.14: a start that threw and left something alive keeps the task from others", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    stage.host.termination = "survived";
+    stage.host.onStart = async () => {
+      throw new Error("half started");
+    };
+    await stage.tick();
+    expect(await stage.statusOf(id)).toBe("running");
+  });
+
+  it("B6.14: a start that was cut off because the dispatcher stops is not held against the task", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    const stop = new AbortController();
+    stage.host.onStart = async () => {
+      stop.abort(new Error("stopped"));
+      throw stop.signal.reason;
+    };
+    await expect(dispatchTick(stage.parts, stop.signal)).rejects.toThrow("stopped");
+    expect((await stage.store.show(id, never)).task).toMatchObject({
+      status: "ready",
+      consecutive_failures: 0,
+    });
+  });
+
+  it("B6.15: a host that cannot place a worker is not held against the task", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    stage.host.onStart = async () => ({ kind: "failed", cause: "infrastructure", error: "no scope" });
+    await stage.tick();
+    expect((await stage.store.show(id, never)).task).toMatchObject({
+      status: "ready",
+      consecutive_failures: 0,
+    });
+    const [guarded] = (await stage.tick()).respawn_guarded;
+    expect(guarded).toMatchObject({ task_id: id, reason: "infrastructure_cooldown" });
+  });
+
+  it("a start that takes longer than a lease does not lose it", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    const { onStart } = stage.host;
+    let slept = 0;
+    const clock = {
+      ...stage.parts.clock,
+      async sleep(ms: number, signal: AbortSignal): Promise<void> {
+        if (slept++ >= 4) return stage.parts.clock.sleep(ms, signal);
+        await stage.lab.advance(ms);
+      },
+    };
+    stage.host.onStart = async (claimed) => {
+      await vi.waitFor(() => expect(slept).toBeGreaterThan(4), { timeout: 30_000 });
+      return onStart(claimed);
+    };
+    expect((await stage.tick({}, { clock })).spawned).toMatchObject([{ task_id: id }]);
+    const [run] = await stage.runs(id);
+    expect(run?.lease_until).toBe(stage.lab.now() + 30_000);
+  });
+
+  it("B6.16: a started run knows its processes, and the failures of its task stay", async () => {
+    await using stage = await openRunning({}, {});
+    await stage.end({ outcome: "crashed", error: "x" });
+    await stage.lab.advance(60_000);
+    await stage.tick();
+    const { task, runs } = await stage.store.show(stage.id, never);
+    expect(task.consecutive_failures).toBe(1);
+    expect(runs.at(-1)).toMatchObject({ worker_pid: 1_000 + (runs.at(-1)?.id ?? 0) + 1 });
+    expect(await stage.kinds(stage.id)).toContain("spawned");
+  });
+
+  it("B6.17: a supervisor whose run was taken back is told so with its first word", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    const claimed = await stage.claim(id); // and then its dispatcher dies
+    await stage.lab.advance(36_000);
+    expect((await stage.tick()).reclaimed).toBe(1);
+    const first = stage.worker(claimed).renew(undefined, never);
+    await expect(first).rejects.toMatchObject({ code: "run-superseded" });
+  });
+
+  it("B6.18: a supervisor that is a moment late keeps its run", async () => {
+    await using stage = await openRunning();
+    await stage.lab.advance(32_000);
+    expect(await stage.tick()).toMatchObject({ reclaimed: 0 });
+    expect(stage.host.terminated).toEqual([]);
+    await stage.supervisor.renew(undefined, never);
+    expect(await stage.statusOf(stage.id)).toBe("running");
+  });
+
+  it("B6.19, B6.20: a run whose lease is over is ended first and then taken back, not counted", async () => {
+    await using stage = await openRunning();
+    await stage.lab.advance(36_000);
+    const report = await stage.tick({ max_spawn: 1 });
+    expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
+    expect(report.reclaimed).toBe(1);
+    const { task, runs } = await stage.store.show(stage.id, never);
+    expect(task).toMatchObject({ consecutive_failures: 0, status: "running" });
+    expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
+  });
+
+  it("B6.19: a heartbeat of an earlier run does not make a new one stale", async () => {
+    await using stage = await openRunning({ dispatch_stale_timeout_seconds: 60 });
+    await stage.lab.advance(30_000);
+    await stage.supervisor.renew({}, never);
+    expect((await stage.tick()).stale).toEqual([]);
+  });
+
+  it("B6.20: a run of a host that has vanished is taken back after its lease and the margin", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
+    await stage.lab.advance(31_000);
+    expect((await stage.tick()).reclaimed).toBe(0);
+    await stage.lab.advance(4_000);
+    expect((await stage.tick()).reclaimed).toBe(1);
+    expect(stage.host.terminated).toEqual([]);
+  });
+
+  it("B6.21: a worker that survives being killed keeps its task from others", async () => {
+    await using stage = await openRunning();
+    stage.host.termination = "survived";
+    await stage.lab.advance(36_000);
+    const report = await stage.tick();
+    expect(report).toMatchObject({ reclaimed: 0, reclaim_deferred: [stage.id], spawned: [] });
+    expect(await stage.statusOf(stage.id)).toBe("running");
+    await stage.lab.advance(60_000);
+    expect((await stage.tick()).reclaim_deferred).toEqual([]);
+    stage.host.termination = "gone";
+    await stage.lab.advance(66_000);
+    expect((await stage.tick()).reclaimed).toBe(1);
+  });
+
+  it("B6.22: a worker that cannot be identified is not released either", async () => {
+    await using stage = await openRunning();
+    stage.host.termination = "unknown";
+    await stage.lab.advance(36_000);
+    expect(await stage.tick()).toMatchObject({ reclaimed: 0, reclaim_deferred: [stage.id] });
+  });
+
+  it("B6.23: a task that runs by its status only is sent back with a comment", async () => {
+    await using stage = await openRunning();
+    await stage.lab.raw("update run set ended_at = started_at, outcome = 'stale'");
+    await stage.lab.raw("update counter set value = 0 where name <> 'event'");
+    expect((await stage.tick({ reconcile_orphans: false })).reconciled_orphans).toEqual([]);
+    const report = await stage.tick({}, { max: 0 });
+    expect(report.reconciled_orphans).toEqual([stage.id]);
+    const { task, comments } = await stage.store.show(stage.id, never);
+    expect(task.status).toBe("ready");
+    expect(comments.map(({ author }) => author)).toEqual(["dispatcher"]);
+    expect(await stage.kinds(stage.id)).toContain("reconciled");
+  });
+
+  it("B6.24: a run without a sign of life for too long is ended as stale, not counted", async () => {
+    await using stage = await openRunning({ dispatch_stale_timeout_seconds: 7_200 });
+    for (let renewed = 0; renewed < 3; renewed++) {
+      await stage.lab.advance(2_500_000);
+      await stage.supervisor.renew(undefined, never);
+    }
+    const report = await stage.tick({}, { max: 0 });
+    expect(report.stale).toEqual([stage.id]);
+    expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
+    const { task, runs } = await stage.store.show(stage.id, never);
+    expect(task).toMatchObject({ status: "ready", consecutive_failures: 0 });
+    expect(runs[0]?.outcome).toBe("stale");
+  });
+
+  it("B6.25: a worker that has vanished counts as crashed, after a grace and two looks that agree", async () => {
+    await using stage = await openRunning();
+    const { id: runId } = stage.claimed.run;
+    stage.host.liveness.set(runId, "dead");
+    expect((await stage.tick()).crashed).toEqual([]); // too early to tell
+    await stage.lab.advance(30_000);
+    await stage.supervisor.renew(undefined, never);
+    let looks = 0;
+    const isAlive = stage.host.isAlive.bind(stage.host);
+    stage.host.isAlive = async (run) => (looks++ === 1 ? "alive" : isAlive(run));
+    expect((await stage.tick()).crashed).toEqual([]);
+    expect((await stage.tick()).crashed).toEqual([stage.id]);
+    const { task } = await stage.store.show(stage.id, never);
+    expect(task).toMatchObject({ consecutive_failures: 1, last_failure_error: "The worker has vanished." });
+  });
+
+  it("B6.25: a restart of the host is not held against its tasks", async () => {
+    await using stage = await openRunning();
+    stage.host.liveness.set(stage.claimed.run.id, "host-restarted");
+    await stage.lab.advance(30_000);
+    await stage.supervisor.renew(undefined, never);
+    await stage.tick();
+    expect((await stage.store.show(stage.id, never)).task).toMatchObject({ consecutive_failures: 0 });
+    expect((await stage.runs(stage.id))[0]?.outcome).toBe("infra_killed");
+  });
+
+  it("B6.26: three that vanish in one pass are given up at once, until a person brings them back", async () => {
+    await using stage = await openDispatchStage(openLab);
+    for (let n = 0; n < 3; n++) await stage.add("t", { maxRetries: 9 });
+    await stage.tick();
+    await stage.lab.advance(30_000);
+    for (const claimed of stage.host.started) {
+      await stage.worker(claimed).renew(undefined, never);
+      stage.host.liveness.set(claimed.run.id, "dead");
+    }
+    const withLimit = await stage.tick();
+    expect(withLimit.crashed).toHaveLength(3);
+    expect(withLimit.auto_blocked).toEqual([]); // a task's own number of attempts wins
+    await using other = await openDispatchStage(openLab);
+    const tasks = [];
+    for (let n = 0; n < 3; n++) tasks.push(await other.add("t"));
+    await other.tick();
+    await other.lab.advance(30_000);
+    for (const claimed of other.host.started) {
+      await other.worker(claimed).renew(undefined, never);
+      other.host.liveness.set(claimed.run.id, "dead");
+    }
+    expect((await other.tick()).auto_blocked.sort()).toEqual(tasks.map(({ id }) => id).sort());
+    await other.lab.advance(200_000_000);
+    expect((await other.tick()).spawned).toEqual([]);
+  });
+
+  it("B6.27: a rate limit is not counted, but is bounded", async () => {
+    await using stage = await openRunning();
+    for (let wall = 0; wall < 20; wall++) {
+      const claimed = stage.host.started.at(-1) ?? stage.claimed;
+      await stage.end({ outcome: "rate_limited" }, claimed);
+      await stage.lab.advance(300_000);
+      if (wall < 19) expect(idsOf(await stage.tick(), "spawned")).toEqual([stage.id]);
+    }
+    const report = await stage.tick();
+    expect(report).toMatchObject({ rate_limited: [stage.id], auto_blocked: [stage.id], spawned: [] });
+    const { task } = await stage.store.show(stage.id, never);
+    expect(task).toMatchObject({ status: "blocked", block_sticky: true, consecutive_failures: 0 });
+  });
+
+  it("B6.28: a failure that no attempt can mend is given up at once", async () => {
+    await using stage = await openRunning();
+    await stage.end({ outcome: "crashed", terminal: true, failureKind: "auth" });
+    const { task } = await stage.store.show(stage.id, never);
+    expect(task).toMatchObject({ status: "blocked", block_sticky: true });
+  });
+
+  it("B6.29: workers that end without a word are tried again, and given up after three in a row", async () => {
+    await using stage = await openRunning();
+    for (let violations = 0; violations < 3; violations++) {
+      const claimed = stage.host.started.at(-1) ?? stage.claimed;
+      await stage.end({ outcome: "protocol_violation" }, claimed, { violations, failures: violations });
+      expect(await stage.statusOf(stage.id)).toBe(violations < 2 ? "ready" : "blocked");
+      await stage.lab.advance(3_600_000);
+      await stage.tick();
+    }
+    expect((await stage.store.show(stage.id, never)).task.block_sticky).toBe(true);
+  });
+
+  it("B6.30: a run that takes longer than its task allows is ended and counted", async () => {
+    await using stage = await openRunning({}, { maxRuntimeSeconds: 60 });
+    await stage.lab.advance(59_000);
+    await stage.supervisor.renew({}, never);
+    expect((await stage.tick()).timed_out).toEqual([]);
+    await stage.lab.advance(1_000);
+    const report = await stage.tick();
+    expect(report.timed_out).toEqual([stage.id]);
+    expect(stage.host.terminated).toEqual([stage.claimed.run.id]);
+    expect((await stage.store.show(stage.id, never)).task.consecutive_failures).toBe(1);
+  });
+
+  it("B6.30: ended from another host, a task waits until its supervisor must have noticed", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a", { maxRuntimeSeconds: 10, maxRetries: 9 });
+    await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
+    await stage.lab.advance(10_000);
+    expect((await stage.tick()).timed_out).toEqual([id]);
+    expect(stage.host.terminated).toEqual([]);
+    await stage.lab.advance(24_000);
+    expect((await stage.tick()).spawned).toEqual([]);
+    await stage.lab.advance(1_000);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+  });
+
+  it("B6.31, B6.32: failures up to the limit block a task, which gets one fresh attempt later", async () => {
+    await using stage = await openRunning();
+    await stage.end({ outcome: "crashed", error: "x" });
+    await stage.lab.advance(60_000);
+    await stage.tick();
+    await stage.end({ outcome: "crashed", error: "y" }, stage.host.started.at(-1), { failures: 1 });
+    const { events } = await stage.store.show(stage.id, never);
+    expect(events.at(-1)).toMatchObject({
+      kind: "gave_up",
+      payload: { failures: 2, limit_source: "dispatcher" },
+    });
+    await stage.lab.advance(86_399_000);
+    expect((await stage.tick()).spawned).toEqual([]);
+    await stage.lab.advance(1_000);
+    expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: stage.id }] });
+  });
+
+  it("B6.32: a raised limit brings a task back that failures had blocked", async () => {
+    await using stage = await openRunning({ failure_limit: 1 });
+    await stage.end({ outcome: "crashed", error: "x" });
+    expect(await stage.statusOf(stage.id)).toBe("blocked");
+    expect((await stage.tick({ failure_limit: 1 })).promoted).toBe(0);
+    expect((await stage.tick({ failure_limit: 3 })).promoted).toBe(1);
+  });
+
+  it("B6.33: a task that was blocked on purpose stays until someone unblocks it", async () => {
+    await using stage = await openRunning();
+    await stage.supervisor.block(stage.id, "need a decision", "needs_input", never);
+    await stage.lab.advance(1_000_000_000);
+    expect(await stage.tick()).toMatchObject({ promoted: 0, spawned: [] });
+    await stage.operator.unblock(stage.id, undefined, never);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([stage.id]);
+  });
+
+  it("a scheduled task comes back at its time and starts", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    await stage.operator.schedule(id, stage.lab.now() + 60_000, undefined, never);
+    expect((await stage.tick()).next_due_at).toBe(stage.lab.now() + 60_000);
+    await stage.lab.advance(60_000);
+    expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: id }] });
+  });
+
+  it("ends a worker that outlives its run", async () => {
+    await using stage = await openRunning();
+    await stage.supervisor.complete(stage.id, { summary: "done" }, never);
+    await stage.lab.advance(119_000);
+    expect((await stage.tick()).reaped_terminal_workers).toEqual([]);
+    await stage.lab.advance(1_000);
+    expect((await stage.tick()).reaped_terminal_workers).toEqual([stage.claimed.run.id]);
+    expect((await stage.tick()).reaped_terminal_workers).toEqual([]);
+  });
+
+  it("only the holder of the lease does the bookkeeping; others start tasks all the same", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("a");
+    await stage.tick({}, { max: 0 });
+    await stage.claim(id, { hostId: "host-3", supervisorPid: 7 });
+    await stage.lab.advance(29_000); // the lease of the first dispatcher lives, …
+    await stage.tick({}, { max: 0 });
+    await stage.lab.advance(10_000); // … the run's does not
+    const fresh = await stage.add("b");
+    const other = { host: stage.createHost("host-2"), owner: "dispatcher-2" };
+    const second = await stage.tick({}, other);
+    expect(second).toMatchObject({ skipped_locked: true, reclaimed: 0, spawned: [{ task_id: fresh.id }] });
+    expect(await stage.statusOf(id)).toBe("running");
+    const third = await stage.tick({}, { ...other, isDead: async (owner) => owner === "dispatcher-1" });
+    expect(third).toMatchObject({ skipped_locked: false, reclaimed: 1 });
+  });
+
+  it("a dispatcher that lost the lease while it looked writes nothing of its bookkeeping", async () => {
+    await using stage = await openRunning();
+    await stage.lab.advance(36_000);
+    const terminate = stage.host.terminate.bind(stage.host);
+    stage.host.terminate = async (run) => {
+      await stage.lab.advance(31_000);
+      await stage.tick({}, { host: stage.createHost("host-2"), owner: "dispatcher-2", max: 0 });
+      return terminate(run);
+    };
+    const before = (await stage.runs(stage.id)).length;
+    const report = await stage.tick({}, { max: 0 });
+    expect(report).toMatchObject({ skipped_locked: true, reclaimed: 0 });
+    expect((await stage.runs(stage.id)).length).toBe(before);
+  });
+}

@@ -1,0 +1,132 @@
+import { type BoardLab, openStage, runCaller } from "../../../../test/support/board-lab.ts";
+import type { ClaimedTask } from "../../operations/claim.ts";
+import type { Run } from "../../task.ts";
+import { openDispatchBoard } from "../dispatch-board.ts";
+import { dispatchTick } from "../dispatch-tick.ts";
+import type { DispatchHost, MemoryPressure, RunLiveness, StartResult, Termination } from "../host.ts";
+import { type DispatchSettings, resolveDispatchPolicy } from "../resolve-dispatch-policy.ts";
+import type { TickParts } from "../tick-parts.ts";
+import type { TickReport } from "../tick-report.ts";
+
+export const never = new AbortController().signal;
+export const GIB = 1_024 ** 3;
+
+/** A host whose processes exist only in here. */
+export class ScriptedHost implements DispatchHost {
+  readonly id: string;
+  readonly profiles = new Set(["worker", "alpha", "beta"]);
+  readonly started: ClaimedTask[] = [];
+  readonly terminated: number[] = [];
+  readonly liveness = new Map<number, RunLiveness>();
+  termination: Termination = "gone";
+  pressure: MemoryPressure = "none";
+  elsewhere = 0;
+  onStart: (claimed: ClaimedTask) => Promise<StartResult>;
+
+  constructor(id: string, onStart: (claimed: ClaimedTask) => Promise<StartResult>) {
+    this.id = id;
+    this.onStart = onStart;
+  }
+
+  async runnable(profile: string) {
+    if (this.profiles.has(profile)) return { ok: true } as const;
+    return { ok: false, reason: `There is no profile ${profile} here.` } as const;
+  }
+
+  async start(claimed: ClaimedTask): Promise<StartResult> {
+    const result = await this.onStart(claimed);
+    if (result.kind === "started") this.started.push(claimed);
+    return result;
+  }
+
+  async isAlive({ id }: Run): Promise<RunLiveness> {
+    return this.liveness.get(id) ?? "alive";
+  }
+
+  async terminate({ id }: Run): Promise<Termination> {
+    this.terminated.push(id);
+    if (this.termination === "gone") this.liveness.set(id, "dead");
+    return this.termination;
+  }
+
+  async memoryPressure() {
+    return this.pressure;
+  }
+
+  async runningElsewhere() {
+    return this.elsewhere;
+  }
+}
+
+/** A board with a dispatcher on a scripted host. */
+export async function openDispatchStage(openLab: () => Promise<BoardLab>, settings: DispatchSettings = {}) {
+  const stage = await openStage(openLab);
+  const { lab, store } = stage;
+  const clock = { now: () => lab.now(), sleep: (_: number, signal: AbortSignal) => until(signal) };
+  const board = await openDispatchBoard(lab.place, { clock }, never);
+  const describe = async ({ task, run, token }: ClaimedTask): Promise<StartResult> => {
+    const pid = 1_000 + run.id;
+    const facts = { supervisorPid: pid, workerPid: pid + 1, workerIdentity: `process of ${run.id}` };
+    await store.as(runCaller(task, run, token)).describeRun(facts, never);
+    return { kind: "started", workspace: `/work/${task.id}`, supervisorPid: pid };
+  };
+  const createHost = (id: string): ScriptedHost => new ScriptedHost(id, describe);
+  const host = createHost("host-1");
+  const memory = { platform: "linux", totalMemoryBytes: 64 * GIB };
+  const policyOf = (changed: DispatchSettings) =>
+    resolveDispatchPolicy({ max_in_progress: 100, ...settings, ...changed }, memory);
+  const parts: TickParts = {
+    board,
+    host,
+    policy: policyOf({}),
+    owner: "dispatcher-1",
+    isDead: async () => false,
+    clock,
+    random: () => 0.5,
+  };
+  return {
+    ...stage,
+    board,
+    host,
+    parts,
+    policyOf,
+    createHost,
+    /** A pass of this dispatcher, with other settings for it alone if given. */
+    tick: (changed: DispatchSettings = {}, other: Partial<TickParts> = {}): Promise<TickReport> =>
+      dispatchTick({ ...parts, policy: policyOf(changed), ...other }, never),
+    /** All rows of all tables. */
+    async dump(): Promise<string> {
+      const tables = [
+        "board",
+        "counter",
+        "task",
+        "link",
+        "run",
+        "comment",
+        "event",
+        "attachment",
+        "subscription",
+      ];
+      const dispatch = ["dispatch_lease", "dispatcher", "dispatch_share", "dispatch_note"];
+      const rows = [];
+      for (const table of [...tables, ...dispatch])
+        rows.push([table, await lab.raw(`select * from ${table}`)]);
+      return JSON.stringify(rows);
+    },
+    async runs(id: string): Promise<readonly Run[]> {
+      return (await store.show(id, never)).runs;
+    },
+    async [Symbol.asyncDispose]() {
+      await board[Symbol.asyncDispose]();
+      await stage[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function until(signal: AbortSignal): Promise<void> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+  });
+}

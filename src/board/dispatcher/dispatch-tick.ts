@@ -1,0 +1,63 @@
+import { messageOf } from "../../lib/errors.ts";
+import { bookkeep, reapEndedRuns } from "./bookkeep.ts";
+import { DISPATCHER } from "./dispatch-board.ts";
+import { findHolder, LEASE_MS, recordTick, takeLease } from "./operations/board-lease.ts";
+import { listEligible } from "./operations/list-eligible.ts";
+import { placeTasks } from "./place-tasks.ts";
+import type { TickParts } from "./tick-parts.ts";
+import { countOutcomes, createReport, type TickReport } from "./tick-report.ts";
+
+/** One pass: bookkeeping if this dispatcher holds the board's lease, then tasks are claimed and started for this host. */
+export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promise<TickReport> {
+  signal.throwIfAborted();
+  const { board, host, owner } = parts;
+  const report = createReport(board.slug, parts.dryRun === true);
+  if (report.dry_run) {
+    await place(parts, report, signal);
+    return report;
+  }
+  try {
+    const token = await lead(parts, signal);
+    if (token === undefined) report.skipped_locked = true;
+    else await bookkeep(parts, token, report, signal);
+    await reapEndedRuns(parts, report, signal);
+    await place(parts, report, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    // The board itself may be what failed; the first failure is the one worth hearing.
+    await board
+      .write(DISPATCHER, () => recordTick(owner, host.id, { error: messageOf(error) }), signal)
+      .catch(() => undefined);
+    throw error;
+  }
+  const summary = JSON.stringify(countOutcomes(report));
+  await board.write(DISPATCHER, () => recordTick(owner, host.id, { report: summary }), signal);
+  return report;
+}
+
+/** The token of the lease, or undefined when another one who may be alive has it; then nothing was written. */
+async function lead({ board, owner, isDead }: TickParts, signal: AbortSignal): Promise<number | undefined> {
+  const holder = await board.read(findHolder, signal);
+  // Each write of the bookkeeping renews it; a pass that has none to do then writes nothing for it.
+  if (holder?.owner === owner && holder.expires_at - holder.now > LEASE_MS / 2) return holder.token;
+  const isTaken = holder !== undefined && holder.owner !== owner && holder.expires_at > holder.now;
+  if (isTaken && !(await isDead(holder.owner, signal))) return undefined;
+  return board.write(DISPATCHER, () => takeLease(owner, isTaken ? holder.token : 0), signal);
+}
+
+async function place(parts: TickParts, report: TickReport, signal: AbortSignal): Promise<void> {
+  const { board, policy } = parts;
+  const eligible = await board.read(
+    () =>
+      listEligible({
+        hasTables: board.hasTables,
+        rateLimitMs: policy.rateLimitCooldownMs,
+        ...(report.dry_run && { promoteWith: policy.failureLimit }),
+      }),
+    signal,
+  );
+  if (report.dry_run) report.promoted = eligible.promoted.length;
+  report.paused = eligible.paused;
+  report.next_due_at = eligible.nextDueAt;
+  if (!eligible.paused) await placeTasks(parts, eligible, report, signal);
+}

@@ -1,0 +1,66 @@
+import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
+import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
+import { INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
+
+/** Why a ready task is not tried again yet, in the order in which they are looked at. */
+export const GUARDS = {
+  infrastructure_cooldown: "the last attempt failed because of the host",
+  rate_limit_cooldown: "its profile has met a rate limit",
+  blocker_auth: "the last attempt was refused for its credentials or quota",
+  backoff: "it pauses after a failure",
+  recent_success: "it was completed a short while ago and nobody has asked for it again",
+  active_pr: "its pull request is open and nobody has handed it back",
+} as const;
+export type GuardReason = keyof typeof GUARDS;
+
+export interface Guard {
+  readonly reason: GuardReason;
+  /** When it lifts by itself. */
+  readonly until: number;
+}
+
+const AUTH_COOLDOWN_MS = 600_000;
+const SUCCESS_GUARD_MS = 3_600_000;
+const PULL_REQUEST_GUARD_MS = 86_400_000;
+
+/** The guard that keeps a ready task from starting now, from typed facts alone; each has an end. */
+export function guardOf(
+  task: EligibleTask,
+  eligible: Pick<Eligible, "now" | "failureKinds" | "limitedProfiles">,
+  policy: Pick<DispatchPolicy, "rateLimitCooldownMs">,
+): Guard | undefined {
+  const { now } = eligible;
+  const { outcome } = task;
+  const paused = task.not_before ?? 0;
+  // What happened before an operator lifted the guards no longer counts.
+  const endedAt = (task.ended_at ?? 0) > (task.lifted_at ?? -1) ? task.ended_at : null;
+  const wall = eligible.limitedProfiles.get(task.assignee ?? "");
+  const kind = task.run_id === null ? undefined : eligible.failureKinds.get(task.run_id);
+  const after = (applies: boolean, ms: number): number => (applies && endedAt !== null ? endedAt + ms : 0);
+  const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // nothing has made it ready since
+  const ends: Readonly<Record<GuardReason, number>> = {
+    infrastructure_cooldown:
+      outcome === "infra_killed" ? Math.max(paused, after(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
+    rate_limit_cooldown: Math.max(
+      outcome === "rate_limited" ? paused : 0,
+      after(outcome === "rate_limited", policy.rateLimitCooldownMs),
+      wall !== undefined && wall > (task.lifted_at ?? -1) ? wall + policy.rateLimitCooldownMs : 0,
+    ),
+    blocker_auth: after(kind === "auth" || kind === "quota", AUTH_COOLDOWN_MS),
+    backoff: paused,
+    recent_success: after(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
+    active_pr: after(untouched && declaresPullRequest(task.metadata), PULL_REQUEST_GUARD_MS),
+  };
+  for (const reason of Object.keys(GUARDS) as GuardReason[]) {
+    const until = ends[reason];
+    if (until > now) return { reason, until };
+  }
+  return undefined;
+}
+
+/** `pull_request` in what the run handed over. */
+function declaresPullRequest(metadata: string | null): boolean {
+  if (metadata === null) return false;
+  const value = JSON.parse(metadata) as { pull_request?: unknown } | null;
+  return typeof value?.pull_request === "string" && value.pull_request !== "";
+}

@@ -1,0 +1,101 @@
+import { first, only, run, type Steps } from "../../database/steps.ts";
+
+export const LEASE = "bookkeeping";
+/** Renewed by each write that it guards; a dispatcher that hangs for longer has lost it. */
+export const LEASE_MS = 30_000;
+
+export interface LeaseHolder {
+  readonly token: number;
+  readonly owner: string;
+  readonly expires_at: number;
+  readonly now: number;
+}
+
+/** Thrown by steps whose dispatcher no longer does the bookkeeping: nothing of their transaction stays. */
+export class LeaseLost extends Error {
+  override readonly name = "LeaseLost";
+}
+
+/** Who holds the lease or held it last. */
+export function* findHolder(): Steps<LeaseHolder | undefined> {
+  return yield* first<LeaseHolder>(
+    "select token, owner, expires_at, hermes_now() as now from dispatch_lease where name = :name",
+    { name: LEASE },
+  );
+}
+
+/** Takes the lease if it is free, expired, our own, or that of `deadToken`, whose holder was seen dead; else undefined. */
+export function* takeLease(owner: string, deadToken = 0): Steps<number | undefined> {
+  const row = yield* first<{ token: number }>(
+    `insert into dispatch_lease (name, token, owner, expires_at)
+     values (:name, 1, :owner, hermes_now() + ${LEASE_MS})
+     on conflict (name) do update
+        set token = dispatch_lease.token + case when dispatch_lease.owner = excluded.owner then 0 else 1 end,
+            owner = excluded.owner, expires_at = excluded.expires_at
+      where dispatch_lease.owner = excluded.owner or dispatch_lease.expires_at <= hermes_now()
+         or dispatch_lease.token = cast(:deadToken as bigint)
+     returning token`,
+    { name: LEASE, owner, deadToken },
+  );
+  return row?.token;
+}
+
+/** Throws `LeaseLost` unless the lease is still ours; keeps it ours until this transaction is over, and for a while after. */
+export function* requireLease(token: number): Steps<void> {
+  const kept = yield* run(
+    `update dispatch_lease set expires_at = hermes_now() + ${LEASE_MS}
+      where name = :name and token = :token and expires_at > hermes_now()`,
+    { name: LEASE, token },
+  );
+  if (kept !== 1) throw new LeaseLost("another dispatcher does the bookkeeping");
+}
+
+/** Lets others take the lease at once; the owner stays to be read. */
+export function* giveLeaseBack(token: number): Steps<void> {
+  yield* run("update dispatch_lease set expires_at = 0 where name = :name and token = :token", {
+    name: LEASE,
+    token,
+  });
+}
+
+export interface DispatcherRow {
+  readonly owner: string;
+  readonly host_id: string;
+  readonly last_tick_at: number;
+  readonly last_error: string | null;
+  readonly last_error_at: number | null;
+  readonly last_report: string | null;
+}
+
+/** Records that a dispatcher has made a pass, and how it went. */
+export function* recordTick(
+  owner: string,
+  hostId: string,
+  outcome: { readonly report: string } | { readonly error: string },
+): Steps<void> {
+  const failed = "error" in outcome;
+  yield* run(
+    `insert into dispatcher (owner, host_id, last_tick_at, last_error, last_error_at, last_report)
+     values (:owner, :hostId, hermes_now(), cast(:error as text),
+             case when cast(:error as text) is null then null else hermes_now() end, cast(:report as text))
+     on conflict (owner) do update set last_tick_at = excluded.last_tick_at,
+       last_error = coalesce(excluded.last_error, dispatcher.last_error),
+       last_error_at = coalesce(excluded.last_error_at, dispatcher.last_error_at),
+       last_report = coalesce(excluded.last_report, dispatcher.last_report)`,
+    {
+      owner,
+      hostId,
+      error: failed ? outcome.error.slice(0, 500) : null,
+      report: failed ? null : outcome.report,
+    },
+  );
+  yield* run(`delete from dispatcher where last_tick_at < hermes_now() - ${KEPT_MS}`);
+}
+
+const KEPT_MS = 7 * 86_400_000;
+
+/** The number of the last event: as long as it stays, nothing has happened on the board. */
+export function* lastEvent(): Steps<number> {
+  const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
+  return value;
+}

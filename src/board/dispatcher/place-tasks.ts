@@ -1,0 +1,240 @@
+import type { Caps } from "../operations/caps.ts";
+import type { ClaimedTask } from "../operations/claim.ts";
+import { DISPATCHER } from "./dispatch-board.ts";
+import { FairQueue, strideOf, type Waiting } from "./fair-queue.ts";
+import { guardOf } from "./guards.ts";
+import type { Runnable } from "./host.ts";
+import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
+import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
+import { type Telling, tellOnce } from "./operations/tell-once.ts";
+import { profileCap } from "./resolve-dispatch-policy.ts";
+import { RUN_LEASE_MS } from "./run-lease.ts";
+import { startClaimed } from "./start-claimed.ts";
+import type { TickParts } from "./tick-parts.ts";
+import type { TickReport } from "./tick-report.ts";
+
+/** A task that could start, if there is room. */
+interface Candidate extends Waiting {
+  readonly isDefault: boolean;
+}
+
+/** Gives each eligible task its one outcome; those that there is room for are claimed and started. */
+export async function placeTasks(
+  parts: TickParts,
+  eligible: Eligible,
+  report: TickReport,
+  signal: AbortSignal,
+): Promise<void> {
+  await new Placement(parts, eligible, report, signal).run();
+}
+
+class Placement {
+  readonly #parts: TickParts;
+  readonly #eligible: Eligible;
+  readonly #report: TickReport;
+  readonly #signal: AbortSignal;
+  readonly #runnable = new Map<string, Runnable>();
+  readonly #tellings: Telling[] = [];
+  readonly #placed = new Map<string, number>();
+  #elsewhere = 0;
+
+  constructor(parts: TickParts, eligible: Eligible, report: TickReport, signal: AbortSignal) {
+    this.#parts = parts;
+    this.#eligible = eligible;
+    this.#report = report;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<void> {
+    const { board } = this.#parts;
+    const candidates: Candidate[] = [];
+    for (const task of this.#eligible.tasks) {
+      const candidate = await this.#candidate(task);
+      if (candidate !== undefined) candidates.push(candidate);
+    }
+    if (this.#tellings.length > 0 && !this.#report.dry_run)
+      await board.write(DISPATCHER, (change) => tellOnce(change, this.#tellings), this.#signal);
+    await this.#fill(new FairQueue(candidates, this.#eligible.passes));
+  }
+
+  async #candidate(task: EligibleTask): Promise<Candidate | undefined> {
+    const { policy } = this.#parts;
+    const report = this.#report;
+    const { id, priority } = task;
+    const profile = task.assignee ?? (await this.#defaultAssignee());
+    if (profile === undefined) {
+      report.skipped_unassigned.push(id);
+      return undefined;
+    }
+    const runnable = await this.#isRunnable(profile);
+    if (!runnable.ok) {
+      report.skipped_nonspawnable.push(id);
+      report.nonspawnable_reasons[profile] = runnable.reason;
+      // Left to another home on purpose, it is nobody's concern here.
+      if (this.#isAllowed(profile))
+        this.#tell(task, "skipped_nonspawnable", { assignee: profile, reason: runnable.reason }, profile);
+      return undefined;
+    }
+    const guard = guardOf(task, this.#eligible, policy);
+    if (guard !== undefined) {
+      report.respawn_guarded.push({ task_id: id, ...guard });
+      this.#expect(guard.until);
+      this.#tell(task, "respawn_guarded", { reason: guard.reason }, `${guard.reason} ${task.run_id ?? 0}`);
+      return undefined;
+    }
+    return { id, priority, profile, isDefault: task.assignee === null };
+  }
+
+  #tell({ id, told }: EligibleTask, kind: Telling["kind"], payload: Telling["payload"], about: string): void {
+    const news = `${kind} ${about}`;
+    if (told?.split("\n").includes(news) !== true) this.#tellings.push({ taskId: id, kind, payload, news });
+  }
+
+  async #defaultAssignee(): Promise<string | undefined> {
+    const name = this.#parts.policy.defaultAssignee;
+    return name !== undefined && (await this.#isRunnable(name)).ok ? name : undefined;
+  }
+
+  async #isRunnable(profile: string): Promise<Runnable> {
+    const known = this.#runnable.get(profile);
+    if (known !== undefined) return known;
+    const { host } = this.#parts;
+    const runnable: Runnable = this.#isAllowed(profile)
+      ? await host.runnable(profile, this.#signal)
+      : { ok: false, reason: "kanban.dispatch_profiles of this home does not name it." };
+    this.#runnable.set(profile, runnable);
+    return runnable;
+  }
+
+  #isAllowed(profile: string): boolean {
+    const { profiles } = this.#parts.policy;
+    return profiles === undefined || profiles.includes(profile);
+  }
+
+  /** How many may start: the least of what each cap leaves, and no running task is subtracted from a cap twice. */
+  async #budget(): Promise<number> {
+    const { host, policy, board, max } = this.#parts;
+    const pressure = await host.memoryPressure(this.#signal);
+    this.#report.memory_pressure = pressure === "none" ? null : pressure;
+    if (policy.maxInProgress !== undefined)
+      this.#elsewhere = await host.runningElsewhere(board.slug, this.#signal);
+    const running = (counter: string): number => this.#eligible.running.get(counter) ?? 0;
+    const remainders = [
+      (policy.maxSpawn ?? Number.POSITIVE_INFINITY) - running("running"),
+      (policy.maxInProgress ?? Number.POSITIVE_INFINITY) -
+        running(`running/host/${host.id}`) -
+        this.#elsewhere,
+      max ?? Number.POSITIVE_INFINITY,
+      { none: Number.POSITIVE_INFINITY, elevated: 1, critical: 0 }[pressure],
+    ];
+    return Math.max(0, Math.min(...remainders));
+  }
+
+  async #fill(queue: FairQueue<Candidate>): Promise<void> {
+    const report = this.#report;
+    const starts: Promise<unknown>[] = [];
+    const failures: unknown[] = [];
+    let next = queue.next();
+    let left = next === undefined ? 0 : await this.#budget();
+    try {
+      for (; next !== undefined; next = queue.next()) {
+        const current = this.#runningOf(next.profile);
+        if (left <= 0 || this.#parts.isStopping?.() === true) report.deferred_capacity.push(next.id);
+        else if (current >= profileCap(this.#parts.policy, next.profile)) this.#cap(next, current);
+        else if (report.dry_run) {
+          this.#pretend(next);
+          left--;
+          queue.serve(next);
+        } else {
+          const result = await this.#claim(next, queue.floor);
+          if ("refused" in result) {
+            left = this.#refuse(next, result.refused, left);
+            continue;
+          }
+          left--;
+          queue.serve(next);
+          this.#place(next, result.wasAssigned);
+          starts.push(this.#start(next, result.claimed).catch((error: unknown) => void failures.push(error)));
+        }
+      }
+    } finally {
+      await Promise.all(starts); // whatever else goes wrong, what was claimed is started or ended
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  #runningOf(profile: string): number {
+    return (this.#eligible.running.get(`running/profile/${profile}`) ?? 0) + (this.#placed.get(profile) ?? 0);
+  }
+
+  #cap({ id, profile }: Candidate, current: number): void {
+    this.#report.skipped_per_profile_capped.push({ task_id: id, assignee: profile, current });
+  }
+
+  #place({ id, profile }: Candidate, wasAssigned: boolean): void {
+    this.#placed.set(profile, (this.#placed.get(profile) ?? 0) + 1);
+    if (wasAssigned) this.#report.auto_assigned_default.push(id);
+  }
+
+  #pretend(candidate: Candidate): void {
+    this.#place(candidate, candidate.isDefault);
+    this.#report.spawned.push({ task_id: candidate.id, assignee: candidate.profile, workspace: "" });
+  }
+
+  async #claim({ id, profile, priority, isDefault }: Candidate, floor: number): Promise<HostClaimResult> {
+    const { board, host, policy } = this.#parts;
+    const caps: Caps = {
+      ...(policy.maxSpawn !== undefined && { board: policy.maxSpawn }),
+      ...(policy.maxInProgress !== undefined && { host: policy.maxInProgress, elsewhere: this.#elsewhere }),
+      ...(policy.perProfile !== undefined && { perProfile: policy.perProfile }),
+    };
+    const request = {
+      taskId: id,
+      hostId: host.id,
+      leaseMs: RUN_LEASE_MS,
+      caps,
+      defaultAssignee: isDefault ? profile : undefined,
+      profile,
+      stride: strideOf(priority),
+      floor,
+    };
+    try {
+      return await board.write(DISPATCHER, (change) => claimForHost(change, request), this.#signal);
+    } catch (error) {
+      const refused = refusalIn(error);
+      if (refused === undefined) throw error;
+      return { refused };
+    }
+  }
+
+  /** What the claim found that was not so when the tasks were listed; says how many may still start. */
+  #refuse(candidate: Candidate, reason: string, left: number): number {
+    if (reason === "profile-cap") {
+      this.#cap(candidate, profileCap(this.#parts.policy, candidate.profile));
+      return left;
+    }
+    if (reason === "board-cap" || reason === "host-cap" || reason === "paused") {
+      this.#report.deferred_capacity.push(candidate.id);
+      return 0;
+    }
+    this.#report.concurrent_claimed.push(candidate.id);
+    return left;
+  }
+
+  async #start({ id, profile }: Candidate, claimed: ClaimedTask): Promise<void> {
+    const report = this.#report;
+    const started = await startClaimed(this.#parts, claimed, this.#signal);
+    if (started.kind === "started") {
+      report.spawned.push({ task_id: id, assignee: profile, workspace: started.workspace });
+      return;
+    }
+    report.spawn_failed.push({ task_id: id, error: started.error });
+    if (started.givenUp) report.auto_blocked.push(id);
+    const reason = started.cause === "infrastructure" ? "infrastructure_cooldown" : "backoff";
+    report.respawn_guarded.push({ task_id: id, reason, until: this.#eligible.now });
+  }
+
+  #expect(at: number): void {
+    this.#report.next_due_at = Math.min(at, this.#report.next_due_at ?? Number.POSITIVE_INFINITY);
+  }
+}

@@ -1,0 +1,25 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { DispatchBoard } from "./dispatch-board.ts";
+import type { DispatchHost } from "./host.ts";
+import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
+
+/** All that a pass needs. */
+export interface TickParts {
+  readonly board: DispatchBoard;
+  readonly host: DispatchHost;
+  readonly policy: DispatchPolicy;
+  /** This dispatcher among all of the board, as `serialiseIdentity` writes it. */
+  readonly owner: string;
+  /** Whether another dispatcher is provably dead, so that nobody waits for its lease to end. */
+  isDead(owner: string, signal: AbortSignal): Promise<boolean>;
+  readonly clock: Clock;
+  readonly random: () => number;
+  /** Runs that are over and were seen to be gone, kept between passes so that each is looked at once. */
+  readonly gone?: Set<number>;
+  /** Asked before each claim; what is claimed already is still started. */
+  isStopping?(): boolean;
+  /** Says what would be done, and changes nothing. */
+  readonly dryRun?: boolean;
+  /** Starts no more than this in this pass. */
+  readonly max?: number;
+}

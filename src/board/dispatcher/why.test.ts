@@ -1,0 +1,112 @@
+import { describe, expect, it } from "vitest";
+import { openSqliteLab } from "../../../test/support/board-lab.ts";
+import { never, openDispatchStage } from "./contracts/dispatch-stage.contract.ts";
+import type { DispatchSettings } from "./resolve-dispatch-policy.ts";
+import { whyNotRunning } from "./why.ts";
+
+type Stage = Awaited<ReturnType<typeof openDispatchStage>>;
+
+/** Each a way to make a task that does not run, the reason that must be named, and what must release it. */
+const CASES: Readonly<
+  Record<string, { make(stage: Stage): Promise<string>; settings?: DispatchSettings; release: RegExp }>
+> = {
+  unassigned: { make: async ({ add }) => (await add("a", { assignee: null })).id, release: /kanban assign/ },
+  nonspawnable: { make: async ({ add }) => (await add("a", { assignee: "stranger" })).id, release: /assign/ },
+  held: {
+    async make({ add, operator }) {
+      const { id } = await add("a");
+      await operator.hold(id, true, never);
+      return id;
+    },
+    release: /hold .* --off/,
+  },
+  paused: {
+    async make({ add, operator }) {
+      await operator.pause(true, never);
+      return (await add("a")).id;
+    },
+    release: /kanban resume/,
+  },
+  parents: {
+    make: async ({ add }) => (await add("child", { parents: [(await add("parent")).id] })).id,
+    release: /^Finish or unlink t_/,
+  },
+  scheduled: {
+    async make({ add, operator, lab }) {
+      const { id } = await add("a");
+      await operator.schedule(id, lab.now() + 60_000, undefined, never);
+      return id;
+    },
+    release: /unblock/,
+  },
+  blocked: {
+    async make({ add, operator }) {
+      const { id } = await add("a");
+      await operator.block(id, "which colour?", undefined, never);
+      return id;
+    },
+    release: /unblock/,
+  },
+  backoff: {
+    async make({ add, claim, system }) {
+      const { id } = await add("a");
+      const { run } = await claim(id);
+      await system.endRun({ runId: run.id, outcome: "crashed", retryAfterMs: 60_000 }, never);
+      return id;
+    },
+    release: /unguard/,
+  },
+  "board-cap": {
+    async make({ add, claim }) {
+      await claim((await add("running")).id);
+      return (await add("a")).id;
+    },
+    settings: { max_spawn: 1 },
+    release: /raise kanban.max_spawn/,
+  },
+  "profile-cap": {
+    async make({ add, claim }) {
+      await claim((await add("running")).id);
+      return (await add("a")).id;
+    },
+    settings: { max_in_progress_per_profile: 1 },
+    release: /max_in_progress_per_profile/,
+  },
+  "no-dispatcher": { make: async ({ add }) => (await add("a")).id, release: /kanban daemon/ },
+  next: {
+    async make({ add, tick }) {
+      await tick();
+      return (await add("a")).id;
+    },
+    release: /^$/,
+  },
+  running: {
+    async make({ add, claim }) {
+      const { id } = await add("a");
+      await claim(id);
+      return id;
+    },
+    release: /^$/,
+  },
+};
+
+describe("whyNotRunning", () => {
+  for (const [reason, { make, settings = {}, release }] of Object.entries(CASES)) {
+    it(`names "${reason}" as the one reason, and what would release it`, async () => {
+      await using stage = await openDispatchStage(openSqliteLab);
+      const id = await make(stage);
+      const policy = stage.policyOf(settings);
+      const why = await whyNotRunning({ ...stage.parts, policy }, id, never);
+      expect(why).toMatchObject({ task_id: id, reason });
+      expect(why.release).toMatch(release);
+      expect(why.text).not.toBe("");
+    });
+  }
+
+  it("a task that is not there is told as such", async () => {
+    await using stage = await openDispatchStage(openSqliteLab);
+    await expect(whyNotRunning(stage.parts, "t_none", never)).rejects.toMatchObject({
+      code: "task-not-found",
+    });
+  });
+});

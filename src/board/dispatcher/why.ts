@@ -1,0 +1,216 @@
+import { all, first, type Steps } from "../database/steps.ts";
+import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
+import type { DispatchBoard } from "./dispatch-board.ts";
+import { GUARDS, guardOf } from "./guards.ts";
+import type { DispatchHost } from "./host.ts";
+import { type Eligible, listEligible } from "./operations/list-eligible.ts";
+import { type DispatchPolicy, profileCap } from "./resolve-dispatch-policy.ts";
+
+/** The one thing that keeps a task from running now, and what would release it. */
+export interface Why {
+  readonly task_id: string;
+  readonly reason: string;
+  /** A sentence for people; the same on every surface. */
+  readonly text: string;
+  /** What would release it, as a sentence; empty when nothing needs to. */
+  readonly release: string;
+  /** When it goes on by itself, if a time does it. */
+  readonly until: number | null;
+}
+
+interface Facts {
+  readonly task: TaskRow;
+  readonly parents: readonly string[];
+  readonly host: string | null;
+  readonly startedAt: number | null;
+  readonly blockedBecause: string | null;
+  readonly eligible: Eligible;
+  readonly dispatchers: number;
+}
+
+const RECENT_MS = 600_000;
+
+/** Why a task is not running, on one snapshot of its board and as seen from this host; throws `task-not-found`. */
+export async function whyNotRunning(
+  {
+    board,
+    host,
+    policy,
+  }: { readonly board: DispatchBoard; readonly host: DispatchHost; readonly policy: DispatchPolicy },
+  taskId: string,
+  signal: AbortSignal,
+): Promise<Why> {
+  const facts = await board.read(() => loadFacts(board, policy, taskId), signal);
+  const resting = restingReason(facts);
+  if (resting !== undefined) return { task_id: taskId, until: null, ...resting };
+  return { task_id: taskId, until: null, ...(await readyReason(facts, host, policy, board.slug, signal)) };
+}
+
+type Reason = Omit<Why, "task_id" | "until"> & { readonly until?: number };
+
+function* loadFacts(board: DispatchBoard, policy: DispatchPolicy, taskId: string): Steps<Facts> {
+  const task = yield* requireTask(taskId);
+  const open = yield* findOpenRun(taskId);
+  const comment = yield* first<{ body: string }>(
+    "select body from comment where task_id = :taskId order by id desc limit 1",
+    { taskId },
+  );
+  const dispatchers = board.hasTables
+    ? yield* all(`select owner from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`)
+    : [];
+  return {
+    task,
+    parents: yield* openParents(taskId),
+    host: open?.host_id ?? null,
+    startedAt: open?.started_at ?? null,
+    blockedBecause: task.last_failure_error ?? comment?.body ?? null,
+    eligible: yield* listEligible({
+      hasTables: board.hasTables,
+      rateLimitMs: policy.rateLimitCooldownMs,
+      taskId,
+    }),
+    dispatchers: dispatchers.length,
+  };
+}
+
+function restingReason({
+  task,
+  parents,
+  host,
+  startedAt,
+  blockedBecause,
+  eligible,
+}: Facts): Reason | undefined {
+  const { id, status } = task;
+  const quoted = blockedBecause === null ? "" : `: ${blockedBecause.split("\n", 1)[0]}`;
+  if (status === "running")
+    return {
+      reason: "running",
+      text: `It is running as ${task.assignee ?? "nobody"} on host ${host ?? "unknown"} since ${time(startedAt)}.`,
+      release: "",
+    };
+  if (status === "done" || status === "archived")
+    return { reason: status, text: `It is ${status}.`, release: "" };
+  if (task.hold === 1)
+    return { reason: "held", text: "Someone has set it aside.", release: `hermes kanban hold ${id} --off` };
+  if (status === "triage")
+    return {
+      reason: "triage",
+      text: "It is in triage and not written out yet.",
+      release: "Write it out and take it out of triage.",
+    };
+  if (parents.length > 0)
+    return {
+      reason: "parents",
+      text: `It waits for ${parents.join(", ")}.`,
+      release: `Finish or unlink ${parents.join(", ")}.`,
+    };
+  if (status === "scheduled")
+    return {
+      reason: "scheduled",
+      text: `It is scheduled for ${time(task.scheduled_at)}.`,
+      release: `hermes kanban unblock ${id}`,
+      ...(task.scheduled_at !== null && { until: task.scheduled_at }),
+    };
+  if (status === "blocked") {
+    const isByItself = task.block_sticky === 0 && task.not_before !== null;
+    return {
+      reason: task.block_sticky === 1 && task.consecutive_failures === 0 ? "blocked" : "failed",
+      text: `It is blocked${task.consecutive_failures > 0 ? ` after ${task.consecutive_failures} failures` : ""}${quoted}`,
+      release: `hermes kanban unblock ${id}`,
+      ...(isByItself && task.not_before !== null && { until: task.not_before }),
+    };
+  }
+  if (status === "review")
+    return { reason: "review", text: "Its work waits for review.", release: `hermes kanban complete ${id}` };
+  if (eligible.paused)
+    return { reason: "paused", text: "The board is paused.", release: "hermes kanban resume" };
+  if (status === "todo")
+    return {
+      reason: "promotion",
+      text: "The next pass of a dispatcher makes it ready.",
+      release: "hermes kanban dispatch",
+    };
+  return undefined;
+}
+
+async function readyReason(
+  { task, eligible, dispatchers }: Facts,
+  host: DispatchHost,
+  policy: DispatchPolicy,
+  slug: string,
+  signal: AbortSignal,
+): Promise<Reason> {
+  const { id } = task;
+  const running = (counter: string): number => eligible.running.get(counter) ?? 0;
+  const profile = task.assignee ?? policy.defaultAssignee;
+  if (profile === undefined)
+    return {
+      reason: "unassigned",
+      text: "It has no assignee.",
+      release: `hermes kanban assign ${id} PROFILE`,
+    };
+  if (policy.profiles !== undefined && !policy.profiles.includes(profile))
+    return {
+      reason: "nonspawnable",
+      text: `This home leaves tasks of ${profile} to others.`,
+      release: "Name it in kanban.dispatch_profiles, or dispatch from its own home.",
+    };
+  const runnable = await host.runnable(profile, signal);
+  if (!runnable.ok)
+    return {
+      reason: "nonspawnable",
+      text: `${profile} cannot work on this host: ${runnable.reason}`,
+      release: `hermes kanban assign ${id} PROFILE`,
+    };
+  const listed = eligible.tasks.find((one) => one.id === id);
+  const guard = listed === undefined ? undefined : guardOf(listed, eligible, policy);
+  if (guard !== undefined)
+    return {
+      reason: guard.reason,
+      text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}.`,
+      release: `hermes kanban unguard ${id}`,
+      until: guard.until,
+    };
+  const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(slug, signal);
+  const caps: readonly [string, number, number, string][] = [
+    ["board-cap", running("running"), policy.maxSpawn ?? Infinity, "kanban.max_spawn"],
+    [
+      "host-cap",
+      running(`running/host/${host.id}`) + elsewhere,
+      policy.maxInProgress ?? Infinity,
+      "kanban.max_in_progress",
+    ],
+    [
+      "profile-cap",
+      running(`running/profile/${profile}`),
+      profileCap(policy, profile),
+      "kanban.max_in_progress_per_profile",
+    ],
+  ];
+  for (const [reason, count, cap, key] of caps)
+    if (count >= cap)
+      return {
+        reason,
+        text: `${count} tasks run, and ${key} allows ${cap}.`,
+        release: `Wait for one to end, or raise ${key}.`,
+      };
+  const pressure = await host.memoryPressure(signal);
+  if (pressure === "critical")
+    return {
+      reason: "memory",
+      text: "This host is short of memory.",
+      release: "Free some memory on this host.",
+    };
+  if (dispatchers === 0)
+    return {
+      reason: "no-dispatcher",
+      text: "No dispatcher has looked at this board lately.",
+      release: "hermes kanban daemon",
+    };
+  return { reason: "next", text: "Nothing is in its way; it starts with the next pass.", release: "" };
+}
+
+function time(at: number | null): string {
+  return at === null ? "an unknown time" : new Date(at).toISOString();
+}

@@ -1,0 +1,139 @@
+import type { Eligible } from "../dispatcher/operations/list-eligible.ts";
+import type { DispatchPolicy } from "../dispatcher/resolve-dispatch-policy.ts";
+import { profileCap } from "../dispatcher/resolve-dispatch-policy.ts";
+import { idsOf, OUTCOMES, type TickReport } from "../dispatcher/tick-report.ts";
+import type { MemoryDatabase } from "./memory-database.ts";
+import type { SimulatedHost } from "./simulated-host.ts";
+
+interface OpenRun {
+  readonly id: number;
+  readonly task_id: string;
+  readonly profile: string | null;
+  readonly host_id: string | null;
+  readonly current_run_id: number | null;
+  readonly status: string;
+}
+
+/** What must hold of the rows after every transaction; the first thing that does not, as a sentence. */
+export function findBreach(
+  memory: MemoryDatabase,
+  policy: DispatchPolicy,
+  tasks: number,
+): string | undefined {
+  const open = memory.all<OpenRun>(
+    `select r.id, r.task_id, r.profile, r.host_id, t.current_run_id, t.status
+       from run r join task t on t.id = r.task_id where r.ended_at is null`,
+  );
+  return misnamed(open) ?? aboveCap(open, policy) ?? miscounted(memory, open) ?? lost(memory, open, tasks);
+}
+
+/** Two workers that live and have one task; the run that is over does not make its worker harmless. */
+export function findTwoAtWork(hosts: readonly SimulatedHost[]): string | undefined {
+  const workers = new Map<string, number>();
+  for (const { runs } of hosts) {
+    for (const { worker, taskId, runId } of runs.values()) {
+      if (!worker) continue;
+      const other = workers.get(taskId);
+      if (other !== undefined) return `two workers at one task: runs ${other} and ${runId}`;
+      workers.set(taskId, runId);
+    }
+  }
+  return undefined;
+}
+
+function misnamed(open: readonly OpenRun[]): string | undefined {
+  const wrong = open.find((run) => run.current_run_id !== run.id || run.status !== "running");
+  if (wrong !== undefined) return `run ${wrong.id} is open, but its task names ${wrong.current_run_id}`;
+  return new Set(open.map((run) => run.task_id)).size === open.length
+    ? undefined
+    : "two open runs of one task";
+}
+
+function countBy(open: readonly OpenRun[], key: (run: OpenRun) => string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const run of open) counts.set(key(run), (counts.get(key(run)) ?? 0) + 1);
+  return counts;
+}
+
+function aboveCap(open: readonly OpenRun[], policy: DispatchPolicy): string | undefined {
+  if (open.length > (policy.maxSpawn ?? Infinity)) return `${open.length} run, above max_spawn`;
+  for (const [host, count] of countBy(open, (run) => run.host_id ?? ""))
+    if (count > (policy.maxInProgress ?? Infinity)) return `${count} run on ${host}, above max_in_progress`;
+  for (const [profile, count] of countBy(open, (run) => run.profile ?? ""))
+    if (count > profileCap(policy, profile)) return `${count} run as ${profile}, above its cap`;
+  return undefined;
+}
+
+function miscounted(memory: MemoryDatabase, open: readonly OpenRun[]): string | undefined {
+  const truth = new Map<string, number>([["running", open.length]]);
+  for (const [host, count] of countBy(open, (run) => run.host_id ?? ""))
+    truth.set(`running/host/${host}`, count);
+  for (const [profile, count] of countBy(open, (run) => run.profile ?? ""))
+    truth.set(`running/profile/${profile}`, count);
+  const counters = memory.all<{ name: string; value: number }>(
+    "select name, value from counter where name <> 'event'",
+  );
+  const wrong = counters.find(({ name, value }) => value !== (truth.get(name) ?? 0));
+  if (wrong !== undefined) return `the counter ${wrong.name} says ${wrong.value}`;
+  const missing = [...truth.keys()].find((name) => !counters.some((counter) => counter.name === name));
+  return missing === undefined ? undefined : `there is no counter ${missing}`;
+}
+
+function lost(memory: MemoryDatabase, open: readonly OpenRun[], tasks: number): string | undefined {
+  const [found] = memory.all<{ tasks: number; running: number }>(
+    "select count(*) as tasks, sum(status = 'running') as running from task",
+  );
+  if (found?.tasks !== tasks) return `${found?.tasks} of ${tasks} tasks are left`;
+  return (found.running ?? 0) === open.length ? undefined : "a task is running without an open run";
+}
+
+/** Each eligible task has one outcome, and none is deferred while there is room; `wasAlone` when nobody else took any. */
+export function findReportBreach(
+  report: TickReport,
+  eligible: Eligible,
+  hostId: string,
+  policy: DispatchPolicy,
+  wasAlone: boolean,
+): string | undefined {
+  if (report.paused) return undefined;
+  const told = OUTCOMES.flatMap((outcome) => idsOf(report, outcome)).sort();
+  const wanted = eligible.tasks.map(({ id }) => id).sort();
+  if (told.join() !== wanted.join()) return "a pass did not give each eligible task one outcome";
+  if (report.deferred_capacity.length === 0 || !wasAlone) return undefined;
+  const running = (name: string): number => eligible.running.get(name) ?? 0;
+  const room = Math.min(
+    (policy.maxSpawn ?? Infinity) - running("running"),
+    (policy.maxInProgress ?? Infinity) - running(`running/host/${hostId}`),
+  );
+  const placed = report.spawned.length + report.spawn_failed.length;
+  return placed < room ? `a pass left ${room - placed} slots empty and deferred tasks` : undefined;
+}
+
+/** Tasks that are neither done nor have a reason that a person could read. */
+export function findUnsettled(
+  memory: MemoryDatabase,
+  { defaultAssignee }: DispatchPolicy,
+  profiles: readonly string[],
+): readonly string[] {
+  const rows = memory.all<{
+    id: string;
+    status: string;
+    assignee: string | null;
+    open: number;
+    explained: number;
+  }>(
+    `select t.id, t.status, t.assignee, t.block_sticky = 1 or t.last_failure_error is not null as explained, exists (
+        select 1 from link l join task p on p.id = l.parent_id
+         where l.child_id = t.id and p.status not in ('done', 'archived')) as open from task t`,
+  );
+  return rows.flatMap(({ id, status, assignee, open, explained }) => {
+    const isSpawnable = assignee === null ? defaultAssignee !== undefined : profiles.includes(assignee);
+    const hasReason =
+      status === "done" ||
+      status === "triage" ||
+      (status === "blocked" && explained === 1) ||
+      (status === "todo" && open === 1) ||
+      (status === "ready" && !isSpawnable);
+    return hasReason ? [] : [`${id} is ${status}`];
+  });
+}

@@ -1,0 +1,88 @@
+import type { BoardDatabase } from "../database/board-database.ts";
+import { boardMigrations } from "../database/board-schema.ts";
+import { toSqlite } from "../database/dialect.ts";
+import type { Answer, Query, Steps } from "../database/steps.ts";
+import { DISPATCH_TABLES } from "../dispatcher/dispatch-schema.ts";
+
+type Execute = (query: Query) => Answer;
+
+/** The board's own schema in memory, driven by whoever says when; emptied between histories instead of opened anew. */
+export interface MemoryDatabase extends Disposable {
+  /** Runs steps as one transaction, at once. */
+  transact<Result>(steps: () => Steps<Result>, through?: (execute: Execute) => Execute): Result;
+  all<Row>(sql: string): readonly Row[];
+  /** A board without tasks, whose clock is `now`. */
+  reset(now: () => number): void;
+}
+
+export async function openMemoryDatabase(): Promise<MemoryDatabase> {
+  const { default: Sqlite } = await import("better-sqlite3");
+  const connection = new Sqlite(":memory:");
+  let clock = (): number => 0;
+  connection.function("hermes_now", () => BigInt(clock()));
+  connection.pragma("foreign_keys = ON");
+  for (const sql of [...boardMigrations.map((migration) => migration.sql), ...DISPATCH_TABLES])
+    connection.exec(toSqlite(sql));
+  const prepared = new Map<string, ReturnType<typeof connection.prepare>>();
+  const prepare = (sql: string) => {
+    const known = prepared.get(sql) ?? connection.prepare(toSqlite(sql));
+    prepared.set(sql, known);
+    return known;
+  };
+  const execute: Execute = ({ sql, values, wants }) => {
+    const statement = prepare(sql);
+    if (wants === "rows") return { rows: statement.all(values), changes: 0 };
+    return { rows: [], changes: statement.run(values).changes };
+  };
+  const [begin, commit, rollback] = [prepare("begin"), prepare("commit"), prepare("rollback")];
+  const tables = connection
+    .prepare<[], { name: string }>(
+      "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
+    )
+    .all();
+  return {
+    transact(steps, through = (inner) => inner) {
+      begin.run();
+      try {
+        const result = drive(steps(), through(execute));
+        commit.run();
+        return result;
+      } catch (error) {
+        rollback.run();
+        throw error;
+      }
+    },
+    all: <Row>(sql: string) => prepare(sql).all() as Row[],
+    reset(now) {
+      clock = now;
+      // Those made last refer to earlier ones. A pragma would be simpler, but makes every statement be prepared anew.
+      for (const { name } of tables.toReversed()) prepare(`delete from ${name}`).run();
+      connection.exec(`
+        delete from sqlite_sequence;
+        insert into counter values ('event', 0), ('running', 0);
+        insert into board (id, slug, name, created_at) values (1, 'simulated', 'Simulated', 0)`);
+    },
+    [Symbol.dispose]: () => connection.close(),
+  };
+}
+
+function drive<Result>(steps: Steps<Result>, execute: Execute): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next(execute(step.value));
+  return step.value;
+}
+
+/** A database whose every transaction waits for its turn. */
+export function gatedDatabase(
+  memory: MemoryDatabase,
+  turn: <Result>(kind: "read" | "write", work: () => Result) => Promise<Result>,
+  through?: (execute: Execute) => Execute,
+): BoardDatabase {
+  return {
+    name: "simulated",
+    read: (steps) => turn("read", () => memory.transact(steps, through)),
+    write: (steps) => turn("write", () => memory.transact(steps, through)),
+    checkStorage: async () => [],
+    async [Symbol.asyncDispose]() {},
+  };
+}

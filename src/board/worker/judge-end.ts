@@ -1,0 +1,72 @@
+import { createRedactor } from "../../lib/redact/redactor.ts";
+import type { WorkerExit } from "../dispatcher/run-ending.ts";
+import type { ProcessExit } from "./start-worker.ts";
+import { WORKER_EXITS } from "./worker-exits.ts";
+
+/** Why a supervisor's watch is over. */
+export type RunFate =
+  | { readonly kind: "exited"; readonly exit: ProcessExit }
+  | { readonly kind: "timed-out"; readonly seconds: number }
+  /** The supervisor was told to end. */
+  | { readonly kind: "stopped" }
+  /** The lease could not be renewed. */
+  | { readonly kind: "unsure" }
+  /** The run is another's or nobody's. */
+  | { readonly kind: "lost" }
+  /** The worker had handed in its result, and then did not end. */
+  | { readonly kind: "closed" };
+
+/** Outcomes that a worker gives its own run. */
+export const OWN_RESULTS: ReadonlySet<string> = new Set([
+  "completed",
+  "blocked",
+  "scheduled",
+  "review_requested",
+  "changes_requested",
+]);
+
+const TAIL_CHARS = 400;
+const KILLED_FROM_OUTSIDE: ReadonlySet<string | null> = new Set(["SIGTERM", "SIGHUP", "SIGINT"]);
+
+/** How a worker ended whose run is still open; undefined when its end is not this supervisor's to tell. */
+export function judgeEnd(
+  fate: RunFate,
+  { code, signal }: ProcessExit,
+  output: string,
+): WorkerExit | undefined {
+  const tail = createRedactor({ secrets: [] }).redact(output).slice(-TAIL_CHARS);
+  const detail = { exit_code: code, ...(signal !== null && { signal }), worker_output: tail };
+  const end = (
+    outcome: WorkerExit["outcome"],
+    failureKind: NonNullable<WorkerExit["failureKind"]>,
+    error: string,
+  ): WorkerExit => ({ outcome, failureKind, error, detail });
+  switch (fate.kind) {
+    case "lost":
+    case "closed":
+      return undefined;
+    case "stopped":
+      return end("infra_killed", "infra", "the supervisor of the run was told to end");
+    case "unsure":
+      return end("infra_killed", "infra", "the lease of the run could not be renewed");
+    case "timed-out":
+      return end("timed_out", "task", `the worker ran longer than ${fate.seconds} s`);
+  }
+  if (code === WORKER_EXITS.quota)
+    return end("rate_limited", "quota", `the limit of the provider is reached\n${tail}`);
+  if (code === WORKER_EXITS.terminated || KILLED_FROM_OUTSIDE.has(signal))
+    return end("infra_killed", "infra", "the worker was told to end");
+  if (code === WORKER_EXITS.budget)
+    return end("budget_exhausted", "budget", `a limit of the run was reached\n${tail}`);
+  if (code === WORKER_EXITS.over)
+    return end(
+      "protocol_violation",
+      "protocol",
+      `the worker ended without completing or blocking its task\n${tail}`,
+    );
+  const how = code === null ? `was killed by ${signal}` : `ended with code ${code}`;
+  const error = `the worker ${how}\n${tail}`;
+  // No attempt can succeed before somebody changes the settings.
+  if (code === WORKER_EXITS.provider) return { ...end("crashed", "auth", error), terminal: true };
+  return end("crashed", "task", error);
+}

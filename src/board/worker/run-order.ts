@@ -1,0 +1,46 @@
+import { z } from "zod";
+import type { RunCaller } from "../caller.ts";
+
+/** All that a supervisor is told, over its standard input; it looks nothing up by itself. */
+export const runOrderSchema = z.strictObject({
+  place: z.strictObject({ root: z.string(), databaseUrl: z.string(), slug: z.string() }),
+  run: z.strictObject({
+    taskId: z.string(),
+    runId: z.int(),
+    profile: z.string(),
+    token: z.string(),
+    leaseMs: z.int().min(1),
+    maxRuntimeSeconds: z.number().nullable(),
+  }),
+  worker: z.strictObject({
+    argv: z.tuple([z.string()], z.string()),
+    /** The whole environment. */
+    env: z.record(z.string(), z.string()),
+    cwd: z.string(),
+  }),
+  log: z.strictObject({ path: z.string(), maxBytes: z.number(), backups: z.number() }),
+  policy: z.strictObject({
+    failureLimit: z.int().min(1),
+    failureRetryMs: z.number().min(0),
+    rateLimitCooldownMs: z.number().min(0),
+  }),
+});
+export type RunOrder = z.infer<typeof runOrderSchema>;
+
+/** How a supervisor answers its order, as one line. */
+export const orderAnswerSchema = z.union([
+  z.strictObject({ ok: z.literal(true), supervisorPid: z.int(), workerPid: z.int() }),
+  z.strictObject({ ok: z.literal(false), error: z.string() }),
+]);
+export type OrderAnswer = z.infer<typeof orderAnswerSchema>;
+
+/** What a supervisor tells its worker first, over a pipe that nobody else reads. */
+export const workerOrderSchema = z.strictObject({
+  place: runOrderSchema.shape.place,
+  run: runOrderSchema.shape.run,
+});
+export type WorkerOrder = z.infer<typeof workerOrderSchema>;
+
+export function callerOf({ profile, taskId, runId, token }: RunOrder["run"]): RunCaller {
+  return { kind: "run", profile, taskId, runId, token };
+}

@@ -1,0 +1,189 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { openDeadline } from "../../lib/deadline.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import { identityOf, serialiseIdentity } from "../../lib/process-identity.ts";
+import { type BoardStore, openBoardStore } from "../board-store.ts";
+import { type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
+import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
+import { judgeEnd, OWN_RESULTS, type RunFate } from "./judge-end.ts";
+import { createStopwatch, keepLease, type LeaseEnd } from "./keep-lease.ts";
+import { runProcesses } from "./process-table.ts";
+import { openRunLog, type RunLog } from "./run-log.ts";
+import { runMark } from "./run-mark.ts";
+import { callerOf, type RunOrder } from "./run-order.ts";
+import { type ProcessExit, type StartedWorker, startWorker } from "./start-worker.ts";
+
+/** How long a worker may take to end once it has handed in its result. */
+const CLOSING_MS = 15_000;
+const LONGEST_TIMER_MS = 2 ** 31 - 1; // a longer one would fire at once
+const RETRY_MS = 1_000;
+
+export interface StartedPids {
+  readonly supervisorPid: number;
+  readonly workerPid: number;
+}
+
+/**
+ * Looks after one run from its start to the record of its end: keeps the lease, ends the worker when its time or its
+ * lease is over or `signal` says so, and reports how it ended once nothing of it is left. Rejects only when no worker
+ * was started, or nothing of it lives any more.
+ */
+export async function superviseRun(
+  order: RunOrder,
+  onStarted: (pids: StartedPids) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { run, place } = order;
+  await using store = await openBoardStore(place, {}, signal);
+  const client = store.as(callerOf(run));
+  const age = createStopwatch();
+  await client.renew(undefined, signal);
+  await client.describeRun({ supervisorPid: process.pid }, signal);
+  using log = openRunLog(order.log.path, order.log);
+  const worker = await startWorker(order, log, age());
+  const query = { ...runProcesses(runMark(place, run)), group: worker.group };
+  const over = new AbortController();
+  const lease = keepLease(
+    {
+      leaseMs: run.leaseMs,
+      age,
+      renew: (within) => client.renew(undefined, within),
+      onRenewed: worker.beat,
+    },
+    over.signal,
+  );
+  try {
+    const identity = await identityOf(worker.pid, signal);
+    await client.describeRun(
+      { workerPid: worker.pid, ...(identity && { workerIdentity: serialiseIdentity(identity) }) },
+      signal,
+    );
+    onStarted({ supervisorPid: process.pid, workerPid: worker.pid });
+    const fate = await awaitFate({ store, worker, lease, order }, signal);
+    await endAll(query, graceOf(fate));
+    const exit = fate.kind === "exited" ? fate.exit : await exitWithin(worker);
+    await worker.drained();
+    const end = judgeEnd(fate, exit, worker.tail());
+    say(
+      log,
+      order,
+      `${exitWords(exit)}; ${end === undefined ? "the run was ended before" : await report(store, order, end)}`,
+    );
+  } catch (error) {
+    await endAll(query, 0);
+    say(log, order, `its supervisor failed: ${messageOf(error)}`);
+    throw error;
+  } finally {
+    over.abort();
+  }
+}
+
+interface Watched {
+  readonly store: BoardStore;
+  readonly worker: StartedWorker;
+  readonly lease: Promise<LeaseEnd>;
+  readonly order: RunOrder;
+}
+
+/** Resolves when the worker has ended or must. */
+async function awaitFate({ store, worker, lease, order }: Watched, signal: AbortSignal): Promise<RunFate> {
+  const { runId, maxRuntimeSeconds } = order.run;
+  const waiting = new AbortController();
+  const exited = worker.exited.then((exit): RunFate => ({ kind: "exited", exit }));
+  const stopped = new Promise<RunFate>((resolve) => {
+    const stop = (): void => resolve({ kind: "stopped" });
+    if (signal.aborted) stop();
+    else signal.addEventListener("abort", stop, { once: true, signal: waiting.signal });
+  });
+  try {
+    const fate = await Promise.race([
+      exited,
+      stopped,
+      lease.then((end): RunFate => ({ kind: end === "unsure" ? "unsure" : "lost" })),
+      runtimeOver(maxRuntimeSeconds, waiting.signal),
+    ]);
+    if (fate.kind !== "lost") return fate;
+    // The worker itself ends its run when it hands in a result, and may then say goodbye.
+    using deadline = openDeadline(waiting.signal, CLOSING_MS);
+    const run = await store.findRun(runId, deadline.signal).catch(() => undefined);
+    if (!OWN_RESULTS.has(run?.outcome ?? "")) return fate;
+    return await Promise.race([
+      exited,
+      stopped,
+      sleep(CLOSING_MS, undefined, { signal: waiting.signal }).then((): RunFate => ({ kind: "closed" })),
+    ]);
+  } finally {
+    waiting.abort();
+  }
+}
+
+async function runtimeOver(seconds: number | null, signal: AbortSignal): Promise<RunFate> {
+  if (seconds === null) return new Promise(() => undefined);
+  const age = createStopwatch();
+  try {
+    while (age() < seconds * 1_000)
+      await sleep(Math.min(LONGEST_TIMER_MS, seconds * 1_000 - age()), undefined, { signal });
+  } catch {
+    return new Promise(() => undefined); // something else happened first
+  }
+  return { kind: "timed-out", seconds };
+}
+
+function graceOf({ kind }: RunFate): number {
+  // Where the task may be another's already, or the worker is gone, nobody is given time.
+  return kind === "lost" || kind === "unsure" || kind === "exited" ? 0 : END_GRACE_MS;
+}
+
+/** Until nobody is left: what still runs could still write, and the lease is kept meanwhile. */
+async function endAll(query: Parameters<typeof endProcesses>[0], graceMs: number): Promise<void> {
+  for (let grace = graceMs; (await endProcesses(query, grace)).length > 0; grace = 0) await sleep(RETRY_MS);
+}
+
+async function exitWithin(worker: StartedWorker): Promise<ProcessExit> {
+  const late = sleep(RETRY_MS).then((): ProcessExit => ({ code: null, signal: null }));
+  return Promise.race([worker.exited, late]);
+}
+
+/** Writes the end down, if it is still ours to write, and says how that went. */
+async function report(store: BoardStore, order: RunOrder, end: WorkerExit): Promise<string> {
+  // Not as the worker, which may not do this: whoever ends a run must have seen its processes end.
+  const client = store.as({ kind: "system", name: "supervisor" });
+  using deadline = openDeadline(new AbortController().signal, order.run.leaseMs);
+  for (;;) {
+    try {
+      const history = await loadHistory(store, order, deadline.signal);
+      const ending = runEndingOf(end, history, order.policy, Math.random);
+      const { status } = await client.endRun(ending, deadline.signal);
+      return `${end.outcome}, the task is ${status}`;
+    } catch (error) {
+      if (error instanceof AppError && error.code === "run-superseded")
+        return `the run had ended: ${await outcomeOf(store, order)}`;
+      if (deadline.isOver) return `its end could not be recorded: ${messageOf(error)}`;
+      await sleep(RETRY_MS);
+    }
+  }
+}
+
+async function outcomeOf(store: BoardStore, { run }: RunOrder): Promise<string> {
+  using deadline = openDeadline(new AbortController().signal, run.leaseMs);
+  return (await store.findRun(run.runId, deadline.signal))?.outcome ?? "unknown";
+}
+
+async function loadHistory(store: BoardStore, { run }: RunOrder, signal: AbortSignal): Promise<RunHistory> {
+  const { task, runs } = await store.show(run.taskId, signal);
+  const before = runs
+    .filter(({ id, outcome }) => id !== run.runId && outcome !== "rate_limited")
+    .toReversed();
+  const other = before.findIndex(({ outcome }) => outcome !== "protocol_violation");
+  const violations = other === -1 ? before.length : other;
+  return { runId: run.runId, failures: task.consecutive_failures, violations };
+}
+
+function exitWords({ code, signal }: ProcessExit): string {
+  if (code !== null) return `exit ${code}`;
+  return signal === null ? "no exit was seen" : `killed by ${signal}`;
+}
+
+function say(log: RunLog, { run }: RunOrder, text: string): void {
+  log.write(Buffer.from(`\n[hermes] run ${run.runId} of ${run.taskId}: ${text}\n`));
+}

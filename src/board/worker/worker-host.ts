@@ -1,0 +1,152 @@
+import { readFile } from "node:fs/promises";
+import { messageOf } from "../../lib/errors.ts";
+import type { BoardPlace } from "../board-store.ts";
+import type { DispatchHost, MemoryPressure, Runnable } from "../dispatcher/host.ts";
+import type { ClaimedTask } from "../operations/claim.ts";
+import { boardFolders } from "../workspaces/board-folders.ts";
+import { prepareWorkspace } from "../workspaces/prepare-workspace.ts";
+import type { Workspace } from "../workspaces/workspace.ts";
+import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
+import { findRunProcesses, terminateRun } from "./find-run.ts";
+import { findProcesses, runProcesses } from "./process-table.ts";
+import { type LogBounds, runLogPath } from "./run-log.ts";
+import { boardMark, SUPERVISOR_MARK, taskMark } from "./run-mark.ts";
+import type { RunOrder } from "./run-order.ts";
+import { startSupervisor } from "./start-supervisor.ts";
+import { WORKER_PIPE } from "./start-worker.ts";
+import { openVariables, workerVariables } from "./worker-variables.ts";
+
+export interface WorkerHostParts {
+  /** As `readHostFacts` has it. */
+  readonly id: string;
+  readonly place: Omit<BoardPlace, "create">;
+  /** How this program is called, in full paths. */
+  readonly program: readonly [string, ...string[]];
+  /** The name of the dispatcher's own profile. */
+  readonly dispatchedBy: string;
+  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly userHome: string;
+  readonly log: LogBounds;
+  readonly policy: RunOrder["policy"];
+  /** Throws when there is none, or it cannot be used. */
+  requireProfile(name: string): Promise<{ readonly name: string; readonly home: string }>;
+  runnable(profile: string, signal: AbortSignal): Promise<Runnable>;
+  /** The folder of tasks that name none. */
+  defaultWorkdir(signal: AbortSignal): Promise<string | null>;
+}
+
+/** This machine as a dispatcher needs it: each run gets a supervisor process that outlives us. */
+export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
+  const { id, place, variables } = parts;
+  const folders = boardFolders(place.root, place.slug);
+  return {
+    id,
+    runnable: parts.runnable,
+    async start(claimed, signal) {
+      const { task } = claimed;
+      const earlier = runProcesses(taskMark(place, task.id));
+      // Its lease is over, and fencing protects rows but not files: what it left behind must not write any more.
+      const left = await endProcesses(earlier, END_GRACE_MS);
+      if (left.length > 0)
+        return failed("infrastructure", `processes of an earlier run cannot be ended: ${left.join(", ")}`);
+      let workspace: Workspace;
+      try {
+        const defaultWorkdir = await parts.defaultWorkdir(signal);
+        const where = {
+          ...folders,
+          home: parts.userHome,
+          defaultWorkdir,
+          env: openVariables(variables),
+          now: () => Date.now(),
+        };
+        workspace = await prepareWorkspace(task, where, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        return failed("workspace", messageOf(error));
+      }
+      try {
+        const order = await createOrder(parts, claimed, workspace, folders.workspaces);
+        const started = await startSupervisor(parts.program, order, openVariables(variables), signal);
+        if (started.kind === "failed") return started;
+        return { kind: "started", workspace: workspace.path, supervisorPid: started.supervisorPid };
+      } catch (error) {
+        signal.throwIfAborted();
+        return failed("spawn", messageOf(error));
+      }
+    },
+    async isAlive(run, signal) {
+      return (await findRunProcesses(place, run, signal)).liveness;
+    },
+    terminate: (run, signal) => terminateRun(place, run, signal),
+    memoryPressure: () => readMemoryPressure(),
+    async runningElsewhere() {
+      const supervisors = await findProcesses({ variable: SUPERVISOR_MARK, mark: "" });
+      const here = boardMark(place);
+      return new Set(supervisors.flatMap(({ mark }) => (mark?.startsWith(here) ? [] : (mark ?? [])))).size;
+    },
+  };
+}
+
+const failed = (cause: "workspace" | "spawn" | "infrastructure", error: string) =>
+  ({ kind: "failed", cause, error }) as const;
+
+async function createOrder(
+  parts: WorkerHostParts,
+  claimed: ClaimedTask,
+  workspace: Workspace,
+  workspacesRoot: string,
+): Promise<RunOrder> {
+  const { place, variables, dispatchedBy, log, policy } = parts;
+  const { task, run, token } = claimed;
+  const profile = await parts.requireProfile(run.profile ?? task.assignee ?? "");
+  return {
+    place: { root: place.root, databaseUrl: place.databaseUrl, slug: place.slug },
+    run: {
+      taskId: task.id,
+      runId: run.id,
+      profile: profile.name,
+      token,
+      leaseMs: run.lease_ms,
+      maxRuntimeSeconds: run.max_runtime_seconds,
+    },
+    worker: {
+      argv: [...parts.program, ...workerArguments(claimed, profile.name)],
+      env: workerVariables({ place, claimed, workspace, workspacesRoot, profile, variables, dispatchedBy }),
+      cwd: workspace.path,
+    },
+    log: { path: runLogPath(place.root, place.slug, task.id, run.id), ...log },
+    policy: {
+      failureLimit: policy.failureLimit,
+      failureRetryMs: policy.failureRetryMs,
+      rateLimitCooldownMs: policy.rateLimitCooldownMs,
+    },
+  };
+}
+
+function workerArguments({ task }: ClaimedTask, profile: string): readonly string[] {
+  const { model_override: model, provider_override: provider, reasoning_effort: effort } = task;
+  return [
+    "-p",
+    profile,
+    ...(effort === null ? [] : [`--agent.reasoning-effort=${effort}`]),
+    "chat",
+    "-q",
+    `work kanban task ${task.id}`,
+    ...(model === null ? [] : ["-m", provider === null ? model : `${provider}:${model}`]),
+    "--worker-pipe",
+    String(WORKER_PIPE),
+  ];
+}
+
+const ELEVATED = 0.12;
+const CRITICAL = 0.05;
+
+/** How much of the memory new programs could still get; a machine that does not say is at ease. */
+async function readMemoryPressure(): Promise<MemoryPressure> {
+  if (process.platform !== "linux") return "none";
+  const text = await readFile("/proc/meminfo", "utf8");
+  const amount = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(text)?.[1]);
+  const free = amount("MemAvailable") / amount("MemTotal");
+  if (free < CRITICAL) return "critical";
+  return free < ELEVATED ? "elevated" : "none";
+}

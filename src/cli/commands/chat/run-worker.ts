@@ -1,0 +1,169 @@
+import { type App, environmentRequest, openAppConversation } from "../../../app.ts";
+import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
+import { createBoardTools } from "../../../board/tools/board-tools.ts";
+import { endOwnRun } from "../../../board/worker/end-own-run.ts";
+import { loadImages } from "../../../board/worker/find-images.ts";
+import { findRunToResume } from "../../../board/worker/find-session.ts";
+import { callerOf, type WorkerOrder } from "../../../board/worker/run-order.ts";
+import { workTask } from "../../../board/worker/work-task.ts";
+import { WORKER_EXITS } from "../../../board/worker/worker-exits.ts";
+import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
+import { firstWords, LIFECYCLE } from "../../../board/worker/worker-words.ts";
+import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+import type { OpenConversation } from "../../../conversation/open-conversation.ts";
+import { AppError } from "../../../lib/errors.ts";
+import { createRedactor } from "../../../lib/redact/redactor.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+import type { RunOptions } from "./run-once.ts";
+import { createWatchView } from "./view.ts";
+
+const NUDGES = 2;
+/** Below the time after which the supervisor kills. */
+const END_WITHIN_MS = 4_000;
+/** Seconds before the end of a run in which no command shall still be waited for. */
+const MARGIN_SECONDS = 30;
+
+/** Works on one task of the board, for the supervisor at the other end of the pipe. */
+export async function runWorker(
+  context: CommandContext,
+  options: RunOptions & { readonly workerPipe: number },
+): Promise<void> {
+  const { signal } = context;
+  using pipe = await openWorkerPipe(options.workerPipe, signal);
+  const { place, run } = pipe.order;
+  pipe.watch(() => void endOwnRun(place, run));
+  ignoreLostReaders();
+  signal.addEventListener("abort", endInTime, { once: true });
+  try {
+    const app = await startApp(context);
+    await using store = await openBoardStore(place, {}, signal);
+    const caller = callerOf(run);
+    await store.as(caller).renew({}, signal); // a run that is over must not begin
+    const cwd = process.cwd();
+    const { runs } = await store.show(run.taskId, signal);
+    const earlier = findRunToResume(runs, run.runId);
+    const parts = { context, options, app, store, order: pipe.order, cwd };
+    await using conversation = await openConversation(parts, earlier?.session_id ?? undefined);
+    const about = await store.context(run.taskId, signal);
+    const resumed = conversation.isResumed ? earlier : undefined;
+    const text = firstWords(options.query ?? "", about, { workspace: cwd, resumed });
+    const images = await loadImages(about.body ?? "", context.userHome);
+    const { agent } = app.resolved.config;
+    const view = createWatchView(context.terminal, conversation);
+    const exitCode = await workTask(
+      {
+        store,
+        caller,
+        talk: conversation,
+        message: { role: "user", parts: [{ type: "text", text }, ...images] },
+        limits: {
+          maxRequests: options.maxTurns ?? agent.max_turns ?? undefined,
+          maxSeconds: options.runBudget ?? agent.run_budget_seconds ?? undefined,
+          maxCostUsd: options.maxCost ?? agent.max_cost_usd ?? undefined,
+        },
+        nudges: app.resolved.variable("HERMES_KANBAN_STOP_NUDGE") === "0" ? 0 : NUDGES,
+        seenComment: Math.max(0, ...about.comments.map(({ id }) => id)),
+        show(event) {
+          view.show(event);
+          // Stopped is how a turn ends after its result.
+          if (event.type === "turn-end" && event.outcome !== "stopped") view.end(event);
+        },
+      },
+      signal,
+    );
+    context.exit(exitCode);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    context.exit(WORKER_EXITS.terminated);
+  }
+}
+
+/** A supervisor that is gone reads our output no more; what is to be done then, the pipe says. */
+function ignoreLostReaders(): void {
+  for (const stream of [process.stdout, process.stderr])
+    stream.removeAllListeners("error").on("error", () => undefined);
+}
+
+function endInTime(): void {
+  setTimeout(() => process.exit(WORKER_EXITS.terminated), END_WITHIN_MS).unref();
+}
+
+interface Parts {
+  readonly context: CommandContext;
+  readonly options: RunOptions;
+  readonly app: App;
+  readonly store: BoardStore;
+  readonly order: WorkerOrder;
+  readonly cwd: string;
+}
+
+/** Goes on with a session if it is still there, and begins a new one otherwise. */
+async function openConversation(
+  { context, options, app, store, order, cwd }: Parts,
+  sessionId: string | undefined,
+): Promise<OpenConversation> {
+  const { terminal, variables, userHome, signal } = context;
+  const { place, run } = order;
+  const { backend, isolation, docker_mount_cwd_to_workspace: isMounted } = app.resolved.config.terminal;
+  const tell = (text: string): void => terminal.note(`hermes: ${text}`);
+  const redactor = createRedactor({ secrets: app.resolved.secrets });
+  const tools = createBoardTools({
+    store,
+    caller: callerOf(run),
+    attachments: { ...boardFolders(place.root, place.slug), now: () => Date.now() },
+    workspace: { path: cwd, seenAs: isMounted && backend !== "local" ? "/workspace" : undefined },
+    redact: (text) => redactor.redact(text),
+  });
+  const open = (resume: string | undefined): Promise<OpenConversation> =>
+    openAppConversation(
+      app,
+      {
+        environment: workPlace(
+          environmentRequest(app, {
+            task: isolation === "shared" ? "default" : run.taskId,
+            cwd,
+            variables,
+            userHome,
+            reporter: { onNotice: tell, onProgress: tell },
+          }),
+          run.maxRuntimeSeconds,
+        ),
+        choice: { resume },
+        model: { model: options.model },
+        surface: {
+          source: "kanban",
+          words: LIFECYCLE,
+          ask: undefined,
+          canNotify: false,
+          haltsLoops: true,
+          tools,
+        },
+      },
+      signal,
+    );
+  try {
+    return await open(sessionId);
+  } catch (error) {
+    if (sessionId === undefined || !(error instanceof AppError) || error.code !== "session-not-found")
+      throw error;
+    return open(undefined);
+  }
+}
+
+type Place = ReturnType<typeof environmentRequest>;
+
+/** Commands start in the workspace, and may take as long as the run has. */
+function workPlace(request: Place, maxRuntimeSeconds: number | null): Place {
+  const { options, cwd } = request;
+  const longest = maxRuntimeSeconds === null ? 0 : maxRuntimeSeconds - MARGIN_SECONDS;
+  return {
+    ...request,
+    options: {
+      ...options,
+      ...(options.backend === "local" && { cwd }),
+      timeout: Math.max(options.timeout, longest),
+      max_foreground_timeout: Math.max(options.max_foreground_timeout, longest),
+    },
+  };
+}

@@ -1,0 +1,9 @@
+import { boardsPlace } from "../../../app.ts";
+import type { AttachmentPlace } from "../../../board/attachments/attachment-files.ts";
+import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+import type { OpenDesk } from "./desk.ts";
+
+/** Where the files of the open board's tasks lie. */
+export function attachmentPlace({ app, store }: OpenDesk): AttachmentPlace {
+  return { ...boardFolders(boardsPlace(app).root, store.slug), now: Date.now };
+}

@@ -1,0 +1,71 @@
+import { all, type Steps } from "../../../../board/database/steps.ts";
+import {
+  type DispatcherRow,
+  findHolder,
+  type LeaseHolder,
+} from "../../../../board/dispatcher/operations/board-lease.ts";
+import { renderTable } from "../../../table.ts";
+import { harmless, moment } from "../../sessions/place.ts";
+import { atBoard, type Desk, type JsonOption } from "../desk.ts";
+import { openDispatch } from "./open-dispatch.ts";
+
+/** Who dispatches a board, when it last did, and what went wrong last. */
+export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { store, signal, context } = open;
+    const { terminal } = context;
+    await using dispatch = await openDispatch(open, { readOnly: true });
+    const { board, policy } = dispatch;
+    const { holder, dispatchers } = board.hasTables
+      ? await board.read(loadDispatchers, signal)
+      : { holder: undefined, dispatchers: [] };
+    const [{ paused }, { byStatus }] = [await store.board(signal), await store.stats(signal)];
+    if (json) {
+      return terminal.printJson({
+        board: store.slug,
+        paused,
+        ready: byStatus.ready,
+        running: byStatus.running,
+        lease: holder && { ...leaseOf(holder), expires_at: holder.expires_at },
+        dispatchers: dispatchers.map(({ last_report, owner, ...row }) => {
+          const outcomes: unknown = last_report === null ? null : JSON.parse(last_report);
+          return { ...row, pid: pidOf(owner), outcomes };
+        }),
+        caps: { max_spawn: policy.maxSpawn ?? null, max_in_progress: policy.maxInProgress ?? null },
+        interval_seconds: policy.intervalMs / 1_000,
+      });
+    }
+    const state = paused ? "paused" : `${byStatus.running} running, ${byStatus.ready} ready`;
+    terminal.print(`${store.slug}: ${state}`);
+    if (dispatchers.length === 0)
+      return terminal.print("Nobody has dispatched this board yet: `hermes kanban daemon`.");
+    const rows = dispatchers.map(({ owner, host_id, last_tick_at, last_error }) => [
+      String(pidOf(owner) ?? "?"),
+      host_id.slice(0, 8),
+      moment(last_tick_at),
+      holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
+      harmless(last_error ?? "").split("\n", 1)[0] ?? "",
+    ]);
+    terminal.print(renderTable(["PID", "HOST", "LAST PASS", "LEADS", "LAST ERROR"], rows, terminal));
+  });
+}
+
+function* loadDispatchers(): Steps<{
+  readonly holder: LeaseHolder | undefined;
+  readonly dispatchers: readonly DispatcherRow[];
+}> {
+  const holder = yield* findHolder();
+  return {
+    holder,
+    dispatchers: yield* all<DispatcherRow>("select * from dispatcher order by last_tick_at desc"),
+  };
+}
+
+function leaseOf({ owner, token, expires_at, now }: LeaseHolder) {
+  return { pid: pidOf(owner), token, live: expires_at > now };
+}
+
+function pidOf(owner: string): number | null {
+  const pid = /"pid":(\d+)/.exec(owner)?.[1];
+  return pid === undefined ? null : Number(pid);
+}

@@ -1,0 +1,82 @@
+import { liftGuards } from "../../../../board/dispatcher/operations/tell-once.ts";
+import { reclaimTask } from "../../../../board/dispatcher/reclaim-task.ts";
+import { type Why, whyNotRunning } from "../../../../board/dispatcher/why.ts";
+import type { Task } from "../../../../board/task.ts";
+import { AppError } from "../../../../lib/errors.ts";
+import { harmless } from "../../sessions/place.ts";
+import { changeTasks } from "../change-tasks.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf, withTasks } from "../desk.ts";
+import { openDispatch } from "./open-dispatch.ts";
+
+const callerOf = ({ context }: OpenDesk) => ({ kind: "operator", name: personOf(context) }) as const;
+
+/** `kanban reclaim`: ends the run of tasks with its processes. */
+export async function reclaim(
+  desk: Desk,
+  ids: readonly string[],
+  { reason, ...options }: JsonOption & { readonly reason: string },
+): Promise<void> {
+  await atBoard(desk, async (open) => {
+    await using dispatch = await openDispatch(open);
+    const change = async (id: string): Promise<Task> => {
+      const wasRunning = await reclaimTask({ ...dispatch, caller: callerOf(open) }, id, reason, open.signal);
+      const { task } = await open.store.show(id, open.signal);
+      if (wasRunning) return task;
+      throw new AppError("task-move-refused", `${id} is ${task.status}; there is no run to end.`);
+    };
+    await changeTasks(
+      open,
+      { ids, change, say: ({ id, status }) => `${id} is taken back; it is ${status}.` },
+      options,
+    );
+  });
+}
+
+/** `kanban reassign`: gives a task to another profile, ending its run first if that is asked for. */
+export async function reassign(
+  desk: Desk,
+  id: string,
+  profile: string,
+  { reclaim: isToEnd = false, ...options }: JsonOption & { readonly reclaim?: boolean },
+): Promise<void> {
+  await atBoard(desk, async (open) => {
+    await using dispatch = await openDispatch(open);
+    const change = async (taskId: string): Promise<Task> => {
+      if (isToEnd)
+        await reclaimTask(
+          { ...dispatch, caller: callerOf(open) },
+          taskId,
+          `given to ${profile}`,
+          open.signal,
+        );
+      return open.client.assign(taskId, profile, undefined, open.signal);
+    };
+    await changeTasks(
+      open,
+      { ids: [id], change, say: (task) => `${task.id} is ${task.assignee}'s now.` },
+      options,
+    );
+  });
+}
+
+/** `kanban unguard`: lets tasks start in spite of what happened to them before. */
+export async function unguard(desk: Desk, ids: readonly string[], options: JsonOption): Promise<void> {
+  await atBoard(desk, async (open) => {
+    await using dispatch = await openDispatch(open);
+    const change = (id: string): Promise<Task> =>
+      dispatch.board.write(callerOf(open), (writing) => liftGuards(writing, id), open.signal);
+    await changeTasks(open, { ids, change, say: ({ id }) => `${id} may start again.` }, options);
+  });
+}
+
+/** `kanban why`: the one reason why a task is not running. */
+export async function why(desk: Desk, id: string, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async (open) => {
+    await using dispatch = await openDispatch(open, { readOnly: true });
+    const answer: Why = await withTasks(open, [id], () => whyNotRunning(dispatch, id, open.signal));
+    const { terminal } = open.context;
+    if (json) return terminal.printJson(answer);
+    terminal.print(harmless(answer.text));
+    if (answer.release !== "") terminal.print(`  ${harmless(answer.release)}`);
+  });
+}

@@ -1,0 +1,142 @@
+import { type Command, Option } from "commander";
+import type { Diagnostic } from "../../../board/operations/diagnose.ts";
+import { STATUSES } from "../../../board/transitions.ts";
+import { withExamples } from "../../define-command.ts";
+import { renderTable } from "../../table.ts";
+import { harmless, moment } from "../sessions/place.ts";
+import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
+import { profileNames } from "./lane.ts";
+
+const SEVERITIES = ["warning", "error", "critical"] as const;
+type Severity = (typeof SEVERITIES)[number];
+
+/** The verbs that look at the board as a whole. */
+export function addFindings(desk: Desk, add: (name: string, description: string) => Command): void {
+  withExamples(
+    add("stats", "Count the tasks of the board.").action((options: JsonOption) => showStats(desk, options)),
+    ["hermes kanban stats --json"],
+  );
+  withExamples(
+    add("assignees", "List who has tasks and who could have.").action((options: JsonOption) =>
+      listAssignees(desk, options),
+    ),
+    ["hermes kanban assignees"],
+  );
+  withExamples(
+    add("diagnostics", "Say what looks wrong with open tasks, and what to do.")
+      .alias("diag")
+      .addOption(new Option("--severity <level>", "only this one and worse").choices(SEVERITIES))
+      .option("--task <task>", "only of this task")
+      .action((options: JsonOption & { severity?: Severity; task?: string }) => diagnose(desk, options)),
+    ["hermes kanban diagnostics", "hermes kanban diagnostics --severity error --json"],
+  );
+}
+
+async function showStats(desk: Desk, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async ({ store, signal, context: { terminal } }) => {
+    const stats = await store.stats(signal);
+    if (json) {
+      return terminal.printJson({
+        by_status: stats.byStatus,
+        by_assignee: stats.byAssignee,
+        oldest_ready_age_seconds: stats.oldestReadyAgeSeconds,
+        cost_micros: stats.costMicros,
+        latest_event_id: stats.latestEventId,
+      });
+    }
+    const line = (label: string, value: string | number): string => `${label.padEnd(14)}${value}`;
+    for (const [status, count] of Object.entries(stats.byStatus)) terminal.print(line(status, count));
+    if (stats.oldestReadyAgeSeconds !== null)
+      terminal.print(line("oldest ready", `${stats.oldestReadyAgeSeconds} s`));
+    terminal.print(line("cost", `$${(stats.costMicros / 1_000_000).toFixed(4)}`));
+  });
+}
+
+const OPEN = STATUSES.filter((status) => status !== "done" && status !== "archived");
+
+async function listAssignees(desk: Desk, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { terminal } = open.context;
+    const { "": nobody = {}, ...byAssignee } = await open.store.countByAssignee(open.signal);
+    const profiles = await profileNames(open);
+    const names = [...new Set([...profiles, ...Object.keys(byAssignee)])].toSorted();
+    const rows = names.map((name) => {
+      return { name, on_disk: profiles.includes(name), counts: byAssignee[name] ?? {} };
+    });
+    if (json) return terminal.printJson(rows);
+    const cells = rows.map(({ name, on_disk, counts }) => [
+      name,
+      on_disk ? "profile" : "lane",
+      ...OPEN.map((status) => String(counts[status] ?? "")),
+    ]);
+    terminal.print(
+      renderTable(["NAME", "IS A", ...OPEN.map((status) => status.toUpperCase())], cells, terminal),
+    );
+    const left = OPEN.reduce((sum, status) => sum + (nobody[status] ?? 0), 0);
+    if (left > 0) terminal.note(`${left} open tasks are for nobody.`);
+  });
+}
+
+/** What a finding means, and the commands that may help. */
+const ADVICE: Readonly<
+  Record<Diagnostic["kind"], { says: (count: number, since: string) => string; actions: readonly string[] }>
+> = {
+  ghost_running: { says: (_, since) => `running, but its lease ended ${since}`, actions: ["release"] },
+  repeated_failures: { says: (count) => `${count} failures in a row`, actions: ["show", "edit", "unblock"] },
+  repeated_crashes: { says: (count) => `${count} of its runs crashed`, actions: ["runs", "edit"] },
+  stuck_in_blocked: {
+    says: (_, since) => `blocked since ${since}, nobody answered`,
+    actions: ["comment", "unblock"],
+  },
+  stranded_in_ready: {
+    says: (_, since) => `ready since ${since}, nobody took it`,
+    actions: ["assign", "claim"],
+  },
+};
+
+async function diagnose(
+  desk: Desk,
+  { severity = "warning", task, json }: JsonOption & { severity?: Severity; task?: string },
+): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { store, signal, app, context } = open;
+    const options = app.resolved.config.kanban.diagnostics;
+    const rules = {
+      failureThreshold: options.failure_threshold,
+      crashThreshold: options.crash_threshold,
+      blockedStaleHours: options.blocked_stale_hours,
+      strandedThresholdSeconds: options.stranded_threshold_seconds,
+    };
+    const only =
+      task === undefined
+        ? undefined
+        : (await withTasks(open, [task], (id) => store.show(id, signal))).task.id;
+    const isWanted = (found: Diagnostic): boolean =>
+      SEVERITIES.indexOf(found.severity) >= SEVERITIES.indexOf(severity) &&
+      (only === undefined || found.taskId === only);
+    const findings = (await store.diagnose(rules, signal)).filter(isWanted).map(explained);
+    if (json) return context.terminal.printJson(findings);
+    if (findings.length === 0) return context.terminal.print("Nothing looks wrong.");
+    const cells = findings.map((found) => [
+      found.severity,
+      found.task_id,
+      harmless(found.title),
+      found.detail,
+    ]);
+    context.terminal.print(renderTable(["SEVERITY", "TASK", "TITLE", "WHY"], cells, context.terminal));
+  });
+}
+
+function explained({ kind, severity, taskId, title, count, since }: Diagnostic) {
+  const { says, actions } = ADVICE[kind];
+  return {
+    kind,
+    severity,
+    task_id: taskId,
+    title,
+    detail: says(count, moment(since)),
+    count,
+    since,
+    actions: actions.map((verb) => `hermes kanban ${verb} ${taskId}`),
+  };
+}

@@ -1,0 +1,49 @@
+const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+// East Asian wide and fullwidth forms, and emoji.
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
+const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
+
+/** How many columns of a terminal a text takes. */
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const { segment } of SEGMENTS.segment(text)) width += widthOf(segment);
+  return width;
+}
+
+/** The text cut to a number of columns, with an ellipsis where something is missing. */
+export function cutText(text: string, width: number): string {
+  if (textWidth(text) <= width) return text;
+  return `${headOf(text, width - 1).trimEnd()}…`;
+}
+
+/** The text in at most that many lines, broken between words where it can be; what does not fit is cut. */
+export function wrapText(text: string, width: number, most: number): string[] {
+  const lines: string[] = [];
+  let rest = text.trim();
+  while (lines.length < most - 1 && textWidth(rest) > width) {
+    const head = headOf(rest, width);
+    const space = rest[head.length] === " " ? head.length : head.lastIndexOf(" ");
+    const line = space > 0 ? head.slice(0, space) : head; // a single long word, or a script without spaces
+    lines.push(line.trimEnd());
+    rest = rest.slice(line.length).trimStart();
+  }
+  return [...lines, cutText(rest, width)];
+}
+
+/** As much of the text as fits, at least one character. */
+function headOf(text: string, width: number): string {
+  let head = "";
+  let used = 0;
+  for (const { segment } of SEGMENTS.segment(text)) {
+    used += widthOf(segment);
+    if (used > width && head !== "") break;
+    head += segment;
+  }
+  return head;
+}
+
+function widthOf(segment: string): number {
+  if (INVISIBLE.test(segment)) return 0;
+  return WIDE.test(segment) ? 2 : 1;
+}

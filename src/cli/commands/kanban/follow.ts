@@ -1,0 +1,116 @@
+import { setTimeout as delay } from "node:timers/promises";
+import type { Command } from "commander";
+import type { BoardEvent, Task } from "../../../board/task.ts";
+import { parseAssignee } from "../../../board/task-text.ts";
+import { AppError } from "../../../lib/errors.ts";
+import { withExamples } from "../../define-command.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
+import { eventLine } from "./event-line.ts";
+import { parseInterval } from "./parse.ts";
+
+interface FollowOptions extends JsonOption {
+  readonly interval: number;
+}
+
+interface WatchOptions extends FollowOptions {
+  readonly assignee?: string;
+  readonly tenant?: string;
+  readonly kinds?: string;
+}
+
+/** The verbs that print events while they happen, until they are interrupted. */
+export function addFollow(desk: Desk, add: (name: string, description: string) => Command): void {
+  const every = (command: Command, seconds: number): Command =>
+    command.option(
+      "--interval <seconds>",
+      `how often to look (default: ${seconds})`,
+      parseInterval,
+      seconds * 1_000,
+    );
+  withExamples(
+    every(add("tail", "Print the events of a task, and go on as they happen."), 1)
+      .argument("<task>")
+      .action((id: string, options: FollowOptions) => tail(desk, id, options)),
+    ["hermes kanban tail t_1a2b3c4d5e6f", "hermes kanban tail t_1a2b3c4d5e6f --json | jq .kind"],
+  );
+  withExamples(
+    every(add("watch", "Print the events of the whole board as they happen."), 0.5)
+      .option("--assignee <profile>", "only of tasks of this profile; none for those of nobody")
+      .option("--tenant <name>", "only of tasks of this tenant")
+      .option("--kinds <a,b>", "only of these kinds, such as completed,blocked")
+      .action((options: WatchOptions) => watch(desk, options)),
+    ["hermes kanban watch", "hermes kanban watch --kinds completed,blocked,gave_up --json"],
+  );
+}
+
+async function tail(desk: Desk, text: string, { interval, json }: FollowOptions): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { store, signal } = open;
+    // In this order: what happens between the two is in what is shown.
+    const { latestEventId } = await store.stats(signal);
+    const { task, events } = await withTasks(open, [text], (one) => store.show(one, signal));
+    const { id } = task;
+    for (const event of events) tell(open, event, { json, withTask: false });
+    const from = Math.max(latestEventId, events.at(-1)?.id ?? 0);
+    for await (const event of eventsFrom(open, from, interval)) {
+      if (event.task_id === id) tell(open, event, { json, withTask: false });
+      if (event.kind === "purged" && event.payload["task_id"] === id) {
+        tell(open, event, { json, withTask: false });
+        return;
+      }
+    }
+  });
+}
+
+async function watch(desk: Desk, { interval, json, kinds, assignee, tenant }: WatchOptions): Promise<void> {
+  const wanted = kinds === undefined ? undefined : new Set(kinds.split(",").map((kind) => kind.trim()));
+  const isWanted = (task: Task): boolean =>
+    (assignee === undefined || task.assignee === parseAssignee(assignee)) &&
+    (tenant === undefined || task.tenant === tenant);
+  await atBoard(desk, async (open) => {
+    const { latestEventId } = await open.store.stats(open.signal);
+    open.context.terminal.note(`Watching the board ${open.store.slug}; Ctrl-C ends it.`);
+    for await (const event of eventsFrom(open, latestEventId, interval)) {
+      if (wanted !== undefined && !wanted.has(event.kind)) continue;
+      if (assignee !== undefined || tenant !== undefined) {
+        const task = await findTask(open, event.task_id);
+        if (task === undefined || !isWanted(task)) continue;
+      }
+      tell(open, event, { json, withTask: true });
+    }
+  });
+}
+
+/** Every event after a number, once and in order, for as long as someone asks. */
+async function* eventsFrom(
+  { store, signal }: OpenDesk,
+  after: number,
+  intervalMs: number,
+): AsyncGenerator<BoardEvent> {
+  let cursor = after;
+  for (;;) {
+    const events = await store.events(cursor, undefined, signal);
+    yield* events;
+    cursor = events.at(-1)?.id ?? cursor;
+    if (events.length === 0) await delay(intervalMs, undefined, { signal });
+  }
+}
+
+/** Undefined for events of the board itself and of tasks that were deleted since. */
+async function findTask({ store, signal }: OpenDesk, id: string | null): Promise<Task | undefined> {
+  if (id === null) return undefined;
+  try {
+    return (await store.show(id, signal)).task;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "task-not-found") return undefined;
+    throw error;
+  }
+}
+
+function tell(
+  { context: { terminal } }: OpenDesk,
+  event: BoardEvent,
+  { json, withTask }: { readonly json: boolean | undefined; readonly withTask: boolean },
+): void {
+  terminal.print(json ? JSON.stringify(event) : eventLine(event, withTask));
+}

@@ -1,0 +1,143 @@
+import type { Command } from "commander";
+import { boardsPlace } from "../../../app.ts";
+import { collectAttachments } from "../../../board/attachments/collect-attachments.ts";
+import { boardPath } from "../../../board/board-slug.ts";
+import { STATUSES, type Status, TRANSITIONS } from "../../../board/transitions.ts";
+import { tidyWorkspaces } from "../../../board/workspaces/clean-up-workspace.ts";
+import { emptyQuarantine } from "../../../board/workspaces/quarantine.ts";
+import { AppError } from "../../../lib/errors.ts";
+import { withExamples } from "../../define-command.ts";
+import { renderTable } from "../../table.ts";
+import { attachmentPlace } from "./attachment-place.ts";
+import { atBoard, type Desk, type JsonOption } from "./desk.ts";
+import { profileNames } from "./lane.ts";
+import { parseDays } from "./parse.ts";
+import { workspacePlace } from "./workspace-place.ts";
+
+const DAY_MS = 86_400_000;
+
+/** The verbs that look after a board. */
+export function addUpkeep(desk: Desk, add: (name: string, description: string) => Command): void {
+  withExamples(
+    add("init", "Make the board, if it is not there, and say what comes next.").action(
+      (options: JsonOption) => init(desk, options),
+    ),
+    ["hermes kanban init"],
+  );
+  withExamples(
+    add("pause", "Let nothing be claimed on this board; what runs goes on.").action((options: JsonOption) =>
+      pause(desk, true, options),
+    ),
+    ["hermes kanban pause", "hermes kanban --board ops pause"],
+  );
+  withExamples(
+    add("resume", "Let tasks be claimed again.").action((options: JsonOption) => pause(desk, false, options)),
+    ["hermes kanban resume"],
+  );
+  withExamples(
+    add("gc", "Delete old events of finished tasks, and put away workspaces and files that nobody needs.")
+      .option("--event-retention-days <days>", "keep events this long", parseDays, 30)
+      .option("--file-retention-days <days>", "keep files that were moved aside this long", parseDays, 30)
+      .action((options: GarbageOptions) => collectGarbage(desk, options)),
+    ["hermes kanban gc --event-retention-days 90"],
+  );
+  withExamples(
+    add("repair", "Check the board and put right what can be without guessing.").action(
+      (options: JsonOption) => repair(desk, options),
+    ),
+    ["hermes kanban repair --json"],
+  );
+  withExamples(
+    add("help-moves", "Show how tasks move from column to column.").action((options: JsonOption) =>
+      helpMoves(desk, options),
+    ),
+    ["hermes kanban help-moves"],
+  );
+}
+
+async function init(desk: Desk, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { terminal } = open.context;
+    const { root, databaseUrl } = boardsPlace(open.app);
+    const path = databaseUrl === "" ? boardPath(root, open.store.slug) : null;
+    const profiles = await profileNames(open);
+    if (json) return terminal.printJson({ board: open.store.slug, path, profiles });
+    terminal.print(`The board ${open.store.slug} is in ${path ?? "PostgreSQL"}.`);
+    terminal.print(`Profiles that can have tasks: ${profiles.join(", ")}`);
+    terminal.print('Next: hermes kanban create "TITLE" --assignee PROFILE');
+  });
+}
+
+async function pause(desk: Desk, paused: boolean, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async ({ client, store, signal, context: { terminal } }) => {
+    const changed = await client.pause(paused, signal);
+    if (json) return terminal.printJson({ ...(await store.board(signal)), changed });
+    const state = paused ? "paused" : "open for claims";
+    terminal.note(`The board ${store.slug} is ${changed ? "now" : "already"} ${state}.`);
+  });
+}
+
+interface GarbageOptions extends JsonOption {
+  readonly eventRetentionDays: number;
+  readonly fileRetentionDays: number;
+}
+
+async function collectGarbage(
+  desk: Desk,
+  { eventRetentionDays, fileRetentionDays, json }: GarbageOptions,
+): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { client, store, app, signal, context } = open;
+    const subscriptionDays = app.resolved.config.kanban.done_sub_retention_days;
+    const rows = await client.collectGarbage({ eventDays: eventRetentionDays, subscriptionDays }, signal);
+    const workspaces = await tidyWorkspaces({ store, place: await workspacePlace(open) }, signal);
+    const tidied = workspaces.filter(({ outcome }) => outcome === "removed").length;
+    const place = attachmentPlace(open);
+    const aside = await collectAttachments({ store, place }, signal);
+    const { deleted, failures } = await emptyQuarantine(place, fileRetentionDays * DAY_MS, signal);
+    for (const failure of failures) context.terminal.note(`hermes: warning: not deleted: ${failure}`);
+    for (const kept of workspaces)
+      if (kept.outcome === "kept" && kept.reason === "failed")
+        context.terminal.note(`hermes: warning: the workspace of ${kept.taskId} is kept: ${kept.detail}`);
+    const files = { workspaces_removed: tidied, files_moved_aside: aside.length, files_deleted: deleted };
+    if (json) return context.terminal.printJson({ ...rows, ...files });
+    context.terminal.note(
+      `Deleted ${rows.events} events, ${rows.subscriptions} subscriptions and ${deleted} old files; moved ${tidied} workspaces and ${aside.length} files aside.`,
+    );
+  });
+}
+
+async function repair(desk: Desk, { json }: JsonOption): Promise<void> {
+  await atBoard(desk, async ({ store, client, signal, context }) => {
+    const found = await store.check(signal);
+    const repaired = found.length === 0 ? 0 : await client.repairCounters(signal);
+    const left = repaired === 0 ? found : await store.check(signal);
+    if (json) context.terminal.printJson({ ok: left.length === 0, found, repaired, left });
+    else {
+      for (const finding of left) context.terminal.print(finding);
+      if (repaired > 0) context.terminal.note(`Put ${repaired} counters right.`);
+      if (left.length === 0) context.terminal.note(`The board ${store.slug} is sound.`);
+    }
+    if (left.length === 0) return;
+    if (json) return context.exit(1);
+    throw new AppError("database-damaged", `${left.length} things are wrong with the board ${store.slug}.`, {
+      hint: "Save what is there with `hermes kanban export`, and look at the tasks named above.",
+    });
+  });
+}
+
+async function helpMoves({ context: { terminal } }: Desk, { json }: JsonOption): Promise<void> {
+  if (json) return terminal.printJson(TRANSITIONS);
+  const rows = Object.entries(TRANSITIONS).map(([move, { from, to, rule }]) => [
+    move,
+    columnsOf(from),
+    to.join(" "),
+    rule,
+  ]);
+  terminal.print(renderTable(["MOVE", "FROM", "TO", "WHEN"], rows, terminal));
+}
+
+function columnsOf(statuses: readonly Status[]): string {
+  const others = STATUSES.filter((status) => !statuses.includes(status));
+  return others.length <= 2 ? `all but ${others.join(" ")}` : statuses.join(" ");
+}

@@ -1,0 +1,56 @@
+import { type App, boardsPlace } from "../../../../app.ts";
+import type { BoardStore } from "../../../../board/board-store.ts";
+import type { DispatchHost, Runnable } from "../../../../board/dispatcher/host.ts";
+import { createWorkerHost } from "../../../../board/worker/worker-host.ts";
+import { loadConfig, requireUsable } from "../../../../config/load.ts";
+import { messageOf } from "../../../../lib/errors.ts";
+import { readHostFacts } from "../../../../lib/host-facts.ts";
+import { requireProfile } from "../../../../profiles/profile.ts";
+import type { CommandContext } from "../../../context.ts";
+
+/** This machine as the dispatcher of one board needs it, with the settings of the profile that dispatches. */
+export async function createAppHost(
+  app: App,
+  store: BoardStore,
+  { variables, userHome, signal }: Pick<CommandContext, "variables" | "userHome" | "signal">,
+): Promise<DispatchHost> {
+  const { kanban } = app.resolved.config;
+  const { root } = app.profile;
+  const { hostId } = await readHostFacts(signal);
+  return createWorkerHost({
+    id: hostId,
+    place: { ...boardsPlace(app), slug: store.slug },
+    program: ownProgram(variables),
+    dispatchedBy: app.profile.name,
+    variables,
+    userHome,
+    log: { maxBytes: kanban.worker_log_rotate_bytes, backups: kanban.worker_log_backup_count },
+    policy: {
+      failureLimit: kanban.failure_limit,
+      failureRetryMs: kanban.failure_retry_seconds * 1_000,
+      rateLimitCooldownMs: kanban.rate_limit_cooldown_seconds * 1_000,
+    },
+    requireProfile: (name) => requireProfile(root, name),
+    runnable: (name) => findRunnable(root, name),
+    defaultWorkdir: async (within) =>
+      (await store.board(within)).default_workdir ?? (kanban.default_workdir || null),
+  });
+}
+
+/** How this program is called again: HERMES_BIN, or the very file that runs now. */
+export function ownProgram(variables: CommandContext["variables"]): readonly [string, ...string[]] {
+  const { HERMES_BIN: chosen } = variables;
+  if (chosen !== undefined && chosen !== "") return [chosen];
+  return [process.execPath, ...process.execArgv, process.argv[1] ?? ""];
+}
+
+/** A profile can work when it exists and its settings can be read; a missing key is the worker's own failure. */
+async function findRunnable(root: string, name: string): Promise<Runnable> {
+  try {
+    const { configPath, envPath } = await requireProfile(root, name);
+    requireUsable(await loadConfig({ configPath, envPath, variables: {}, flags: new Map() }));
+    return { ok: true };
+  } catch (error) {
+    return { ok: false, reason: messageOf(error) };
+  }
+}

@@ -1,0 +1,241 @@
+import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, test } from "vitest";
+import { openBoardStore } from "../../src/board/board-store.ts";
+import type { BoardEvent, Task } from "../../src/board/task.ts";
+import { tempHome } from "../support/hermes.ts";
+
+type Home = Awaited<ReturnType<typeof tempHome>>;
+const LONG = { timeout: 120_000 };
+const never = new AbortController().signal;
+
+async function kanban<Value = Task>(home: Home, args: readonly string[], env = {}): Promise<Value> {
+  const run = await home.hermes(["kanban", ...args, "--json"], { env });
+  expect(run.exitCode, `${args.join(" ")}\n${run.stderr}`).toBe(0);
+  return run.json();
+}
+
+const slugOf = async (home: Home, args: readonly string[], env = {}): Promise<string> =>
+  (await kanban<{ slug: string }>(home, [...args, "boards", "show"], env)).slug;
+
+describe("boards", () => {
+  test("A1: --board, then HERMES_KANBAN_BOARD, then the one switched to, then default", LONG, async () => {
+    await using home = await tempHome();
+    for (const slug of ["one", "two", "three"]) await kanban(home, ["boards", "create", slug]);
+    expect(await slugOf(home, [])).toBe("default");
+    expect(await kanban(home, ["boards", "switch", "One"])).toMatchObject({
+      slug: "one",
+      name: "One",
+      current: true,
+    });
+    expect(await slugOf(home, [])).toBe("one");
+    expect(await slugOf(home, [], { HERMES_KANBAN_BOARD: "two" })).toBe("two");
+    expect(await slugOf(home, ["--board", "three"], { HERMES_KANBAN_BOARD: "two" })).toBe("three");
+    await kanban(home, ["create", "here"]);
+    expect(await kanban(home, ["list"], { HERMES_KANBAN_BOARD: "two" })).toEqual([]);
+    expect(await kanban(home, ["--board", "one", "list"])).toMatchObject([{ title: "here" }]);
+
+    for (const pointer of ["gone\n", "../../etc\n", ""]) {
+      await writeFile(join(home.path, "kanban", "current"), pointer);
+      expect(await slugOf(home, [])).toBe("default");
+    }
+  });
+
+  test("A1: another root for the boards alone", LONG, async () => {
+    await using home = await tempHome();
+    const elsewhere = join(home.folder, "boards-root");
+    await mkdir(elsewhere);
+    const made = await kanban<{ path: string }>(home, ["init"], { HERMES_KANBAN_HOME: elsewhere });
+    expect(made.path).toBe(join(elsewhere, "board.sqlite"));
+    await access(made.path);
+  });
+
+  test("a board that is not there is never made by accident, and a near one is named", LONG, async () => {
+    await using home = await tempHome();
+    await kanban(home, ["boards", "create", "release"]);
+    for (const env of [{}, { HERMES_KANBAN_BOARD: "relase" }]) {
+      const flag = "HERMES_KANBAN_BOARD" in env ? [] : ["--board", "relase"];
+      for (const verb of [["list"], ["create", "x"]]) {
+        const run = await home.hermes(["kanban", ...flag, ...verb], { env });
+        expect(run).toMatchObject({
+          exitCode: 1,
+          stdout: "",
+          stderr: expect.stringContaining("Did you mean release?"),
+        });
+      }
+    }
+    const bad = await home.hermes(["kanban", "boards", "create", "../x"]);
+    expect(bad).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("not the slug") });
+    expect(await readdir(join(home.path, "kanban", "boards"))).toEqual(["release"]);
+  });
+
+  test("A1: a board is made once, taken away and kept, or deleted after a yes", LONG, async () => {
+    await using home = await tempHome();
+    expect(await kanban(home, ["boards", "create", "ops", "--switch"])).toMatchObject({
+      slug: "ops",
+      created: true,
+    });
+    expect(await kanban(home, ["boards", "create", "OPS"])).toMatchObject({ slug: "ops", created: false });
+    const { id } = await kanban(home, ["create", "busy"]);
+    await kanban(home, ["claim", id]);
+    const busy = await home.hermes(["kanban", "boards", "rm", "ops"]);
+    expect(busy).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("running") });
+    await kanban(home, ["release", id]);
+    const removed = await kanban<{ kept_in: string }>(home, ["boards", "rm", "ops"]);
+    await access(join(removed.kept_in, "board.sqlite"));
+    expect(await slugOf(home, [])).toBe("default");
+    expect(await kanban(home, ["boards", "list"])).toMatchObject([{ slug: "default", current: true }]);
+    expect(await kanban(home, ["boards", "list", "--all"])).toMatchObject({ removed: [removed.kept_in] });
+
+    await kanban(home, ["boards", "create", "ops"]);
+    expect(await slugOf(home, [])).toBe("default"); // a new board of that name is not the one switched to
+    const asked = await home.hermes(["kanban", "boards", "rm", "ops", "--delete"]);
+    expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("needs a yes") });
+    expect(await kanban(home, ["boards", "rm", "ops", "--delete", "--yes"])).toMatchObject({ kept_in: null });
+    const twice = await home.hermes(["kanban", "boards", "rm", "ops", "--delete", "--yes"]);
+    expect(twice).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no board ops") });
+    const fixed = await home.hermes(["kanban", "boards", "rm", "default"]);
+    expect(fixed).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("always exists") });
+  });
+});
+
+describe("export and import", () => {
+  async function fill(home: Home): Promise<string> {
+    const a = await kanban(home, ["create", "First ✓", "--body", "with\nlines", "--skill", "s"]);
+    await kanban(home, ["create", "Second", "--parent", a.id, "--idempotency-key", "k"]);
+    await kanban(home, ["comment", a.id, "hm"]);
+    await kanban(home, ["claim", a.id]);
+    await kanban(home, ["complete", a.id, "--summary", "done", "--metadata", '{"n":1}']);
+    return a.id;
+  }
+
+  test("A1: an import is a new board with the same content, whatever the slug", LONG, async () => {
+    await using home = await tempHome();
+    const id = await fill(home);
+    const file = join(home.folder, "board.jsonl");
+    expect(await kanban(home, ["export", "-o", file])).toMatchObject({ slug: "default", path: file });
+    const twice = await home.hermes(["kanban", "export", "-o", file]);
+    expect(twice).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("exists already") });
+    const first = await readFile(file, "utf8");
+    expect((await home.hermes(["kanban", "export"])).stdout).toBe(first);
+
+    expect(await kanban(home, ["import", file])).toMatchObject({ slug: "default-2" });
+    expect(await kanban(home, ["import", file])).toMatchObject({ slug: "default-3" });
+    expect(await kanban(home, ["import", file, "--as", "copy", "--switch"])).toMatchObject({ slug: "copy" });
+    const strip = (text: string): string[] => text.split("\n").slice(1);
+    for (const slug of ["default-2", "default-3", "copy"]) {
+      const copy = await home.hermes(["kanban", "--board", slug, "export"]);
+      expect(strip(copy.stdout)).toEqual(strip(first));
+    }
+    expect(await kanban(home, ["repair"])).toMatchObject({ ok: true });
+    expect(await kanban(home, ["show", id])).toMatchObject({
+      task: { status: "done" },
+      comments: [{ body: "hm" }],
+    });
+    // Numbers go on where the imported ones end.
+    expect(await kanban(home, ["comment", id, "more"])).toMatchObject({ id });
+
+    const taken = await home.hermes(["kanban", "import", file, "--as", "copy"]);
+    expect(taken).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("already a board copy") });
+    const full = await home.hermes(["kanban", "import", file, "--as", "default"]);
+    expect(full).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("tasks on this board") });
+
+    await using other = await tempHome();
+    const piped = await other.hermes(["kanban", "import", "-", "--as", "default", "--json"], {
+      stdin: first,
+    });
+    expect(piped.json(), piped.stderr).toMatchObject({ slug: "default" });
+    expect((await other.hermes(["kanban", "export"])).stdout).toBe(first);
+  });
+
+  test("what is no export leaves no board behind", LONG, async () => {
+    await using home = await tempHome();
+    await fill(home);
+    const good = (await home.hermes(["kanban", "export"])).stdout;
+    const lines = good.trimEnd().split("\n");
+    for (const text of [
+      "",
+      "hello",
+      `${lines.slice(1).join("\n")}`,
+      `${good}{"table":"task","row":{"nope":1}}\n`,
+    ]) {
+      const run = await home.hermes(["kanban", "import", "-", "--as", "new"], { stdin: text });
+      expect(run, run.stderr).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(run.stderr).toContain("Nothing was imported");
+    }
+    expect(await readdir(join(home.path, "kanban", "boards"))).toEqual([]);
+  });
+});
+
+describe("events as they happen", () => {
+  /** The JSON lines that a running command has printed so far. */
+  function follow(home: Home, args: readonly string[]) {
+    const { child, ended } = home.start(["kanban", ...args, "--json"]);
+    const events: BoardEvent[] = [];
+    if (child.stdout === null) throw new Error("it has no output");
+    createInterface({ input: child.stdout }).on("line", (line) => events.push(JSON.parse(line)));
+    return {
+      /** Resolves when it has said something on stderr. */
+      noted: new Promise((resolve) => child.stderr?.once("data", resolve)),
+      events,
+      kinds: () => events.map(({ kind }) => kind),
+      child,
+      ended,
+      async [Symbol.asyncDispose]() {
+        child.kill("SIGKILL");
+        await ended;
+      },
+    };
+  }
+  const soon = { timeout: 60_000, interval: 20 };
+
+  test("tail prints what was, then what another process does, until the task is deleted", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await kanban(home, ["create", "a"]);
+    const other = await kanban(home, ["create", "b"]);
+    await using tail = follow(home, ["tail", id, "--interval", "0.05"]);
+    await expect.poll(tail.kinds, soon).toEqual(["created"]);
+    await using store = await openBoardStore(
+      { root: home.path, databaseUrl: "", slug: "default" },
+      {},
+      never,
+    );
+    const operator = store.as({ kind: "operator", name: "bob" });
+    await operator.comment(id, "one", never);
+    await operator.comment(other.id, "elsewhere", never);
+    await expect.poll(tail.kinds, soon).toEqual(["created", "commented"]);
+    await operator.complete(id, {}, never);
+    await expect.poll(tail.kinds, soon).toEqual(["created", "commented", "completed"]);
+    await operator.archive(id, never);
+    await expect.poll(tail.kinds, soon).toContain("archived"); // its events are deleted with it
+    await operator.purge(id, never);
+    expect((await tail.ended).exitCode).toBe(0);
+    expect(tail.kinds()).toEqual(["created", "commented", "completed", "archived", "purged"]);
+    expect(tail.events[1]).toMatchObject({ task_id: id, actor: "bob" });
+  });
+
+  test(
+    "watch prints new events of the whole board that pass its filters, until it is interrupted",
+    LONG,
+    async () => {
+      await using home = await tempHome();
+      const mine = await kanban(home, ["create", "a", "--assignee", "coder", "--tenant", "acme"]);
+      const other = await kanban(home, ["create", "b"]);
+      await using all = follow(home, ["watch", "--interval", "0.05"]);
+      const filters = ["--assignee", "Coder", "--tenant", "acme", "--kinds", "blocked, unblocked"];
+      await using some = follow(home, ["watch", "--interval", "0.05", ...filters]);
+      await Promise.all([all.noted, some.noted]); // they watch
+      await kanban(home, ["block", mine.id, "why"]);
+      await kanban(home, ["block", other.id, "why"]);
+      await kanban(home, ["unblock", mine.id]);
+      await expect.poll(some.kinds, soon).toEqual(["blocked", "unblocked"]);
+      await expect
+        .poll(all.kinds, soon)
+        .toEqual(["commented", "blocked", "commented", "blocked", "unblocked"]);
+      expect(some.events.every(({ task_id }) => task_id === mine.id)).toBe(true);
+      all.child.kill("SIGINT");
+      expect((await all.ended).exitCode).toBe(130);
+    },
+  );
+});

@@ -1,0 +1,244 @@
+import { spawnSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Sqlite from "better-sqlite3";
+import { describe, expect, test } from "vitest";
+import type { ShownTask } from "../../src/board/operations/look.ts";
+import type { Task } from "../../src/board/task.ts";
+import { tempHome } from "../support/hermes.ts";
+
+type Home = Awaited<ReturnType<typeof tempHome>>;
+const LONG = { timeout: 120_000 };
+const isRoot = process.getuid?.() === 0;
+
+async function create(home: Home, ...args: string[]): Promise<Task & { created: boolean }> {
+  const run = await home.hermes(["kanban", "create", ...args, "--json"]);
+  expect(run.exitCode, run.stderr).toBe(0);
+  return run.json();
+}
+
+/** Runs a command that must be refused, and gives the failure as scripts see it. */
+async function refused(home: Home, args: readonly string[], exitCode = 1) {
+  const run = await home.hermes(["kanban", ...args, "--json"]);
+  expect(run, run.stdout + run.stderr).toMatchObject({ exitCode, stdout: "" });
+  return (JSON.parse(run.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, string> }).error;
+}
+
+describe("a change that is refused leaves everything as it was and says what to do", () => {
+  test("a circle of links, directly and through others", LONG, async () => {
+    await using home = await tempHome();
+    const a = await create(home, "a");
+    const b = await create(home, "b", "--parent", a.id);
+    const c = await create(home, "c", "--parent", b.id);
+    for (const parent of [b.id, c.id, a.id])
+      expect(await refused(home, ["link", parent, a.id])).toMatchObject({ code: "task-link-cycle" });
+    const shown = await home.hermes(["kanban", "show", a.id, "--json"]);
+    expect(shown.json()).toMatchObject({ parents: [], children: [b.id] });
+  });
+
+  test("a task that is not there; one that is nearly right is named", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await create(home, "a");
+    expect(await refused(home, ["create", "b", "--parent", "t_000000000000"])).toMatchObject({
+      code: "task-not-found",
+    });
+    expect((await home.hermes(["kanban", "list", "--json"])).json()).toHaveLength(1);
+    for (const wrong of [id.slice(0, 5), `${id.slice(0, 4)}${id[5]}${id[4]}${id.slice(6)}x`])
+      expect(await refused(home, ["show", wrong])).toMatchObject({
+        code: "task-not-found",
+        hint: `Did you mean ${id}?`,
+      });
+  });
+
+  test("a second claim, and whatever is not ready", LONG, async () => {
+    await using home = await tempHome();
+    const a = await create(home, "a");
+    const b = await create(home, "b", "--parent", a.id);
+    const held = await create(home, "held", "--hold");
+    const claims = await Promise.all([1, 2].map(() => home.hermes(["kanban", "claim", a.id, "--json"])));
+    expect(claims.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1]);
+    expect(await refused(home, ["claim", a.id])).toMatchObject({ code: "task-running" });
+    expect(await refused(home, ["claim", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await refused(home, ["claim", held.id])).toMatchObject({ hint: expect.stringContaining("--off") });
+    expect(await refused(home, ["assign", a.id, "x"])).toMatchObject({ code: "task-running" });
+    expect(await refused(home, ["release", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await refused(home, ["complete", b.id])).toMatchObject({ code: "task-move-refused" });
+    expect(await refused(home, ["promote", b.id])).toMatchObject({ code: "task-parents-open" });
+    expect(await refused(home, ["promote", "--dry-run", b.id])).toMatchObject({ code: "task-parents-open" });
+    await home.hermes(["kanban", "hold", "--off", held.id]);
+    await home.hermes(["kanban", "pause"]);
+    expect(await refused(home, ["claim", held.id])).toMatchObject({
+      hint: expect.stringContaining("resume"),
+    });
+  });
+
+  test("a task whose workspace cannot be is not claimed", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await create(home, "a", "--workspace", `worktree:${home.folder}/no-repository`);
+    const error = await refused(home, ["claim", id]);
+    expect(error).toMatchObject({ code: "workspace-refused" });
+    const { task, runs } = (await home.hermes(["kanban", "show", id, "--json"])).json<ShownTask>();
+    expect([task.status, runs.map(({ outcome }) => outcome)]).toEqual(["ready", ["released"]]);
+  });
+
+  test("a claim by hand that has expired is free again", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await create(home, "a");
+    expect((await home.hermes(["kanban", "claim", id, "--ttl", "1"])).exitCode).toBe(0);
+    const again = async () => (await home.hermes(["kanban", "claim", id, "--ttl", "1h"])).exitCode;
+    await expect.poll(again, { timeout: 60_000, interval: 100 }).toBe(0);
+    const runs = (await home.hermes(["kanban", "runs", id, "--json"])).json<{ outcome: string | null }[]>();
+    expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
+  });
+
+  test("an archived task no longer changes, and only an archived one is deleted", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await create(home, "a");
+    expect(await refused(home, ["purge", id])).toMatchObject({ code: "task-move-refused" });
+    await home.hermes(["kanban", "archive", id]);
+    const changes = [
+      ["complete", id],
+      ["assign", id, "x"],
+      ["edit", id, "--title", "b"],
+      ["block", id, "why"],
+      ["hold", id],
+      ["archive", id],
+    ];
+    for (const args of changes)
+      expect(await refused(home, args)).toMatchObject({ code: "task-move-refused" });
+  });
+
+  test("a profile that is not there is a lane, and a slip of the hand is pointed out", LONG, async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "coder"]);
+    const slip = await home.hermes(["kanban", "create", "a", "--assignee", "codr", "--json"]);
+    expect(slip.json()).toMatchObject({ assignee: "codr", status: "ready" });
+    expect(slip.stderr).toMatch(/no profile codr.*Did you mean coder\?/);
+    const right = await home.hermes(["kanban", "create", "b", "--assignee", "CODER", "--json"]);
+    expect(right).toMatchObject({ stderr: "" });
+    expect(right.json()).toMatchObject({ assignee: "coder" });
+  });
+});
+
+describe("wrong usage", () => {
+  const mistakes: [string[], RegExp][] = [
+    [["lst"], /unknown command 'lst'\n {2}Did you mean `hermes kanban list`\?/],
+    [["gobble"], /unknown command 'gobble'/],
+    [["create"], /missing required argument/],
+    [["create", "x", "--max-runtime", "soon"], /300, 90s, 30m/],
+    [["create", "x", "--scheduled-at", "tomorrow"], /2026-01-31/],
+    [["create", "x", "--workspace", "dir:here"], /whole path/],
+    [["create", "x", "--workspace", "dir"], /dir:PATH/],
+    [["create", "x", "--max-retries", "0"], /greater than 0/],
+    [["create", "x", "--provider", "p"], /needs a model/],
+    [["create", "x", "--triage", "--initial-status", "blocked"], /cannot be used with/],
+    [["create", "two\nlines"], /line breaks/],
+    [["list", "--mine", "--assignee", "x"], /cannot be used with/],
+    [["list", "--status", "doing"], /triage, todo/],
+    [["schedule", "t_x"], /--at/],
+    [["complete", "t_x", "--metadata", "[1]"], /JSON object/],
+    [["edit", "t_x"], /Say what to change/],
+  ];
+  test.each(mistakes)("%j exits 2 with advice and an empty stdout", async (args, expected) => {
+    await using home = await tempHome();
+    const run = await home.hermes(["kanban", ...args]);
+    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+    expect(run.stderr).toMatch(expected);
+  });
+
+  test("every verb has a page with examples, within 80 columns", LONG, async () => {
+    await using home = await tempHome();
+    const page = (await home.hermes(["kanban", "--help"])).stdout;
+    const verbs = [...page.matchAll(/^ {2}([a-z-]+)(?: [<[].*?)? {2,}[A-Z]/gm)].map(
+      (match) => match[1] ?? "",
+    );
+    expect(verbs).toContain("create");
+    expect(verbs.length).toBeGreaterThan(30);
+    for (let at = 0; at < verbs.length; at += 4) {
+      const pages = await Promise.all(
+        verbs.slice(at, at + 4).map((verb) => home.hermes(["kanban", verb, "--help"])),
+      );
+      for (const { stdout } of pages) {
+        expect(stdout).toContain("Examples:");
+        for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
+      }
+    }
+  });
+});
+
+describe("a board that cannot be used is left as it is", () => {
+  async function withBoard(spoil: (path: string) => Promise<void> | void, code: string): Promise<void> {
+    await using home = await tempHome();
+    await create(home, "a");
+    const path = join(home.path, "board.sqlite");
+    await spoil(path);
+    const before = await readFile(path);
+    for (const args of [["list"], ["create", "b"], ["repair"]])
+      expect(await refused(home, args)).toMatchObject({ code, message: expect.stringContaining(path) });
+    expect(await readFile(path)).toEqual(before);
+    // The other boards, and the list of them, do not suffer from it.
+    const made = await home.hermes(["kanban", "boards", "create", "ops", "--json"]);
+    expect(made.exitCode, made.stderr).toBe(0);
+    const boards = (await home.hermes(["kanban", "boards", "list", "--json"])).json();
+    expect(boards).toMatchObject([
+      { slug: "default", open_tasks: null },
+      { slug: "ops", open_tasks: 0 },
+    ]);
+  }
+
+  test("one of a newer version", LONG, () =>
+    withBoard((path) => {
+      const database = new Sqlite(path);
+      database.pragma("user_version = 9999");
+      database.close();
+    }, "database-newer"),
+  );
+
+  test("one that is damaged", LONG, () =>
+    withBoard((path) => writeFile(path, "x".repeat(8_192)), "database-damaged"),
+  );
+
+  test("one of another program", LONG, () =>
+    withBoard((path) => {
+      const database = new Sqlite(path);
+      database.pragma("application_id = 1");
+      database.close();
+    }, "database-foreign"),
+  );
+
+  test.skipIf(!isRoot)("one in a home that is read-only (needs root to mount one)", LONG, async () => {
+    await using home = await tempHome();
+    await mkdir(home.path);
+    spawnSync("mount", ["-t", "tmpfs", "none", home.path]);
+    try {
+      spawnSync("mount", ["-o", "remount,ro", home.path]);
+      const run = await home.hermes(["kanban", "create", "a"]);
+      expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(run.stderr).toMatch(/read-only|unable to open/i);
+    } finally {
+      spawnSync("umount", [home.path]);
+    }
+  });
+});
+
+test(
+  "A7: of eight processes that create with one key at once, one makes the task and all name it",
+  LONG,
+  async () => {
+    await using home = await tempHome();
+    const args = ["kanban", "create", "once", "--idempotency-key", "k1", "--json"];
+    const runs = await Promise.all(Array.from({ length: 8 }, () => home.hermes(args)));
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(Array(8).fill([0, ""]));
+    const answers = runs.map((run) => run.json<Task & { created: boolean }>());
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
+    expect(answers.filter(({ created }) => created)).toHaveLength(1);
+    const { id } = answers[0] ?? { id: "" };
+
+    await home.hermes(["kanban", "complete", id]);
+    expect(await create(home, "again", "--idempotency-key", "k1")).toMatchObject({ id, created: false });
+    const next = await create(home, "again", "--idempotency-key", "k1", "--dedupe", "open");
+    expect(next).toMatchObject({ created: true });
+    await home.hermes(["kanban", "archive", next.id]);
+    expect(await create(home, "third", "--idempotency-key", "k1")).toMatchObject({ created: true });
+  },
+);

@@ -1,0 +1,173 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
+import type { ClaimedTask } from "../../src/board/operations/claim.ts";
+import type { NewTask } from "../../src/board/operations/create-task.ts";
+import type { Run } from "../../src/board/task.ts";
+import { endProcesses } from "../../src/board/worker/end-processes.ts";
+import { findProcesses } from "../../src/board/worker/process-table.ts";
+import { runLogPath } from "../../src/board/worker/run-log.ts";
+import { boardMark, RUN_MARK, runMark, SUPERVISOR_MARK } from "../../src/board/worker/run-mark.ts";
+import type { RunOrder } from "../../src/board/worker/run-order.ts";
+import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
+import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
+import { openVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
+import { AppError } from "../../src/lib/errors.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+export const PROGRAM = [
+  process.execPath,
+  fileURLToPath(new URL("../../dist/main.js", import.meta.url)),
+] as const;
+const never = new AbortController().signal;
+const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
+const HOST = "host-of-test";
+
+/** A root home with a board and profiles whose models follow scripts; everything it starts is ended at the end. */
+export async function openWorkerLab({
+  leaseMs = 30_000,
+  variables = {} as Record<string, string>,
+  databaseUrl = "",
+  slug = "default",
+} = {}) {
+  const folder = await tempFolder();
+  const root = folder.file("home");
+  await mkdir(root, { mode: 0o700 });
+  const place: BoardPlace = { root, databaseUrl, slug };
+  const store = await openBoardStore(place, {}, never);
+  const operator = store.as({ kind: "operator", name: "alice" });
+  const system = store.as({ kind: "system", name: "dispatcher" });
+  const around = { PATH: process.env["PATH"], HOME: folder.path, ...variables };
+  const host = createWorkerHost({
+    id: HOST,
+    place,
+    program: PROGRAM,
+    dispatchedBy: "default",
+    variables: around,
+    userHome: folder.path,
+    log: { maxBytes: 64 * 1024, backups: 1 },
+    policy: POLICY,
+    async requireProfile(name) {
+      const home = join(root, "profiles", name);
+      await readFile(join(home, "config.yaml"));
+      return { name, home };
+    },
+    runnable: async () => ({ ok: true }),
+    defaultWorkdir: async () => null,
+  });
+  const add = async (title: string, details: Partial<NewTask> = {}) =>
+    (await operator.create({ title, assignee: "coder", ...details }, never)).task;
+  const claim = async (id: string): Promise<ClaimedTask> => {
+    const { claimed, refused } = await system.claim(
+      { wanted: [id], from: "ready", leaseMs, hostId: HOST },
+      never,
+    );
+    const [first] = claimed;
+    if (first === undefined) throw new Error(`not claimed: ${JSON.stringify(refused)}`);
+    return first;
+  };
+  const findRun = async (id: number): Promise<Run> => {
+    const run = await store.findRun(id, never);
+    if (run === undefined) throw new Error(`there is no run ${id}`);
+    return run;
+  };
+  const logOf = ({ task, run }: ClaimedTask) =>
+    readFile(runLogPath(root, place.slug, task.id, run.id), "utf8").catch(() => "");
+  const processesOf = ({ task, run }: ClaimedTask) =>
+    findProcesses({ variable: RUN_MARK, mark: runMark(place, { taskId: task.id, runId: run.id }) });
+
+  return {
+    folder,
+    root,
+    place,
+    store,
+    operator,
+    system,
+    host,
+    add,
+    claim,
+    findRun,
+    logOf,
+    processesOf,
+    supervisorsOf: ({ task, run }: ClaimedTask) =>
+      findProcesses({ variable: SUPERVISOR_MARK, mark: runMark(place, { taskId: task.id, runId: run.id }) }),
+    /** A profile whose model gives these answers. */
+    async addProfile(name: string, script: object, { settings = "", env = "" } = {}) {
+      const home = join(root, "profiles", name);
+      await mkdir(home, { recursive: true, mode: 0o700 });
+      await writeFile(join(home, "script.json"), JSON.stringify(script));
+      const model = `model:\n  provider: scripted\n  default: ${join(home, "script.json")}\n`;
+      await writeFile(join(home, "config.yaml"), `${model}${settings}`);
+      await writeFile(join(home, ".env"), env, { mode: 0o600 });
+    },
+    /** A supervisor whose worker is a shell script instead of the agent. */
+    async superviseScript(claimed: ClaimedTask, script: string) {
+      const { task, run, token } = claimed;
+      const cwd = folder.file(`work-${run.id}`);
+      await mkdir(cwd);
+      const order: RunOrder = {
+        place: { root, databaseUrl, slug },
+        run: {
+          taskId: task.id,
+          runId: run.id,
+          profile: "coder",
+          token,
+          leaseMs,
+          maxRuntimeSeconds: task.max_runtime_seconds,
+        },
+        worker: {
+          argv: ["bash", "-c", script],
+          env: workerVariables({
+            place,
+            claimed,
+            workspace: { kind: "dir", path: cwd },
+            workspacesRoot: folder.path,
+            profile: { name: "coder", home: root },
+            variables: around,
+            dispatchedBy: "default",
+          }),
+          cwd,
+        },
+        log: { path: runLogPath(root, place.slug, task.id, run.id), maxBytes: 64 * 1024, backups: 1 },
+        policy: POLICY,
+      };
+      const started = await startSupervisor(PROGRAM, order, openVariables(around), never);
+      if (started.kind === "failed") throw new Error(started.error);
+      return { ...started, cwd };
+    },
+    /** The run once it has ended and nothing of it is left. */
+    async ended(claimed: ClaimedTask, withinMs = 60_000): Promise<Run> {
+      await eventually(async () => (await findRun(claimed.run.id)).ended_at !== null, withinMs);
+      await eventually(async () => (await processesOf(claimed)).length === 0, withinMs);
+      return findRun(claimed.run.id);
+    },
+    async [Symbol.asyncDispose]() {
+      const mark = boardMark(place);
+      await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
+      await endProcesses({ variable: RUN_MARK, mark }, 0);
+      await store[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Waits until something holds; fails aloud when it never does. */
+export async function eventually(holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`it did not happen within ${withinMs} ms: ${holds}`);
+    await sleep(50);
+  }
+}
+
+export async function codeOf(action: Promise<unknown>): Promise<string | undefined> {
+  try {
+    await action;
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError) return error.code;
+    throw error;
+  }
+}
