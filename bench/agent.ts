@@ -1,25 +1,24 @@
-import { execFileSync, spawn, spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { type ScriptedServer, startScriptedServer } from "../test/support/scripted-server.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median, milliseconds } from "./bench.ts";
+import { fetchPeer } from "./peer.ts";
 import { runningEngine } from "./sandbox.ts";
 
 const CALLS = 30;
 const ROUNDS = 5;
-const PEER = "@earendil-works/pi-coding-agent@0.74.2";
-/** Beside the build, so that it is fetched once. It is a peer to measure with and never a dependency. */
-const PEER_FOLDER = resolve("node_modules/.cache/hermes-bench-pi");
+const PEER = "@earendil-works/pi-coding-agent";
+const PEER_VERSION = "0.74.2";
 const ENTRY = resolve("dist/main.js");
 
 /** What a step of the agent adds to the model's own time, beside another agent on the same scripted model. */
 export const agentBench: Bench = {
   name: "agent",
   async run() {
-    await fetchPeer();
+    const modules = await fetchPeer(PEER, PEER_VERSION);
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     const service = runningEngine();
     const runs = {
@@ -32,7 +31,7 @@ export const agentBench: Bench = {
         HERMES_DOCKER_BINARY: service.client,
         DOCKER_HOST: service.host,
       }),
-      peer: peer(join(folder, "peer")),
+      peer: peer(join(folder, "peer"), join(modules, PEER, "dist", "cli.js")),
     };
     const found = { local: [] as Timing[], docker: [] as Timing[], peer: [] as Timing[] };
     try {
@@ -92,8 +91,7 @@ function ours(home: string, variables: Readonly<Record<string, string>>): () => 
   };
 }
 
-function peer(home: string): () => Promise<Timing> {
-  const entry = join(PEER_FOLDER, "node_modules", "@earendil-works", "pi-coding-agent", "dist", "cli.js");
+function peer(home: string, entry: string): () => Promise<Timing> {
   return async () => {
     await mkdir(home, { recursive: true });
     await using server = await startScriptedServer(script("bash"));
@@ -153,17 +151,6 @@ async function measure(
     return Number(arrivedAt - answeredAt) / 1e6;
   });
   return { stepMs: median(steps.slice(1)), wholeMs };
-}
-
-async function fetchPeer(): Promise<void> {
-  if (existsSync(join(PEER_FOLDER, "node_modules"))) return;
-  process.stderr.write(`fetching ${PEER}…\n`);
-  await mkdir(PEER_FOLDER, { recursive: true });
-  await writeFile(join(PEER_FOLDER, "package.json"), "{}\n");
-  execFileSync("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", PEER], {
-    cwd: PEER_FOLDER,
-    stdio: "ignore",
-  });
 }
 
 /** Those of the homes of this bench, by the profile that they carry. */

@@ -9,6 +9,7 @@ import { systemClock } from "../src/lib/clock.ts";
 import { openDatabase } from "../src/lib/database.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
+import { fetchPeer } from "./peer.ts";
 
 const never = new AbortController().signal;
 const ROUNDS = 7;
@@ -27,7 +28,7 @@ export const boardBench: Bench = {
   async run() {
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     try {
-      return [...(await claimsInSqlite(folder)), await claimsInPostgres(), await listing(folder)];
+      return [...(await claimsInSqlite(folder)), ...(await claimsInPostgres()), await listing(folder)];
     } finally {
       await rm(folder, { recursive: true, force: true });
     }
@@ -75,7 +76,7 @@ async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
   ];
 }
 
-async function claimsInPostgres(): Promise<Measurement> {
+async function claimsInPostgres(): Promise<readonly Measurement[]> {
   const url = postgresUrl();
   const place: BoardPlace = {
     root: "/nowhere",
@@ -127,12 +128,73 @@ async function claimsInPostgres(): Promise<Measurement> {
       );
     const found = await medians(ROUNDS, ours, bare);
     if (new Set(seen).size !== seen.length) throw new Error("a task was claimed twice");
-    const name = `claims in PostgreSQL, ${CLAIMERS} claimers, caps, ${BATCH} at once ÷ bare update`;
-    return speed(name, found, CLAIMERS * CLAIMS_EACH, { min: 0.4 });
+    const count = CLAIMERS * CLAIMS_EACH;
+    const name = `claims in PostgreSQL, ${CLAIMERS} claimers, caps, ${BATCH} at once`;
+    const peer = await graphileJobs(url, count);
+    return [
+      speed(`${name} ÷ bare update`, found, count, { min: 0.4 }),
+      // For orientation: its jobs are done within milliseconds and have neither caps nor history.
+      speed(`${name} ÷ jobs of graphile-worker`, { ours: found.ours, peer }, count, { min: 0.1 }),
+    ];
   } finally {
     for (const store of stores) await store[Symbol.asyncDispose]();
     for (const client of clients) await client.end();
     await admin.query(`drop schema if exists "${schema}" cascade`);
+    await admin.end();
+  }
+}
+
+interface Graphile {
+  run(options: {
+    readonly connectionString: string;
+    readonly concurrency: number;
+    readonly pollInterval: number;
+    readonly noHandleSignals: boolean;
+    readonly taskList: Readonly<Record<string, () => Promise<void>>>;
+    readonly logger: unknown;
+  }): Promise<{ stop(): Promise<void> }>;
+  runMigrations(options: { readonly connectionString: string; readonly logger: unknown }): Promise<void>;
+  Logger: new (make: () => () => void) => unknown;
+}
+
+/** Milliseconds that so many jobs without work take there, with as many at once. */
+async function graphileJobs(url: string, count: number): Promise<number> {
+  const modules = await fetchPeer("graphile-worker", "0.16.6");
+  const { default: graphile } = (await import(join(modules, "graphile-worker", "dist", "index.js"))) as {
+    default: Graphile;
+  };
+  const logger = new graphile.Logger(() => () => undefined);
+  const admin = new pg.Client({ connectionString: url });
+  await admin.connect();
+  try {
+    await graphile.runMigrations({ connectionString: url, logger });
+    const times: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      await admin.query("select graphile_worker.add_job('noop') from generate_series(1, $1)", [count]);
+      let done = 0;
+      const started = performance.now();
+      const runner = await new Promise<{ stop(): Promise<void> }>((resolve, reject) => {
+        let running: { stop(): Promise<void> } | undefined;
+        const noop = async (): Promise<void> => {
+          if (++done === count && running !== undefined) resolve(running);
+        };
+        const options = {
+          connectionString: url,
+          concurrency: CLAIMERS,
+          pollInterval: 100,
+          noHandleSignals: true,
+        };
+        graphile.run({ ...options, taskList: { noop }, logger }).then((begun) => {
+          running = begun;
+          if (done === count) resolve(begun);
+        }, reject);
+      });
+      times.push(performance.now() - started);
+      await runner.stop();
+    }
+    return median(times);
+  } finally {
+    await admin.query("drop schema if exists graphile_worker cascade");
     await admin.end();
   }
 }

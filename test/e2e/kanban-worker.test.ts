@@ -249,7 +249,7 @@ describe("a worker that is the agent", () => {
       expect(await lab.host.start(claimed, never)).toMatchObject({
         kind: "failed",
         cause: "workspace",
-        error: expect.stringMatching(/^workspace: /),
+        error: expect.stringMatching(/folder/),
       });
       for (const one of [ghost, claimed]) {
         expect(await lab.supervisorsOf(one)).toEqual([]);
