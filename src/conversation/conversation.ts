@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import type { AgentEvent } from "../agent/events.ts";
 import { runTurn, type Turn, type TurnLimits } from "../agent/loop.ts";
 import { recorded } from "../agent/recorder.ts";
@@ -65,6 +66,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     await using turn = await store.acquireTurn(isStored ? session.id : session, identity, signal);
     const over = new AbortController();
     const stop = AbortSignal.any([signal, turn.lost, over.signal]);
+    setMaxListeners(0, stop); // everything that runs in the turn listens to it
     try {
       // Another process may have gone on with it since we looked last.
       let loaded = isStored ? store.loadSession(session.id) : undefined;
