@@ -160,9 +160,10 @@ interface Graphile {
 /** Milliseconds that so many jobs without work take there, with as many at once. */
 async function graphileJobs(url: string, count: number): Promise<number> {
   const modules = await fetchPeer("graphile-worker", "0.16.6");
-  const { default: graphile } = (await import(join(modules, "graphile-worker", "dist", "index.js"))) as {
-    default: Graphile;
+  const found = (await import(join(modules, "graphile-worker", "dist", "index.js"))) as Graphile & {
+    readonly default?: Graphile;
   };
+  const graphile = found.default ?? found;
   const logger = new graphile.Logger(() => () => undefined);
   const admin = new pg.Client({ connectionString: url });
   await admin.connect();
