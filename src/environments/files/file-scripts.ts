@@ -180,9 +180,16 @@ if [ -e "$p" ]; then
 fi
 from=
 [ ! -e "$p" ] || [ -w "$p" ] || from=/dev/null # to learn whether it is the file or the whole file system
-e=$( { [ -z "$old$mode" ] || umask 077; set -C; exec cat \${from:+"$from"} > "$t"; } 2>&1 ) || fail "$e" $?
+# The usual modes come with the making of the file, which spares a program; all others are set when it is whole.
+born=\${mode:-\${old#* }} mask=077
+born=\${born%% *}
+case $born in 644|0644) mask=022 ;; 664|0664) mask=002 ;; 600|0600) ;; *) born= ;; esac
+e=$( { [ -z "$old$mode" ] || umask "$mask"; set -C; exec dd bs=65536 \${from:+if="$from"} > "$t"; } 2>&1 ) || fail "\${e%%"$nl"*}" $?
 [ -z "$from" ] || stop denied
-[ "$(($(wc -c < "$t")))" -eq "$length" ] || stop incomplete
+# The last line begins with the number of bytes, where a line tells it.
+e=\${e##*"$nl"}
+case $e in *" bytes"*) n=\${e%% *} ;; *) n=$(($(wc -c < "$t"))) ;; esac
+[ "$n" = "$length" ] || stop incomplete
 if [ -n "$old" ]; then
   set -- $old
   m=$2
@@ -193,7 +200,7 @@ if [ -n "$old" ]; then
   }
   mode=\${mode:-$m}
 fi
-[ -z "$mode" ] || e=$(chmod "$mode" "$t" 2>&1) || fail "$e" $?
+[ -z "$mode" ] || [ "$mode" = "$born" ] || e=$(chmod "$mode" "$t" 2>&1) || fail "$e" $?
 if [ -r "$d/." ] && command -v flock >/dev/null 2>&1; then
   exec 9<"$d/."
   flock 9 2>/dev/null
