@@ -34,7 +34,9 @@ export function chooseProvider(settings: RouteSettings, request: RouteRequest, v
   const wanted = request.model === undefined ? undefined : unalias(request.model, configured.aliases);
   if (request.provider !== undefined) {
     const provider = requireProvider(request.provider, settings);
-    const isConfigured = provider === configured.provider;
+    // An address without a name is what `custom` means, whoever wrote that name down.
+    const isConfigured =
+      provider === configured.provider || (provider === "custom" && configured.base_url !== "");
     // The model of the settings belongs to the provider of the settings.
     return { provider, model: wanted ?? (isConfigured ? configured.default : undefined), isConfigured };
   }

@@ -36,6 +36,15 @@ const ALL_KEYS = {
 };
 
 describe("who is asked", () => {
+  it("the route of a session is found again by its names, also when auto had chosen it by the address", () => {
+    const model = { base_url: "http://127.0.0.1:11434/v1", default: "qwen3:8b" };
+    const first = resolve({ model, env: ALL_KEYS });
+    const again = resolve({ model, env: ALL_KEYS }, { provider: first.provider, model: first.model });
+    expect(again).toEqual(first);
+    const hosted = resolve({ env: ALL_KEYS });
+    expect(resolve({ env: ALL_KEYS }, { provider: hosted.provider, model: hosted.model })).toEqual(hosted);
+  });
+
   it("auto takes the first provider of the table that has a key", () => {
     const route = resolve({ env: { DEEPSEEK_API_KEY: "d", OPENAI_API_KEY: "o" } });
     expect(route).toMatchObject({
