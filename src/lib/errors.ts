@@ -71,7 +71,7 @@ export const ERROR_CODES = {
   "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
   "budget-spent": { http: 402, exit: 3, hint: "Raise the limit, or wait until it begins anew." },
   "turn-failed": { http: 500, exit: 1, hint: "Go on with `hermes -c -z` and a new message." },
-  "job-not-found": { http: 404, exit: 1, hint: "List the jobs to see their ids." },
+  "job-not-found": { http: 404, exit: 1, hint: "See their ids with `hermes sandbox jobs --all`." },
   "job-unstarted": { http: 409, exit: 125, hint: "Nothing of it runs. Change what the message names." },
   "job-survived": {
     http: 500,
