@@ -4,6 +4,7 @@ import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
+import { createNoticeBox } from "../notice-box.ts";
 import { createOneLookup } from "../one-lookup.ts";
 import { findContainer } from "./container.ts";
 import type { Engine } from "./engine.ts";
@@ -29,12 +30,7 @@ const LOOK_PAUSE_MS = 100;
 /** Commands in a container that outlives us: found again by its name, made when it is missing. */
 export function openDockerEnvironment(place: DockerPlace): Environment {
   const { engine, spec, sandboxesFolder, reporter, mayRemove = () => false } = place;
-  const notices: string[] = [];
-  // Notices go with the next result, so that the reader of the result has them; progress cannot wait.
-  const tell: Reporter = {
-    onProgress: (text) => reporter.onProgress(text),
-    onNotice: (text) => void notices.push(text),
-  };
+  const { tell, take } = createNoticeBox(reporter);
   const sandbox = createOneLookup<EnsuredSandbox>(
     (signal) => ensureSandbox(engine, spec, tell, signal),
     ({ id }, before) => {
@@ -98,7 +94,7 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
       if (found === undefined || found.state === "removing") return "the sandbox was removed";
       return found.state === "running" ? undefined : `the sandbox is ${found.state}`;
     },
-    takeNotices: () => notices.splice(0),
+    takeNotices: take,
   });
 
   return {

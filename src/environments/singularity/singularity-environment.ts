@@ -4,6 +4,7 @@ import { createShell } from "../channel/shell.ts";
 import { LAST_USE_FILE } from "../docker/last-use.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
+import { createNoticeBox } from "../notice-box.ts";
 import { createOneLookup } from "../one-lookup.ts";
 import { ensureInstance, whileNobodyElse } from "./ensure-instance.ts";
 import { entryFlags, findInstance, type Instance, lookInto, stopInstance } from "./instance.ts";
@@ -20,12 +21,7 @@ const LEAVE_WITHIN_MS = 60_000;
 /** Commands in an instance that can outlive us: found again by its name, started when it is missing. */
 export function openSingularityEnvironment({ spec, reporter, ...builder }: SingularityPlace): Environment {
   const { engine } = builder;
-  const notices: string[] = [];
-  // Notices go with the next result, so that the reader of the result has them; progress cannot wait.
-  const tell: Reporter = {
-    onProgress: (text) => reporter.onProgress(text),
-    onNotice: (text) => void notices.push(text),
-  };
+  const { tell, take } = createNoticeBox(reporter);
   const instance = createOneLookup<Instance>(
     (signal) => ensureInstance(builder, spec, tell, signal),
     ({ pid }, before) => {
@@ -56,7 +52,7 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
         ? "the instance was stopped"
         : undefined;
     },
-    takeNotices: () => notices.splice(0),
+    takeNotices: take,
   });
 
   /** The last one to leave an instance that keeps no files ends it; one that keeps them stays. */
