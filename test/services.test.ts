@@ -201,7 +201,7 @@ describeWith("ssh", "scripts/test-services", () => {
     await using own = await openServices();
     const killed = await own.start("ssh");
     process.kill(killed.process.pid, "SIGKILL");
-    await vi.waitUntil(() => loadPart("ssh", own.folder).state === "stopped", { timeout: 10_000 });
+    await vi.waitUntil(() => loadPart("ssh", own.folder).state === "stopped", { timeout: 60_000 });
     expect((await own.status()).ssh).toMatchObject({
       state: "stopped",
       reason: expect.stringContaining("start"),
@@ -217,7 +217,7 @@ describeWith("ssh", "scripts/test-services", () => {
     const ssh = await own.start("ssh");
     const session = runOver(ssh, `echo $$ > ${own.folder}/session; exec sleep 600`);
     const pid = await vi.waitUntil(() => readFile(join(own.folder, "session"), "utf8").catch(() => ""), {
-      timeout: 10_000,
+      timeout: 60_000,
     });
     expect((await own.services(["stop"])).code).toBe(0);
 

@@ -179,10 +179,10 @@ describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
       expect((await lab.raw(`select pid ${mine}`)).length).toBeGreaterThan(0);
       await lab.raw(`select pg_terminate_backend(pid) ${mine}`);
       await expect
-        .poll(() => codeOf(operator.create({ title: "b", idempotencyKey: "b" }, never)), { timeout: 10_000 })
+        .poll(() => codeOf(operator.create({ title: "b", idempotencyKey: "b" }, never)), { timeout: 60_000 })
         .toBeUndefined();
       expect(await store.check(never)).toEqual([]);
     }
-    await expect.poll(() => lab.raw(`select pid ${mine}`), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => lab.raw(`select pid ${mine}`), { timeout: 60_000 }).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ export async function collect(
   options: Partial<CommandRequest> & { session?: ShellSession; signal?: AbortSignal } = {},
 ): Promise<Run> {
   const chunks: Record<OutputStream, Buffer[]> = { stdout: [], stderr: [] };
-  const { signal = AbortSignal.timeout(60_000), ...rest } = options;
+  const { signal = AbortSignal.timeout(150_000), ...rest } = options;
   const result = await environment.run(
     {
       session: environment.openSession(),

@@ -191,7 +191,7 @@ test("an aborted signal opens nothing and writes nothing", async () => {
   expect(existsSync(folder.file("b.sqlite"))).toBe(false);
 });
 
-test("sixteen processes that count at once lose nothing", { timeout: 120_000 }, async () => {
+test("sixteen processes that count at once lose nothing", async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
   await using counters = startChildren(16, CHILD, "increment", { path, times: 50 });

@@ -155,7 +155,7 @@ describe("hermes demo", () => {
       child.stdout.destroy();
       child.stderr.resume();
       await closed;
-      await vi.waitFor(async () => expect(await readdir(machine.temporary)).toEqual([]), { timeout: 10_000 });
+      await vi.waitFor(async () => expect(await readdir(machine.temporary)).toEqual([]), { timeout: 60_000 });
     },
     LIMIT,
   );

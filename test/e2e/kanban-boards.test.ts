@@ -7,7 +7,7 @@ import type { BoardEvent, Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 180_000 };
 const never = new AbortController().signal;
 
 async function kanban<Value = Task>(home: Home, args: readonly string[], env = {}): Promise<Value> {

@@ -9,7 +9,7 @@ interface Created {
   readonly id: string;
 }
 
-describe("hermes kanban dispatch", { timeout: 120_000 }, () => {
+describe("hermes kanban dispatch", () => {
   async function openHome() {
     const home = await tempHome();
     const kanban = (...words: string[]) => home.hermes(["kanban", ...words]);

@@ -8,7 +8,7 @@ import type { Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 180_000 };
 const isRoot = process.getuid?.() === 0;
 
 async function create(home: Home, ...args: string[]): Promise<Task & { created: boolean }> {

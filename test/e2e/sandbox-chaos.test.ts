@@ -15,7 +15,7 @@ import type { HoldInput } from "../support/sandbox-child.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith, loadPart, type RunningPart } from "../support/services.ts";
 
-const soon = { timeout: 15_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 const SEED = 20_261_115;
 const KILLS = 12;
 

@@ -17,7 +17,7 @@ interface JobRow {
 }
 
 const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
-const soon = { timeout: 20_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 const local = { TERMINAL_ENV: "local" };
 
 /** A home whose commands run on this machine. */

@@ -20,7 +20,7 @@ interface GcRow {
   reason: string;
 }
 
-const soon = { timeout: 15_000, interval: 100 };
+const soon = { timeout: 60_000, interval: 100 };
 
 describeWith("docker", "hermes sandbox exec", (service) => {
   let home: SandboxHome;

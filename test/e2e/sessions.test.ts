@@ -45,7 +45,7 @@ test("a home without sessions says so, and looking leaves no file behind", async
   await expect(readFile(join(home.path, "sessions.sqlite"))).rejects.toThrow("ENOENT");
 });
 
-test("sessions are listed, shown, searched and exported", { timeout: 120_000 }, async () => {
+test("sessions are listed, shown, searched and exported", async () => {
   await using home = await tempHome();
   const { first, second } = await fill(home.path);
   const list = await home.hermes(["sessions", "list"]);
@@ -111,7 +111,7 @@ test("sessions are listed, shown, searched and exported", { timeout: 120_000 }, 
   );
 });
 
-test("a session is renamed, and deleted only after a yes", { timeout: 120_000 }, async () => {
+test("a session is renamed, and deleted only after a yes", async () => {
   await using home = await tempHome();
   const { first, second } = await fill(home.path);
   expect(

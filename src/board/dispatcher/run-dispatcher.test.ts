@@ -7,7 +7,7 @@ import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
 import type { TickReport } from "./tick-report.ts";
 import { watchBoard } from "./watch-board.ts";
 
-const WAIT = { timeout: 30_000, interval: 20 };
+const WAIT = { timeout: 60_000, interval: 20 };
 
 /** A dispatcher over one good board, under way. */
 async function openRunning(changes: (parts: DispatcherParts) => Partial<DispatcherParts> = () => ({})) {

@@ -27,7 +27,7 @@ test("after a command that used up its channel the next one is opened before it 
   await using shell = place.shell;
   await collect(shell, "wc -c", { stdin: LARGE });
   expect(place.opened).toBe(2); // one for the input, one that watches
-  await expect.poll(() => place.opened, { timeout: 10_000 }).toBe(3);
+  await expect.poll(() => place.opened, { timeout: 60_000 }).toBe(3);
   // Once the new one listens, the same again finds both channels ready.
   await expect
     .poll(
@@ -36,7 +36,7 @@ test("after a command that used up its channel the next one is opened before it 
         await collect(shell, "wc -c", { stdin: LARGE });
         return place.opened - before;
       },
-      { timeout: 20_000, interval: 500 },
+      { timeout: 60_000, interval: 500 },
     )
     .toBe(0);
 });

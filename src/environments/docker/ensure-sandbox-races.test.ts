@@ -9,7 +9,7 @@ import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
 const CHILD = new URL("../../../test/support/docker-child.ts", import.meta.url);
-const LONG = { timeout: 120_000 };
+const LONG = { timeout: 180_000 };
 
 describeWith("docker", "ensureSandbox among other processes", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>

@@ -35,7 +35,7 @@ describe("parseTop", () => {
 
 describeWith("docker", "a lease on a sandbox", (service) => {
   it("is held as long as a channel's client lives, and vanishes when that is killed", {
-    timeout: 120_000,
+    timeout: 180_000,
   }, async () => {
     await using lab = await openDockerLab(service);
     const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, never);
@@ -62,7 +62,7 @@ describeWith("docker", "a lease on a sandbox", (service) => {
     });
   });
 
-  it("counts as held when the engine cannot tell", { timeout: 60_000 }, async () => {
+  it("counts as held when the engine cannot tell", async () => {
     await using lab = await openDockerLab(service);
     expect(await isHeld(lab.engine, "0".repeat(64), never)).toBe(true);
   });

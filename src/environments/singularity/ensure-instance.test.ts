@@ -114,7 +114,7 @@ test("(stand-in) an instance of our own that was about to start when we were sto
     stop.signal,
   );
   await expect
-    .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 20_000 })
+    .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 60_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
   await expect(asked).rejects.toThrow("enough");

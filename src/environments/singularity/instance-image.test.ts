@@ -39,7 +39,7 @@ test("B4 (stand-in): a build that is stopped leaves nothing under the final name
   const stop = new AbortController();
   const asked = ensureImage(slow.builder, slow.spec(), slow.reporter, stop.signal);
   await expect
-    .poll(() => readFile(`${lab.folder}/person/begun`).catch(() => undefined), { timeout: 20_000 })
+    .poll(() => readFile(`${lab.folder}/person/begun`).catch(() => undefined), { timeout: 60_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
   await expect(asked).rejects.toThrow("enough");

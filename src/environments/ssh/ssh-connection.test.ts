@@ -16,7 +16,7 @@ import { openSshEnvironment, type SshPlace } from "./ssh-environment.ts";
 
 const run = promisify(execFile);
 const { PATH } = process.env;
-const SOON = { timeout: 20_000, interval: 50 };
+const SOON = { timeout: 60_000, interval: 50 };
 
 function openAt(server: Sshd, overrides: Partial<SshPlace> = {}) {
   const { extraArguments, folder: temporaryFolder } = server;

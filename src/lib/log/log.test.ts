@@ -186,7 +186,7 @@ test("a log that is large enough moves on, and exactly the set number of old one
   using log = await openLog({ ...optionsFor(folder.path), maxSizeBytes: 5_000 });
   for (let rotation = 1; rotation <= 6; rotation++) {
     log.info(`number ${rotation}`, { padding: "x".repeat(5_000) });
-    await vi.waitFor(() => expect(existsSync(folder.file("agent.log"))).toBe(false), 10_000);
+    await vi.waitFor(() => expect(existsSync(folder.file("agent.log"))).toBe(false), 60_000);
   }
   log.info("number 7");
   const messagesIn = (name: string) => recordsIn(folder.file(name)).map(({ msg }) => msg);
@@ -202,7 +202,7 @@ test("with no old ones to keep, a log that is large enough starts again", async 
   await using folder = await tempFolder();
   using log = await openLog({ ...optionsFor(folder.path), maxSizeBytes: 100, backupCount: 0 });
   log.info("first", { padding: "x".repeat(100) });
-  await vi.waitFor(() => expect(existsSync(folder.file("agent.log"))).toBe(false), 10_000);
+  await vi.waitFor(() => expect(existsSync(folder.file("agent.log"))).toBe(false), 60_000);
   log.info("second");
   expect(recordsIn(folder.file("agent.log"))).toMatchObject([{ msg: "second" }]);
   expect(existsSync(folder.file("agent.log.1"))).toBe(false);
@@ -214,7 +214,7 @@ test("a rotation cut short by a crash costs no lines at the next one", async () 
   appendFileSync(folder.file("agent.log.2"), "second");
   appendFileSync(folder.file("agent.log.3"), "third"); // 1 was moved on, and the log not yet behind it
   log.info("new", { padding: "x".repeat(100) });
-  await vi.waitFor(() => expect(existsSync(folder.file("agent.log.1"))).toBe(true), 10_000);
+  await vi.waitFor(() => expect(existsSync(folder.file("agent.log.1"))).toBe(true), 60_000);
   expect(readFileSync(folder.file("agent.log.2"), "utf8")).toBe("second");
   expect(readFileSync(folder.file("agent.log.3"), "utf8")).toBe("third");
 });

@@ -26,7 +26,7 @@ it("D3: a process is listed, polled, read, waited for and killed", async () => {
     processes: [expect.objectContaining({ session_id: id, state: "running", command: "seq 1 5; sleep 300" })],
   });
   await expect
-    .poll(async () => (await process({ action: "poll" }))["output"], { timeout: 30_000 })
+    .poll(async () => (await process({ action: "poll" }))["output"], { timeout: 60_000 })
     .toBe("1\n2\n3\n4\n5");
   expect(await process({ action: "poll" })).toMatchObject({
     state: "running",

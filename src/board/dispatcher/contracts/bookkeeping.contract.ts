@@ -100,7 +100,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
       },
     };
     stage.host.onStart = async (claimed) => {
-      await vi.waitFor(() => expect(slept).toBeGreaterThan(4), { timeout: 30_000 });
+      await vi.waitFor(() => expect(slept).toBeGreaterThan(4), { timeout: 60_000 });
       return onStart(claimed);
     };
     expect((await stage.tick({}, { clock })).spawned).toMatchObject([{ task_id: id }]);

@@ -49,7 +49,7 @@ describeWith("docker", "what a killed process leaves", (service) => {
       expect(dry.rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
       expect(await work(lab)).toHaveLength(1);
       await expect
-        .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 20_000 })
+        .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 60_000 })
         .toBe("running");
       const { rows } = await reclaimSnapshots(lab.engine, lab.place, { ...rules, now }, never);
       expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);

@@ -171,7 +171,7 @@ test.each([
 });
 
 test("with repeated lines and no line numbers a patch gives exactly the edit or is refused", {
-  timeout: 120_000,
+  timeout: 180_000,
 }, () => {
   const seen = { applied: 0, refused: 0 };
   fc.assert(
@@ -188,7 +188,7 @@ test("with repeated lines and no line numbers a patch gives exactly the edit or 
   expect(seen.refused).toBeGreaterThan(0);
 });
 
-test("lines that were added above do not disturb a diff", { timeout: 120_000 }, () => {
+test("lines that were added above do not disturb a diff", () => {
   fc.assert(
     fc.property(edits(true), fc.integer({ min: 1, max: 9 }), (edit, count) => {
       const text = unifiedText("f", edit);
@@ -216,7 +216,7 @@ const reference = programs.every(Boolean) ? "" : " (skipped: the programs diff a
 
 test.skipIf(reference !== "")(
   `E4: ${CASES} files patched by us and by the program patch from the output of diff have the same bytes${reference}`,
-  { timeout: 120_000 },
+  { timeout: 180_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "hermes-patch-"));
     try {
