@@ -2,6 +2,7 @@ import { createSecureContext } from "node:tls";
 import type { RequestInit as PlainInit } from "undici";
 import { loadAuthorities } from "./authorities.ts";
 import { AppError } from "./errors.ts";
+import { exchange, type HttpAnswer, type HttpRequest } from "./http-exchange.ts";
 import { parseNoProxy } from "./no-proxy.ts";
 
 export interface ProxySettings {
@@ -15,6 +16,7 @@ export interface ProxySettings {
 /** Connections to other hosts, direct and through proxies, that end with it. */
 export interface HttpTransport extends AsyncDisposable {
   fetch(url: URL, init: PlainInit): Promise<Response>;
+  exchange(url: URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
   proxyHostFor(url: URL): string | undefined;
 }
 
@@ -60,19 +62,27 @@ export async function openHttpTransport(
     try {
       return new undici.Headers(headers);
     } catch {
-      // The error at hand quotes the header, which may be a key with a line break in it.
-      const message = `A header for ${url.host} holds characters that HTTP does not allow.`;
-      throw new AppError("http-failed", message, { hint: "Look for line breaks in keys and headers." });
+      throw badHeader(url);
     }
   };
   return {
     fetch: async (url, init) =>
       undici.fetch(url, { ...init, headers: checkedHeaders(url, init), dispatcher }),
+    exchange: (url, request, signal) =>
+      exchange(dispatcher, url, request, signal).catch((error: unknown) => {
+        throw error instanceof undici.errors.InvalidArgumentError ? badHeader(url) : error;
+      }),
     proxyHostFor: (url) => proxyFor(url)?.host,
     async [Symbol.asyncDispose]() {
       await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
     },
   };
+}
+
+/** In place of an error that may quote the header, which may be a key with a line break in it. */
+function badHeader(url: URL): AppError {
+  const message = `A header for ${url.host} holds characters that HTTP does not allow.`;
+  return new AppError("http-failed", message, { hint: "Look for line breaks in keys and headers." });
 }
 
 /** A proxy's address without its credentials, and these as a header. */

@@ -1,5 +1,6 @@
 import type { RequestInit as PlainInit } from "undici";
 import { AppError } from "./errors.ts";
+import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import { httpFailure } from "./http-failure.ts";
 import { type HttpTransport, openHttpTransport, type ProxySettings } from "./http-transport.ts";
 
@@ -12,7 +13,11 @@ export interface FetchSettings {
 }
 
 /** `fetch` with connections of its own, which end when it is disposed of. */
-export type Fetch = typeof globalThis.fetch & AsyncDisposable;
+export interface Fetch extends AsyncDisposable {
+  (...args: Parameters<typeof globalThis.fetch>): Promise<Response>;
+  /** A request whose answer is read as it comes, on the same connections and with the same failures. */
+  exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
+}
 
 /** Picks the proxy variables: lower case before upper case, ALL_PROXY for what has none of its own, empty means unset. */
 export function proxySettings(env: Readonly<Record<string, string | undefined>>): ProxySettings {
@@ -33,31 +38,43 @@ export function createFetch(settings: FetchSettings): Fetch {
   let opening: Promise<HttpTransport> | undefined;
   let disposed = false;
 
-  async function send(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const signal = init.signal ?? (isRequest(input) ? input.signal : undefined);
-    signal?.throwIfAborted();
+  function open(): Promise<HttpTransport> {
     if (disposed) throw new Error("fetch was called after it was disposed of");
     opening ??= openHttpTransport(settings.proxy, settings.caFile).catch((error: unknown) => {
       opening = undefined; // the CA file may be repaired before the next call
       throw error;
     });
-    const transport = await opening;
+    return opening;
+  }
+  const failureOf = (error: unknown, url: URL, transport: HttpTransport): AppError =>
+    httpFailure(error, { host: url.host, proxyHost: transport.proxyHostFor(url), caKey: settings.caKey });
+
+  async function send(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+    const signal = init.signal ?? (isRequest(input) ? input.signal : undefined);
+    signal?.throwIfAborted();
+    const transport = await open();
     const request = await plainRequest(input, init);
-    const { url } = request;
     try {
-      return await transport.fetch(url, request.init);
+      return await transport.fetch(request.url, request.init);
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof TypeError) || error.cause === undefined) throw error;
-      throw httpFailure(error, {
-        host: url.host,
-        proxyHost: transport.proxyHostFor(url),
-        caKey: settings.caKey,
-      });
+      throw failureOf(error, request.url, transport);
     }
   }
 
   return Object.assign(send, {
+    async exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+      signal.throwIfAborted();
+      const transport = await open();
+      const url = parseAddress(address);
+      try {
+        return await transport.exchange(url, request, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        throw error instanceof AppError ? error : failureOf(error, url, transport);
+      }
+    },
     async [Symbol.asyncDispose]() {
       disposed = true;
       // One that never opened has nothing to close.

@@ -213,7 +213,7 @@ describe("what was thrown", () => {
 
   it("keeps the advice of who knew better", () => {
     const error = new AppError("http-failed", "Cannot reach x.", { hint: "Trust it.", cause: code("X") });
-    expect(classifyFailure({ type: "thrown", error, answering: false }, context).hint).toBe("Trust it.");
+    expect(classifyFailure({ type: "thrown", error, answering: false }, context).hint).toMatch(/^Trust it\./);
   });
 });
 

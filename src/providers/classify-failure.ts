@@ -11,6 +11,8 @@ export type Trouble =
   /** The answer ended, or its connection, before it was whole. */
   | { readonly type: "cut" }
   | { readonly type: "empty" }
+  /** An event that the format does not allow. */
+  | { readonly type: "malformed" }
   /** A complete HTTP answer that is not the stream that was asked for. */
   | HttpTrouble
   /** An error event inside the stream. */
@@ -51,6 +53,12 @@ export function classifyFailure(trouble: Trouble, context: FailureContext): Clas
       return failure("cut", context, `${context.provider} ended its answer before it was whole.`);
     case "empty":
       return failure("empty", context, `${context.provider} gave an empty answer.`);
+    case "malformed":
+      return failure(
+        "malformed",
+        context,
+        `${context.provider} sent something that its format does not allow.`,
+      );
     case "http":
       return classifyAnswer(trouble, context);
     case "error-event": {
@@ -137,16 +145,13 @@ function classifyThrown(error: unknown, answering: boolean, context: FailureCont
   }
   const name = error instanceof Error ? error.name : "";
   if (/^AI_(?:JSONParse|TypeValidation|InvalidResponseData|InvalidStreamPart)Error$/.test(name))
-    return failure(
-      "malformed",
-      context,
-      `${context.provider} sent something that its format does not allow.`,
-    );
+    return classifyFailure({ type: "malformed" }, context);
   if (answering && (code !== "" || /^(?:terminated|aborted)$/.test(messageOf(error))))
     return failure("cut", context, `The connection to ${context.provider} broke in the middle of an answer.`);
   if (error instanceof AppError && error.cause !== undefined) {
     const { message } = error;
-    return { ...failure("unreachable", context, `${context.provider}: ${message}`), hint: error.hint };
+    const hint = `${error.hint} The address is set by model.base_url.`;
+    return { ...failure("unreachable", context, `${context.provider}: ${message}`), hint };
   }
   if (code !== "") {
     const message = `Cannot reach ${context.provider}: ${context.redact(messageOf(root))}`;

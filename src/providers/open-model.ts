@@ -1,11 +1,12 @@
 import type { Clock } from "../lib/clock.ts";
+import type { Fetch } from "../lib/http.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import { type ApiMode, findProfile } from "./profiles.ts";
 import type { Model } from "./provider.ts";
 import type { Route } from "./resolve-route.ts";
 
 export interface OpenModelOptions {
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: Fetch;
   readonly clock: Clock;
   /** How long Anthropic keeps the prompt: an hour is dearer to write and right where people pause. */
   readonly cacheTtl: CacheTtl;

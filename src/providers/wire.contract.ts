@@ -4,10 +4,10 @@ import { type Misbehaviour, startScriptedServer } from "../../test/support/scrip
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { createFetch } from "../lib/http.ts";
-import type { WireOptions } from "./ai-sdk/sdk-model.ts";
 import { ask, collect, lastOf, messageOf, ofType, soon } from "./provider.contract.ts";
 import type { Model, ModelFailure } from "./provider.ts";
 import type { ScriptInput } from "./scripted/script.ts";
+import type { WireOptions } from "./wire/wire-model.ts";
 
 export const SECRET = "sk-test-0123456789abcdefghij";
 
@@ -23,7 +23,7 @@ export function testOptions(url: string, more: Partial<WireOptions> = {}): WireO
     timeouts: { staleMs: 180_000, requestMs: 900_000 },
     contextTokens: 1000,
     price: undefined,
-    fetch: globalThis.fetch,
+    fetch: createFetch({ proxy: {} }),
     clock: systemClock,
     ...more,
   };

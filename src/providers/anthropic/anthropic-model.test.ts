@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { startAimock } from "../../../test/support/aimock.ts";
 import { startScriptedServer } from "../../../test/support/scripted-server.ts";
-import type { WireOptions } from "../ai-sdk/sdk-model.ts";
 import type { Message } from "../message.ts";
 import { ask, collect, lastOf, messageOf, providerContract, soon } from "../provider.contract.ts";
+import type { WireOptions } from "../wire/wire-model.ts";
 import { testOptions, wireContract } from "../wire.contract.ts";
 import { type AnthropicOptions, openAnthropicModel } from "./anthropic-model.ts";
 

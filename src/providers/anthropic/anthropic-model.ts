@@ -1,6 +1,7 @@
-import { createSdkModel, type WireFormat, type WireOptions } from "../ai-sdk/sdk-model.ts";
+import { createSdkFormat, type SdkFormat } from "../ai-sdk/sdk-format.ts";
 import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
 import type { Model } from "../provider.ts";
+import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
 
 export interface AnthropicOptions extends WireOptions {
@@ -11,12 +12,12 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** A model behind a server that speaks the messages format of Anthropic. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
-  return createSdkModel(options, async (): Promise<WireFormat> => {
+  return createWireModel(options, async () => {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl } = options;
     // Others who speak the format need not know this field.
     const toolStreaming = new URL(baseUrl).hostname === "api.anthropic.com";
-    return {
+    const format: SdkFormat = {
       dropEmptyHeaders: ["x-api-key"],
       gathersNeighbours: true,
       connect: (fetch) =>
@@ -30,11 +31,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
         }).messages(name),
       callOptions: ({ messages, tools, maxOutputTokens, reasoningEffort }) => ({
         prompt: withCacheMarkers(
-          toPrompt(messages, {
-            replayReasoning: true,
-            callId: (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_"),
-            callOptions: () => ({}),
-          }),
+          toPrompt(messages, (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_")),
           cacheTtl,
         ),
         tools: toSdkTools(tools),
@@ -42,6 +39,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
         providerOptions: { anthropic: { toolStreaming, ...thinkingOptions(reasoningEffort) } },
       }),
     };
+    return createSdkFormat(format, options.fetch);
   });
 }
 

@@ -1,13 +1,13 @@
-import { setImmediate as turnOfEventLoop } from "node:timers/promises";
-import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
 import type { Clock } from "../../lib/clock.ts";
+import type { Fetch } from "../../lib/http.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { classifyFailure, type Trouble } from "../classify-failure.ts";
 import type { Model, ModelEvent, ModelPrice, ModelRequest } from "../provider.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
-import { AnswerError, type Attempt, openAttempt, StalledError } from "./attempt.ts";
+import type { AnswerPart } from "./answer-part.ts";
+import { type Attempt, openAttempt } from "./attempt.ts";
 import { collectAnswer } from "./collect-answer.ts";
-import { prefixHashes } from "./prefix-hashes.ts";
+import { TroubleError } from "./trouble-error.ts";
 
 /** What every kind of server needs to be told. */
 export interface WireOptions {
@@ -22,34 +22,30 @@ export interface WireOptions {
   readonly timeouts: RequestTimeouts;
   readonly contextTokens: number | undefined;
   readonly price: ModelPrice | undefined;
-  readonly fetch: typeof globalThis.fetch;
+  readonly fetch: Fetch;
   readonly clock: Clock;
 }
 
-/** What differs between wire formats. */
-export interface WireFormat {
-  /** The SDK's model; it hands the signal of a call on to `fetch`. */
-  connect(fetch: typeof globalThis.fetch): LanguageModelV3;
-  callOptions(request: ModelRequest): Omit<LanguageModelV3CallOptions, "abortSignal">;
-  readonly dropEmptyHeaders: readonly string[];
-  /** Whether tool results and the prompt after them travel as one message. */
-  readonly gathersNeighbours: boolean;
+/** One request in one format, and what comes back. Its methods reject with whatever happened, and when it is aborted. */
+export interface WireCall {
+  /** Sends the request; when it has left, says what its prompt consists of, as hashes. */
+  send(): Promise<readonly string[]>;
+  /** The next part of the answer, undefined when it ended. */
+  next(): Promise<AnswerPart | undefined>;
+  /** Resolves or rejects when nothing more will come. */
+  drain(): Promise<unknown>;
 }
 
-/** A model behind a wire format of the SDK. */
-export function createSdkModel(options: WireOptions, loadFormat: () => Promise<WireFormat>): Model {
+/** How requests are written and answers are read. */
+export type WireFormat = (request: ModelRequest, attempt: Attempt) => WireCall;
+
+/** A model behind HTTP: its time-outs, failures and answers, in whatever format. */
+export function createWireModel(options: WireOptions, loadFormat: () => Promise<WireFormat>): Model {
   const { provider, name, contextTokens, price, clock } = options;
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
-  const attempts = new WeakMap<AbortSignal, Attempt>();
-  // One for all requests, because the SDK builds its schemas with it; the signal tells which request it is.
-  const fetchOfAttempt: typeof globalThis.fetch = (input, init) => {
-    const attempt = init?.signal ? attempts.get(init.signal) : undefined;
-    if (attempt === undefined) throw new Error("the SDK did not hand the signal on");
-    return attempt.fetch(input, init);
-  };
   // Begun now, so that it is there when the first request is; a failure is told by that request.
-  const loading = loadFormat().then((format) => ({ ...format, language: format.connect(fetchOfAttempt) }));
+  const loading = loadFormat();
   loading.catch(() => undefined);
 
   return {
@@ -63,24 +59,12 @@ export function createSdkModel(options: WireOptions, loadFormat: () => Promise<W
       let trouble: Trouble;
       try {
         const format = await loading;
-        attempt = openAttempt({ ...options, dropEmpty: format.dropEmptyHeaders }, signal);
-        const { ended } = attempt;
+        attempt = openAttempt(options, signal);
         signal.throwIfAborted();
-        attempts.set(attempt.signal, attempt);
-        const call = { ...format.callOptions(request), abortSignal: attempt.signal };
-        const answering = Promise.resolve(format.language.doStream(call));
-        answering.catch(() => undefined); // it is awaited below, unless the attempt ends first
-        const body = await Promise.race([attempt.sent, ended, answering.then(() => "{}")]);
-        await turnOfEventLoop(); // so that the request is out before its hashes take their time
-        yield { type: "request-sent", prefix: prefixHashes(body, format.gathersNeighbours) };
-
-        const { stream } = await Promise.race([answering, ended]);
-        const reader = stream.getReader();
-        // Ends a pending read at once, whatever the server does.
-        ended.catch(() => reader.cancel().catch(() => undefined));
+        const call = format(request, attempt);
+        yield { type: "request-sent", prefix: await call.send() };
         trouble = { type: "cut" };
-        for (let next = await reader.read(); !next.done; next = await reader.read()) {
-          const part = next.value;
+        for (let part = await call.next(); part !== undefined; part = await call.next()) {
           if (part.type === "error") {
             trouble = troubleOfPart(part.error);
             break;
@@ -88,7 +72,7 @@ export function createSdkModel(options: WireOptions, loadFormat: () => Promise<W
           if (part.type === "finish") {
             const end = answer.finish(part);
             if (end !== undefined) {
-              attempt.letEnd(reader);
+              attempt.letEnd(call.drain());
               yield end;
               return;
             }
@@ -105,7 +89,7 @@ export function createSdkModel(options: WireOptions, loadFormat: () => Promise<W
         attempt?.[Symbol.dispose]();
       }
       const reason: unknown = attempt?.signal.reason;
-      if (reason instanceof StalledError) trouble = troubleOf(reason, true);
+      if (reason instanceof TroubleError) trouble = reason.trouble;
       if (signal.aborted) trouble = { type: "aborted" };
       const failure = classifyFailure(trouble, { provider, model: name, nowMs: clock.now(), redact });
       const event: ModelEvent = {
@@ -118,11 +102,7 @@ export function createSdkModel(options: WireOptions, loadFormat: () => Promise<W
 }
 
 function troubleOf(error: unknown, answering: boolean): Trouble {
-  if (error instanceof StalledError) {
-    const { waitedMs, silent } = error;
-    return { type: "stalled", waitedMs, silent };
-  }
-  if (error instanceof AnswerError) return error.trouble;
+  if (error instanceof TroubleError) return error.trouble;
   // The SDK turns an error that is the first event of a stream into an exception.
   if (error instanceof Error && "responseBody" in error && typeof error.responseBody === "string")
     return { type: "error-event", payload: error.responseBody };

@@ -1,9 +1,8 @@
-import type { LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import type { AssistantMessage, Message, VendorData } from "../message.ts";
 import type { FinishReason, ModelEvent, Usage } from "../provider.ts";
-import { parseObject } from "./to-prompt.ts";
+import type { AnswerPart, FinishPart } from "./answer-part.ts";
+import { parseObject } from "./replayable-input.ts";
 
-type Finish = Extract<LanguageModelV3StreamPart, { type: "finish" }>;
 type MessageEnd = Extract<ModelEvent, { type: "message-end" }>;
 
 interface Draft {
@@ -21,9 +20,9 @@ export interface Answer {
   /** Tools whose calls have begun. */
   readonly begunTools: readonly string[];
   /** What a part of the stream means to those who watch, if anything. */
-  take(part: LanguageModelV3StreamPart): ModelEvent | undefined;
+  take(part: AnswerPart): ModelEvent | undefined;
   /** The whole answer, or undefined when there is nothing in it. */
-  finish(part: Finish): MessageEnd | undefined;
+  finish(part: FinishPart): MessageEnd | undefined;
 }
 
 /** Puts an answer together; ids of calls that the conversation has already seen are changed. */
@@ -118,13 +117,13 @@ function toPart(
 }
 
 /** Servers disagree about the reason beside tool calls; the calls decide. */
-function toFinish(reason: Finish["finishReason"]["unified"], hasCalls: boolean): FinishReason {
+function toFinish(reason: FinishPart["finishReason"]["unified"], hasCalls: boolean): FinishReason {
   if (reason === "length" || reason === "content-filter") return reason;
   if (hasCalls) return "tool-calls";
   return reason === "stop" || reason === "tool-calls" ? "stop" : "other";
 }
 
-function toUsage({ inputTokens, outputTokens }: Finish["usage"]): Usage {
+function toUsage({ inputTokens, outputTokens }: FinishPart["usage"]): Usage {
   return {
     inputTokens: inputTokens.total,
     cacheReadTokens: inputTokens.cacheRead,

@@ -1,0 +1,149 @@
+import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
+import { TroubleError } from "../wire/trouble-error.ts";
+
+/** Reads the events of one answer. */
+export interface ChatReader {
+  /** What an event's data means. Throws a `TroubleError` when it is an error, or not what the format allows. */
+  take(data: string): readonly AnswerPart[];
+  /** How the answer ended; undefined when it was cut off before it said so. */
+  finish(): FinishPart | undefined;
+}
+
+interface OpenCall {
+  readonly id: string;
+  readonly key: string;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
+  stop: "stop",
+  length: "length",
+  content_filter: "content-filter",
+  tool_calls: "tool-calls",
+  function_call: "tool-calls",
+};
+
+/** Text and reasoning are one part each, however their pieces alternate. */
+const ONE = "0";
+
+export function createChatReader(): ChatReader {
+  const calls = new Map<number, OpenCall>();
+  let lastIndex = -1;
+  let reason: string | undefined;
+  let usage: Fields | undefined;
+
+  /** The call that a piece belongs to; `isNew` when it begins with this piece. */
+  const callOf = (piece: Fields, name: string | undefined): OpenCall & { readonly isNew: boolean } => {
+    const id = textIn(piece, "id") ?? "";
+    const given = piece["index"];
+    // Some servers leave the index out, and some give every whole call the same one.
+    let index =
+      typeof given === "number" ? given : name === undefined ? Math.max(lastIndex, 0) : lastIndex + 1;
+    const known = calls.get(index);
+    const isAnother = known !== undefined && name !== undefined && id !== "" && id !== known.id;
+    if (known !== undefined && !isAnother) return { ...known, isNew: false };
+    if (name === undefined) throw malformed();
+    if (isAnother) index = Math.max(lastIndex, index) + 1;
+    lastIndex = Math.max(lastIndex, index);
+    const call = { id, key: id === "" ? `call_${index}` : id };
+    calls.set(index, call);
+    return { ...call, isNew: true };
+  };
+
+  function takeCall(piece: unknown, parts: AnswerPart[]): void {
+    if (!isFields(piece)) throw malformed();
+    const made = isFields(piece["function"]) ? piece["function"] : {};
+    const { key, isNew } = callOf(piece, textIn(made, "name") || undefined);
+    if (isNew) {
+      const toolName = textIn(made, "name") ?? "";
+      const signature = signatureIn(piece["extra_content"]);
+      const providerMetadata =
+        signature === undefined ? undefined : { google: { thoughtSignature: signature } };
+      parts.push({ type: "tool-input-start", id: key, toolName, providerMetadata });
+    }
+    const input = made["arguments"];
+    // As an object it comes from servers that have parsed it for us.
+    const delta = typeof input === "string" ? input : isFields(input) ? JSON.stringify(input) : "";
+    if (delta !== "") parts.push({ type: "tool-input-delta", id: key, delta });
+  }
+
+  return {
+    take(data) {
+      const chunk = parse(data);
+      if (!isFields(chunk)) throw malformed();
+      if (chunk["error"] !== undefined && chunk["error"] !== null)
+        throw new TroubleError({ type: "error-event", payload: chunk });
+      const { choices } = chunk;
+      if (isFields(chunk["usage"])) usage = chunk["usage"];
+      if (choices === undefined || choices === null) return [];
+      if (!Array.isArray(choices)) throw malformed();
+      const choice: unknown = choices[0];
+      if (choice === undefined) return [];
+      if (!isFields(choice)) throw malformed();
+      reason = textIn(choice, "finish_reason") ?? reason;
+      const { delta } = choice;
+      if (!isFields(delta)) return [];
+      const parts: AnswerPart[] = [];
+      const thought = textIn(delta, "reasoning_content") ?? textIn(delta, "reasoning");
+      if (thought) parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
+      const text = textIn(delta, "content");
+      if (text) parts.push({ type: "text-delta", id: ONE, delta: text });
+      const pieces = delta["tool_calls"];
+      if (Array.isArray(pieces)) for (const piece of pieces) takeCall(piece, parts);
+      return parts;
+    },
+    finish() {
+      if (reason === undefined) return undefined;
+      return {
+        type: "finish",
+        finishReason: { unified: FINISH[reason] ?? "other" },
+        usage: toUsage(usage),
+      };
+    },
+  };
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw malformed();
+  }
+}
+
+function malformed(): TroubleError {
+  return new TroubleError({ type: "malformed" });
+}
+
+function toUsage(usage: Fields | undefined): FinishPart["usage"] {
+  const count = (fields: unknown, name: string): number | undefined => {
+    const value = isFields(fields) ? fields[name] : undefined;
+    return typeof value === "number" ? value : undefined;
+  };
+  return {
+    inputTokens: {
+      total: count(usage, "prompt_tokens"),
+      cacheRead: count(usage?.["prompt_tokens_details"], "cached_tokens"),
+      cacheWrite: undefined,
+    },
+    outputTokens: {
+      total: count(usage, "completion_tokens"),
+      reasoning: count(usage?.["completion_tokens_details"], "reasoning_tokens"),
+    },
+  };
+}
+
+function signatureIn(extra: unknown): string | undefined {
+  const google = isFields(extra) ? extra["google"] : undefined;
+  return isFields(google) ? textIn(google, "thought_signature") : undefined;
+}
+
+function textIn(fields: Fields, name: string): string | undefined {
+  const value = fields[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

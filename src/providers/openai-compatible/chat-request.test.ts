@@ -1,0 +1,83 @@
+import { expect, it } from "vitest";
+import type { Message } from "../message.ts";
+import type { ModelRequest } from "../provider.ts";
+import { type ChatRules, createChatWriter } from "./chat-request.ts";
+
+const rules: ChatRules = {
+  model: "m",
+  replayReasoning: false,
+  outputLimitField: "max_tokens",
+  requestOverrides: {},
+};
+const tools = [{ name: "look", description: "Looks", inputSchema: { type: "object" } }];
+const say = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+const request = (...messages: readonly Message[]): ModelRequest => ({ messages, tools });
+const parsed = (text: string) => JSON.parse(text) as Record<string, unknown>;
+
+it("a message is turned into text once, however often it is sent", () => {
+  let asked = 0;
+  const counted: Message = {
+    role: "tool",
+    callId: "c",
+    tool: "look",
+    failed: false,
+    get text() {
+      asked++;
+      return "seen";
+    },
+  };
+  const write = createChatWriter(rules);
+  const bodies = [write(request(say("a"), counted)), write(request(say("a"), counted, say("b")))];
+  expect(asked).toBe(1);
+  expect(bodies.map(({ text }) => parsed(text)["messages"])).toMatchObject([
+    [{ content: "a" }, { content: "seen" }],
+    [{ content: "a" }, { content: "seen" }, { content: "b" }],
+  ]);
+});
+
+it("hashes follow the text that is sent: of tools, then of each message", () => {
+  const write = createChatWriter(rules);
+  const first = write(request(say("a"), say("b"))).prefix();
+  expect(write(request(say("a"), say("b"))).prefix()).toEqual(first); // other objects, the same text
+  expect(
+    write(request(say("a"), say("c")))
+      .prefix()
+      .slice(0, 2),
+  ).toEqual(first.slice(0, 2));
+  expect(write(request(say("a"), say("c"))).prefix()[2]).not.toBe(first[2]);
+  const others = { ...request(say("a"), say("b")), tools: [] };
+  expect(write(others).prefix()[0]).not.toBe(first[0]);
+  expect(write(others).prefix().slice(1)).toEqual(first.slice(1));
+});
+
+it("overrides replace any member but the messages and the stream", () => {
+  const requestOverrides = { tools: [], temperature: 1, messages: [], stream: false, model: "other" };
+  const { text } = createChatWriter({ ...rules, requestOverrides })(request(say("a")));
+  expect(parsed(text)).toMatchObject({ tools: [], temperature: 1, stream: true, model: "other" });
+  expect(parsed(text)["messages"]).toHaveLength(1);
+});
+
+it("images go as data, and an answer without anything in it does not go at all", () => {
+  const image: Message = {
+    role: "user",
+    parts: [
+      { type: "text", text: "what is it?" },
+      { type: "image", mediaType: "image/png", data: "AAAA" },
+    ],
+  };
+  const empty: Message = { role: "assistant", parts: [{ type: "text", text: " " }] };
+  expect(parsed(createChatWriter(rules)(request(image, empty)).text)["messages"]).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "what is it?" },
+        { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
+      ],
+    },
+  ]);
+});
+
+it("no list of tools is sent when there are none", () => {
+  const { text } = createChatWriter(rules)({ messages: [say("a")], tools: [] });
+  expect(parsed(text)).not.toHaveProperty("tools");
+});

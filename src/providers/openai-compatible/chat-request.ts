@@ -1,0 +1,134 @@
+import { hash } from "node:crypto";
+import type { AssistantMessage, Message, UserMessage } from "../message.ts";
+import type { ModelRequest, ToolDefinition } from "../provider.ts";
+import { parseObject, replayableInput } from "../wire/replayable-input.ts";
+
+export interface ChatRules {
+  readonly model: string;
+  /** Whether earlier reasoning is sent again, as `reasoning_content`. */
+  readonly replayReasoning: boolean;
+  readonly outputLimitField: "max_tokens" | "max_completion_tokens";
+  /** Members that are put into each body. */
+  readonly requestOverrides: Readonly<Record<string, unknown>>;
+}
+
+export interface ChatBody {
+  readonly text: string;
+  /** What the prompt consists of, as hashes: the tools and whatever else stands before the messages, then each message. */
+  prefix(): readonly string[];
+}
+
+/** A piece of the body as it goes out. Its hash is made when somebody asks for it, which is after it has gone. */
+interface Piece {
+  readonly text: string;
+  hash: string | undefined;
+}
+
+/**
+ * Writes the bodies of a conversation's requests. Each message is turned into text once, however often it is sent: a
+ * request costs what is new in it, and a copy of the rest.
+ */
+export function createChatWriter(rules: ChatRules): (request: ModelRequest) => ChatBody {
+  const messagePieces = new WeakMap<Message, Piece>();
+  const toolPieces = new WeakMap<readonly ToolDefinition[], Piece>();
+  const remember = <Key extends object>(known: WeakMap<Key, Piece>, key: Key, write: () => string): Piece => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const piece: Piece = { text: write(), hash: undefined };
+    known.set(key, piece);
+    return piece;
+  };
+  // What nobody may replace: a body without them is none.
+  const { messages: _, stream: __, ...overrides } = rules.requestOverrides;
+
+  return ({ messages, tools, maxOutputTokens, reasoningEffort }) => {
+    const toolPiece = remember(toolPieces, tools, () => JSON.stringify(tools.map(toTool)));
+    const head = JSON.stringify({
+      model: rules.model,
+      stream: true,
+      stream_options: { include_usage: true },
+      ...(maxOutputTokens === undefined ? {} : { [rules.outputLimitField]: maxOutputTokens }),
+      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...overrides,
+    });
+    const writesTools = tools.length > 0 && !("tools" in overrides);
+    const pieces = messages.flatMap((message) => {
+      const piece = remember(messagePieces, message, () => toWire(message, rules) ?? "");
+      return piece.text === "" ? [] : piece;
+    });
+    const list = pieces.map(({ text }) => text).join(",");
+    return {
+      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.text}` : ""},"messages":[${list}]}`,
+      prefix: () => [toolPiece, ...pieces].map(hashOf),
+    };
+  };
+}
+
+/** 96 bits: nobody tries to collide with his own prompt, and the lists are stored with each request. */
+function hashOf(piece: Piece): string {
+  piece.hash ??= hash("sha256", piece.text, "base64url").slice(0, 16);
+  return piece.hash;
+}
+
+function toTool({ name, description, inputSchema }: ToolDefinition) {
+  return { type: "function", function: { name, description, parameters: inputSchema } };
+}
+
+/** Undefined for a message that has nothing in it: vendors refuse such. */
+function toWire(message: Message, rules: ChatRules): string | undefined {
+  switch (message.role) {
+    case "system":
+      return JSON.stringify({ role: "system", content: message.text });
+    case "user":
+      return JSON.stringify({ role: "user", content: toContent(message) });
+    case "assistant":
+      return toAssistant(message, rules);
+    case "tool":
+      return JSON.stringify({ role: "tool", tool_call_id: message.callId, content: message.text });
+  }
+}
+
+function toContent({ parts }: UserMessage) {
+  const [first] = parts;
+  if (parts.length === 1 && first?.type === "text") return first.text;
+  return parts.map((part) =>
+    part.type === "text"
+      ? { type: "text", text: part.text }
+      : { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } },
+  );
+}
+
+function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules): string | undefined {
+  let text = "";
+  let reasoning = "";
+  const calls: object[] = [];
+  for (const part of parts) {
+    if (part.type === "text") text += part.text;
+    else if (part.type === "reasoning") reasoning += part.text;
+    else {
+      // Written again from the parsed object, large numbers and the order of members would not stay.
+      const input =
+        parseObject(part.input) === undefined ? JSON.stringify(replayableInput(part.input)) : part.input;
+      calls.push({
+        id: part.callId,
+        type: "function",
+        function: { name: part.tool, arguments: input },
+        ...signatureOf(part.vendor?.["google"]),
+      });
+    }
+  }
+  const showsReasoning = replayReasoning && reasoning !== "";
+  if (text.trim() === "" && calls.length === 0 && !showsReasoning) return undefined;
+  return JSON.stringify({
+    role: "assistant",
+    content: calls.length > 0 ? text || null : text,
+    ...(showsReasoning ? { reasoning_content: reasoning } : {}),
+    ...(calls.length > 0 ? { tool_calls: calls } : {}),
+  });
+}
+
+/** Google wants to see a call's signature again, in the member that it came in. */
+function signatureOf(vendor: unknown): object {
+  if (typeof vendor !== "object" || vendor === null || !("thoughtSignature" in vendor)) return {};
+  return { extra_content: { google: { thought_signature: String(vendor.thoughtSignature) } } };
+}

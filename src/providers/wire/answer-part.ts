@@ -1,0 +1,57 @@
+import type { VendorData } from "../message.ts";
+
+/** What a vendor gives along with a part, under its name. */
+type VendorNotes = Readonly<Record<string, VendorData>> | undefined;
+
+/**
+ * A piece of an answer, whatever format it came in. The words are those of the SDK that reads some of the formats for us,
+ * so that its parts are ours as they are.
+ */
+export type AnswerPart =
+  | {
+      readonly type: "text-start" | "reasoning-start";
+      readonly id: string;
+      readonly providerMetadata?: VendorNotes;
+    }
+  | {
+      readonly type: "text-end" | "reasoning-end";
+      readonly id: string;
+      readonly providerMetadata?: VendorNotes;
+    }
+  | {
+      readonly type: "text-delta" | "reasoning-delta";
+      readonly id: string;
+      readonly delta: string;
+      readonly providerMetadata?: VendorNotes;
+    }
+  | {
+      readonly type: "tool-input-start";
+      readonly id: string;
+      readonly toolName: string;
+      readonly providerMetadata?: VendorNotes;
+    }
+  | { readonly type: "tool-input-delta"; readonly id: string; readonly delta: string }
+  | {
+      readonly type: "tool-call";
+      readonly toolCallId: string;
+      readonly toolName: string;
+      readonly input: string;
+      readonly providerMetadata?: VendorNotes;
+    }
+  | FinishPart
+  | { readonly type: "error"; readonly error: unknown };
+
+export interface FinishPart {
+  readonly type: "finish";
+  readonly finishReason: {
+    readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+  };
+  readonly usage: {
+    readonly inputTokens: {
+      readonly total: number | undefined;
+      readonly cacheRead: number | undefined;
+      readonly cacheWrite: number | undefined;
+    };
+    readonly outputTokens: { readonly total: number | undefined; readonly reasoning: number | undefined };
+  };
+}
