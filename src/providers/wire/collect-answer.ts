@@ -146,14 +146,18 @@ function mergeVendor(
 
 /** Some servers count from `call_0` in each answer, but results are found by their call's id alone. */
 function createCallIds(history: readonly Message[]): (wanted: string) => string {
-  const taken = new Set<string>();
-  for (const message of history)
-    if (message.role === "assistant")
-      for (const part of message.parts) if (part.type === "tool-call") taken.add(part.callId);
+  const given = new Set<string>();
+  const isTaken = (id: string): boolean =>
+    given.has(id) ||
+    history.some(
+      (message) =>
+        message.role === "assistant" &&
+        message.parts.some((part) => part.type === "tool-call" && part.callId === id),
+    );
   return (wanted) => {
     let id = wanted || "call";
-    for (let count = 2; taken.has(id); count++) id = `${wanted || "call"}_${count}`;
-    taken.add(id);
+    for (let count = 2; isTaken(id); count++) id = `${wanted || "call"}_${count}`;
+    given.add(id);
     return id;
   };
 }
