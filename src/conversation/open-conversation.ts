@@ -92,8 +92,12 @@ export async function openConversation(
       random: Math.random,
     });
     const place = { ...environment, ...(resumed && { cwd: resumed.session.cwd }) };
-    const holder = createWorkspaceHolder(place, (text) => redactor.redact(text));
     const id = resumed?.session.id ?? store.createSession(NOTHING).id;
+    const holder = createWorkspaceHolder({
+      request: place,
+      redact: (text) => redactor.redact(text),
+      isKnown: (session) => session === id || store.list.find(session) !== undefined,
+    });
     const tools = new Map([
       ...createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
         toolsets: enabledToolsets(settings.agent.disabled_toolsets),

@@ -1,18 +1,25 @@
 import type { Environment } from "../environments/environment.ts";
 import type { EnvironmentRequest } from "../environments/environment-request.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
+import { messageOf } from "../lib/errors.ts";
 import type { Workspace } from "../tools/workspace.ts";
+
+const SWEEP_WITHIN_MS = 15_000;
 
 export interface WorkspaceHolder extends AsyncDisposable {
   /** Opens the place when it is first asked for; a failure is forgotten, so that the next call tries anew. */
   workspace(signal: AbortSignal): Promise<Workspace>;
 }
 
+export interface WorkspaceParts {
+  readonly request: EnvironmentRequest;
+  redact(text: string): string;
+  /** Whether a session is still known; jobs of those that are not have nobody who will ask for them. */
+  isKnown(session: string): boolean;
+}
+
 /** The place of one session. Nothing is opened for a conversation that never runs anything. */
-export function createWorkspaceHolder(
-  request: EnvironmentRequest,
-  redact: (text: string) => string,
-): WorkspaceHolder {
+export function createWorkspaceHolder({ request, redact, isKnown }: WorkspaceParts): WorkspaceHolder {
   let environment: Environment | undefined;
   let records: ProfileJobs | undefined;
 
@@ -22,6 +29,18 @@ export function createWorkspaceHolder(
     records ??= await openProfileJobs(request, redact, signal);
     return records.jobsOf(environment);
   });
+
+  /** Whoever has to do with jobs ends those that have outlived their session or their time, in this place. */
+  async function sweepJobs(): Promise<void> {
+    const jobs = await openJobs.opened();
+    const deadline = AbortSignal.timeout(SWEEP_WITHIN_MS);
+    try {
+      await jobs?.sweepExpired((owner) => (isKnown(owner) ? "in-turn" : "gone"), deadline);
+    } catch (error) {
+      const why = messageOf(error);
+      request.reporter.onNotice(`Jobs without a session were not ended, a later session tries again: ${why}`);
+    }
+  }
 
   const open = retrying(async (signal): Promise<Workspace> => {
     const [{ openEnvironment }, { createEnvironmentFiles }] = await Promise.all([
@@ -45,8 +64,8 @@ export function createWorkspaceHolder(
   return {
     workspace: open.get,
     async [Symbol.asyncDispose]() {
-      await open.settled();
-      await openJobs.settled();
+      await open.opened();
+      await sweepJobs();
       await environment?.[Symbol.asyncDispose]();
       records?.[Symbol.dispose]();
     },
@@ -61,7 +80,8 @@ async function ownRipgrep(): Promise<string | undefined> {
 /** Does something once for all who ask, and again for the next after a failure. */
 function retrying<Result>(action: (signal: AbortSignal) => Promise<Result>): {
   readonly get: (signal: AbortSignal) => Promise<Result>;
-  settled(): Promise<void>;
+  /** What there is, without doing it. */
+  opened(): Promise<Result | undefined>;
 } {
   let attempt: Promise<Result> | undefined;
   return {
@@ -72,8 +92,8 @@ function retrying<Result>(action: (signal: AbortSignal) => Promise<Result>): {
       });
       return attempt;
     },
-    async settled() {
-      await attempt?.catch(() => undefined);
+    async opened() {
+      return await attempt?.catch(() => undefined);
     },
   };
 }

@@ -98,6 +98,23 @@ describe("the tools in a whole run", () => {
     const names = toolsOf(requests[0]?.body).map((tool) => tool.function.name);
     expect(names).toEqual(["read_file", "write_file", "patch", "search_files", "todo"]);
   });
+
+  it("D3: a job lives as long as its session: the next that has to do with jobs ends it after the session is deleted", async () => {
+    await using home = await tempHome();
+    const start = [call("terminal", { command: "sleep 1357", background: true }), { text: "started" }];
+    const look = [call("process", { action: "list" }), { text: "looked" }];
+    await runTask(home, start);
+    const running = async () =>
+      (await home.hermes(["sandbox", "jobs", "--json"])).json<{ command: string }[]>();
+    await runTask(home, look);
+    expect(await running()).toMatchObject([{ command: "sleep 1357" }]);
+    expect(await home.hermes(["sessions", "delete", "--yes", await firstSession(home)])).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await running()).toHaveLength(1);
+    await runTask(home, look);
+    expect(await running()).toEqual([]);
+  });
 });
 
 describe("the beginning of every prompt", () => {
@@ -161,6 +178,11 @@ describe("the beginning of every prompt", () => {
     expect((await home.hermes(["prompt-size", "--help"])).stdout).toContain("Examples:");
   });
 });
+
+async function firstSession(home: Home): Promise<string> {
+  const sessions = (await home.hermes(["sessions", "list", "--all", "--json"])).json<{ id: string }[]>();
+  return sessions.at(-1)?.id ?? "";
+}
 
 interface SentTool {
   readonly function: { readonly name: string };

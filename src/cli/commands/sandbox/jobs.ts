@@ -1,5 +1,5 @@
-import { type Command, Option } from "commander";
-import { JOB_LIFETIMES, type JobLifetime, type JobRecord } from "../../../environments/jobs/job.ts";
+import type { Command } from "commander";
+import type { JobRecord } from "../../../environments/jobs/job.ts";
 import { openEnvironment } from "../../../environments/open-environment.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
@@ -13,7 +13,6 @@ const PERSON = "person";
 
 interface StartOptions {
   readonly task: string;
-  readonly lifetime: JobLifetime;
   readonly workdir?: string;
   readonly pty?: boolean;
   readonly input?: boolean;
@@ -36,11 +35,6 @@ export function buildJobs(context: CommandContext, ofTask: (command: Command) =>
     add("start", "Start a job and print its id.")
       .option("--pty", "on a terminal of its own, for programs that ask")
       .option("--input", "let it read what `attach` sends; without it, its input is empty")
-      .addOption(
-        new Option("--lifetime <word>", "when it is ended for you")
-          .choices(JOB_LIFETIMES)
-          .default("persistent"),
-      )
       .option("--workdir <folder>", "where to run it")
       .option("--json", "print JSON")
       .argument("<words...>", "the command, after --; joined with spaces and given to the shell")
@@ -105,7 +99,7 @@ async function lookAtJobs(context: CommandContext, task: string): Promise<readon
 async function startJob(
   context: CommandContext,
   words: readonly string[],
-  { task, lifetime, workdir, pty, input, json }: StartOptions,
+  { task, workdir, pty, input, json }: StartOptions,
 ): Promise<void> {
   const { terminal, signal } = context;
   await using place = await openJobPlace(context, task);
@@ -114,7 +108,7 @@ async function startJob(
     {
       session: place.environment.openSession(),
       owner: PERSON,
-      lifetime,
+      lifetime: "persistent", // a person ends what they started
       workdir,
       takesInput: input ?? false,
       pty: pty ?? false,
