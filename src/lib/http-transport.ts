@@ -1,7 +1,7 @@
 import { createSecureContext } from "node:tls";
-import type { RequestInit as PlainInit } from "undici";
+import type { Headers, RequestInit as PlainInit } from "undici";
 import { loadAuthorities } from "./authorities.ts";
-import { AppError } from "./errors.ts";
+import { AppError, errnoOf } from "./errors.ts";
 import { exchange, type HttpAnswer, type HttpRequest } from "./http-exchange.ts";
 import { parseNoProxy } from "./no-proxy.ts";
 
@@ -25,19 +25,21 @@ export async function openHttpTransport(
   proxy: ProxySettings,
   caFile: string | undefined,
 ): Promise<HttpTransport> {
-  // Only here, so that a program that sends nothing does not pay for it. By its default export, because in a bundle
-  // a CommonJS package has no other.
-  const { default: undici } = await import("undici");
+  // Only here, so that a program that sends nothing does not pay for it; and only what it needs, for the same reason.
+  const [{ default: Agent }, { default: ProxyAgent }] = await Promise.all([
+    import("undici/lib/dispatcher/agent.js"),
+    import("undici/lib/dispatcher/proxy-agent.js"),
+  ]);
   // One context for all connections: reading some 150 authorities anew for each would cost as much as its handshake.
   const tls =
     caFile === undefined ? {} : { secureContext: createSecureContext({ ca: await loadAuthorities(caFile) }) };
   // How long an answer may take is for the caller to say, by its signal: some models think for a quarter of an hour.
   const patience = { headersTimeout: 0, bodyTimeout: 0 };
-  const direct = new undici.Agent({ connect: tls, ...patience });
+  const direct = new Agent({ connect: tls, ...patience });
   const openProxy = (value: string | undefined) => {
     if (!value) return undefined;
     const { url, token } = parseProxy(value);
-    const agent = new undici.ProxyAgent({
+    const agent = new ProxyAgent({
       uri: url.href,
       ...patience,
       ...(token === undefined ? {} : { token }),
@@ -58,25 +60,33 @@ export async function openHttpTransport(
     const agent = options.origin === undefined ? undefined : proxyFor(new URL(options.origin))?.agent;
     return agent === undefined ? sendDirectly(options, handler) : agent.dispatch(options, handler);
   });
-  const checkedHeaders = (url: URL, { headers }: PlainInit) => {
-    try {
-      return new undici.Headers(headers);
-    } catch {
-      throw badHeader(url);
-    }
-  };
   return {
-    fetch: async (url, init) =>
-      undici.fetch(url, { ...init, headers: checkedHeaders(url, init), dispatcher }),
+    async fetch(url, init) {
+      // By its default export, because in a bundle a CommonJS package has no other.
+      const { default: undici } = await import("undici");
+      return await undici.fetch(url, {
+        ...init,
+        headers: checkedHeaders(undici.Headers, url, init),
+        dispatcher,
+      });
+    },
     exchange: (url, request, signal) =>
       exchange(dispatcher, url, request, signal).catch((error: unknown) => {
-        throw error instanceof undici.errors.InvalidArgumentError ? badHeader(url) : error;
+        throw errnoOf(error) === "UND_ERR_INVALID_ARG" ? badHeader(url) : error;
       }),
     proxyHostFor: (url) => proxyFor(url)?.host,
     async [Symbol.asyncDispose]() {
       await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
     },
   };
+}
+
+function checkedHeaders(HeadersClass: typeof Headers, url: URL, { headers }: PlainInit): Headers {
+  try {
+    return new HeadersClass(headers);
+  } catch {
+    throw badHeader(url);
+  }
 }
 
 /** In place of an error that may quote the header, which may be a key with a line break in it. */
