@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
 import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
 import {
   createSandboxSpec,
@@ -10,6 +11,7 @@ import {
   type SandboxSpec,
   type TerminalOptions,
 } from "../../src/environments/docker/sandbox-spec.ts";
+import type { Environment } from "../../src/environments/environment.ts";
 import type { Reporter } from "../../src/environments/environment-request.ts";
 import { terminalOptions } from "../../src/environments/options.ts";
 import type { RunningPart } from "./services.ts";
@@ -55,6 +57,8 @@ export interface DockerLab extends AsyncDisposable {
   readonly progress: string[];
   readonly reporter: Reporter;
   spec(overrides?: Partial<TerminalOptions>, task?: string): Promise<SandboxSpec>;
+  /** The environment of such a spec. */
+  open(overrides?: Partial<TerminalOptions>): Promise<Environment>;
   /** What the real client prints; throws when it fails. */
   docker(...args: readonly string[]): Promise<string>;
   /** What `inspect` says at a path of its description. */
@@ -78,23 +82,36 @@ export async function openDockerLab({ client, host, images }: RunningPart<"docke
   };
   const notices: string[] = [];
   const progress: string[] = [];
+  const engine = createEngine(client, env);
+  const reporter = {
+    onNotice: (text: string) => void notices.push(text),
+    onProgress: (text: string) => void progress.push(text),
+  };
+  const spec: DockerLab["spec"] = async (overrides = {}, task = "default") => {
+    const options = testOptions(images.busybox, overrides);
+    const created = await createSandboxSpec(options, { profile: "tester", profileId, task }, machine);
+    notices.push(...created.notices);
+    return created.spec;
+  };
   return {
-    engine: createEngine(client, env),
+    engine,
     profileId,
     folder: temp.path,
     host: machine,
     notices,
     progress,
-    reporter: { onNotice: (text) => notices.push(text), onProgress: (text) => progress.push(text) },
+    reporter,
     docker,
     containers,
     inspect: (id, format) => docker("container", "inspect", "--format", format, id),
-    async spec(overrides = {}, task = "default") {
-      const options = testOptions(images.busybox, overrides);
-      const created = await createSandboxSpec(options, { profile: "tester", profileId, task }, machine);
-      notices.push(...created.notices);
-      return created.spec;
-    },
+    spec,
+    open: async (overrides) =>
+      openDockerEnvironment({
+        engine,
+        spec: await spec(overrides),
+        sandboxesFolder: machine.sandboxesFolder,
+        reporter,
+      }),
     async wrap(script) {
       const path = join(temp.path, `client-${randomBytes(4).toString("hex")}`);
       await writeFile(path, `#!/bin/sh\nreal() { ${client} "$@"; }\n${script}\nexec ${client} "$@"\n`);

@@ -1,82 +1,54 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DockerLab, openDockerLab } from "../../../test/support/docker.ts";
+import { expect, test } from "vitest";
+import { openDockerLab } from "../../../test/support/docker.ts";
+import { describeEachImage } from "../../../test/support/docker-images.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
 
 describeWith("docker", "the docker environment", (service) => {
-  for (const [image, shell] of [
-    ["bash", "bash"],
-    ["busybox", "sh"],
-  ] as const) {
-    describe(`with the ${image} image`, () => {
-      let lab: DockerLab;
-      beforeAll(async () => {
-        lab = await openDockerLab(service);
-      });
-      afterAll(async () => {
-        await lab[Symbol.asyncDispose]();
-      });
-      const spec = () => lab.spec({ docker_image: service.images[image] });
-      const open = async () => {
-        const { engine, host, reporter } = lab;
-        return openDockerEnvironment({
-          engine,
-          spec: await spec(),
-          sandboxesFolder: host.sandboxesFolder,
-          reporter,
-        });
-      };
+  describeEachImage(service, ({ image, shell, lab, spec, open }) => {
+    environmentContract({ name: `docker/${image}`, shell, folder: "/tmp", open });
 
-      environmentContract({ name: `docker/${image}`, shell, folder: "/tmp", open });
-
-      test("a removed container is told, the command is not run again, and the next one gets a new container", async () => {
-        await using environment = await open();
-        const before = await collect(environment, "hostname");
-        const name = (await spec()).name;
-        const [lost] = await Promise.all([
-          collect(environment, "echo began; sleep 30"),
-          (async () => {
-            await new Promise((resolve) => setTimeout(resolve, 500));
-            await lab.docker("rm", "-f", name);
-          })(),
-        ]);
-        expect(lost).toMatchObject({ ended: "lost", exitCode: 125 });
-        expect(lost.notices.join(" ")).toMatch(/(?:removed|exited|dead).*not run again/);
-        const after = await collect(environment, "hostname");
-        expect(after.stdout).not.toBe(before.stdout);
-        expect(after.notices.join(" ")).toContain("new one");
-      });
-
-      test("F1: children of another user are ended too, and the container stays the same", async () => {
-        await using environment = await open();
-        const before = (await collect(environment, "hostname")).stdout;
-        const script = [
-          "grep -q ^nobody /etc/passwd || echo nobody:x:65534:65534::/:/bin/sh >> /etc/passwd",
-          "su nobody -s /bin/sh -c 'echo > /tmp/nobody-ran; sleep 4321' &",
-          "setsid sleep 4322 & env -i sleep 4323 & sleep 4324 & wait",
-        ].join("\n");
-        const run = await collect(environment, script, { timeoutMs: 800 });
-        expect(run).toMatchObject({ ended: "timed-out", survivors: [] });
-        expect((await collect(environment, "cat /tmp/nobody-ran")).exitCode).toBe(0);
-        expect(await lab.docker("top", (await spec()).name)).not.toMatch(/sleep 432/);
-        expect((await collect(environment, "hostname")).stdout).toBe(before);
-      });
+    test("a removed container is told, the command is not run again, and the next one gets a new container", async () => {
+      await using environment = await open();
+      const before = await collect(environment, "hostname");
+      const name = (await spec()).name;
+      const [lost] = await Promise.all([
+        collect(environment, "echo began; sleep 30"),
+        (async () => {
+          await new Promise((resolve) => setTimeout(resolve, 500));
+          await lab().docker("rm", "-f", name);
+        })(),
+      ]);
+      expect(lost).toMatchObject({ ended: "lost", exitCode: 125 });
+      expect(lost.notices.join(" ")).toMatch(/(?:removed|exited|dead).*not run again/);
+      const after = await collect(environment, "hostname");
+      expect(after.stdout).not.toBe(before.stdout);
+      expect(after.notices.join(" ")).toContain("new one");
     });
-  }
 
-  const openIn = async (lab: DockerLab, overrides: Parameters<DockerLab["spec"]>[0] = {}) => {
-    const spec = await lab.spec({ docker_image: service.images.busybox, ...overrides });
-    const { engine, host, reporter } = lab;
-    return openDockerEnvironment({ engine, spec, sandboxesFolder: host.sandboxesFolder, reporter });
-  };
+    test("F1: children of another user are ended too, and the container stays the same", async () => {
+      await using environment = await open();
+      const before = (await collect(environment, "hostname")).stdout;
+      const script = [
+        "grep -q ^nobody /etc/passwd || echo nobody:x:65534:65534::/:/bin/sh >> /etc/passwd",
+        "su nobody -s /bin/sh -c 'echo > /tmp/nobody-ran; sleep 4321' &",
+        "setsid sleep 4322 & env -i sleep 4323 & sleep 4324 & wait",
+      ].join("\n");
+      const run = await collect(environment, script, { timeoutMs: 4_000 });
+      expect(run).toMatchObject({ ended: "timed-out", survivors: [] });
+      expect((await collect(environment, "cat /tmp/nobody-ran")).exitCode).toBe(0);
+      expect(await lab().docker("top", (await spec()).name)).not.toMatch(/sleep 432/);
+      expect((await collect(environment, "hostname")).stdout).toBe(before);
+    });
+  });
 
   test("C30, C47: closing lets go of the container and leaves it running with its processes", async () => {
     await using lab = await openDockerLab(service);
     {
-      await using environment = await openIn(lab);
+      await using environment = await lab.open();
       await collect(environment, "sleep 1234 >/dev/null 2>&1 &");
     }
     const [id = ""] = await lab.containers();
@@ -87,7 +59,7 @@ describeWith("docker", "the docker environment", (service) => {
   test("C21, C26, C27, C48: without persistence closing waits until the container is really gone", async () => {
     await using lab = await openDockerLab(service);
     {
-      await using environment = await openIn(lab, { docker_persist_across_processes: false });
+      await using environment = await lab.open({ docker_persist_across_processes: false });
       await collect(environment, "true");
       expect(await lab.containers()).toHaveLength(1);
     }
@@ -114,14 +86,14 @@ describeWith("docker", "the docker environment", (service) => {
 
   test("F27, F30: nothing of the profile is mounted, and without persistence nothing of the host at all", async () => {
     await using lab = await openDockerLab(service);
-    await using kept = await openIn(lab);
+    await using kept = await lab.open();
     await collect(kept, "true");
     const [id = ""] = await lab.containers();
     const format = "{{range .Mounts}}{{.Source}} {{end}}";
     const sources = (await lab.inspect(id, format)).split(" ").filter((source) => source !== "");
     expect(sources).toHaveLength(2);
     for (const source of sources) expect(source).toContain(lab.host.sandboxesFolder);
-    await using bare = await openIn(lab, {
+    await using bare = await lab.open({
       container_persistent: false,
       docker_persist_across_processes: false,
     });

@@ -3,7 +3,8 @@ import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DockerLab, never, openDockerLab, testHost, testOptions } from "../../../test/support/docker.ts";
+import { never, testHost, testOptions } from "../../../test/support/docker.ts";
+import { describeEachImage } from "../../../test/support/docker-images.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { quoteWord } from "../channel/quote.ts";
@@ -100,28 +101,9 @@ describe("the local environment", () => {
 });
 
 describeWith("docker", "the docker environment", (service) => {
-  for (const image of ["bash", "busybox"] as const) {
-    describe(`with the ${image} image`, () => {
-      let lab: DockerLab;
-      beforeAll(async () => {
-        lab = await openDockerLab(service);
-      });
-      afterAll(async () => {
-        await lab[Symbol.asyncDispose]();
-      });
-      allContracts({
-        name: `docker/${image}`,
-        folder: "/tmp",
-        smallFolder: "/run",
-        setUp: ADD_NOBODY,
-        async open() {
-          const { engine, host, reporter } = lab;
-          const spec = await lab.spec({ docker_image: service.images[image] });
-          return openDockerEnvironment({ engine, spec, sandboxesFolder: host.sandboxesFolder, reporter });
-        },
-      });
-    });
-  }
+  describeEachImage(service, ({ image, open }) => {
+    allContracts({ name: `docker/${image}`, folder: "/tmp", smallFolder: "/run", setUp: ADD_NOBODY, open });
+  });
 });
 
 describeWith("podman", "podman", (service) => {

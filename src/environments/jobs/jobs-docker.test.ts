@@ -1,40 +1,29 @@
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
+import { expect, test } from "vitest";
+import { never, openDockerLab } from "../../../test/support/docker.ts";
+import { describeEachImage } from "../../../test/support/docker-images.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { jobsContract } from "./jobs.contract.ts";
 import { openJobs } from "./jobs.fixture.ts";
 
 describeWith("docker", "jobs in docker", (service) => {
-  for (const [image, shell] of [
-    ["bash", "bash"],
-    ["busybox", "sh"],
-  ] as const) {
-    describe(`with the ${image} image`, () => {
-      let lab: DockerLab;
-      beforeAll(async () => {
-        lab = await openDockerLab(service);
-      });
-      afterAll(async () => {
-        await lab[Symbol.asyncDispose]();
-      });
-      jobsContract({
-        name: `docker/${image}`,
-        shell,
-        place: async () => ({
-          kind: "docker",
-          client: service.client,
-          variables: { DOCKER_HOST: service.host },
-          spec: await lab.spec({ docker_image: service.images[image] }),
-          sandboxesFolder: lab.host.sandboxesFolder,
-        }),
-        async outsideView() {
-          const [id = ""] = await lab.containers();
-          return lab.docker("top", id, "-eo", "pid,args");
-        },
-      });
+  describeEachImage(service, ({ image, shell, lab, spec }) => {
+    jobsContract({
+      name: `docker/${image}`,
+      shell,
+      place: async () => ({
+        kind: "docker",
+        client: service.client,
+        variables: { DOCKER_HOST: service.host },
+        spec: await spec(),
+        sandboxesFolder: lab().host.sandboxesFolder,
+      }),
+      async outsideView() {
+        const [id = ""] = await lab().containers();
+        return lab().docker("top", id, "-eo", "pid,args");
+      },
     });
-  }
+  });
 
   test("F48: a job that the system ended because memory ran out is reported as such", async () => {
     await using lab = await openDockerLab(service);
