@@ -265,7 +265,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
         `(trap "" TERM; ${loop("stubborn")}) &`,
         "wait",
       ].join("\n");
-      const run = await collect(environment, script, { timeoutMs: 700 });
+      const run = await collect(environment, script, { timeoutMs: 2_500 });
       expect(run).toMatchObject({ ended: "timed-out", exitCode: 124, survivors: [] });
       const sizes = async () => (await collect(environment, `wc -l ${beat}-*`)).stdout;
       const before = await sizes();

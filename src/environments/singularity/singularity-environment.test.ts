@@ -171,7 +171,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
         "su nobody -s /bin/sh -c 'echo > /tmp/nobody-ran; sleep 4321' &",
         "wait",
       ].join("\n");
-      expect(await collect(environment, script, { timeoutMs: 800 })).toMatchObject({
+      expect(await collect(environment, script, { timeoutMs: 2_500 })).toMatchObject({
         ended: "timed-out",
         survivors: [],
       });
