@@ -1,47 +1,116 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Sections of the behaviour tables that tests name their rows from, with the rows that are built so far. */
-const SECTIONS = [
-  { letter: "B", title: "Kinds of environments", first: 3, last: 4 },
-  { letter: "C", title: "Life of a Docker sandbox", first: 1, last: 56 },
-  { letter: "D", title: "Background processes", first: 3, last: 3 },
-  { letter: "E", title: "Files", first: 1, last: 10 },
-  { letter: "F", title: "Known bug classes that must be impossible", first: 1, last: 72 },
-] as const;
+/** The tables of behaviour that tests name their rows from, with what is built of each so far. */
+interface Spec {
+  /** Its file among the specifications; without ending it may stand before a row in the name of a test. */
+  readonly file: `${SpecName}.md`;
+  readonly sections: readonly Section[];
+  /** Rows that have no test of their own, each with the reason. */
+  readonly withoutTest: Readonly<Record<string, string>>;
+}
+
+type SpecName = "environments" | "board" | "agent";
+
+interface Section {
+  readonly title: string;
+  readonly rows: readonly string[];
+}
+
+const numbered = (prefix: string, first: number, last: number): readonly string[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => `${prefix}${first + index}`);
 
 const CLOUD = "belongs to cloud sandboxes, which are not built yet";
 const CODE = "belongs to code execution, which is not built yet";
 const WINDOWS = "concerns Windows as a host, which we do not run on";
+const TRIAGE = "belongs to triage by a model, which is not built yet";
+const NOTIFIER = "belongs to the notifier of the gateway, which is not built yet";
+const DASHBOARD = "belongs to the dashboard and its API, which are not built yet";
+const PROFILES = "a profile has no identity beside its name yet; G14 is about tasks of one that was renamed";
+const COMPACTION = "belongs to compaction, which is not built yet";
+const APPROVALS = "belongs to approvals, which are not built yet";
+const LATER = "belongs to delegation, memory, skills, MCP and schedules, which are not built yet";
 
-/** Rows that have no test of their own, each with the reason. */
-const WITHOUT_TEST: Readonly<Record<string, string>> = {
-  E6: CODE,
-  E10: "nothing that is copied to a host is ever copied back",
-  F59: WINDOWS,
-  F61: CLOUD,
-  F62: CLOUD,
-  F63: CLOUD,
-  F65: CODE,
-  F66: CODE,
-  F67: WINDOWS,
+const SPECS: Readonly<Record<SpecName, Spec>> = {
+  environments: {
+    file: "environments.md",
+    sections: [
+      { title: "B. Kinds of environments", rows: numbered("B", 3, 4) },
+      { title: "C. Life of a Docker sandbox", rows: numbered("C", 1, 56) },
+      { title: "D. Terminal tool and background processes", rows: ["D1", "D3"] },
+      { title: "E. Files", rows: numbered("E", 1, 10) },
+      { title: "F. Known bug classes that must be impossible", rows: numbered("F", 1, 72) },
+    ],
+    withoutTest: {
+      E6: CODE,
+      E10: "nothing that is copied to a host is ever copied back",
+      F59: WINDOWS,
+      F61: CLOUD,
+      F62: CLOUD,
+      F63: CLOUD,
+      F65: CODE,
+      F66: CODE,
+      F67: WINDOWS,
+    },
+  },
+  board: {
+    file: "board.md",
+    sections: [
+      { title: "B6. A pass of the dispatcher", rows: numbered("B6.", 1, 39) },
+      { title: "G. Known bug classes that must be impossible", rows: numbered("G", 1, 48) },
+    ],
+    withoutTest: {
+      G24: TRIAGE,
+      G34: "a damaged board is refused and stays as it is; no copies of it are made",
+      G37: NOTIFIER,
+      G39: DASHBOARD,
+      G45: DASHBOARD,
+      G47: PROFILES,
+    },
+  },
+  agent: {
+    file: "agent.md",
+    sections: [
+      { title: "A. Turn loop", rows: numbered("A", 1, 11) },
+      { title: "C. Tools", rows: numbered("C", 1, 4) },
+      { title: "D. Session store", rows: ["D"] },
+      { title: "K. Security", rows: numbered("K", 1, 7) },
+      { title: "M. Known complaints", rows: numbered("M", 1, 8) },
+    ],
+    withoutTest: {
+      A8: COMPACTION,
+      C4: "is all of environments.md",
+      K2: APPROVALS,
+      K3: APPROVALS,
+      M1: COMPACTION,
+      M8: LATER,
+    },
+  },
 };
 
-const FOLDERS = ["src", "test"];
-const TITLE = /["'`]((?:[A-Z]\d+(?:, )?)+): ([^"'`\n]+)/g;
+/** Whose rows the tests of a folder name: letters mean different things in different specifications. */
+const OWNERS: readonly (readonly [folder: RegExp, specs: readonly SpecName[]])[] = [
+  [/^(src\/board\/|test\/e2e\/kanban)/, ["board"]],
+  // Tools are an agent's, but what they do to files and processes is said with the environments.
+  [/^(src\/(agent|tools|sessions|conversation|providers)\/|test\/e2e\/agent)/, ["agent", "environments"]],
+  [/^/, ["environments"]],
+];
+
+export interface TestFile {
+  /** From the root of the project, with slashes. */
+  readonly path: string;
+  readonly text: string;
+}
 
 /** The page that maps each row to the tests that name it. */
-export function behaviourRowsPage(): string {
-  const tests = collect();
-  const parts = SECTIONS.map(({ letter, title, first, last }) => {
-    const rows = Array.from({ length: last - first + 1 }, (_, index) => `${letter}${first + index}`);
-    return [
-      `## ${letter}. ${title}`,
-      "",
-      "| row | tests |",
-      "|---|---|",
-      ...rows.map((row) => line(row, tests)),
-    ].join("\n");
+export function behaviourRowsPage(files: readonly TestFile[] = readTests()): string {
+  const tests = collect(files);
+  const parts = Object.entries(SPECS).flatMap(([name, { file, sections, withoutTest }]) => {
+    const tables = sections.map(({ title, rows }) => {
+      const lines = rows.map((row) => `| ${row} | ${cell(tests.get(`${name} ${row}`), withoutTest[row])} |`);
+      return [`### ${title}`, "", "| row | tests |", "|---|---|", ...lines].join("\n");
+    });
+    return [`## ${file}`, ...tables];
   });
   return `${INTRODUCTION}\n${parts.join("\n\n")}\n`;
 }
@@ -49,27 +118,56 @@ export function behaviourRowsPage(): string {
 const INTRODUCTION = `# Behaviour rows and their tests
 
 Generated by \`npm run generate\`; do not edit. A test that proves a row of the behaviour tables begins its name with it.
+The folder of a test says which specification it means; a word before the row, as in \`board G3\`, says another.
 `;
 
-function line(row: string, tests: ReadonlyMap<string, readonly string[]>): string {
-  const found = tests.get(row);
-  if (!found) return `| ${row} | ${WITHOUT_TEST[row] ?? "no test names it yet"} |`;
-  return `| ${row} | ${found.join("<br>").replaceAll("|", "\\|")} |`;
+function cell(found: readonly string[] | undefined, reason = "no test names it yet"): string {
+  return found?.join("<br>").replaceAll("|", "\\|") ?? reason;
 }
 
-function collect(): Map<string, string[]> {
+const QUOTED = /(["'`])((?:(?!\1)[^\n])+?): ((?:(?!\1)[^\n])+)/g;
+const ROW = /^(?:(environments|board|agent) )?([A-Z]\d*(?:\.\d+)?)$/;
+const ISSUE = /^#\d+$/;
+
+/** Names of tests by specification and row. */
+function collect(files: readonly TestFile[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  for (const folder of FOLDERS) {
-    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) =>
-      /\.(test|contract)\.ts$/.test(file),
-    );
-    for (const file of files.toSorted()) {
-      const path = join(folder, file);
-      for (const [, rows = "", title = ""] of readFileSync(path, "utf8").matchAll(TITLE)) {
-        for (const row of rows.split(", "))
-          found.set(row, [...(found.get(row) ?? []), `\`${path}\`: ${title}`]);
-      }
+  for (const { path, text } of files) {
+    const owners = OWNERS.find(([folder]) => folder.test(path))?.[1] ?? [];
+    for (const [, , head = "", title = ""] of text.matchAll(QUOTED)) {
+      for (const row of rowsIn(head, owners))
+        found.set(row, [...(found.get(row) ?? []), `\`${path}\`: ${title}`]);
     }
   }
   return found;
+}
+
+/** `board A8, G29` are two rows of one specification; text that names something else names no row at all. */
+function rowsIn(head: string, owners: readonly SpecName[]): readonly string[] {
+  let named: SpecName | undefined;
+  const rows: string[] = [];
+  for (const token of head.split(", ")) {
+    if (ISSUE.test(token)) continue;
+    const match = ROW.exec(token);
+    if (match === null) return [];
+    named = (match[1] as SpecName | undefined) ?? named;
+    const row = match[2] ?? "";
+    const spec = (named === undefined ? owners : [named]).find((name) => hasRow(SPECS[name], row));
+    if (spec !== undefined) rows.push(`${spec} ${row}`);
+  }
+  return rows;
+}
+
+function hasRow({ sections }: Spec, row: string): boolean {
+  return sections.some(({ rows }) => rows.includes(row));
+}
+
+function readTests(): readonly TestFile[] {
+  return ["src", "test"].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((file) => /\.(test|contract)\.ts$/.test(file))
+      .toSorted()
+      .map((file) => join(folder, file))
+      .map((path) => ({ path, text: readFileSync(path, "utf8") })),
+  );
 }

@@ -70,9 +70,11 @@ function miscounted(memory: MemoryDatabase, open: readonly OpenRun[]): string | 
     truth.set(`running/host/${host}`, count);
   for (const [profile, count] of countBy(open, (run) => run.profile ?? ""))
     truth.set(`running/profile/${profile}`, count);
-  const counters = memory.all<{ name: string; value: number }>(
-    "select name, value from counter where name <> 'event'",
+  truth.set(
+    "event",
+    memory.all<{ last: number }>("select coalesce(max(id), 0) as last from event")[0]?.last ?? 0,
   );
+  const counters = memory.all<{ name: string; value: number }>("select name, value from counter");
   const wrong = counters.find(({ name, value }) => value !== (truth.get(name) ?? 0));
   if (wrong !== undefined) return `the counter ${wrong.name} says ${wrong.value}`;
   const missing = [...truth.keys()].find((name) => !counters.some((counter) => counter.name === name));

@@ -2,14 +2,17 @@ import type { BoardDatabase } from "../database/board-database.ts";
 import { boardMigrations } from "../database/board-schema.ts";
 import { toSqlite } from "../database/dialect.ts";
 import type { Answer, Query, Steps } from "../database/steps.ts";
-import { DISPATCH_TABLES } from "../dispatcher/dispatch-schema.ts";
 
 type Execute = (query: Query) => Answer;
+/** What stands between steps and the database. */
+export type Through = (execute: Execute) => Execute;
 
 /** The board's own schema in memory, driven by whoever says when; emptied between histories instead of opened anew. */
 export interface MemoryDatabase extends Disposable {
   /** Runs steps as one transaction, at once. */
-  transact<Result>(steps: () => Steps<Result>, through?: (execute: Execute) => Execute): Result;
+  transact<Result>(steps: () => Steps<Result>, through?: Through): Result;
+  /** Runs steps that only read; nobody else comes in between, so they need no transaction. */
+  look<Result>(steps: () => Steps<Result>, through?: Through): Result;
   all<Row>(sql: string): readonly Row[];
   /** A board without tasks, whose clock is `now`. */
   reset(now: () => number): void;
@@ -19,10 +22,10 @@ export async function openMemoryDatabase(): Promise<MemoryDatabase> {
   const { default: Sqlite } = await import("better-sqlite3");
   const connection = new Sqlite(":memory:");
   let clock = (): number => 0;
-  connection.function("hermes_now", () => BigInt(clock()));
+  // Time stands still within a statement, which then asks for it once instead of for each row.
+  connection.function("hermes_now", { deterministic: true }, () => BigInt(clock()));
   connection.pragma("foreign_keys = ON");
-  for (const sql of [...boardMigrations.map((migration) => migration.sql), ...DISPATCH_TABLES])
-    connection.exec(toSqlite(sql));
+  for (const { sql } of boardMigrations) connection.exec(toSqlite(sql));
   const prepared = new Map<string, ReturnType<typeof connection.prepare>>();
   const prepare = (sql: string) => {
     const known = prepared.get(sql) ?? connection.prepare(toSqlite(sql));
@@ -41,10 +44,11 @@ export async function openMemoryDatabase(): Promise<MemoryDatabase> {
     )
     .all();
   return {
-    transact(steps, through = (inner) => inner) {
+    look: (steps, through) => drive(steps(), through?.(execute) ?? execute),
+    transact(steps, through) {
       begin.run();
       try {
-        const result = drive(steps(), through(execute));
+        const result = drive(steps(), through?.(execute) ?? execute);
         commit.run();
         return result;
       } catch (error) {
@@ -76,11 +80,11 @@ function drive<Result>(steps: Steps<Result>, execute: Execute): Result {
 export function gatedDatabase(
   memory: MemoryDatabase,
   turn: <Result>(kind: "read" | "write", work: () => Result) => Promise<Result>,
-  through?: (execute: Execute) => Execute,
+  through?: Through,
 ): BoardDatabase {
   return {
     name: "simulated",
-    read: (steps) => turn("read", () => memory.transact(steps, through)),
+    read: (steps) => turn("read", () => memory.look(steps, through)),
     write: (steps) => turn("write", () => memory.transact(steps, through)),
     checkStorage: async () => [],
     async [Symbol.asyncDispose]() {},

@@ -1,29 +1,25 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { AppError } from "../../lib/errors.ts";
-import type { Answer, Query } from "../database/steps.ts";
 import { type DispatchBoard, wrapDatabase } from "../dispatcher/dispatch-board.ts";
-import { dispatchTick } from "../dispatcher/dispatch-tick.ts";
-import type { DispatchHost } from "../dispatcher/host.ts";
-import type { Eligible } from "../dispatcher/operations/list-eligible.ts";
 import { type DispatchPolicy, resolveDispatchPolicy } from "../dispatcher/resolve-dispatch-policy.ts";
-import { CLOCK_MARGIN_MS } from "../dispatcher/run-lease.ts";
-import type { TickParts } from "../dispatcher/tick-parts.ts";
 import { createTask } from "../operations/create-task.ts";
-import { findBreach, findReportBreach, findTwoAtWork, findUnsettled } from "./invariants.ts";
+import { type Fault, nextAction } from "./faults.ts";
+import { findBreach, findTwoAtWork, findUnsettled } from "./invariants.ts";
 import { gatedDatabase, type MemoryDatabase } from "./memory-database.ts";
 import { OPERATOR, operate } from "./operate.ts";
-import { Scheduler } from "./scheduler.ts";
+import { everyoneRests, Scheduler } from "./scheduler.ts";
 import { between, pick, randomStream } from "./seeded-random.ts";
-import { type HostWorld, SimulatedHost } from "./simulated-host.ts";
+import { SimulatedDispatchers, SLUG, type Wraps } from "./simulated-dispatchers.ts";
+import { type HostWorld, passTime, SimulatedHost } from "./simulated-host.ts";
 
-/** Parts put around the real ones, by a test that wants to see a mistake found. */
-export interface Wraps {
-  host?(host: DispatchHost): DispatchHost;
-  /** Between the steps of dispatchers and the database. */
-  execute?(execute: (query: Query) => Answer): (query: Query) => Answer;
-  board?(board: DispatchBoard): DispatchBoard;
-  /** Between the steps of supervisors and the database. */
-  supervisorBoard?(board: DispatchBoard): DispatchBoard;
+export interface HistoryPlan {
+  readonly seed: number;
+  /** What is done, step by step; left out, it is made up from the seed. */
+  readonly actions?: readonly string[];
+  /** How many steps are made up. */
+  readonly steps?: number;
+  /** After those actions everything is put right, and all must come to their ends. */
+  readonly thenHeal?: boolean;
+  readonly wraps?: Wraps;
 }
 
 export interface HistoryResult {
@@ -31,11 +27,14 @@ export interface HistoryResult {
   /** What was done, step by step; `runHistory` with these repeats it. */
   readonly actions: readonly string[];
   readonly transactions: number;
-  /** What was wrong at the end of the actions; undefined when all was right. */
+  /** How often each thing went wrong. */
+  readonly faults: ReadonlyMap<Fault, number>;
+  /** What must not be, at the end of the actions; undefined when all was right. */
   readonly breach: string | undefined;
 }
 
-const SLUG = "simulated";
+/** How a breach begins that only shows when all had the time to come to their ends. */
+export const AFTER_HEALING = "after the healing";
 const STEPS = 120;
 const HEALING_STEPS = 4_000;
 const PROFILES = ["alpha", "beta"];
@@ -44,17 +43,15 @@ const never = new AbortController().signal;
 /** One life of a board with several dispatchers, hosts and faults; stops at the first thing that must not be. */
 export async function runHistory(
   memory: MemoryDatabase,
-  {
-    seed,
-    actions,
-    wraps = {},
-  }: { readonly seed: number; readonly actions?: readonly string[]; readonly wraps?: Wraps },
+  { seed, actions, steps = STEPS, thenHeal = actions === undefined, wraps = {} }: HistoryPlan,
 ): Promise<HistoryResult> {
+  await nextTurn(); // the steps of a history leave the event loop no room
   const history = new History(memory, seed, wraps);
   await history.begin();
   try {
     if (actions !== undefined) await history.replay(actions);
-    else await history.improvise();
+    else await history.improvise(steps);
+    if (thenHeal) await history.heal();
   } catch (error) {
     if (!(error instanceof Breach)) throw error;
     return history.result(error.message);
@@ -62,17 +59,7 @@ export async function runHistory(
   return history.result(undefined);
 }
 
-/** A failing history as text to paste into a test. */
-export function describeHistory({ seed, actions, breach }: HistoryResult): string {
-  return `${breach}\nrunHistory(memory, ${JSON.stringify({ seed, actions })})`;
-}
-
 class Breach extends Error {}
-
-interface Dispatcher {
-  readonly name: string;
-  readonly host: SimulatedHost;
-}
 
 class History {
   readonly #memory: MemoryDatabase;
@@ -82,14 +69,12 @@ class History {
   readonly #choose: () => number;
   readonly #hosts: SimulatedHost[] = [];
   readonly #actions: string[] = [];
-  readonly #dispatchers = new Map<string, Dispatcher>();
+  readonly #faults = new Map<Fault, number>();
+  readonly #dispatchers: SimulatedDispatchers;
   readonly #policy: DispatchPolicy;
   readonly #world: HostWorld;
-  readonly #isOneHost: boolean;
   #tasks = 0;
-  #born = 0;
   #transactions = 0;
-  #disturbances = 0;
   #isAway = false;
   /** Whether the rows may differ from when they were last looked at. */
   #hasChanged = true;
@@ -103,7 +88,6 @@ class History {
     this.#choose = randomStream(seed, "choose");
     const random = randomStream(seed, "world");
     const hostCount = between(random, 1, 3);
-    this.#isOneHost = hostCount === 1;
     const settings = {
       max_spawn: pick(random, [1, 2, 3, 5, null]),
       max_in_progress: pick(random, [1, 2, 4, 8]),
@@ -113,14 +97,28 @@ class History {
       default_assignee: pick(random, ["", "alpha"]),
     };
     this.#policy = resolveDispatchPolicy(settings, { platform: "linux", totalMemoryBytes: 2 ** 36 });
+    const [scheduler, policy] = [this.#scheduler, this.#policy];
     this.#world = {
       seed,
-      scheduler: this.#scheduler,
-      policy: this.#policy,
+      scheduler,
+      policy,
       profiles: PROFILES,
       boardFor: (actor) => this.#supervisorBoard(actor),
+      isOneHost: hostCount === 1,
+      keepsEarlier: wraps.keepsEarlier ?? false,
       healed: false,
     };
+    this.#dispatchers = new SimulatedDispatchers({
+      seed,
+      memory,
+      scheduler,
+      policy,
+      wraps,
+      turn: (actor) => this.#turn(actor),
+      onBreach: (breach) => {
+        this.#breach ??= breach;
+      },
+    });
     for (let n = 1; n <= hostCount; n++) this.#hosts.push(new SimulatedHost(`h${n}`, this.#world));
   }
 
@@ -143,102 +141,89 @@ class History {
       ids.push(task.id);
     }
     this.#tasks = count;
-    const dispatchers = between(random, 1, 3);
-    for (let n = 0; n < dispatchers; n++) await this.#bear(pick(random, this.#hosts).id);
+    const dispatchers = pick(random, [1, 2, 2, 3, 5]);
+    for (let n = 0; n < dispatchers; n++) this.#bear(pick(random, this.#hosts));
   }
 
   result(breach: string | undefined): HistoryResult {
-    return { seed: this.#seed, actions: this.#actions, transactions: this.#transactions, breach };
+    const [seed, actions, transactions, faults] = [
+      this.#seed,
+      this.#actions,
+      this.#transactions,
+      this.#faults,
+    ];
+    return { seed, actions, transactions, faults, breach };
   }
 
   async replay(actions: readonly string[]): Promise<void> {
     for (const action of actions) await this.#act(action);
   }
 
-  async improvise(): Promise<void> {
-    for (let step = 0; step < STEPS; step++) await this.#act(this.#nextAction());
+  async improvise(steps: number): Promise<void> {
+    for (let step = 0; step < steps; step++) await this.#act(this.#nextAction());
+  }
+
+  async heal(): Promise<void> {
     await this.#act("heal");
     for (let step = 0; step < HEALING_STEPS && !this.#isSettled; step++) await this.#act(this.#nextAction());
     await this.#act("end");
   }
 
-  /** Usually someone's transaction; sometimes time passes, and sometimes something goes wrong. */
   #nextAction(): string {
     const { waiting, nextDue, now } = this.#scheduler;
-    const actor = waiting.length === 0 ? undefined : pick(this.#choose, waiting);
-    const luck = this.#choose();
-    if (!this.#world.healed && luck < 0.12) return this.#nextFault(actor);
-    if (actor !== undefined && luck < 0.85) return `go ${actor}`;
-    const wait = actor === undefined ? 0 : between(this.#choose, 0, this.#world.healed ? 500 : 8_000);
-    return `advance ${actor === undefined ? Math.max(0, (nextDue ?? now + 1_000) - now) : wait}`;
-  }
-
-  #nextFault(actor: string | undefined): string {
-    const random = this.#choose;
-    const host = pick(random, this.#hosts);
-    const running = [...host.runs.values()].filter(({ supervisor }) => supervisor);
-    const faults = [
-      () => (actor === undefined ? undefined : `${pick(random, ["crash-before", "crash-after"])} ${actor}`),
-      () => `bear ${host.id}`,
-      () =>
-        this.#dispatchers.size === 0 ? undefined : `duplicate ${pick(random, [...this.#dispatchers.keys()])}`,
-      () => `skew ${host.id} ${between(random, -CLOCK_MARGIN_MS / 2, CLOCK_MARGIN_MS / 2)}`,
-      () => (this.#isAway ? "database back" : "database away"),
-      () => (running.length === 0 ? undefined : `kill ${host.id} ${pick(random, running).runId}`),
-      () =>
-        running.length === 0 || !this.#isOneHost
-          ? undefined
-          : `freeze ${host.id} ${pick(random, running).runId}`,
-      () =>
-        `${pick(random, ["pause", "resume", "hold", "let-go", "unblock", "unguard"])} ${between(random, 1, this.#tasks)}`,
-      () => `advance ${between(random, 10_000, 60_000)}`,
-    ];
-    return pick(random, faults)() ?? "advance 1000";
+    const { healed } = this.#world;
+    const [isAway, hosts, tasks] = [this.#isAway, this.#hosts, this.#tasks];
+    const dispatchers = this.#dispatchers.names;
+    return nextAction({ waiting, nextDue, now, healed, isAway, hosts, dispatchers, tasks }, this.#choose);
   }
 
   async #act(action: string): Promise<void> {
     this.#actions.push(action);
     const [verb = "", who = "", what = ""] = action.split(" ");
     await this.#perform(verb, who, what);
-    await nextTurn(); // everyone comes to their next transaction or sleep
+    await everyoneRests();
     this.#check();
   }
 
   async #perform(verb: string, who: string, what: string): Promise<void> {
-    const scheduler = this.#scheduler;
     const host = this.#hosts.find(({ id }) => id === who);
     const run = host?.runs.get(Number(what));
     switch (verb) {
       case "go":
-        if (this.#isAway) scheduler.refuse(who);
-        else scheduler.grant(who);
+        if (!this.#isAway) this.#scheduler.grant(who);
+        else if (this.#scheduler.refuse(who)) this.#count("database is away");
         return;
       case "crash-before":
-        return this.#crash(who);
       case "crash-after":
-        if (!this.#isAway) scheduler.grant(who, true);
-        return this.#crash(who);
+        return this.#crash(who, verb === "crash-after" && !this.#isAway);
       case "advance":
-        return this.#advance(Number(who));
+        return passTime(this.#scheduler, this.#hosts, Number(who));
       case "bear":
-        return this.#bear(who);
+        if (host !== undefined) this.#bear(host);
+        return;
       case "duplicate":
-        return this.#duplicate(who);
+        if (this.#dispatchers.duplicate(who)) this.#count("second pass of one dispatcher");
+        return;
       case "skew":
-        if (host !== undefined) host.skewMs = Number(what);
-        return this.#advance(0);
+        if (host === undefined) return;
+        host.skewMs = Number(what);
+        this.#count("clock of a host is moved");
+        return passTime(this.#scheduler, this.#hosts, 0);
       case "database":
         this.#isAway = who === "away";
         return;
       case "kill":
-        if (host !== undefined && run !== undefined) host.kill(run);
+        if (host?.kill(run) === true) this.#count("supervisor dies between transactions");
         return;
+      case "kill-worker":
+        if (run?.worker !== true) return;
+        run.worker = false;
+        return this.#count("worker dies alone");
       case "freeze":
-        if (run !== undefined) {
-          run.frozen = true;
-          scheduler.kill(run.actor);
-        }
-        return;
+        if (run?.supervisor !== true || run.frozen) return;
+        run.frozen = true;
+        this.#scheduler.kill(run.actor);
+        return this.#count("supervisor is halted");
       case "heal":
         return this.#heal();
       case "end":
@@ -248,77 +233,27 @@ class History {
     }
   }
 
-  /** A second at a time, so that every supervisor's timer and every sleeper has its moment. */
-  async #advance(ms: number): Promise<void> {
-    const target = this.#scheduler.now + ms;
-    do {
-      this.#scheduler.advanceTo(Math.min(target, this.#scheduler.now + 1_000));
-      for (const host of this.#hosts) host.enforceDeadlines(this.#scheduler.now);
-    } while (this.#scheduler.now < target);
+  #count(fault: Fault): void {
+    this.#faults.set(fault, (this.#faults.get(fault) ?? 0) + 1);
   }
 
-  #crash(actor: string): void {
+  /** Someone dies at its transaction, which has happened or has not. */
+  #crash(actor: string, isDone: boolean): void {
+    if (!this.#scheduler.waiting.includes(actor)) return;
+    const kind = actor.startsWith("d") ? "dispatcher" : "supervisor";
+    this.#count(`${kind} dies ${isDone ? "after" : "before"} its transaction`);
+    if (isDone) this.#scheduler.grant(actor, true);
     this.#scheduler.kill(actor);
-    this.#dispatchers.delete(actor);
+    this.#dispatchers.bury(actor);
     for (const host of this.#hosts)
       for (const run of host.runs.values()) if (run.actor === actor) host.kill(run); // a worker dies with its supervisor
   }
 
-  async #bear(hostId: string): Promise<void> {
-    const host = this.#hosts.find(({ id }) => id === hostId);
-    if (host === undefined || this.#dispatchers.size >= 4) return;
-    const name = `d${++this.#born}`;
-    this.#dispatchers.set(name, { name, host });
-    const loop = async (): Promise<void> => {
-      const random = randomStream(this.#seed, name);
-      const clock = this.#scheduler.clockOf(name);
-      const { signal } = new AbortController(); // its own: one shared by all would collect their listeners
-      while (this.#dispatchers.has(name)) {
-        await this.#pass(name, name, host);
-        await clock.sleep(between(random, 1_000, 15_000), signal);
-      }
-    };
-    void loop().catch((error: unknown) => this.#fail(error));
-  }
-
-  /** Another pass of the same dispatcher while its own goes on. */
-  async #duplicate(name: string): Promise<void> {
-    const dispatcher = this.#dispatchers.get(name);
-    if (dispatcher === undefined) return;
-    void this.#pass(`${name}-${++this.#born}`, name, dispatcher.host).catch((error: unknown) =>
-      this.#fail(error),
-    );
-  }
-
-  async #pass(actor: string, owner: string, host: SimulatedHost): Promise<void> {
-    const seen: { eligible?: Eligible; before: number } = { before: 0 };
-    const board = this.#dispatcherBoard(actor, (eligible) => {
-      seen.eligible = eligible;
-      seen.before = this.#disturbances;
-    });
-    const parts: TickParts = {
-      board,
-      host: this.#wraps.host?.(host) ?? host,
-      policy: this.#policy,
-      owner,
-      isDead: async (other) => !this.#dispatchers.has(other),
-      clock: this.#scheduler.clockOf(actor),
-      random: randomStream(this.#seed, actor),
-    };
-    try {
-      const report = await dispatchTick(parts, never);
-      const { eligible, before } = seen;
-      if (eligible === undefined) return;
-      const others = this.#disturbances - before - report.spawned.length - report.spawn_failed.length;
-      this.#breach ??= findReportBreach(report, eligible, host.id, this.#policy, others === 0);
-    } catch (error) {
-      if (error instanceof AppError && error.code === "database-unavailable") return;
-      throw error;
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#breach ??= `a dispatcher failed: ${error instanceof Error ? error.stack : String(error)}`;
+  #bear(host: SimulatedHost): void {
+    this.#dispatchers.bear(host);
+    const { length } = this.#dispatchers.names;
+    if (length === 2) this.#count("two dispatchers at once");
+    if (length === 5) this.#count("five dispatchers at once");
   }
 
   #turn(actor: string): <Result>(kind: "read" | "write", work: () => Result) => Promise<Result> {
@@ -328,35 +263,6 @@ class History {
         if (kind === "write") this.#hasChanged = true;
         return work();
       });
-  }
-
-  #dispatcherBoard(actor: string, onList: (eligible: Eligible) => void): DispatchBoard {
-    const through = (execute: (query: Query) => Answer) =>
-      this.#watched(this.#wraps.execute?.(execute) ?? execute);
-    const board = wrapDatabase(SLUG, gatedDatabase(this.#memory, this.#turn(actor), through));
-    const listed: DispatchBoard = {
-      ...board,
-      // Seen in the same turn as it was read, before anyone else can change it.
-      read: (steps, signal) =>
-        board.read(function* () {
-          const result = yield* steps();
-          if (isEligible(result)) onList(result);
-          return result;
-        }, signal),
-    };
-    return this.#wraps.board?.(listed) ?? listed;
-  }
-
-  /** Sees claims, and bookkeeping of a dispatcher whose lease another one has. */
-  #watched(execute: (query: Query) => Answer): (query: Query) => Answer {
-    return (query) => {
-      const answer = execute(query);
-      if (query.sql.includes("insert into dispatch_share")) this.#disturbances++;
-      if (!query.sql.includes("update dispatch_lease") || answer.changes !== 1) return answer;
-      const [lease] = this.#memory.all<{ token: number }>("select token from dispatch_lease");
-      if (lease?.token !== query.values["token"]) this.#breach ??= "one that lost the lease did bookkeeping";
-      return answer;
-    };
   }
 
   #supervisorBoard(actor: string): DispatchBoard {
@@ -373,7 +279,7 @@ class History {
 
   async #operate(verb: string, nth: number): Promise<void> {
     this.#hasChanged = true;
-    if (verb === "pause" || verb === "resume") this.#disturbances++;
+    if (verb === "pause" || verb === "resume") this.#dispatchers.disturb();
     await operate(this.#ungated(), this.#memory, verb, nth);
   }
 
@@ -382,9 +288,14 @@ class History {
     this.#isAway = false;
     await this.#operate("resume", 1);
     for (let nth = 1; nth <= this.#tasks; nth++) await this.#operate("let-go", nth);
+    // One dispatcher for each host is enough from here on; those before them die where they are.
+    for (const name of this.#dispatchers.names) {
+      this.#scheduler.kill(name);
+      this.#dispatchers.bury(name);
+    }
     for (const host of this.#hosts) {
       host.skewMs = 0;
-      await this.#bear(host.id);
+      this.#bear(host);
     }
   }
 
@@ -404,10 +315,6 @@ class History {
 
   #end(): void {
     const [first] = this.#unsettled();
-    if (first !== undefined) this.#breach ??= `after the healing ${first}`;
+    if (first !== undefined) this.#breach ??= `${AFTER_HEALING} ${first}`;
   }
-}
-
-function isEligible(value: unknown): value is Eligible {
-  return typeof value === "object" && value !== null && "limitedProfiles" in value;
 }

@@ -103,3 +103,8 @@ export class Scheduler {
     return index === -1 ? undefined : this.#gates.splice(index, 1)[0];
   }
 }
+
+/** Resolves when everyone has come to their next transaction or sleep: Node runs this when no promise is left to go on. */
+export function everyoneRests(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
+}

@@ -8,7 +8,7 @@ import { runEndingOf } from "../dispatcher/run-ending.ts";
 import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../dispatcher/run-lease.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { blockTask, completeTask } from "../operations/finish.ts";
-import { describeRun, endRun, renewRun } from "../operations/runs.ts";
+import { describeRun, endRun, renewRun, type WorkerFacts } from "../operations/runs.ts";
 import type { Run } from "../task.ts";
 import type { Scheduler } from "./scheduler.ts";
 import { between, pick, randomStream } from "./seeded-random.ts";
@@ -17,10 +17,12 @@ import { between, pick, randomStream } from "./seeded-random.ts";
 export interface SimulatedRun {
   readonly runId: number;
   readonly taskId: string;
+  /** Its place among the tasks of the history, which stays the same when it is repeated. */
+  readonly taskNumber: number;
   readonly actor: string;
   supervisor: boolean;
   worker: boolean;
-  /** Neither renews nor kills, but its worker goes on. */
+  /** Its supervisor neither renews nor kills, but its worker goes on. */
   frozen: boolean;
   /** On the clock of its host: the worker is dead by then unless the lease was renewed. */
   deadline: number;
@@ -33,9 +35,15 @@ export interface HostWorld {
   readonly profiles: readonly string[];
   /** The board in the hands of a supervisor. */
   boardFor(actor: string): DispatchBoard;
+  readonly isOneHost: boolean;
+  /** A start does not end what an earlier run of its task has left behind. */
+  readonly keepsEarlier: boolean;
   /** From here on nothing goes wrong by itself. */
   healed: boolean;
 }
+
+/** As long as a real supervisor lets a worker live that has handed in its result. */
+const CLOSING_MS = 15_000;
 
 type Plan = "complete" | "crash" | "rate-limit" | "silence" | "block" | "hang";
 const PLANS: readonly Plan[] = [
@@ -73,9 +81,13 @@ export class SimulatedHost implements DispatchHost {
     if (luck < 0.1) return { kind: "failed", cause: "infrastructure", error: "no room" };
     if (luck < 0.13) throw new Error("no program");
     const { run, task } = claimed;
+    // As the real one does: what an earlier run left behind here must not write any more.
+    if (!this.#world.keepsEarlier)
+      for (const earlier of this.runs.values()) if (earlier.taskId === task.id) this.kill(earlier);
     const started: SimulatedRun = {
       runId: run.id,
       taskId: task.id,
+      taskNumber: task.seq,
       actor: `s${run.id}`,
       supervisor: true,
       worker: false,
@@ -96,8 +108,7 @@ export class SimulatedHost implements DispatchHost {
   }
 
   async terminate({ id }: Run): Promise<Termination> {
-    const run = this.runs.get(id);
-    if (run !== undefined) this.kill(run);
+    this.kill(this.runs.get(id));
     return "gone";
   }
 
@@ -109,16 +120,23 @@ export class SimulatedHost implements DispatchHost {
     return 0;
   }
 
-  kill(run: SimulatedRun): void {
+  /** Ends all of a run; false when nothing of it lived. */
+  kill(run: SimulatedRun | undefined): boolean {
+    if (run === undefined || !(run.supervisor || run.worker)) return false;
     run.supervisor = false;
     run.worker = false;
     this.#world.scheduler.kill(run.actor);
+    return true;
   }
 
-  /** What a supervisor's own timer does, however busy everyone is. */
+  /**
+   * What the timers of supervisors and workers do, however busy everyone is. A worker whose supervisor is halted ends
+   * itself too; on a single host, where nothing depends on that, it may be too busy to notice.
+   */
   enforceDeadlines(now: number): void {
     for (const run of this.runs.values()) {
-      if (run.supervisor && !run.frozen && run.deadline <= now + this.skewMs) this.kill(run);
+      const isDeaf = run.frozen && this.#world.isOneHost;
+      if (!isDeaf && run.deadline <= now + this.skewMs) this.kill(run);
     }
   }
 
@@ -143,22 +161,23 @@ export class SimulatedHost implements DispatchHost {
       run.deadline = asked + RUN_LEASE_MS;
       return "kept";
     };
-    run.deadline = scheduler.now + this.skewMs + RUN_LEASE_MS;
-    while ((await renew()) === "away") await clock.sleep(1_000, signal);
-    run.worker = true;
+    const patiently = async (attempt: () => Promise<true | undefined>): Promise<void> => {
+      while ((await attempt().catch(awayOrThrow)) !== true) await clock.sleep(1_000, signal);
+    };
+    const describe = (facts: WorkerFacts) => () =>
+      board.write(caller, (change) => told(describeRun(change, facts)), signal);
     const pid = 100 + run.runId;
-    const facts = { supervisorPid: pid, workerPid: pid, workerIdentity: "simulated" };
-    while (
-      (await board.write(caller, (change) => told(describeRun(change, facts)), signal).catch(awayOrThrow)) !==
-      true
-    )
-      await clock.sleep(1_000, signal);
+    run.deadline = scheduler.now + this.skewMs + RUN_LEASE_MS;
+    await patiently(async () => ((await renew()) === "kept" ? true : undefined));
+    await patiently(describe({ supervisorPid: pid }));
+    run.worker = true;
+    await patiently(describe({ workerPid: pid, workerIdentity: "simulated" }));
     const plan = this.#world.healed ? "complete" : pick(random, PLANS);
     const ends =
       plan === "hang"
         ? Number.POSITIVE_INFINITY
         : scheduler.now + between(random, 1_000, this.#world.healed ? 2_000 : 45_000);
-    while (scheduler.now < ends) {
+    while (scheduler.now < ends && run.worker) {
       // After the healing even a worker that hangs comes to its end.
       if (plan === "hang" && this.#world.healed) break;
       const state = await renew();
@@ -166,10 +185,11 @@ export class SimulatedHost implements DispatchHost {
       await clock.sleep(Math.min(wait, ends - scheduler.now), signal);
     }
     const failures = task.consecutive_failures;
+    const end = run.worker ? plan : "crash"; // a worker that died by itself
     const finish = async (): Promise<true | undefined> => {
-      if (plan === "complete" || plan === "hang") {
+      if (end === "complete" || end === "hang") {
         await board.write(caller, (change) => completeTask(change, task.id, { summary: "done" }), signal);
-      } else if (plan === "block") {
+      } else if (end === "block") {
         await board.write(caller, (change) => blockTask(change, task.id, "no", "needs_input"), signal);
       } else {
         run.worker = false; // it has ended by itself, which its supervisor now reports
@@ -178,13 +198,23 @@ export class SimulatedHost implements DispatchHost {
           "rate-limit": "rate_limited",
           silence: "protocol_violation",
         } as const;
-        const ending = runEndingOf({ outcome: exit[plan] }, { runId: run.runId, failures }, policy, random);
+        const ending = runEndingOf({ outcome: exit[end] }, { runId: run.runId, failures }, policy, random);
         await board.write(caller, (change) => endRun(change, ending), signal);
       }
       return true;
     };
-    while ((await finish().catch(awayOrThrow)) !== true) await clock.sleep(1_000, signal);
+    await patiently(finish);
+    if (run.worker) await clock.sleep(between(random, 0, CLOSING_MS), signal); // it still says goodbye
   }
+}
+
+/** A second at a time, so that the timer of every supervisor and every sleeper has its moment. */
+export function passTime(scheduler: Scheduler, hosts: readonly SimulatedHost[], ms: number): void {
+  const target = scheduler.now + ms;
+  do {
+    scheduler.advanceTo(Math.min(target, scheduler.now + 1_000));
+    for (const host of hosts) host.enforceDeadlines(scheduler.now);
+  } while (scheduler.now < target);
 }
 
 function* told(steps: Steps<void>): Steps<true> {

@@ -1,34 +1,27 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import { AppError } from "../../lib/errors.ts";
-import type { Eligible } from "../dispatcher/operations/list-eligible.ts";
 import { openMemoryDatabase } from "./memory-database.ts";
-import { describeHistory, type HistoryResult, runHistory, type Wraps } from "./run-history.ts";
+import { replayHistory, scriptOf } from "./replay-history.ts";
+import { type HistoryResult, runHistory } from "./run-history.ts";
+import { SEEDED_BUGS, type SeededBugName } from "./seeded-bugs.ts";
+import { ruleOf, shrinkHistory } from "./shrink-history.ts";
+import type { Wraps } from "./simulated-dispatchers.ts";
 
-/** All of them take about two minutes on a quiet machine; each is told apart by its seed. */
-const HISTORIES = Number(process.env["HERMES_TEST_HISTORIES"] ?? 1_000);
-const BUG_HISTORIES = 2_000;
+const BUG_HISTORIES = 3_000;
 const MINUTES = 60_000;
 
-describe("many dispatchers, hosts and faults in virtual time", async () => {
+describe("the simulation of boards", async () => {
   const memory = await openMemoryDatabase();
   afterAll(() => memory[Symbol.dispose]());
 
-  async function findFailure(histories: number, wraps: Wraps = {}): Promise<HistoryResult | undefined> {
-    for (let seed = 1; seed <= histories; seed++) {
+  async function findFailure(wraps: Wraps): Promise<HistoryResult> {
+    for (let seed = 1; seed <= BUG_HISTORIES; seed++) {
       const result = await runHistory(memory, { seed, wraps });
       if (result.breach !== undefined) return result;
     }
-    return undefined;
+    return expect.fail(`no breach in ${BUG_HISTORIES} histories`);
   }
-
-  it(
-    "no history has two workers at a task, a cap exceeded, a task lost, or one left without a reason after the healing",
-    async () => {
-      const failure = await findFailure(HISTORIES);
-      expect(failure === undefined ? "sound" : describeHistory(failure)).toBe("sound");
-    },
-    20 * MINUTES,
-  );
 
   it("a history repeats itself from its seed and from its actions", async () => {
     const first = await runHistory(memory, { seed: 7 });
@@ -39,72 +32,54 @@ describe("many dispatchers, hosts and faults in virtual time", async () => {
     expect(first.transactions).toBeGreaterThan(50);
   });
 
-  /** Each a mistake that someone could make, put around the parts that do not have it. */
-  const BUGS: Readonly<Record<string, { readonly wraps: Wraps; readonly found: RegExp }>> = {
-    "the lease of the board is not checked": {
-      wraps: {
-        execute: (execute) => (query) => {
-          const isFence = query.sql.includes("update dispatch_lease") && query.sql.includes("expires_at >");
-          return isFence ? { rows: [], changes: 1 } : execute(query);
-        },
-      },
-      found: /lost the lease/,
-    },
-    "a supervisor does not mind that its run is over": {
-      wraps: {
-        supervisorBoard: (board) => ({
-          ...board,
-          write: (caller, steps, signal) =>
-            board.write(caller, steps, signal).catch((error: unknown) => {
-              if (error instanceof AppError && error.code === "run-superseded") return true as never;
-              throw error;
-            }),
-        }),
-      },
-      found: /two workers/,
-    },
-    "running tasks are subtracted twice": {
-      wraps: {
-        board: (board) => ({
-          ...board,
-          async read(steps, signal) {
-            const result = await board.read(steps, signal);
-            const eligible = result as Partial<Eligible> | undefined;
-            if (typeof eligible !== "object" || !(eligible.running instanceof Map)) return result;
-            const running = new Map([...eligible.running].map(([name, value]) => [name, 2 * Number(value)]));
-            return { ...result, running };
-          },
-        }),
-      },
-      found: /slots empty/,
-    },
-    "a task is released before the end of its processes is seen": {
-      wraps: {
-        host: (host) => ({
-          id: host.id,
-          runnable: host.runnable.bind(host),
-          start: host.start.bind(host),
-          isAlive: host.isAlive.bind(host),
-          terminate: async () => "gone",
-          memoryPressure: host.memoryPressure.bind(host),
-          runningElsewhere: host.runningElsewhere.bind(host),
-        }),
-      },
-      found: /two workers/,
-    },
-  };
-
-  for (const [mistake, { wraps, found }] of Object.entries(BUGS)) {
+  for (const bug of Object.keys(SEEDED_BUGS) as SeededBugName[]) {
     it(
-      `finds out when ${mistake}`,
+      `finds out when ${bug}, and prints a small script that shows it again`,
       async () => {
-        const failure = await findFailure(BUG_HISTORIES, wraps);
-        expect(failure?.breach).toMatch(found);
-        if (failure === undefined) return;
-        const replayed = await runHistory(memory, { seed: failure.seed, actions: failure.actions, wraps });
-        expect(replayed.breach).toBe(failure.breach);
+        const { wraps, found } = SEEDED_BUGS[bug];
+        const failure = await findFailure(wraps);
+        expect(failure.breach).toMatch(found);
+        const small = await shrinkHistory(failure, {
+          run: (plan) => runHistory(memory, { ...plan, wraps }),
+          attempts: 600,
+        });
+        expect(ruleOf(small)).toBe(ruleOf(failure));
+        expect(small.actions.length).toBeLessThan(Math.max(2, failure.actions.length));
+        const printed = await runScript(scriptOf(small, bug));
+        expect(printed).toBe(small.breach);
+        expect((await replayHistory({ seed: small.seed, actions: small.actions })).breach).toBeUndefined();
       },
-      5 * MINUTES,
+      10 * MINUTES,
     );
   }
+
+  it(
+    "whoever dies at any step of a history, before or after its transaction, all tasks come to their ends",
+    async () => {
+      for (const seed of [3, 11]) {
+        const { actions } = await runHistory(memory, { seed });
+        const disturbed = actions.slice(0, actions.indexOf("heal"));
+        const goes = disturbed.flatMap((action, at) => (action.startsWith("go ") ? [{ action, at }] : []));
+        expect(goes.length).toBeGreaterThan(50);
+        for (const { action, at } of goes) {
+          for (const crash of ["crash-before", "crash-after"]) {
+            const last = action.replace("go", crash);
+            const result = await runHistory(memory, {
+              seed,
+              actions: [...disturbed.slice(0, at), last],
+              thenHeal: true,
+            });
+            if (result.breach !== undefined) expect.fail(`${result.breach}\n${scriptOf(result)}`);
+          }
+        }
+      }
+    },
+    10 * MINUTES,
+  );
 });
+
+/** As a person would run it who has it from a log. */
+async function runScript(script: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "--eval", script]);
+  return stdout.trimEnd();
+}

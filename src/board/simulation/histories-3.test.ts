@@ -1,0 +1,4 @@
+import { describe } from "vitest";
+import { historiesContract } from "./histories.contract.ts";
+
+describe("share 3 of many dispatchers, hosts and faults in virtual time", () => historiesContract(3));
