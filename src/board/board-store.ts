@@ -27,6 +27,7 @@ import { toRun } from "./operations/load.ts";
 import {
   boardStats,
   countByAssignee,
+  countDispatchers,
   eventsAfter,
   findByPrefix,
   findRun,
@@ -122,6 +123,7 @@ const READS = {
   board: loadBoard,
   stats: boardStats,
   countByAssignee,
+  countDispatchers,
   findByPrefix,
   context: workerContext,
   diagnose,

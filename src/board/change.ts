@@ -1,6 +1,6 @@
 import type { Caller } from "./caller.ts";
 import { authorOf } from "./caller.ts";
-import { all, run, type Steps, TransactionOvertaken } from "./database/steps.ts";
+import { run, type SqlValues, type Steps, TransactionOvertaken } from "./database/steps.ts";
 import type { Status } from "./transitions.ts";
 
 interface NewEvent {
@@ -42,59 +42,61 @@ export class Change {
 
   /** The last statements of the transaction. */
   *finish(): Steps<void> {
-    const counts = [...this.#counts].filter(([, by]) => by !== 0).sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const [name, by] of counts) if (by < 0) yield* run(LOWER, { name, by: -by });
-    const raised = counts.filter(([, by]) => by > 0);
+    const raised: [name: string, by: number][] = [];
+    for (const name of [...this.#counts.keys()].sort()) {
+      const by = this.#counts.get(name) ?? 0;
+      if (by < 0) yield* run(LOWER, { name, by: -by });
+      if (by > 0) raised.push([name, by]);
+    }
     if (this.#events.length > 0) raised.push(["event", this.#events.length]); // last: all writers meet here
-    if (raised.length === 0) return;
-    const counters = yield* raise(raised);
-    if (counters.some(({ name, value }) => value > (this.#limits.get(name) ?? Number.POSITIVE_INFINITY)))
-      throw new TransactionOvertaken();
-    const last = counters.find(({ name }) => name === "event")?.value;
-    if (last === undefined) return;
-    const rows = this.#rows(last - this.#events.length);
+    for (let next = 0; next < raised.length; next += AT_ONCE)
+      yield* this.#raise(raised.slice(next, next + AT_ONCE));
+    yield* this.#record();
+  }
+
+  *#raise(counters: readonly (readonly [name: string, by: number])[]): Steps<void> {
+    const values: Record<string, string | number> = {};
+    for (const [index, [name, by]] of counters.entries()) {
+      values[`name${index}`] = name;
+      values[`by${index}`] = by;
+      values[`max${index}`] = this.#limits.get(name) ?? Number.MAX_SAFE_INTEGER;
+    }
+    const changed = yield* run(RAISE[counters.length] ?? "", values);
+    if (changed < counters.length) throw new TransactionOvertaken();
+  }
+
+  *#record(): Steps<void> {
+    const rows = this.#events.map((event, index): SqlValues => {
+      const { taskId, kind, payload = {}, runId = null } = event;
+      const [from, to] = [event.from ?? null, event.to ?? null];
+      const later = this.#events.length - 1 - index;
+      return { later, taskId, kind, payload: JSON.stringify(payload), runId, from, to };
+    });
     const [row, ...others] = rows;
-    if (row !== undefined && others.length === 0) yield* run(INSERT_ONE, { actor: this.actor, ...row });
+    if (row === undefined) return;
+    if (others.length === 0) yield* run(INSERT_ONE, { actor: this.actor, ...row });
     else yield* run(INSERT, { actor: this.actor, rows: JSON.stringify(rows) });
   }
-
-  #rows(before: number) {
-    return this.#events.map(({ taskId, kind, payload = {}, runId = null, from = null, to = null }, index) => {
-      return { id: before + index + 1, taskId, kind, payload: JSON.stringify(payload), runId, from, to };
-    });
-  }
 }
 
-interface Counter {
-  readonly name: string;
-  readonly value: number;
-}
-
-const PLAIN = 8; // so many values stand in the statement itself, which is faster; more come as JSON
-
-function* raise(counters: readonly (readonly [name: string, by: number])[]): Steps<readonly Counter[]> {
-  if (counters.length > PLAIN)
-    return yield* all(RAISE, { rows: JSON.stringify(counters.map(([name, by]) => ({ name, by }))) });
-  const values = Object.fromEntries(
-    counters.flatMap(([name, by], index) => [
-      [`name${index}`, name],
-      [`by${index}`, by],
-    ]),
-  );
-  const rows = counters.map((_, index) => `(:name${index}, cast(:by${index} as bigint))`);
-  return yield* all(`insert into counter (name, value) values ${rows.join(", ")} ${ADD}`, values);
-}
-
+const AT_ONCE = 8; // counters; there are seldom more
 const LOWER = "update counter set value = value - cast(:by as bigint) where name = :name";
-const ADD = "on conflict (name) do update set value = counter.value + excluded.value returning name, value";
-const RAISE = `
-  insert into counter (name, value)
-  select value ->> 'name', cast(value ->> 'by' as bigint) from {rows:rows} as added where true ${ADD}`;
+/** By how many counters there are. Leaves those alone that would go beyond their limit. */
+const RAISE = Array.from({ length: AT_ONCE + 1 }, (_, count) => {
+  const indices = Array.from({ length: count }, (_, index) => index);
+  const rows = indices.map((index) => `(:name${index}, cast(:by${index} as bigint))`);
+  const limits = indices.map((index) => `when :name${index} then cast(:max${index} as bigint)`);
+  return `
+    insert into counter (name, value) values ${rows.join(", ")}
+    on conflict (name) do update set value = counter.value + excluded.value
+     where counter.value + excluded.value <= case counter.name ${limits.join(" ")} end`;
+});
+const EVENT_ID = "(select value from counter where name = 'event')";
 const INSERT_ONE = `
   insert into event (id, task_id, run_id, kind, actor, from_status, to_status, payload, created_at)
-  values (:id, :taskId, :runId, :kind, :actor, :from, :to, :payload, hermes_now())`;
+  values (${EVENT_ID} - cast(:later as bigint), :taskId, :runId, :kind, :actor, :from, :to, :payload, hermes_now()) {announce}`;
 const INSERT = `
   insert into event (id, task_id, run_id, kind, actor, from_status, to_status, payload, created_at)
-  select cast(value ->> 'id' as bigint), value ->> 'taskId', cast(value ->> 'runId' as bigint), value ->> 'kind',
+  select ${EVENT_ID} - cast(value ->> 'later' as bigint), value ->> 'taskId', cast(value ->> 'runId' as bigint), value ->> 'kind',
          :actor, value ->> 'from', value ->> 'to', value ->> 'payload', hermes_now()
-    from {rows:rows} as added`;
+    from {rows:rows} as added {announce}`;

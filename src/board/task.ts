@@ -41,6 +41,7 @@ export interface Task {
   readonly updated_at: number;
   readonly started_at: number | null;
   readonly completed_at: number | null;
+  readonly archived_at: number | null;
   /** When it last became ready. */
   readonly ready_at: number | null;
   readonly workspace_kind: WorkspaceKind;

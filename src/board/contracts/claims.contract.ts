@@ -34,6 +34,49 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       expect(seen).not.toContain(claimed.token);
     });
 
+    test("a task has one open run at a time, whoever writes to the database", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const { run } = await stage.claim(task.id);
+      const again = (set: string) =>
+        stage.lab.raw(`
+          insert into run (id, task_id, source_status, lease_token, lease_ms, lease_until, started_at, ended_at, outcome)
+          select id + 1, task_id, 'ready', 'x', 1, 1, 1, ${set} from run`);
+      await expect(again("null, null")).rejects.toThrow(/unique/i);
+      await again("2, 'released'");
+      await expect(stage.lab.raw("update run set ended_at = null, outcome = null")).rejects.toThrow(
+        /unique/i,
+      );
+      expect((await stage.store.show(task.id, never)).runs.map(({ id }) => id)).toEqual([run.id, run.id + 1]);
+    });
+
+    test("the number of a run is never given again, even when its task is deleted", async () => {
+      await using stage = await openStage(openLab);
+      const [kept, gone] = [await stage.add("kept"), await stage.add("gone")];
+      const claimed = [await stage.claim(kept.id), await stage.claim(gone.id)];
+      const last = claimed[1]?.run.id ?? 0;
+      expect(last).toBeGreaterThan(claimed[0]?.run.id ?? last);
+      await stage.operator.archive(gone.id, never);
+      await stage.operator.purge(gone.id, never);
+      await using copy = await openStage(openLab);
+      const lines = await stage.store.export(never);
+      await copy.store.import({ kind: "system", name: "import" }, lines, never);
+      for (const board of [stage, copy]) {
+        const done = await board.add("by hand");
+        await board.operator.complete(done.id, { summary: "a run of no length" }, never);
+        const several = [await board.add("one"), await board.add("two"), await board.add("three")];
+        const { claimed: runs } = await board.system.claimIds({ ...CLAIM, wanted: 2 }, never);
+        const { claimed: single } = await board.system.claimIds({ ...CLAIM, wanted: 1 }, never);
+        const ids = [
+          ...(await board.store.show(done.id, never)).runs.map(({ id }) => id),
+          ...[...runs, ...single].map(({ runId }) => runId),
+        ];
+        expect(new Set(ids).size).toBe(several.length + 1);
+        expect(Math.min(...ids)).toBeGreaterThan(last);
+        expect(await board.store.check(never)).toEqual([]);
+      }
+    });
+
     test("tasks are claimed by priority and then by age, and never one twice", async () => {
       await using stage = await openStage(openLab);
       for (const [title, priority] of [

@@ -13,6 +13,14 @@ const oneOf = (words: readonly string[]): string => words.map((word) => `'${word
  * What a board needs. Events carry numbers from a counter row that stays locked until the commit, so that a greater
  * number is never seen before a smaller one and a reader's cursor skips nothing. An event has no foreign key: it tells
  * of a purged task too. Conditions on rows are here, where no process can get around them.
+ *
+ * A claim is what a board does most, and each index that it touches is one more page to write. So no index but one has
+ * the status of a task in its columns or its condition: a condition on it would also make SQLite prepare every statement
+ * anew that compares it with a value. And one index of runs serves twice: it has those of a task together, and since all
+ * open ones of a task would have the same place in it, there is never more than one.
+ *
+ * Dispatchers keep here, too, who does the bookkeeping, who is there at all, whose turn it is, and what was already told
+ * about a task.
  */
 export const boardMigrations: readonly BoardMigration[] = [
   {
@@ -28,10 +36,11 @@ export const boardMigrations: readonly BoardMigration[] = [
       default_workdir {text},
       paused {int} not null default 0 check (paused in (0, 1)),
       created_at {int} not null,
-      events_kept_from {int} not null default 0
+      events_kept_from {int} not null default 0,
+      runs_purged_to {int} not null default 0
     ) {strict};
 
-    create table counter (name {text} primary key, value {int} not null check (value >= 0)) {strict};
+    create table counter (name {text} primary key, value {int} not null check (value >= 0)) {clustered};
     insert into counter values ('event', 0), ('running', 0);
 
     create table lease (
@@ -56,6 +65,7 @@ export const boardMigrations: readonly BoardMigration[] = [
       updated_at {int} not null,
       started_at {int},
       completed_at {int},
+      archived_at {int},
       ready_at {int},
       workspace_kind {text} not null default 'scratch' check (workspace_kind in (${oneOf(WORKSPACE_KINDS)})),
       workspace_path {text},
@@ -90,16 +100,17 @@ export const boardMigrations: readonly BoardMigration[] = [
       origin_task_id {text},
       current_run_id {int},
       check ((status = 'running') = (current_run_id is not null)),
+      check ((status = 'archived') = (archived_at is not null)),
       check (provider_override is null or model_override is not null)
     ) {strict};
     create unique index task_by_key on task (idempotency_key)
-      where idempotency_key is not null and status <> 'archived';
-    create index task_by_status on task (status, priority desc, seq);
+      where idempotency_key is not null and archived_at is null;
+    create index task_by_status on task (status, priority, seq desc);
     create index task_by_assignee on task (assignee, priority desc, seq);
     create index task_by_tenant on task (tenant, priority desc, seq) where tenant is not null;
     create index task_by_session on task (session_id) where session_id is not null;
-    create index task_by_schedule on task (scheduled_at) where status = 'scheduled';
-    create index task_by_priority on task (priority desc, seq) where status <> 'archived';
+    create index task_by_schedule on task (scheduled_at) where scheduled_at is not null;
+    create index task_by_priority on task (priority desc, seq) where archived_at is null;
 
     create table link (
       parent_id {text} not null references task (id) on delete cascade,
@@ -110,7 +121,7 @@ export const boardMigrations: readonly BoardMigration[] = [
     create index link_by_child on link (child_id, parent_id);
 
     create table run (
-      id {identity},
+      id {runkey},
       task_id {text} not null references task (id) on delete cascade,
       profile {text},
       step_key {text},
@@ -137,9 +148,9 @@ export const boardMigrations: readonly BoardMigration[] = [
       cost_micros {int} not null default 0,
       check ((ended_at is null) = (outcome is null))
     ) {strict};
-    create unique index run_open on run (task_id) where ended_at is null;
-    create index run_by_task on run (task_id, id);
+    create unique index run_by_task on run (task_id, (case when ended_at is null then 0 else id end));
     create index run_by_profile on run (profile, id) where outcome = 'completed';
+    create index run_at_wall on run (profile, id) where outcome = 'rate_limited';
 
     create table comment (
       id {identity},
@@ -163,7 +174,8 @@ export const boardMigrations: readonly BoardMigration[] = [
       check ((from_status is null) = (to_status is null) or kind = 'created')
     ) {strict};
     create index event_by_task on event (task_id, id);
-    create index event_by_run on event (run_id, id) where run_id is not null;
+    create index event_of_failure on event (run_id)
+      where kind in ('crashed', 'timed_out', 'spawn_failed', 'protocol_violation', 'budget_exhausted');
 
     create table attachment (
       id {identity},
@@ -193,6 +205,30 @@ export const boardMigrations: readonly BoardMigration[] = [
       last_event_id {int} not null,
       last_ping_event_id {int} not null default 0,
       primary key (task_id, platform, chat_id, thread_id)
+    ) {strict};
+
+    create table dispatch_lease (
+      name {text} primary key,
+      token {int} not null,
+      owner {text} not null,
+      expires_at {int} not null
+    ) {strict};
+
+    create table dispatcher (
+      owner {text} primary key,
+      host_id {text} not null,
+      last_tick_at {int} not null,
+      last_error {text},
+      last_error_at {int},
+      last_report {text}
+    ) {strict};
+
+    create table dispatch_share (profile {text} primary key, pass {int} not null) {strict};
+
+    create table dispatch_note (
+      task_id {text} primary key references task (id) on delete cascade,
+      told {text},
+      lifted_at {int}
     ) {strict}`,
   },
 ];

@@ -25,7 +25,10 @@ export function postgresError(error: unknown, name: string): unknown {
   if (error instanceof TransactionOvertaken)
     return new AppError("database-busy", `${name}: others were always faster`, { cause: error });
   const code =
-    errnoOf(error) ?? (/^(Connection terminated|timeout exceeded)/.test(messageOf(error)) ? "08006" : "");
+    errnoOf(error) ??
+    (/^(Connection terminated|Client has encountered|timeout exceeded)/.test(messageOf(error))
+      ? "08006"
+      : "");
   const meaning = MEANINGS.find(({ when }) => when.test(code));
   if (meaning === undefined) return error;
   return new AppError(meaning.code, `${name}: ${messageOf(error) || code}`, {

@@ -15,55 +15,82 @@ export interface Caps {
 
 export type CapRefusal = "board-cap" | "host-cap" | "profile-cap";
 
-/** What is left of the caps. */
-export interface Room {
-  /** How many more may run, whosever they are. */
-  left(): number;
-  readonly fullProfiles: readonly string[];
-  refusalFor(profile: string | null): CapRefusal | undefined;
-  take(profile: string | null): void;
+interface Counter {
+  readonly name: string;
+  readonly value: number;
 }
 
+const BOARD = "running";
 const PROFILE = "running/profile/";
 
+/** The room as it looks now. */
+export function* loadRoom(change: Change, caps: Caps, hostId: string): Steps<Room> {
+  const isCapped = caps.board !== undefined || caps.host !== undefined || caps.perProfile !== undefined;
+  const rows = isCapped
+    ? yield* all<Counter>("select name, value from counter where value > 0 and name <> 'event'")
+    : [];
+  return new Room(change, caps, `running/host/${hostId}`, rows);
+}
+
 /**
- * The room as it looks now. Others may be looking too, so that `take` also tells the counters, which have the last word
+ * What is left of the caps. Others may be looking too, so that `take` also tells the counters, which have the last word
  * when they are raised at the end of the transaction: one that would go beyond a cap starts again.
  */
-export function* loadRoom(change: Change, caps: Caps, hostId: string): Steps<Room> {
-  const { board = Infinity, host = Infinity, elsewhere = 0, perProfile } = caps;
-  const hostCounter = `running/host/${hostId}`;
-  const limits: Record<string, number> = { running: board, [hostCounter]: host - elsewhere };
-  const isCapped = board !== Infinity || host !== Infinity || perProfile !== undefined;
-  const rows = isCapped
-    ? yield* all<{ name: string; value: number }>(
-        "select name, value from counter where value > 0 and name <> 'event'",
-      )
-    : [];
-  const running = new Map(rows.map(({ name, value }) => [name, value]));
-  const capOf = (profile: string): number =>
-    (typeof perProfile === "number" ? perProfile : perProfile?.[profile]) || Infinity;
-  const leftOf = (counter: string, limit: number): number => limit - (running.get(counter) ?? 0);
-  const leftFor = (profile: string | null): number =>
-    profile === null ? Infinity : leftOf(PROFILE + profile, capOf(profile));
+export class Room {
+  readonly #change: Change;
+  readonly #board: number;
+  readonly #host: number;
+  readonly #perProfile: Caps["perProfile"];
+  readonly #hostCounter: string;
+  readonly #running = new Map<string, number>();
 
-  return {
-    left: () => Math.min(...Object.entries(limits).map(([counter, limit]) => leftOf(counter, limit))),
-    fullProfiles: rows
-      .filter(({ name }) => name.startsWith(PROFILE))
-      .map(({ name }) => name.slice(PROFILE.length))
-      .filter((profile) => leftFor(profile) <= 0),
-    refusalFor(profile) {
-      if (leftOf("running", board) <= 0) return "board-cap";
-      if (leftOf(hostCounter, host - elsewhere) <= 0) return "host-cap";
-      return leftFor(profile) <= 0 ? "profile-cap" : undefined;
-    },
-    take(profile) {
-      const taken = { ...limits, ...(profile !== null && { [PROFILE + profile]: capOf(profile) }) };
-      for (const [counter, limit] of Object.entries(taken)) {
-        running.set(counter, (running.get(counter) ?? 0) + 1);
-        change.limit(counter, limit);
-      }
-    },
-  };
+  constructor(change: Change, caps: Caps, hostCounter: string, counters: readonly Counter[]) {
+    this.#change = change;
+    this.#board = caps.board ?? Infinity;
+    this.#host = (caps.host ?? Infinity) - (caps.elsewhere ?? 0);
+    this.#perProfile = caps.perProfile;
+    this.#hostCounter = hostCounter;
+    for (const { name, value } of counters) this.#running.set(name, value);
+  }
+
+  /** How many more may run, whosever they are. */
+  left(): number {
+    return Math.min(this.#left(BOARD, this.#board), this.#left(this.#hostCounter, this.#host));
+  }
+
+  fullProfiles(): readonly string[] {
+    const full: string[] = [];
+    for (const name of this.#running.keys()) {
+      const profile = name.slice(PROFILE.length);
+      if (name.startsWith(PROFILE) && this.#left(name, this.#capOf(profile)) <= 0) full.push(profile);
+    }
+    return full;
+  }
+
+  refusalFor(profile: string | null): CapRefusal | undefined {
+    if (this.#left(BOARD, this.#board) <= 0) return "board-cap";
+    if (this.#left(this.#hostCounter, this.#host) <= 0) return "host-cap";
+    if (profile === null) return undefined;
+    return this.#left(PROFILE + profile, this.#capOf(profile)) <= 0 ? "profile-cap" : undefined;
+  }
+
+  take(profile: string | null): void {
+    this.#count(BOARD, this.#board);
+    this.#count(this.#hostCounter, this.#host);
+    if (profile !== null) this.#count(PROFILE + profile, this.#capOf(profile));
+  }
+
+  #count(counter: string, limit: number): void {
+    this.#running.set(counter, (this.#running.get(counter) ?? 0) + 1);
+    this.#change.limit(counter, limit);
+  }
+
+  #left(counter: string, limit: number): number {
+    return limit - (this.#running.get(counter) ?? 0);
+  }
+
+  #capOf(profile: string): number {
+    const cap = typeof this.#perProfile === "number" ? this.#perProfile : this.#perProfile?.[profile];
+    return cap || Infinity;
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
-import { all, only, run, type SqlValues, type Steps } from "../database/steps.ts";
+import { all, only, run, type Steps } from "../database/steps.ts";
 import type { Run, Task } from "../task.ts";
 import { requireInteger } from "../task-text.ts";
 import { type CapRefusal, type Caps, loadRoom, type Room } from "./caps.ts";
@@ -54,6 +54,7 @@ export interface ClaimIdsResult {
 
 /** Only what a claim has to look at: a whole task costs as much to read as all the rest. */
 interface Candidate extends Pick<TaskRow, "seq" | "id" | "assignee" | "max_runtime_seconds"> {
+  readonly now: number;
   readonly has_open_parent: number;
   /** Of a task that was asked for by its id; of others, the statement has left out what cannot be claimed. */
   readonly status?: string;
@@ -63,7 +64,7 @@ interface Candidate extends Pick<TaskRow, "seq" | "id" | "assignee" | "max_runti
 }
 
 const CANDIDATE = `
-  t.seq, t.id, t.assignee, t.max_runtime_seconds,
+  t.seq, t.id, t.assignee, t.max_runtime_seconds, hermes_now() as now,
   case when exists (select 1 from link l join task p on p.id = l.parent_id
     where l.child_id = t.id and p.status not in ('done', 'archived')) then 1 else 0 end as has_open_parent`;
 const BY_ID = `
@@ -71,34 +72,33 @@ const BY_ID = `
          case when t.not_before > hermes_now() then 1 else 0 end as waits
     from task t
    where t.id {among:ids} order by t.seq`; // their status is looked at afterwards, or its index would be searched
-const NEXT = `
+const next = (from: ClaimRequest["from"], profiles = ""): string => `
   select ${CANDIDATE} from task t
-   where t.status = :from and t.hold = 0 and (t.not_before is null or t.not_before <= hermes_now())
-     and not exists (select 1 from board where paused = 1)`;
-const ORDER = "order by t.priority desc, t.seq limit cast(:limit as bigint) {free}";
-const OF_PROFILES = "and t.assignee {among:profiles}";
-const NOT_FULL = "and (t.assignee is null or not (t.assignee {among:full}))";
+   where t.status = '${from}' and t.hold = 0 and (t.not_before is null or t.not_before <= hermes_now())
+     and not exists (select 1 from board where paused = 1) ${profiles}
+   order by t.priority desc, t.seq limit cast(:limit as bigint) {free}`;
+const NEXT = { ready: next("ready"), review: next("review") };
+const OF_PROFILES = " and t.assignee {among:profiles}";
+const NOT_FULL = " and (t.assignee is null or not (t.assignee {among:full}))";
 
 const RUN_COLUMNS = `
-  task_id, profile, source_status, lease_token, host_id, supervisor_pid, lease_ms, lease_until, max_runtime_seconds,
+  id, task_id, profile, source_status, lease_token, host_id, supervisor_pid, lease_ms, lease_until, max_runtime_seconds,
   started_at`;
-const OPENED = "returning id, task_id, lease_until, started_at";
 const OPEN_RUNS = `
   insert into run (${RUN_COLUMNS})
-  select value ->> 'taskId', value ->> 'profile', :from, value ->> 'token', :hostId, cast(:supervisorPid as bigint),
+  select {nextrun:opened}, value ->> 'taskId', value ->> 'profile', :from, value ->> 'token', :hostId, cast(:supervisorPid as bigint),
          cast(:leaseMs as bigint), hermes_now() + cast(:leaseMs as bigint), cast(value ->> 'maxRuntime' as bigint),
          hermes_now()
-    from {rows:runs} as opened ${OPENED}`;
+    from {rows:runs} as opened returning id, task_id, lease_until, started_at`;
 const START = `
   update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
          not_before = null,
          current_run_id = (select r.id from run r where r.task_id = task.id and r.ended_at is null)
    where id {among:ids}`; // their status was read and locked by this transaction
-// Most claims are of one task, which needs no detour through JSON.
 const OPEN_RUN = `
   insert into run (${RUN_COLUMNS})
-  values (:taskId, :profile, :from, :token, :hostId, cast(:supervisorPid as bigint), cast(:leaseMs as bigint),
-          hermes_now() + cast(:leaseMs as bigint), cast(:maxRuntime as bigint), hermes_now()) ${OPENED}`;
+  values ({nextrun}, :taskId, :profile, :from, :token, :hostId, cast(:supervisorPid as bigint),
+          cast(:leaseMs as bigint), :leaseUntil, cast(:maxRuntime as bigint), :now) returning id`;
 const START_ONE = `
   update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
          not_before = null, current_run_id = :runId where seq = :seq`;
@@ -138,11 +138,11 @@ export function* claimIds(change: Change, request: ClaimRequest): Steps<ClaimIds
   const room = yield* loadRoom(change, caps, hostId);
   const limit = Math.min(Number(request.wanted), room.left());
   if (limit <= 0) return { claimed: [], refused: [] };
-  const profiles = `${request.profiles === undefined ? "" : OF_PROFILES} ${room.fullProfiles.length > 0 ? NOT_FULL : ""}`;
-  const found = yield* all<Candidate>(`${NEXT} ${profiles} ${ORDER}`, {
-    from: request.from,
+  const full = room.fullProfiles();
+  const more = `${request.profiles === undefined ? "" : OF_PROFILES}${full.length > 0 ? NOT_FULL : ""}`;
+  const found = yield* all<Candidate>(more === "" ? NEXT[request.from] : next(request.from, more), {
     limit,
-    ...(room.fullProfiles.length > 0 && { full: JSON.stringify(room.fullProfiles) }),
+    ...(full.length > 0 && { full: JSON.stringify(full) }),
     ...(request.profiles && { profiles: JSON.stringify(request.profiles) }),
   });
   return yield* take(change, request, found, room);
@@ -197,59 +197,69 @@ function refusalOf(task: Candidate, { profiles }: ClaimRequest, room: Room): Cla
   return room.refusalFor(task.assignee);
 }
 
-interface Opened {
-  readonly id: number;
-  readonly task_id: string;
-  readonly lease_until: number;
-  readonly started_at: number;
-}
-
-function* start(
-  change: Change,
-  { from, leaseMs, hostId, supervisorPid }: ClaimRequest,
-  tasks: readonly Candidate[],
-): Steps<readonly Claim[]> {
-  const runs = tasks.map(({ id, assignee, max_runtime_seconds }) => {
-    const token = randomUUID().replaceAll("-", "");
-    return { taskId: id, profile: assignee, maxRuntime: max_runtime_seconds, token };
-  });
-  const opened = yield* openRuns(tasks, runs, {
-    from,
-    hostId,
-    supervisorPid: supervisorPid ?? null,
-    leaseMs,
-  });
-  return runs.map(({ taskId, profile, token }) => {
-    const opening = opened.find(({ task_id }) => task_id === taskId);
-    if (opening === undefined) throw new Error(`no run was opened for ${taskId}`);
-    const { id: runId, lease_until: leaseUntil } = opening;
+function* start(change: Change, request: ClaimRequest, tasks: readonly Candidate[]): Steps<readonly Claim[]> {
+  const [task, ...others] = tasks;
+  const claims =
+    task !== undefined && others.length === 0
+      ? [yield* openRun(request, task)]
+      : yield* openRuns(request, tasks);
+  const { from, hostId } = request;
+  for (const { taskId, runId, profile, leaseUntil } of claims) {
     change.count(countersOf({ host_id: hostId, profile }), 1);
     const payload = { run_id: runId, expires: leaseUntil, profile, source_status: from };
     change.tell({ taskId, kind: "claimed", runId, from, to: "running", payload });
-    return { taskId, runId, profile, leaseUntil, token };
+  }
+  return claims;
+}
+
+/** Most claims are of one task, which needs no detour through JSON. */
+function* openRun({ from, leaseMs, hostId, supervisorPid }: ClaimRequest, task: Candidate): Steps<Claim> {
+  const token = newToken();
+  const { seq, now } = task;
+  const leaseUntil = now + leaseMs;
+  const { id: runId } = yield* only<{ id: number }>(OPEN_RUN, {
+    taskId: task.id,
+    profile: task.assignee,
+    from,
+    token,
+    hostId,
+    supervisorPid: supervisorPid ?? null,
+    leaseMs,
+    leaseUntil,
+    maxRuntime: task.max_runtime_seconds,
+    now,
   });
+  requireStarted(yield* run(START_ONE, { seq, now, runId }), 1);
+  return { taskId: task.id, runId, profile: task.assignee, leaseUntil, token };
 }
 
 /** Opens the runs and names each in its task. */
 function* openRuns(
+  { from, leaseMs, hostId, supervisorPid }: ClaimRequest,
   tasks: readonly Candidate[],
-  runs: readonly SqlValues[],
-  common: SqlValues,
-): Steps<readonly Opened[]> {
-  const [task, ...others] = tasks;
-  if (task !== undefined && others.length === 0) {
-    const opened = yield* only<Opened>(OPEN_RUN, { ...common, ...runs[0] });
-    const { id: runId, started_at: now } = opened;
-    requireStarted(yield* run(START_ONE, { seq: task.seq, runId, now }), 1);
-    return [opened];
-  }
-  const opened = yield* all<Opened>(OPEN_RUNS, { ...common, runs: JSON.stringify(runs) });
-  const now = opened[0]?.started_at ?? 0;
+): Steps<readonly Claim[]> {
+  const runs = tasks.map(({ id, assignee, max_runtime_seconds }) => {
+    return { taskId: id, profile: assignee, maxRuntime: max_runtime_seconds, token: newToken() };
+  });
+  const common = { from, hostId, supervisorPid: supervisorPid ?? null, leaseMs };
+  const opened = yield* all<Pick<RunRow, "id" | "task_id" | "lease_until" | "started_at">>(OPEN_RUNS, {
+    ...common,
+    runs: JSON.stringify(runs),
+  });
   const ids = JSON.stringify(tasks.map(({ id }) => id));
-  requireStarted(yield* run(START, { ids, now }), tasks.length);
-  return opened;
+  requireStarted(yield* run(START, { ids, now: opened[0]?.started_at ?? 0 }), tasks.length);
+  const openedOf = new Map(opened.map((row) => [row.task_id, row]));
+  return runs.map(({ taskId, profile, token }) => {
+    const row = openedOf.get(taskId);
+    if (row === undefined) throw new Error(`no run was opened for ${taskId}`);
+    return { taskId, runId: row.id, profile, leaseUntil: row.lease_until, token };
+  });
 }
 
 function requireStarted(started: number, wanted: number): void {
   if (started !== wanted) throw new Error("a task was claimed that this transaction had locked");
+}
+
+function newToken(): string {
+  return randomUUID().replaceAll("-", "");
 }

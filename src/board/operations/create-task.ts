@@ -128,7 +128,7 @@ function* afterConflict(change: Change, input: NewTask): Steps<CreatedTask> {
 /** In scope `open`, finished work does not keep its key from new work: it gives it up. */
 function* findByKey(key: string, scope: NewTask["dedupeScope"] = "any"): Steps<TaskRow | undefined> {
   const row = yield* first<TaskRow>(
-    "select * from task where idempotency_key = :key and status <> 'archived' {lock}",
+    "select * from task where idempotency_key = :key and archived_at is null {lock}",
     { key },
   );
   if (row?.status !== "done" || scope === "any") return row;

@@ -19,6 +19,7 @@ import {
 } from "./load.ts";
 import { closeRun, moveTask, NOW, type RunEnd, requireMove, restingPlace } from "./move-task.ts";
 import { addReason } from "./notes.ts";
+import { quietFrom } from "./quiet-time.ts";
 import { recomputeChildren } from "./recompute.ts";
 
 const BLOCK_LOOP = 2;
@@ -87,18 +88,19 @@ export function* blockTask(change: Change, taskId: string, reason: string, kind?
   const runId = yield* handOver(change, task, open, { outcome: "blocked", summary: why, metadata: null });
   yield* addReason(change, taskId, why);
   const phase = open?.source_status === "review" ? "review" : task.phase;
+  const quiet = open === undefined ? {} : { not_before: yield* quietFrom(taskId) };
   if (kind === "dependency") {
     yield* moveTask(change, task, "block", "todo", {
       event: "dependency_wait",
       runId,
       payload: { reason: why, source_status },
-      set: { phase },
+      set: { phase, ...quiet },
     });
     return toTask(yield* requireTask(taskId));
   }
   const recurrences =
     task.block_recurrences > 0 && task.block_kind === (kind ?? null) ? task.block_recurrences + 1 : 1;
-  const set = { block_kind: kind ?? null, block_recurrences: recurrences, phase };
+  const set = { block_kind: kind ?? null, block_recurrences: recurrences, phase, ...quiet };
   if (recurrences >= BLOCK_LOOP) {
     yield* moveTask(change, task, "block", "triage", {
       event: "block_loop_detected",
@@ -127,7 +129,11 @@ export function* scheduleTask(change: Change, taskId: string, at: number, reason
     summary: why === "" ? null : why,
   });
   if (why !== "") yield* addReason(change, taskId, why);
-  const set = { scheduled_at: at, phase: open?.source_status === "review" ? "review" : task.phase };
+  const set = {
+    scheduled_at: at,
+    phase: open?.source_status === "review" ? "review" : task.phase,
+    ...(open !== undefined && { not_before: yield* quietFrom(taskId) }),
+  };
   yield* moveTask(change, task, "schedule", "scheduled", {
     event: "scheduled",
     runId,
@@ -161,7 +167,13 @@ export function* requestReview(
       reviewer: name,
       ...(artifacts.length > 0 && { artifacts: artifacts.map(({ attachment }) => attachment) }),
     },
-    set: { phase: "review", implementer, reviewer: name, assignee: name, not_before: null },
+    set: {
+      phase: "review",
+      implementer,
+      reviewer: name,
+      assignee: name,
+      not_before: yield* quietFrom(taskId),
+    },
   });
   return toTask(yield* requireTask(taskId));
 }
@@ -235,15 +247,16 @@ function* handOver(
   end: RunEnd,
 ): Steps<number | null> {
   if (open !== undefined) {
-    yield* closeRun(change, open, end);
+    // Also a worker that ends its own run lives on for a moment.
+    yield* closeRun(change, open, { ...end, unseen: true });
     return open.id;
   }
   const { outcome, summary = null, metadata = null } = end;
   if (summary === null && metadata === null) return null;
   const row = yield* only<{ id: number }>(
-    `insert into run (task_id, profile, source_status, lease_token, lease_ms, lease_until, started_at, ended_at, outcome,
+    `insert into run (id, task_id, profile, source_status, lease_token, lease_ms, lease_until, started_at, ended_at, outcome,
                       summary, metadata)
-     values (:taskId, :profile, :source, :token, 0, hermes_now(), hermes_now(), hermes_now(), :outcome, :summary, :metadata)
+     values ({nextrun}, :taskId, :profile, :source, :token, 0, hermes_now(), hermes_now(), hermes_now(), :outcome, :summary, :metadata)
      returning id`,
     {
       taskId: task.id,

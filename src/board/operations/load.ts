@@ -14,7 +14,11 @@ type Stored<Value> = {
 export type TaskRow = Stored<Task>;
 export type RunRow = Stored<Run> & { readonly lease_token: string };
 export type EventRow = Omit<BoardEvent, "payload"> & { readonly payload: string };
-export type BoardRow = Stored<Board> & { readonly id: number; readonly events_kept_from: number };
+export type BoardRow = Stored<Board> & {
+  readonly id: number;
+  readonly events_kept_from: number;
+  readonly runs_purged_to: number;
+};
 
 export function toTask(row: TaskRow): Task {
   return {

@@ -155,7 +155,7 @@ function filterOf(query: ListQuery): { conditions: string[]; values: Record<stri
   equal("session_id", query.sessionId);
   equal("workflow_template_id", query.workflowTemplateId);
   equal("current_step_key", query.stepKey);
-  if (query.includeArchived !== true && query.status === undefined) conditions.push("status <> 'archived'");
+  if (query.includeArchived !== true && query.status === undefined) conditions.push("archived_at is null");
   return { conditions, values };
 }
 
@@ -190,8 +190,23 @@ export function* findRun(id: number): Steps<Run | undefined> {
   return row === undefined ? undefined : toRun(row);
 }
 
+const RECENT_MS = 600_000; // ten times the usual pause between two passes
+
+/** How many dispatchers have looked at this board lately. */
+export function* countDispatchers(): Steps<number> {
+  const { count } = yield* only<{ count: number }>(
+    `select count(*) as count from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`,
+  );
+  return count;
+}
+
 export function* loadBoard(): Steps<Board> {
-  const { id: _, events_kept_from: __, ...row } = yield* only<BoardRow>("select * from board");
+  const {
+    id: _,
+    events_kept_from: __,
+    runs_purged_to: ___,
+    ...row
+  } = yield* only<BoardRow>("select * from board");
   return { ...row, paused: row.paused === 1 };
 }
 

@@ -24,6 +24,7 @@ import {
 } from "./load.ts";
 import { type Columns, closeRun, moveTask, requireMove, restingPlace, updateTask } from "./move-task.ts";
 import { addReason } from "./notes.ts";
+import { quietFrom } from "./quiet-time.ts";
 import { recompute, recomputeChildren } from "./recompute.ts";
 
 function* reload(id: string): Steps<Task> {
@@ -49,7 +50,7 @@ export function* assignTask(
     assignee: name,
     consecutive_failures: 0,
     last_failure_error: null,
-    not_before: null,
+    not_before: yield* quietFrom(taskId),
   });
   change.tell({ taskId, kind: "assigned", payload });
   return yield* reload(taskId);
@@ -134,7 +135,12 @@ export function* unblockTask(change: Change, taskId: string, reason = ""): Steps
   yield* moveTask(change, task, "unblock", to, {
     event: "unblocked",
     payload: { status: to, ...(why !== "" && { reason: why }) },
-    set: { consecutive_failures: 0, last_failure_error: null, block_sticky: 0, not_before: null },
+    set: {
+      consecutive_failures: 0,
+      last_failure_error: null,
+      block_sticky: 0,
+      not_before: yield* quietFrom(taskId),
+    },
   });
   return yield* reload(taskId);
 }
@@ -152,7 +158,7 @@ export function* promoteTask(change: Change, taskId: string, reason = ""): Steps
   yield* moveTask(change, task, "promote", "ready", {
     event: "promoted_manual",
     payload: { actor: change.actor, reason: cleanText(reason, "reason") },
-    set: { block_sticky: 0, consecutive_failures: 0, not_before: null, phase: "work" },
+    set: { block_sticky: 0, consecutive_failures: 0, not_before: yield* quietFrom(taskId), phase: "work" },
   });
   return yield* reload(taskId);
 }
@@ -201,7 +207,8 @@ export function* archiveTask(change: Change, taskId: string): Steps<Task> {
   const task = yield* requireTaskToChange(taskId);
   requireMove("archive", task);
   const open = yield* findOpenRun(taskId);
-  if (open !== undefined) yield* closeRun(change, open, { outcome: "reclaimed", error: "archived" });
+  if (open !== undefined)
+    yield* closeRun(change, open, { outcome: "reclaimed", error: "archived", unseen: true });
   const payload =
     open === undefined ? {} : { run_id: open.id, worker_pid: open.worker_pid, host_id: open.host_id };
   yield* moveTask(change, task, "archive", "archived", {
@@ -221,9 +228,15 @@ export function* purgeTask(change: Change, taskId: string): Steps<void> {
   if (task.status !== "archived")
     throw new AppError("task-move-refused", `${taskId} is ${task.status}; only archived tasks are deleted.`);
   yield* run("delete from event where task_id = :taskId", { taskId });
+  yield* run(KEEP_NUMBERS, { taskId });
   yield* run("delete from task where id = :taskId", { taskId });
   change.tell({ taskId: null, kind: "purged", payload: { task_id: taskId, title: task.title } });
 }
+
+/** Whoever still speaks of a deleted run must not mean a later one. */
+const KEEP_NUMBERS = `
+  update board set runs_purged_to = (select max(id) from run where task_id = :taskId)
+   where runs_purged_to < (select max(id) from run where task_id = :taskId)`;
 
 /** Takes a finished task up again; whatever came after it is no longer valid and waits. */
 export function* reopenTask(
@@ -246,20 +259,25 @@ export function* reopenTask(
   yield* moveTask(change, task, "reopen", to === "review" ? "ready" : to, {
     event: "status",
     payload: { status: to, reason: "reopened" },
-    set: { completed_at: null },
+    set: { completed_at: null, not_before: yield* quietFrom(taskId) },
   });
   const stopped: number[] = [];
   for (const descendant of after) {
     const open = yield* findOpenRun(descendant.id);
     if (open !== undefined) {
-      yield* closeRun(change, open, { outcome: "reclaimed", error: `${taskId} was reopened` });
+      const error = `${taskId} was reopened`;
+      yield* closeRun(change, open, { outcome: "reclaimed", error, unseen: true });
       stopped.push(open.id);
     }
     yield* moveTask(change, descendant, "invalidate", "todo", {
       event: "descendant_invalidated",
       runId: open?.id ?? null,
       payload: { ancestor: taskId, prior_status: descendant.status, new_status: "todo" },
-      set: { completed_at: null, phase: open?.source_status === "review" ? "review" : descendant.phase },
+      set: {
+        completed_at: null,
+        phase: open?.source_status === "review" ? "review" : descendant.phase,
+        not_before: yield* quietFrom(descendant.id),
+      },
     });
   }
   return { task: yield* reload(taskId), stopped };

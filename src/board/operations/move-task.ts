@@ -42,6 +42,7 @@ export function* moveTask(
     ...(task.status === "running" && { current_run_id: null }),
     ...(to === "ready" && { ready_at: NOW }),
     ...(task.status === "scheduled" && { scheduled_at: null }),
+    ...(to === "archived" && { archived_at: NOW }),
   };
   const moved = yield* updateTask(task, { status: to, ...columns });
   change.tell({ taskId: task.id, kind: event, runId, from: task.status, to, ...(payload && { payload }) });
@@ -88,13 +89,17 @@ export interface RunEnd {
   readonly summary?: string | null;
   readonly metadata?: string | null;
   readonly error?: string | null;
+  /** Nobody has seen its processes end, which may live until the end of its lease (`quietFrom`). */
+  readonly unseen?: boolean;
 }
 
 /** Ends an open run, once: the caller has locked its task. */
 export function* closeRun(change: Change, open: RunRow, end: RunEnd): Steps<void> {
-  const { outcome, summary = null, metadata = null, error = null } = end;
+  const { outcome, summary = null, metadata = null, error = null, unseen = false } = end;
+  const lease = unseen ? "" : ", lease_until = 0"; // nothing is left of it
   const closed = yield* run(
     `update run set ended_at = hermes_now(), outcome = :outcome, summary = :summary, metadata = :metadata, error = :error
+            ${lease}
       where id = :id and ended_at is null`,
     { id: open.id, outcome, summary, metadata, error },
   );

@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import type { SqlValue } from "../../lib/statement.ts";
 
 export type Row = Readonly<Record<string, SqlValue>>;
@@ -9,7 +10,7 @@ export interface BoardContent {
 }
 
 const OF_RUN = { host_id: null, supervisor_pid: null, worker_pid: null, worker_identity: null };
-const LEFT_OUT = new Set(["subscription", "attachment"]);
+const LEFT_OUT = new Set(["subscription"]);
 /** What events say of processes and places. */
 const OF_EVENT = new Set([
   "pid",
@@ -25,7 +26,7 @@ const OF_EVENT = new Set([
 
 /**
  * A board as it would be if every run had been given back at `now`, without what means something only where it came from:
- * processes, paths, subscriptions, and attachments, whose files are not in an export.
+ * processes, paths and subscriptions. Of the path of an attachment the name of its file is left.
  */
 export function withoutHost({ board, tables }: BoardContent, now: number): BoardContent {
   const rowsOf = (table: string): readonly Row[] => tables.get(table) ?? [];
@@ -55,6 +56,7 @@ export function withoutHost({ board, tables }: BoardContent, now: number): Board
       ...OF_RUN,
       ...(run["ended_at"] === null && { ended_at: now, outcome: "reclaimed", error: "export" }),
     }),
+    attachment: (row) => ({ ...row, stored_path: basename(String(row["stored_path"])) }),
     event: (event) => ({ ...event, payload: withoutPlaces(String(event["payload"])) }),
   };
   const kept = [...tables]

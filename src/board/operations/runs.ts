@@ -14,6 +14,7 @@ import {
   type TaskRow,
 } from "./load.ts";
 import { closeRun, moveTask, restingPlace } from "./move-task.ts";
+import { quietFrom } from "./quiet-time.ts";
 import { FAILURE_LIMIT } from "./recompute.ts";
 
 const ERROR_LENGTH = 500;
@@ -39,6 +40,10 @@ export interface RunEnding {
   readonly secondChanceMs?: number;
   /** When it is given up, only a person brings it back. */
   readonly sticky?: boolean;
+  /** No attempt can help: it is given up now, whatever the task allows. */
+  readonly terminal?: boolean;
+  /** Nobody has seen its processes end: nobody claims the task while they may live. */
+  readonly unseen?: boolean;
 }
 
 /** Keeps the lease of a run alive; throws `run-superseded` when it is over. */
@@ -113,13 +118,15 @@ export function* endRun(change: Change, ending: RunEnding): Steps<{ readonly sta
   const error = ending.error === undefined ? null : cleanText(ending.error.slice(0, OUTPUT_LENGTH), "error");
   const isFailure = RUN_OUTCOMES[ending.outcome].failure;
   const failures = task.consecutive_failures + Number(isFailure);
-  const limit = task.max_retries ?? ending.failureLimit ?? FAILURE_LIMIT;
+  const limit =
+    ending.terminal === true ? failures : (task.max_retries ?? ending.failureLimit ?? FAILURE_LIMIT);
+  const { unseen = false } = ending;
   const counted = isFailure
     ? { consecutive_failures: failures, last_failure_error: error?.slice(0, ERROR_LENGTH) ?? ending.outcome }
     : {};
   const payload = { ...ending.detail, ...(error !== null && { error: error.slice(0, ERROR_LENGTH) }) };
   if (isFailure && failures >= limit) {
-    yield* closeRun(change, open, { outcome: "gave_up", error });
+    yield* closeRun(change, open, { outcome: "gave_up", error, unseen });
     change.tell({ taskId: task.id, runId: open.id, kind: ending.outcome, payload });
     yield* moveTask(change, task, "give-up", "blocked", {
       event: "gave_up",
@@ -127,7 +134,7 @@ export function* endRun(change: Change, ending: RunEnding): Steps<{ readonly sta
       payload: {
         failures,
         effective_limit: limit,
-        limit_source: task.max_retries === null ? "dispatcher" : "task",
+        limit_source: limitSource(task, ending),
         trigger_outcome: ending.outcome,
         ...(ending.sticky === true && { sticky: true }),
       },
@@ -139,15 +146,24 @@ export function* endRun(change: Change, ending: RunEnding): Steps<{ readonly sta
     });
     return { status: "blocked" };
   }
-  yield* closeRun(change, open, { outcome: ending.outcome, error });
+  yield* closeRun(change, open, { outcome: ending.outcome, error, unseen });
   const to = yield* restingPlace({ ...task, phase: open.source_status === "review" ? "review" : "work" });
   yield* moveTask(change, task, "reclaim", to, {
     event: ending.outcome,
     runId: open.id,
     payload: { ...payload, ...(isFailure && { failures }), retry_status: to },
-    set: { ...counted, not_before: yield* later(ending.retryAfterMs) },
+    set: { ...counted, not_before: latest(yield* later(ending.retryAfterMs), yield* quietFrom(task.id)) },
   });
   return { status: to };
+}
+
+function limitSource({ max_retries: own }: TaskRow, { terminal = false }: RunEnding): string {
+  if (terminal) return "outcome";
+  return own === null ? "dispatcher" : "task";
+}
+
+function latest(...times: readonly (number | null)[]): number | null {
+  return Math.max(...times.map((time) => time ?? 0)) || null;
 }
 
 function* later(ms: number | undefined): Steps<number | null> {
@@ -171,8 +187,9 @@ function* requireOpenRun(runId: number): Steps<{ task: TaskRow; open: RunRow }> 
 /** Runs whose lease ended at least `graceMs` ago, oldest first. */
 export function* expiredRuns(graceMs: number): Steps<readonly RunRow[]> {
   return yield* all<RunRow>(
-    `select * from run where ended_at is null and lease_until <= hermes_now() - cast(:graceMs as bigint)
-      order by lease_until, id`,
+    `select r.* from task t join run r on r.id = t.current_run_id
+      where t.status = 'running' and r.lease_until <= hermes_now() - cast(:graceMs as bigint)
+      order by r.lease_until, r.id`,
     { graceMs },
   );
 }
@@ -211,6 +228,7 @@ export function* releaseTask(change: Change, taskId: string, reason: string): St
   yield* closeRun(change, open, {
     outcome: "released",
     error: reason === "" ? null : cleanText(reason, "reason"),
+    unseen: true,
   });
   const to = yield* restingPlace({ ...task, phase: open.source_status === "review" ? "review" : "work" });
   const payload = { ...(reason !== "" && { reason }), worker_pid: open.worker_pid, retry_status: to };
@@ -218,6 +236,7 @@ export function* releaseTask(change: Change, taskId: string, reason: string): St
     event: "reclaimed",
     runId: open.id,
     payload,
+    set: { not_before: yield* quietFrom(taskId) },
   });
   return true;
 }

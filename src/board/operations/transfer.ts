@@ -35,7 +35,7 @@ export function* exportLines(): Steps<readonly string[]> {
   return toLines(yield* loadContent());
 }
 
-/** The same for other people and hosts: without claims, processes, subscriptions, attachments and paths of this host. */
+/** The same for other people and hosts: without claims, processes, subscriptions and paths of this host. */
 export function* exportPortableLines(): Steps<readonly string[]> {
   const { now } = yield* only<{ now: number }>("select hermes_now() as now");
   return toLines(withoutHost(yield* loadContent(), now));
@@ -114,6 +114,7 @@ function* setBoard(columns: Readonly<Record<string, SqlValue>>): Steps<void> {
     "paused",
     "created_at",
     "events_kept_from",
+    "runs_purged_to",
   ];
   const entries = Object.entries(columns).filter(
     ([name, value]) => known.includes(name) && isSqlValue(value),

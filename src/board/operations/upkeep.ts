@@ -124,7 +124,7 @@ const CHECKS: readonly { readonly sql: string; say(what: string, more: string | 
 
 /** What a counter of running tasks should say. */
 function truth(name: string): string {
-  return `select count(*) from run r where r.ended_at is null and (${name} = 'running'
+  return `select count(*) from run r where r.id in (select current_run_id from task where status = 'running') and (${name} = 'running'
     or ${name} = 'running/host/' || coalesce(r.host_id, '') or ${name} = 'running/profile/' || coalesce(r.profile, ''))`;
 }
 
