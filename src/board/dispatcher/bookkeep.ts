@@ -6,8 +6,11 @@ import { type RunRow, toRun } from "../operations/load.ts";
 import { recompute } from "../operations/recompute.ts";
 import { endRun, reclaimExpired } from "../operations/runs.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
+import type { DispatchHost } from "./host.ts";
 import { LeaseLost, requireLease } from "./operations/board-lease.ts";
+import type { MassFailure } from "./operations/find-mass-failure.ts";
 import { findEndedRuns, findOverdue, type OpenRun } from "./operations/find-work.ts";
+import { findUnseen, seeEnd } from "./operations/see-end.ts";
 import { deferReclaim, endFromAfar, reconcileOrphan } from "./operations/take-back.ts";
 import { overdueOf } from "./overdue.ts";
 import { runEndingOf, type WorkerExit } from "./run-ending.ts";
@@ -16,7 +19,7 @@ import type { TickParts } from "./tick-parts.ts";
 import type { TickReport } from "./tick-report.ts";
 
 const DEFER_MS = 120_000;
-const MASS_CRASH = 3;
+const MANY_VANISHED = 3;
 
 /** Puts the board in order, as the holder of its lease; stops where another dispatcher has taken it. */
 export async function bookkeep(
@@ -51,6 +54,21 @@ export async function reapEndedRuns(
   }
 }
 
+/** Frees tasks that wait for a worker of this host which is gone; needs no lease, because only this host can know. */
+export async function seeEnds({ board, host }: TickParts, signal: AbortSignal): Promise<void> {
+  for (const run of await board.read(() => findUnseen(host.id), signal))
+    if (await isSurelyDead(host, run, signal)) await board.write(DISPATCHER, () => seeEnd(run), signal);
+}
+
+/** Two looks that agree: one that went wrong must not cost a live run its task. */
+async function isSurelyDead(host: DispatchHost, run: RunRow, signal: AbortSignal): Promise<boolean> {
+  for (let look = 0; look < 2; look++) {
+    const liveness = await host.isAlive(toRun(run), signal);
+    if (liveness !== "dead" && liveness !== "host-restarted") return false;
+  }
+  return true;
+}
+
 class Bookkeeper {
   readonly #parts: TickParts;
   readonly #token: number;
@@ -72,7 +90,7 @@ class Bookkeeper {
       const overdue = overdueOf(run, host.id, policy);
       if (overdue === "expired") await this.#reclaim(run);
       else if (overdue === "stale" || overdue === "timed_out") await this.#stop(run, overdue);
-      else if (overdue === "check" && (await this.#isDead(run))) suspects.push(run);
+      else if (overdue === "check" && (await isSurelyDead(host, run, this.#signal))) suspects.push(run);
     }
     await this.#bury(suspects);
     if (policy.reconcileOrphans) {
@@ -81,6 +99,7 @@ class Bookkeeper {
           this.#report.reconciled_orphans.push(id);
     }
     for (const { id, runs } of found.walls) await this.#giveUpAtWall(id, runs);
+    for (const failure of found.massFailures) await this.#giveUpTogether(failure);
     await this.#promote(found.hasDue);
   }
 
@@ -115,16 +134,6 @@ class Bookkeeper {
     if (await this.#end(run, { outcome, detail })) this.#report[outcome].push(run.task_id);
   }
 
-  /** Two looks that agree: one that went wrong must not cost a live run its task. */
-  async #isDead(run: OpenRun): Promise<boolean> {
-    const { host } = this.#parts;
-    for (let look = 0; look < 2; look++) {
-      const liveness = await host.isAlive(toRun(run), this.#signal);
-      if (liveness !== "dead" && liveness !== "host-restarted") return false;
-    }
-    return true;
-  }
-
   async #bury(suspects: readonly OpenRun[]): Promise<void> {
     const { host } = this.#parts;
     const dead: { run: OpenRun; restarted: boolean }[] = [];
@@ -133,12 +142,14 @@ class Bookkeeper {
       if (liveness !== "dead" && liveness !== "host-restarted") continue;
       if (await this.#isGone(run)) dead.push({ run, restarted: liveness === "host-restarted" });
     }
-    // So many at once have one cause, and each of them would only meet it again.
-    const isMass = dead.filter(({ restarted }) => !restarted).length >= MASS_CRASH;
+    // A worker that fails is reported by its supervisor. What ends so many together with theirs is none of their doing.
+    const wereKilled = dead.filter(({ restarted }) => !restarted).length >= MANY_VANISHED;
     for (const { run, restarted } of dead) {
       const exit: WorkerExit = restarted
         ? { outcome: "infra_killed", failureKind: "infra", error: "The host was restarted." }
-        : { outcome: "crashed", terminal: isMass, error: "The worker has vanished." };
+        : wereKilled
+          ? { outcome: "infra_killed", failureKind: "infra", error: "The worker was killed, as others were." }
+          : { outcome: "crashed", error: "The worker has vanished." };
       const detail = { pid: run.worker_pid, claimer: run.host_id };
       if (await this.#end(run, { ...exit, detail })) this.#report.crashed.push(run.task_id);
     }
@@ -170,6 +181,14 @@ class Bookkeeper {
     if (blocked === undefined) return;
     this.#report.rate_limited.push(taskId);
     this.#report.auto_blocked.push(taskId);
+  }
+
+  async #giveUpTogether({ tasks, error }: MassFailure): Promise<void> {
+    const [line = ""] = error.split("\n");
+    const reason = `${tasks.length} tasks have just failed alike, so trying again would not help: ${line}`;
+    for (const id of tasks)
+      if ((await this.#write((change) => blockTask(change, id, reason, "capability"))) !== undefined)
+        this.#report.auto_blocked.push(id);
   }
 
   async #promote(hasDue: boolean): Promise<void> {

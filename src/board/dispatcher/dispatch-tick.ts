@@ -1,5 +1,5 @@
 import { messageOf } from "../../lib/errors.ts";
-import { bookkeep, reapEndedRuns } from "./bookkeep.ts";
+import { bookkeep, reapEndedRuns, seeEnds } from "./bookkeep.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import { findHolder, LEASE_MS, recordTick, takeLease } from "./operations/board-lease.ts";
 import { listEligible } from "./operations/list-eligible.ts";
@@ -21,6 +21,7 @@ export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promi
     if (token === undefined) report.skipped_locked = true;
     else await bookkeep(parts, token, report, signal);
     await reapEndedRuns(parts, report, signal);
+    await seeEnds(parts, signal);
     await place(parts, report, signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -30,7 +31,9 @@ export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promi
       .catch(() => undefined);
     throw error;
   }
-  const summary = JSON.stringify(countOutcomes(report));
+  parts.idle?.count(report, parts.policy.intervalMs);
+  report.idle = parts.idle?.current ?? null;
+  const summary = JSON.stringify({ ...countOutcomes(report), idle: report.idle });
   await board.write(DISPATCHER, () => recordTick(owner, host.id, { report: summary }), signal);
   return report;
 }
@@ -50,7 +53,6 @@ async function place(parts: TickParts, report: TickReport, signal: AbortSignal):
   const eligible = await board.read(
     () =>
       listEligible({
-        hasTables: board.hasTables,
         rateLimitMs: policy.rateLimitCooldownMs,
         ...(report.dry_run && { promoteWith: policy.failureLimit }),
       }),
@@ -58,6 +60,7 @@ async function place(parts: TickParts, report: TickReport, signal: AbortSignal):
   );
   if (report.dry_run) report.promoted = eligible.promoted.length;
   report.paused = eligible.paused;
+  report.looked_at = eligible.now;
   report.next_due_at = eligible.nextDueAt;
   if (!eligible.paused) await placeTasks(parts, eligible, report, signal);
 }

@@ -1,12 +1,13 @@
 import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
 import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
-import { INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
+import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
 
 /** Why a ready task is not tried again yet, in the order in which they are looked at. */
 export const GUARDS = {
+  worker_leaving: "its last run was ended from outside, and nobody has seen its worker end",
   infrastructure_cooldown: "the last attempt failed because of the host",
   rate_limit_cooldown: "its profile has met a rate limit",
-  blocker_auth: "the last attempt was refused for its credentials or quota",
+  blocker_auth: "its provider refused the last attempt, or its profile, for credentials or quota",
   backoff: "it pauses after a failure",
   recent_success: "it was completed a short while ago and nobody has asked for it again",
   active_pr: "its pull request is open and nobody has handed it back",
@@ -19,14 +20,13 @@ export interface Guard {
   readonly until: number;
 }
 
-const AUTH_COOLDOWN_MS = 600_000;
 const SUCCESS_GUARD_MS = 3_600_000;
 const PULL_REQUEST_GUARD_MS = 86_400_000;
 
 /** The guard that keeps a ready task from starting now, from typed facts alone; each has an end. */
 export function guardOf(
   task: EligibleTask,
-  eligible: Pick<Eligible, "now" | "failureKinds" | "limitedProfiles">,
+  eligible: Pick<Eligible, "now" | "failureKinds" | "limitedProfiles" | "refusedProfiles">,
   policy: Pick<DispatchPolicy, "rateLimitCooldownMs">,
 ): Guard | undefined {
   const { now } = eligible;
@@ -35,10 +35,12 @@ export function guardOf(
   // What happened before an operator lifted the guards no longer counts.
   const endedAt = (task.ended_at ?? 0) > (task.lifted_at ?? -1) ? task.ended_at : null;
   const wall = eligible.limitedProfiles.get(task.assignee ?? "");
+  const refused = eligible.refusedProfiles.get(task.assignee ?? "") ?? -1;
   const kind = task.run_id === null ? undefined : eligible.failureKinds.get(task.run_id);
   const after = (applies: boolean, ms: number): number => (applies && endedAt !== null ? endedAt + ms : 0);
   const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // nothing has made it ready since
   const ends: Readonly<Record<GuardReason, number>> = {
+    worker_leaving: task.leaving_until ?? 0, // no operator can lift this one
     infrastructure_cooldown:
       outcome === "infra_killed" ? Math.max(paused, after(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
     rate_limit_cooldown: Math.max(
@@ -46,7 +48,11 @@ export function guardOf(
       after(outcome === "rate_limited", policy.rateLimitCooldownMs),
       wall !== undefined && wall > (task.lifted_at ?? -1) ? wall + policy.rateLimitCooldownMs : 0,
     ),
-    blocker_auth: after(kind === "auth" || kind === "quota", AUTH_COOLDOWN_MS),
+    blocker_auth: Math.max(
+      // One that was given up is ready again because someone wants it to be.
+      after((kind === "auth" || kind === "quota") && outcome !== "gave_up", AUTH_COOLDOWN_MS),
+      refused > (task.lifted_at ?? -1) ? refused + AUTH_COOLDOWN_MS : 0,
+    ),
     backoff: paused,
     recent_success: after(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
     active_pr: after(untouched && declaresPullRequest(task.metadata), PULL_REQUEST_GUARD_MS),

@@ -17,8 +17,11 @@ export function overdueOf(
   if (run.lease_until + CLOCK_MARGIN_MS <= now) return "expired";
   if (run.supervisor_pid === null && run.worker_pid === null) return undefined;
   const elapsed = now - startedAt;
+  // Its lease goes further than it ever could: the clock was put back, and would hide for as long that it is dead.
+  const isFromFuture = run.lease_until > now + run.lease_ms + CLOCK_MARGIN_MS;
   const silent = now - Math.max(startedAt, run.last_heartbeat_at ?? 0);
   if (policy.staleMs > 0 && elapsed >= policy.staleMs && silent >= SILENCE_MS) return "stale";
   if (run.max_runtime_seconds !== null && elapsed >= run.max_runtime_seconds * 1_000) return "timed_out";
-  return run.host_id === hostId && elapsed >= policy.crashGraceMs ? "check" : undefined;
+  if (run.host_id !== hostId) return undefined;
+  return isFromFuture || elapsed >= policy.crashGraceMs ? "check" : undefined;
 }

@@ -213,6 +213,7 @@ class Placement {
       this.#cap(candidate, profileCap(this.#parts.policy, candidate.profile));
       return left;
     }
+    if (reason === "paused") this.#report.paused = true; // since the tasks were listed
     if (reason === "board-cap" || reason === "host-cap" || reason === "paused") {
       this.#report.deferred_capacity.push(candidate.id);
       return 0;

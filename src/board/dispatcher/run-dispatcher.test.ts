@@ -5,6 +5,7 @@ import { never, openDispatchStage } from "./contracts/dispatch-stage.contract.ts
 import { findHolder } from "./operations/board-lease.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
 import type { TickReport } from "./tick-report.ts";
+import { Touch } from "./touch.ts";
 import { watchBoard } from "./watch-board.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
@@ -14,6 +15,7 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
   const stage = await openDispatchStage(openSqliteLab);
   const failures: string[] = [];
   const reports: TickReport[] = [];
+  const idle: TickReport[] = [];
   const boards = ["lab"];
   const base: DispatcherParts = {
     owner: "dispatcher-1",
@@ -28,6 +30,7 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
     },
     loadPolicy: async () => stage.policyOf({ dispatch_interval_seconds: 3_600 }),
     onPass: (report) => void reports.push(report),
+    onIdle: (report) => void idle.push(report),
     onFailure: (slug, error) => void failures.push(`${slug}: ${String(error)}`),
   };
   const stop = new AbortController();
@@ -37,6 +40,7 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
     boards,
     failures,
     reports,
+    idle,
     ended,
     stop: () => {
       stop.abort();
@@ -48,6 +52,13 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
       await stage[Symbol.asyncDispose]();
     },
   };
+}
+
+function openNever(signal: AbortSignal): Promise<void> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
 }
 
 describe("runDispatcher", () => {
@@ -87,7 +98,7 @@ describe("runDispatcher", () => {
     await vi.waitFor(() => expect(attempts).toBeGreaterThan(1), WAIT);
   });
 
-  it("B6.39: a pass that throws is told of, recorded on the board, and the next one works", async () => {
+  it("B6.39, G35: a pass that throws is told of, recorded on the board, and the next one works", async () => {
     await using running = await openRunning();
     await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
     const runnable = running.host.runnable.bind(running.host);
@@ -100,6 +111,78 @@ describe("runDispatcher", () => {
     const [row] = await running.lab.raw<{ last_error: string }>("select last_error from dispatcher");
     expect(row?.last_error).toBe("no view of worker");
     await vi.waitFor(() => expect(running.host.started.map(({ task }) => task.id)).toEqual([id]), WAIT);
+  });
+
+  it("what is due by the clock of the board does not keep a host awake whose clock is another", async () => {
+    await using running = await openRunning();
+    const { id } = await running.add("a");
+    // The clock of this board stands still long ago; by the one of this host its time has come.
+    await running.operator.schedule(id, running.lab.now() + 3_000_000, undefined, never);
+    await vi.waitFor(() => expect(running.reports.at(-1)?.next_due_at).toBeGreaterThan(0), WAIT);
+    await vi.waitFor(async () => {
+      const passes = running.reports.length;
+      await systemClock.sleep(300, never);
+      expect(running.reports.length).toBe(passes);
+    }, WAIT);
+    expect(running.reports.length).toBeLessThan(20);
+  });
+
+  it("a list of boards that cannot be had leaves the known ones at work", async () => {
+    const news = new Touch();
+    let isAway = false;
+    await using running = await openRunning(() => ({
+      boardsChanged: (signal) => news.next(signal),
+      async listBoards() {
+        if (isAway) throw new Error("the server is away");
+        return ["lab"];
+      },
+    }));
+    await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
+    isAway = true;
+    const { id } = await running.add("a");
+    await vi.waitFor(() => expect(running.host.started.map(({ task }) => task.id)).toEqual([id]), WAIT);
+    expect(running.failures[0]).toBe("all boards: Error: the server is away");
+  });
+
+  it("a board that is made meanwhile, and one that had failed, is served as soon as that is told", async () => {
+    const news = new Touch();
+    const boards = ["lab"];
+    let isBroken = true;
+    let opened = 0;
+    await using running = await openRunning(({ openBoard }) => ({
+      clock: { now: () => 0, sleep: (_, signal) => openNever(signal) }, // nothing comes back by itself
+      boardsChanged: (signal) => news.next(signal),
+      listBoards: async () => [...boards],
+      async openBoard(slug, signal) {
+        if (slug === "lab") return openBoard(slug, signal);
+        opened++;
+        if (isBroken) throw new Error("not yet");
+        return openBoard(slug, signal);
+      },
+    }));
+    await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
+    boards.push("other");
+    news.touch();
+    await vi.waitFor(() => expect(running.failures).toEqual(["other: Error: not yet"]), WAIT);
+    isBroken = false;
+    news.touch();
+    await vi.waitFor(() => expect(opened).toBe(2), WAIT);
+    expect(running.failures).toHaveLength(1);
+  });
+
+  it("B4.13: a dispatcher tells of six passes that started nothing", async () => {
+    await using running = await openRunning(() => ({
+      clock: { ...systemClock, sleep: (_, signal) => systemClock.sleep(20, signal) }, // an hour is soon over
+    }));
+    await running.add("a", { assignee: "stranger" });
+    await vi.waitFor(async () => {
+      await running.lab.advance(3_600_000);
+      expect(running.idle.length).toBeGreaterThan(0);
+    }, WAIT);
+    expect(running.idle[0]).toMatchObject({
+      idle: { passes: 6 },
+      skipped_nonspawnable: [expect.any(String)],
+    });
   });
 
   it("when it stops, waits for what it is starting, claims nothing more and gives its lease back", async () => {

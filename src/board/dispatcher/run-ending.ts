@@ -31,7 +31,7 @@ export interface WorkerExit {
     | "reclaimed"
   >;
   readonly failureKind?: FailureKind;
-  /** Trying again cannot help: only a person brings the task back. */
+  /** Trying again cannot help, whatever the task allows: only a person brings it back. */
   readonly terminal?: boolean;
   readonly error?: string;
   readonly detail?: Readonly<Record<string, unknown>>;
@@ -47,6 +47,8 @@ export interface RunHistory {
 
 const VIOLATION_LIMIT = 3;
 export const INFRASTRUCTURE_COOLDOWN_MS = 60_000;
+/** How long a profile is not tried again that its provider has refused. */
+export const AUTH_COOLDOWN_MS = 600_000;
 
 /** How the store shall end the run: whether it counts, how long the task then waits, and when it is given up. */
 export function runEndingOf(
@@ -68,7 +70,7 @@ export function runEndingOf(
     retryAfterMs: retryDelayMs(failures + 1, random),
     secondChanceMs: policy.failureRetryMs,
   };
-  if (terminal) return { ...base, ...again, failureLimit: 1, sticky: true };
+  if (terminal) return { ...base, ...again, terminal, sticky: true };
   if (outcome !== "protocol_violation") return { ...base, ...again, failureLimit: policy.failureLimit };
   const isLast = violations + 1 >= VIOLATION_LIMIT;
   return { ...base, ...again, failureLimit: isLast ? 1 : Number.MAX_SAFE_INTEGER, sticky: isLast };

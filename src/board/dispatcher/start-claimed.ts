@@ -40,11 +40,23 @@ export async function startClaimed(
   }
   if (result?.kind === "started") return { kind: "started", workspace: result.workspace };
   // A dispatcher that is told to stop is not the task's fault.
-  const failure = result ?? { cause: signal.aborted ? "infrastructure" : "spawn", error: messageOf(thrown) };
+  const failure: Failure = result ?? {
+    cause: signal.aborted ? "infrastructure" : "spawn",
+    error: messageOf(thrown),
+  };
   // Who threw may have left something alive, and then the run is not over.
   if (result === undefined && !(await isGone(parts, claimed)))
     return { kind: "failed", cause: "infrastructure", error: failure.error, givenUp: false };
-  return endFailed(parts, claimed, failure);
+  return endFailed(parts, claimed, await forgiven(parts, claimed, failure));
+}
+
+type Failure = Pick<Extract<StartResult, { kind: "failed" }>, "cause" | "error">;
+
+/** A profile that has vanished or broken since it was looked at is not the task's fault; the next pass names it. */
+async function forgiven({ host }: TickParts, { run }: ClaimedTask, failure: Failure): Promise<Failure> {
+  if (failure.cause !== "spawn" || run.profile === null) return failure;
+  const runnable = await host.runnable(run.profile, AbortSignal.timeout(CLEANUP_MS));
+  return runnable.ok ? failure : { cause: "infrastructure", error: runnable.reason };
 }
 
 async function isGone({ host }: TickParts, { run }: ClaimedTask): Promise<boolean> {
@@ -54,7 +66,7 @@ async function isGone({ host }: TickParts, { run }: ClaimedTask): Promise<boolea
 async function endFailed(
   { board, policy, random }: TickParts,
   { task, run }: ClaimedTask,
-  { cause, error }: { readonly cause: "workspace" | "spawn" | "infrastructure"; readonly error: string },
+  { cause, error }: Failure,
 ): Promise<Started> {
   const isInfra = cause === "infrastructure";
   const text = cause === "workspace" ? `workspace: ${error}` : error;

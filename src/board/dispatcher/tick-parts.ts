@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import type { DispatchHost } from "./host.ts";
+import type { IdlePasses } from "./idle-passes.ts";
 import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
 
 /** All that a pass needs. */
@@ -16,6 +17,8 @@ export interface TickParts {
   readonly random: () => number;
   /** Runs that are over and were seen to be gone, kept between passes so that each is looked at once. */
   readonly gone?: Set<number>;
+  /** Passes that started nothing, counted between passes. */
+  readonly idle?: IdlePasses;
   /** Asked before each claim; what is claimed already is still started. */
   isStopping?(): boolean;
   /** Says what would be done, and changes nothing. */

@@ -34,6 +34,10 @@ export interface TickReport {
   readonly spawn_failed: { task_id: string; error: string }[];
   /** Why profiles cannot work here. */
   readonly nonspawnable_reasons: Record<string, string>;
+  /** How many passes in a row, one in each interval, have started nothing although tasks were ready, and since when. */
+  idle: { readonly passes: number; readonly since: number } | null;
+  /** The time of the board at which the tasks were looked at. */
+  looked_at: number;
   /** When something is due that no change of the board will announce. */
   next_due_at: number | null;
 }
@@ -75,6 +79,8 @@ export function createReport(board: string, dryRun: boolean): TickReport {
     auto_assigned_default: [],
     spawn_failed: [],
     nonspawnable_reasons: {},
+    idle: null,
+    looked_at: 0,
     next_due_at: null,
   };
 }

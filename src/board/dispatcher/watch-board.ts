@@ -1,12 +1,16 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
-import { boardPath } from "../board-slug.ts";
+import { boardPath, boardSchemaName } from "../board-slug.ts";
 import type { BoardPlace } from "../board-store.ts";
+import type { Announcements } from "../database/postgres-announcements.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import { lastEvent } from "./operations/board-lease.ts";
+import { Touch } from "./touch.ts";
 
 const POLL_MS = 1_000;
+/** A file is touched before its commit can be seen, for as long as the disk takes: one look after a touch is not enough. */
+const SETTLING_MS = [2, 10, 50, 250, 1_000];
 
 /** Says when something has happened on a board, whoever did it. */
 export interface BoardWatch extends Disposable {
@@ -18,11 +22,20 @@ export interface BoardWatch extends Disposable {
 
 /**
  * Watches the number of a board's last event. In a file, every commit of any process touches the log beside it, which
- * the system announces at once; on a server, and where nothing can be watched, the number is asked for each second.
+ * the system announces at once; a server announces every change itself. Where nothing is announced, the number is asked
+ * for each second.
  */
-export function watchBoard(place: BoardPlace, board: DispatchBoard, clock: Clock): BoardWatch {
+export function watchBoard(
+  place: BoardPlace,
+  board: DispatchBoard,
+  clock: Clock,
+  announcements?: Announcements,
+): BoardWatch {
   const touched = new Touch();
   const watcher = place.databaseUrl === "" ? tryWatch(boardPath(place.root, place.slug), touched) : undefined;
+  const heard = announcements?.subscribe(boardSchemaName(place.slug), touched);
+  if (watcher === undefined && heard === undefined) touched.breakDown();
+  const settlingMs = place.databaseUrl === "" ? SETTLING_MS : [];
   let seen = -1;
   const ask = (signal: AbortSignal): Promise<number> => board.read(lastEvent, signal);
   return {
@@ -31,13 +44,35 @@ export function watchBoard(place: BoardPlace, board: DispatchBoard, clock: Clock
       seen = await ask(signal);
     },
     async changed(signal) {
-      while ((await ask(signal)) === seen) {
-        if (watcher === undefined || touched.isBroken) await clock.sleep(POLL_MS, signal);
-        else await touched.next(signal);
+      for (let look = 0; (await ask(signal)) === seen; ) {
+        const pauseMs = settlingMs[look++] ?? (touched.isBroken ? POLL_MS : undefined);
+        if (await nextWithin(touched, pauseMs, clock, signal)) look = 0;
       }
     },
-    [Symbol.dispose]: () => watcher?.close(),
+    [Symbol.dispose]() {
+      watcher?.close();
+      heard?.[Symbol.dispose]();
+    },
   };
+}
+
+/** Whether it was touched before the time was over, if there is one. */
+async function nextWithin(
+  touched: Touch,
+  ms: number | undefined,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const over = new AbortController();
+  const either = AbortSignal.any([signal, over.signal]);
+  const touch = touched.next(either).then(() => true);
+  const late = ms === undefined ? [] : [clock.sleep(ms, either).then(() => false)];
+  try {
+    return await Promise.race([touch, ...late]);
+  } finally {
+    over.abort();
+    await Promise.allSettled([touch, ...late]);
+  }
 }
 
 function tryWatch(path: string, touched: Touch): FSWatcher | undefined {
@@ -50,42 +85,5 @@ function tryWatch(path: string, touched: Touch): FSWatcher | undefined {
     return watcher;
   } catch {
     return undefined; // the system may have no watches left, and asking does as well
-  }
-}
-
-/** Remembers a touch until someone has waited for it. */
-class Touch {
-  isBroken = false;
-  #isTouched = false;
-  #wake: (() => void) | undefined;
-
-  touch(): void {
-    this.#isTouched = true;
-    this.#wake?.();
-  }
-
-  reset(): void {
-    this.#isTouched = false;
-  }
-
-  breakDown(): void {
-    this.isBroken = true;
-    this.touch();
-  }
-
-  async next(signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (!this.#isTouched) {
-      await new Promise<void>((resolve, reject) => {
-        const abort = (): void => reject(signal.reason);
-        signal.addEventListener("abort", abort, { once: true });
-        this.#wake = () => {
-          signal.removeEventListener("abort", abort);
-          resolve();
-        };
-      });
-    }
-    this.#wake = undefined;
-    this.#isTouched = false;
   }
 }

@@ -3,6 +3,7 @@ import { findOpenRun, openParents, requireTask, type TaskRow } from "../operatio
 import type { DispatchBoard } from "./dispatch-board.ts";
 import { GUARDS, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
+import { type BlockCause, findBlockCause } from "./operations/find-block-cause.ts";
 import { type Eligible, listEligible } from "./operations/list-eligible.ts";
 import { type DispatchPolicy, profileCap } from "./resolve-dispatch-policy.ts";
 
@@ -24,6 +25,7 @@ interface Facts {
   readonly host: string | null;
   readonly startedAt: number | null;
   readonly blockedBecause: string | null;
+  readonly blockCause: BlockCause | undefined;
   readonly eligible: Eligible;
   readonly dispatchers: number;
 }
@@ -40,7 +42,7 @@ export async function whyNotRunning(
   taskId: string,
   signal: AbortSignal,
 ): Promise<Why> {
-  const facts = await board.read(() => loadFacts(board, policy, taskId), signal);
+  const facts = await board.read(() => loadFacts(policy, taskId), signal);
   const resting = restingReason(facts);
   if (resting !== undefined) return { task_id: taskId, until: null, ...resting };
   return { task_id: taskId, until: null, ...(await readyReason(facts, host, policy, board.slug, signal)) };
@@ -48,24 +50,24 @@ export async function whyNotRunning(
 
 type Reason = Omit<Why, "task_id" | "until"> & { readonly until?: number };
 
-function* loadFacts(board: DispatchBoard, policy: DispatchPolicy, taskId: string): Steps<Facts> {
+function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
   const task = yield* requireTask(taskId);
   const open = yield* findOpenRun(taskId);
   const comment = yield* first<{ body: string }>(
     "select body from comment where task_id = :taskId order by id desc limit 1",
     { taskId },
   );
-  const dispatchers = board.hasTables
-    ? yield* all(`select owner from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`)
-    : [];
+  const dispatchers = yield* all(
+    `select owner from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`,
+  );
   return {
     task,
     parents: yield* openParents(taskId),
     host: open?.host_id ?? null,
     startedAt: open?.started_at ?? null,
     blockedBecause: task.last_failure_error ?? comment?.body ?? null,
+    blockCause: task.status === "blocked" ? yield* findBlockCause(taskId) : undefined,
     eligible: yield* listEligible({
-      hasTables: board.hasTables,
       rateLimitMs: policy.rateLimitCooldownMs,
       taskId,
     }),
@@ -79,6 +81,7 @@ function restingReason({
   host,
   startedAt,
   blockedBecause,
+  blockCause = "blocked",
   eligible,
 }: Facts): Reason | undefined {
   const { id, status } = task;
@@ -115,9 +118,9 @@ function restingReason({
   if (status === "blocked") {
     const isByItself = task.block_sticky === 0 && task.not_before !== null;
     return {
-      reason: task.block_sticky === 1 && task.consecutive_failures === 0 ? "blocked" : "failed",
-      text: `It is blocked${task.consecutive_failures > 0 ? ` after ${task.consecutive_failures} failures` : ""}${quoted}`,
-      release: `hermes kanban unblock ${id}`,
+      reason: blockCause,
+      text: `${BLOCKS[blockCause](task)}${quoted}`,
+      release: `${blockCause === "provider" ? "Correct key, model or settings of its profile, then: " : ""}hermes kanban unblock ${id}`,
       ...(isByItself && task.not_before !== null && { until: task.not_before }),
     };
   }
@@ -133,6 +136,14 @@ function restingReason({
     };
   return undefined;
 }
+
+const BLOCKS: Readonly<Record<BlockCause, (task: TaskRow) => string>> = {
+  blocked: () => "It is blocked",
+  failed: ({ consecutive_failures: failures }) =>
+    failures === 1 ? "It is blocked after a failure" : `It is blocked after ${failures} failures`,
+  provider: () => "It is blocked because its provider refuses it whatever it tries",
+  "rate-limit-bound": () => "It is blocked because the limit of its provider did not end",
+};
 
 async function readyReason(
   { task, eligible, dispatchers }: Facts,
@@ -169,7 +180,7 @@ async function readyReason(
     return {
       reason: guard.reason,
       text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}.`,
-      release: `hermes kanban unguard ${id}`,
+      release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${id}`,
       until: guard.until,
     };
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(slug, signal);

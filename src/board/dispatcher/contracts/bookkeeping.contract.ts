@@ -18,12 +18,20 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     if (claimed === undefined) throw new Error("not started");
     const supervisor = stage.store.as(runCaller(claimed.task, claimed.run, claimed.token));
     const end = (exit: WorkerExit, target: ClaimedTask = claimed, history = {}) =>
-      stage.system.endRun(
-        runEndingOf(exit, { runId: target.run.id, failures: 0, ...history }, stage.parts.policy, () => 0.5),
-        never,
-      );
+      endAs(stage, exit, target, history);
     return { ...stage, id, claimed, supervisor, end };
   }
+  /** As its supervisor reports it. */
+  const endAs = (
+    { system, parts }: Awaited<ReturnType<typeof openDispatchStage>>,
+    exit: WorkerExit,
+    { run }: ClaimedTask,
+    history = {},
+  ) =>
+    system.endRun(
+      runEndingOf(exit, { runId: run.id, failures: 0, ...history }, parts.policy, () => 0.5),
+      never,
+    );
 
   it("B6.13, B6.14: a start that fails releases the claim, counts, waits longer each time, and is given up at the limit", async () => {
     await using stage = await openDispatchStage(openLab);
@@ -156,7 +164,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).stale).toEqual([]);
   });
 
-  it("B6.20: a run of a host that has vanished is taken back after its lease and the margin", async () => {
+  it("B6.20, G6: a run of a host that has vanished is taken back after its lease and the margin", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
     await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
@@ -215,7 +223,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(runs[0]?.outcome).toBe("stale");
   });
 
-  it("B6.25: a worker that has vanished counts as crashed, after a grace and two looks that agree", async () => {
+  it("B6.25, G8: a worker that has vanished counts as crashed, after a grace and two looks that agree", async () => {
     await using stage = await openRunning();
     const { id: runId } = stage.claimed.run;
     stage.host.liveness.set(runId, "dead");
@@ -241,33 +249,55 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.runs(stage.id))[0]?.outcome).toBe("infra_killed");
   });
 
-  it("B6.26: three that vanish in one pass are given up at once, until a person brings them back", async () => {
-    await using stage = await openDispatchStage(openLab);
-    for (let n = 0; n < 3; n++) await stage.add("t", { maxRetries: 9 });
+  async function openThree(settings: { readonly maxRetries?: number } = {}) {
+    const stage = await openDispatchStage(openLab);
+    const ids: string[] = [];
+    for (let n = 0; n < 3; n++) ids.push((await stage.add("t", settings)).id);
     await stage.tick();
     await stage.lab.advance(30_000);
-    for (const claimed of stage.host.started) {
-      await stage.worker(claimed).renew(undefined, never);
-      stage.host.liveness.set(claimed.run.id, "dead");
-    }
-    const withLimit = await stage.tick();
-    expect(withLimit.crashed).toHaveLength(3);
-    expect(withLimit.auto_blocked).toEqual([]); // a task's own number of attempts wins
-    await using other = await openDispatchStage(openLab);
-    const tasks = [];
-    for (let n = 0; n < 3; n++) tasks.push(await other.add("t"));
-    await other.tick();
-    await other.lab.advance(30_000);
-    for (const claimed of other.host.started) {
-      await other.worker(claimed).renew(undefined, never);
-      other.host.liveness.set(claimed.run.id, "dead");
-    }
-    expect((await other.tick()).auto_blocked.sort()).toEqual(tasks.map(({ id }) => id).sort());
-    await other.lab.advance(200_000_000);
-    expect((await other.tick()).spawned).toEqual([]);
+    for (const claimed of stage.host.started) await stage.worker(claimed).renew(undefined, never);
+    const fail = async (errorOf: (n: number) => string) => {
+      for (const [n, claimed] of stage.host.started.entries())
+        await endAs(stage, { outcome: "crashed", error: errorOf(n) }, claimed);
+    };
+    return { ...stage, ids: ids.sort(), fail };
+  }
+
+  it("B6.26: three that fail alike in the time of a pass are given up at once, until a person brings them back", async () => {
+    await using stage = await openThree();
+    await stage.fail((n) => `exit 1\nno module x${n}a at line ${n}`);
+    expect((await stage.tick()).auto_blocked.toSorted()).toEqual(stage.ids);
+    await stage.lab.advance(200_000_000);
+    expect((await stage.tick()).spawned).toEqual([]);
+    for (const id of stage.ids) await stage.operator.unblock(id, undefined, never);
+    expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual(stage.ids);
   });
 
-  it("B6.27: a rate limit is not counted, but is bounded", async () => {
+  it("B6.26: different failures are tried again, and a task's own number of attempts wins", async () => {
+    await using different = await openThree();
+    await different.fail((n) => ["no memory", "no module", "no network"][n] ?? "");
+    expect((await different.tick()).auto_blocked).toEqual([]);
+    await using own = await openThree({ maxRetries: 9 });
+    await own.fail(() => "no module");
+    expect((await own.tick()).auto_blocked).toEqual([]);
+  });
+
+  it("G6: many that vanish with their supervisors in one pass were killed, which is not held against them", async () => {
+    await using stage = await openThree();
+    for (const claimed of stage.host.started) stage.host.liveness.set(claimed.run.id, "dead");
+    expect((await stage.tick()).crashed).toHaveLength(3);
+    for (const id of stage.ids) {
+      expect((await stage.store.show(id, never)).task).toMatchObject({
+        status: "ready",
+        consecutive_failures: 0,
+      });
+      expect((await stage.runs(id))[0]?.outcome).toBe("infra_killed");
+    }
+    await stage.lab.advance(60_000);
+    expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual(stage.ids);
+  });
+
+  it("B6.27, G22: a rate limit is not counted, but is bounded", async () => {
     await using stage = await openRunning();
     for (let wall = 0; wall < 20; wall++) {
       const claimed = stage.host.started.at(-1) ?? stage.claimed;
@@ -288,7 +318,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(task).toMatchObject({ status: "blocked", block_sticky: true });
   });
 
-  it("B6.29: workers that end without a word are tried again, and given up after three in a row", async () => {
+  it("B6.29, G20: workers that end without a word are tried again, and given up after three in a row", async () => {
     await using stage = await openRunning();
     for (let violations = 0; violations < 3; violations++) {
       const claimed = stage.host.started.at(-1) ?? stage.claimed;
@@ -368,7 +398,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: id }] });
   });
 
-  it("ends a worker that outlives its run", async () => {
+  it("G4: ends a worker that outlives its run", async () => {
     await using stage = await openRunning();
     await stage.supervisor.complete(stage.id, { summary: "done" }, never);
     await stage.lab.advance(119_000);
@@ -378,7 +408,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).reaped_terminal_workers).toEqual([]);
   });
 
-  it("only the holder of the lease does the bookkeeping; others start tasks all the same", async () => {
+  it("G1: only the holder of the lease does the bookkeeping; others start tasks all the same", async () => {
     await using stage = await openDispatchStage(openLab);
     const { id } = await stage.add("a");
     await stage.tick({}, { max: 0 });
@@ -395,7 +425,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(third).toMatchObject({ skipped_locked: false, reclaimed: 1 });
   });
 
-  it("a dispatcher that lost the lease while it looked writes nothing of its bookkeeping", async () => {
+  it("G1: a dispatcher that lost the lease while it looked writes nothing of its bookkeeping", async () => {
     await using stage = await openRunning();
     await stage.lab.advance(36_000);
     const terminate = stage.host.terminate.bind(stage.host);

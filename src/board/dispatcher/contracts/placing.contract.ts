@@ -184,7 +184,7 @@ export function placingContract(openLab: () => Promise<BoardLab>): void {
     expect(await stage.runs(id)).toHaveLength(1);
   });
 
-  it("B6.34, B6.37: a quota or credential failure defers the next attempt by its type, not by its words", async () => {
+  it("B6.34, B6.37, G23: a quota or credential failure defers the next attempt by its type, not by its words", async () => {
     await using stage = await openDispatchStage(openLab);
     const typed = await stage.add("typed");
     const prose = await stage.add("prose");
@@ -203,7 +203,7 @@ export function placingContract(openLab: () => Promise<BoardLab>): void {
     expect(idsOf(await stage.tick({ failure_limit: 9 }), "spawned")).toContain(typed.id);
   });
 
-  it("B6.27, B6.37: after a rate limit all tasks of the profile wait, and an operator can lift that for one", async () => {
+  it("B6.27, B6.37, G22, G23: after a rate limit all tasks of the profile wait, and an operator can lift that for one", async () => {
     await using stage = await openDispatchStage(openLab);
     const [a, b] = [await stage.add("a"), await stage.add("b")];
     const { run } = await stage.claim(a.id);

@@ -37,9 +37,7 @@ class Refused extends Error {
 /** Claims one task, given to the default assignee first if it is nobody's: both or neither. */
 export function* claimForHost(change: Change, request: HostClaim): Steps<HostClaimResult> {
   const { taskId, hostId, leaseMs, caps, profile } = request;
-  const task = yield* first<TaskRow>("select * from task where id = :taskId {free}", { taskId });
-  if (task?.status !== "ready") return { refused: "unavailable" };
-  const wasAssigned = yield* assignDefault(change, task, request);
+  const wasAssigned = yield* assignDefault(change, request);
   const { claimed, refused } = yield* claimTasks(change, {
     wanted: [taskId],
     from: "ready",
@@ -68,8 +66,10 @@ export function refusalIn(error: unknown): ClaimRefusal | undefined {
   return error instanceof Refused ? error.reason : undefined;
 }
 
-function* assignDefault(change: Change, task: TaskRow, { defaultAssignee }: HostClaim): Steps<boolean> {
-  if (defaultAssignee === undefined || task.assignee !== null) return false;
+function* assignDefault(change: Change, { taskId, defaultAssignee }: HostClaim): Steps<boolean> {
+  if (defaultAssignee === undefined) return false;
+  const task = yield* first<TaskRow>("select * from task where id = :taskId {free}", { taskId });
+  if (task?.status !== "ready" || task.assignee !== null) return false;
   yield* updateTask(task, { assignee: defaultAssignee });
   const payload = { assignee: defaultAssignee, source: "kanban.default_assignee" };
   change.tell({ taskId: task.id, kind: "assigned", payload });

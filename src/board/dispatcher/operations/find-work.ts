@@ -1,5 +1,6 @@
 import { all, first, only, type Steps } from "../../database/steps.ts";
 import type { RunRow } from "../../operations/load.ts";
+import { findMassFailures, type MassFailure } from "./find-mass-failure.ts";
 
 /** An open run with what bookkeeping must know of its task. */
 export interface OpenRun extends RunRow {
@@ -16,6 +17,7 @@ export interface Overdue {
   readonly hasDue: boolean;
   /** Ready tasks that met a rate limit too often. */
   readonly walls: readonly { readonly id: string; readonly runs: number }[];
+  readonly massFailures: readonly MassFailure[];
 }
 
 export const WALL_RUNS = 20;
@@ -39,7 +41,8 @@ export function* findOverdue(failureLimit: number): Steps<Overdue> {
   const { now } = yield* only<{ now: number }>("select hermes_now() as now");
   const openRuns = yield* all<OpenRun>(
     `select r.*, t.consecutive_failures as failures, hermes_now() as now
-       from run r join task t on t.id = r.task_id where r.ended_at is null order by r.lease_until, r.id`,
+       from run r join task t on t.id = r.task_id where t.status = 'running' and r.ended_at is null
+      order by r.lease_until, r.id`,
   );
   const orphans = yield* all<{ id: string }>(
     `select t.id from task t where t.status = 'running'
@@ -52,6 +55,7 @@ export function* findOverdue(failureLimit: number): Steps<Overdue> {
     orphans: orphans.map(({ id }) => id),
     hasDue: due !== undefined,
     walls: yield* findWalls(),
+    massFailures: yield* findMassFailures(),
   };
 }
 

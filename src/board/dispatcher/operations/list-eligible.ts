@@ -1,5 +1,7 @@
 import { all, first, only, type Steps } from "../../database/steps.ts";
 import type { RunOutcome } from "../../task.ts";
+import { AUTH_COOLDOWN_MS } from "../run-ending.ts";
+import { CLOCK_MARGIN_MS } from "../run-lease.ts";
 import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
 
 /** A ready task with all that decides whether it may start. */
@@ -14,6 +16,8 @@ export interface EligibleTask {
   readonly outcome: RunOutcome | null;
   readonly ended_at: number | null;
   readonly metadata: string | null;
+  /** Until when the worker of that run may live, if nobody has seen it end. */
+  readonly leaving_until: number | null;
   /** When an operator lifted its guards. */
   readonly lifted_at: number | null;
   /** What was told last about why it does not start. */
@@ -31,6 +35,8 @@ export interface Eligible {
   readonly failureKinds: ReadonlyMap<number, string>;
   /** When a profile last met its rate limit, if it has completed nothing since. */
   readonly limitedProfiles: ReadonlyMap<string, number>;
+  /** When the provider of a profile last refused it for good, as long as that task is blocked. */
+  readonly refusedProfiles: ReadonlyMap<string, number>;
   /** Tasks that bookkeeping would make ready, when asked for. */
   readonly promoted: readonly string[];
   /** When the next scheduled or paused task is due. */
@@ -38,13 +44,14 @@ export interface Eligible {
 }
 
 export interface EligibleOptions {
-  readonly hasTables: boolean;
   /** Lists tasks too that `recompute` would make ready with this limit. */
   readonly promoteWith?: number;
   readonly rateLimitMs: number;
   /** Only this one. */
   readonly taskId?: string;
 }
+
+const OVERDUE_MS = 60_000; // what is due for longer waits for something else, such as a parent
 
 /** All ready tasks in the order in which they are wanted, on one snapshot. Held ones are not eligible. */
 export function* listEligible(options: EligibleOptions): Steps<Eligible> {
@@ -64,13 +71,13 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
   const counters = yield* all<{ name: string; value: number }>(
     "select name, value from counter where name <> 'event' and value > 0",
   );
-  const passes = options.hasTables
-    ? yield* all<{ profile: string; pass: number }>("select profile, pass from dispatch_share")
-    : [];
+  const passes = yield* all<{ profile: string; pass: number }>("select profile, pass from dispatch_share");
   const next = yield* only<{ due: number | null }>(
     `select min(due) as due from (
        select min(scheduled_at) as due from task where status = 'scheduled' and hold = 0
-       union all select min(not_before) from task where status = 'blocked' and block_sticky = 0 and hold = 0) as soonest`,
+          and scheduled_at > hermes_now() - ${OVERDUE_MS}
+       union all select min(not_before) from task where status = 'blocked' and block_sticky = 0 and hold = 0
+          and not_before > hermes_now() - ${OVERDUE_MS}) as soonest`,
   );
   return {
     now: board.now,
@@ -80,6 +87,7 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
     passes: new Map(passes.map(({ profile, pass }) => [profile, pass])),
     failureKinds: yield* findFailureKinds(tasks),
     limitedProfiles: yield* findLimitedProfiles(tasks, options.rateLimitMs),
+    refusedProfiles: yield* findRefusedProfiles(),
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };
@@ -87,18 +95,18 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
 
 function* list(
   where: string,
-  { hasTables, taskId }: EligibleOptions,
+  { taskId }: EligibleOptions,
   values: Readonly<Record<string, number>>,
 ): Steps<readonly (EligibleTask & { readonly seq: number })[]> {
-  const note = hasTables ? "n.lifted_at, n.told" : "null as lifted_at, null as told";
-  const join = hasTables ? "left join dispatch_note n on n.task_id = t.id" : "";
   const one = taskId === undefined ? "" : "and t.id = :taskId";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
-            r.id as run_id, r.outcome, r.ended_at, r.metadata, ${note}
+            r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told,
+            case when r.supervisor_pid is not null and r.lease_until > r.ended_at
+                 then r.lease_until + ${CLOCK_MARGIN_MS} end as leaving_until
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
-       ${join} where ${where} ${one} order by t.priority desc, t.seq`,
+       left join dispatch_note n on n.task_id = t.id where ${where} ${one} order by t.priority desc, t.seq`,
     { ...values, ...(taskId !== undefined && { taskId }) },
   );
 }
@@ -147,6 +155,25 @@ function* findLimitedProfiles(
   }
   return limited;
 }
+
+/** One dead key blocks one task and not, one after the other, all tasks of its profile. */
+function* findRefusedProfiles(): Steps<ReadonlyMap<string, number>> {
+  const rows = yield* all<{ profile: string; ended_at: number; payload: string }>(REFUSED);
+  return new Map(
+    rows.flatMap(({ profile, ended_at, payload }): [string, number][] => {
+      const { limit_source: source } = JSON.parse(payload) as { limit_source?: unknown };
+      return source === "outcome" ? [[profile, ended_at]] : [];
+    }),
+  );
+}
+
+const LOOK_BACK = 500; // runs; a guard that does not last need not look at all that ever were
+const REFUSED = `
+  select r.profile, r.ended_at, e.payload from run r
+    join task t on t.id = r.task_id and t.status = 'blocked'
+    join event e on e.task_id = r.task_id and e.run_id = r.id and e.kind = 'gave_up'
+   where r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK} and r.outcome = 'gave_up'
+     and r.profile is not null and r.ended_at > hermes_now() - ${AUTH_COOLDOWN_MS} order by r.id`;
 
 // With the plus SQLite searches the index of such runs, and not all runs from the end.
 const LAST_WALL = `

@@ -4,7 +4,6 @@ import { findOpenRun, lockGraph, type RunRow, requireTaskToChange } from "../../
 import { moveTask, restingPlace } from "../../operations/move-task.ts";
 import { endRun, type RunEnding } from "../../operations/runs.ts";
 import type { Status } from "../../transitions.ts";
-import { CLOCK_MARGIN_MS } from "../run-lease.ts";
 
 /** Keeps others from a task whose processes would not die, for a while; false when the run is over or was renewed. */
 export function* deferReclaim(
@@ -47,12 +46,6 @@ export function* reconcileOrphan(change: Change, taskId: string): Steps<boolean>
  * Ends a run whose processes another host has. Its supervisor learns of it with its next renewal, or has killed them
  * when its lease ends; until then nobody claims the task.
  */
-export function* endFromAfar(change: Change, ending: RunEnding): Steps<{ readonly status: Status }> {
-  yield* lockGraph();
-  const lease = yield* first<{ left_ms: number }>(
-    "select lease_until - hermes_now() as left_ms from run where id = :id {lock}",
-    { id: ending.runId },
-  );
-  const retryAfterMs = Math.max(ending.retryAfterMs ?? 0, (lease?.left_ms ?? 0) + CLOCK_MARGIN_MS);
-  return yield* endRun(change, { ...ending, retryAfterMs });
+export function endFromAfar(change: Change, ending: RunEnding): Steps<{ readonly status: Status }> {
+  return endRun(change, { ...ending, unseen: true });
 }

@@ -3,6 +3,7 @@ import type { Change } from "../../change.ts";
 import { first, run, type Steps } from "../../database/steps.ts";
 import { requireTask, requireTaskToChange, toTask } from "../../operations/load.ts";
 import { updateTask } from "../../operations/move-task.ts";
+import { quietFrom } from "../../operations/quiet-time.ts";
 import type { Task } from "../../task.ts";
 
 export interface Telling {
@@ -46,7 +47,8 @@ export function* liftGuards(change: Change, taskId: string): Steps<Task> {
      on conflict (task_id) do update set lifted_at = excluded.lifted_at, told = null`,
     { taskId },
   );
-  if (task.status === "ready" || task.status === "review") yield* updateTask(task, { not_before: null });
+  if (task.status === "ready" || task.status === "review")
+    yield* updateTask(task, { not_before: yield* quietFrom(taskId) });
   change.tell({ taskId, kind: "unguarded" });
   return toTask(yield* requireTask(taskId));
 }

@@ -17,7 +17,7 @@ export async function dispatchOnce(
 ): Promise<void> {
   await atBoard(desk, async (open) => {
     const { context, signal } = open;
-    await using dispatch = await openDispatch(open, { readOnly: dryRun });
+    await using dispatch = await openDispatch(open);
     const { board } = dispatch;
     for (const warning of dispatch.policy.warnings) context.terminal.note(`hermes: warning: ${warning}`);
     const self = await ownDispatcher(signal);
@@ -33,7 +33,8 @@ export async function dispatchOnce(
   });
 }
 
-const WORDS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
+/** What became of tasks in a pass, behind their number. */
+export const WORDS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
   spawned: "started",
   skipped_unassigned: "without an assignee",
   skipped_nonspawnable: "for a profile that cannot work here",

@@ -1,24 +1,27 @@
 import { all, type Steps } from "../../../../board/database/steps.ts";
+import { MANY_IDLE } from "../../../../board/dispatcher/idle-passes.ts";
 import {
   type DispatcherRow,
   findHolder,
   type LeaseHolder,
 } from "../../../../board/dispatcher/operations/board-lease.ts";
+import type { TickReport } from "../../../../board/dispatcher/tick-report.ts";
 import { renderTable } from "../../../table.ts";
 import { harmless, moment } from "../../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption } from "../desk.ts";
+import { WORDS } from "./dispatch-once.ts";
 import { openDispatch } from "./open-dispatch.ts";
+
+const RECENT_MS = 600_000;
 
 /** Who dispatches a board, when it last did, and what went wrong last. */
 export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Promise<void> {
   await atBoard(desk, async (open) => {
     const { store, signal, context } = open;
     const { terminal } = context;
-    await using dispatch = await openDispatch(open, { readOnly: true });
+    await using dispatch = await openDispatch(open);
     const { board, policy } = dispatch;
-    const { holder, dispatchers } = board.hasTables
-      ? await board.read(loadDispatchers, signal)
-      : { holder: undefined, dispatchers: [] };
+    const { holder, dispatchers } = await board.read(loadDispatchers, signal);
     const [{ paused }, { byStatus }] = [await store.board(signal), await store.stats(signal)];
     if (json) {
       return terminal.printJson({
@@ -28,8 +31,7 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
         running: byStatus.running,
         lease: holder && { ...leaseOf(holder), expires_at: holder.expires_at },
         dispatchers: dispatchers.map(({ last_report, owner, ...row }) => {
-          const outcomes: unknown = last_report === null ? null : JSON.parse(last_report);
-          return { ...row, pid: pidOf(owner), outcomes };
+          return { ...row, pid: pidOf(owner), ...lastReportOf(last_report) };
         }),
         caps: { max_spawn: policy.maxSpawn ?? null, max_in_progress: policy.maxInProgress ?? null },
         interval_seconds: policy.intervalMs / 1_000,
@@ -47,6 +49,18 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
       harmless(last_error ?? "").split("\n", 1)[0] ?? "",
     ]);
     terminal.print(renderTable(["PID", "HOST", "LAST PASS", "LEADS", "LAST ERROR"], rows, terminal));
+    for (const { owner, last_report, last_tick_at } of dispatchers) {
+      const { idle, outcomes } = lastReportOf(last_report);
+      const isGone = last_tick_at < (holder?.now ?? 0) - RECENT_MS;
+      if (idle === null || idle.passes < MANY_IDLE || isGone) continue;
+      const held = Object.entries(outcomes ?? {}).filter(([, count]) => count > 0);
+      const why = held
+        .map(([outcome, count]) => `${count} ${WORDS[outcome as keyof typeof WORDS]}`)
+        .join(", ");
+      terminal.print(
+        `${pidOf(owner)} has started nothing since ${moment(idle.since)} (${idle.passes} passes): ${why}`,
+      );
+    }
   });
 }
 
@@ -59,6 +73,14 @@ function* loadDispatchers(): Steps<{
     holder,
     dispatchers: yield* all<DispatcherRow>("select * from dispatcher order by last_tick_at desc"),
   };
+}
+
+type LastReport = Pick<TickReport, "idle"> & { readonly outcomes: Readonly<Record<string, number>> | null };
+
+function lastReportOf(text: string | null): LastReport {
+  if (text === null) return { outcomes: null, idle: null };
+  const { idle = null, ...outcomes } = JSON.parse(text) as Pick<TickReport, "idle"> & Record<string, number>;
+  return { outcomes, idle };
 }
 
 function leaseOf({ owner, token, expires_at, now }: LeaseHolder) {

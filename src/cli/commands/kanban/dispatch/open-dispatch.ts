@@ -46,13 +46,15 @@ export interface OpenDispatch extends AsyncDisposable {
   readonly policy: DispatchPolicy;
 }
 
-/** The board of a desk as dispatchers see it; `readOnly` leaves it as it is. */
-export async function openDispatch(
-  { app, store, context, signal }: Pick<OpenDesk, "app" | "store" | "context" | "signal">,
-  { readOnly = false } = {},
-): Promise<OpenDispatch> {
+/** The board of a desk as dispatchers see it. */
+export async function openDispatch({
+  app,
+  store,
+  context,
+  signal,
+}: Pick<OpenDesk, "app" | "store" | "context" | "signal">): Promise<OpenDispatch> {
   const place = { ...boardsPlace(app), slug: store.slug };
   const host = await createAppHost(app, store, context);
-  const board = await openDispatchBoard(place, { readOnly }, signal);
+  const board = await openDispatchBoard(place, {}, signal);
   return { board, host, policy: policyOf(app), [Symbol.asyncDispose]: () => board[Symbol.asyncDispose]() };
 }

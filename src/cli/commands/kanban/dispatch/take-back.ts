@@ -72,7 +72,7 @@ export async function unguard(desk: Desk, ids: readonly string[], options: JsonO
 /** `kanban why`: the one reason why a task is not running. */
 export async function why(desk: Desk, id: string, { json }: JsonOption): Promise<void> {
   await atBoard(desk, async (open) => {
-    await using dispatch = await openDispatch(open, { readOnly: true });
+    await using dispatch = await openDispatch(open);
     const answer: Why = await withTasks(open, [id], () => whyNotRunning(dispatch, id, open.signal));
     const { terminal } = open.context;
     if (json) return terminal.printJson(answer);

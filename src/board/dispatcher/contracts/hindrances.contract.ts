@@ -1,0 +1,324 @@
+import { expect, it } from "vitest";
+import type { BoardLab } from "../../../../test/support/board-lab.ts";
+import type { ClaimedTask } from "../../operations/claim.ts";
+import { findHindered } from "../find-hindered.ts";
+import { IdlePasses } from "../idle-passes.ts";
+import { liftGuards } from "../operations/tell-once.ts";
+import { reclaimTask } from "../reclaim-task.ts";
+import { runEndingOf, type WorkerExit } from "../run-ending.ts";
+import { idsOf } from "../tick-report.ts";
+import { whyNotRunning } from "../why.ts";
+import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
+
+const HOUR_MS = 3_600_000;
+const OPERATOR = { kind: "operator", name: "alice" } as const;
+
+/** What keeps tasks from starting: each has one typed outcome that `why` names, and other tasks go on. */
+export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
+  async function openHindered(settings = {}) {
+    const stage = await openDispatchStage(openLab, settings);
+    return {
+      ...stage,
+      why: (id: string) => whyNotRunning(stage.parts, id, never),
+      hindered: async () =>
+        (await findHindered(stage.parts, never)).map(({ task_id, reason }) => [task_id, reason]),
+      end: (exit: WorkerExit, { run, task }: ClaimedTask, history = {}) =>
+        stage.system.endRun(
+          runEndingOf(
+            exit,
+            { runId: run.id, failures: task.consecutive_failures, ...history },
+            stage.parts.policy,
+            () => 0.5,
+          ),
+          never,
+        ),
+    };
+  }
+  type Stage = Awaited<ReturnType<typeof openHindered>>;
+
+  /** Ways in which a person takes a running task from its worker, who may be on another host, and frees it again. */
+  const TAKEN: Readonly<Record<string, (stage: Stage, id: string) => Promise<unknown>>> = {
+    released: ({ operator }, id) => operator.release(id, "", never),
+    "blocked and unblocked": async ({ operator }, id) => {
+      await operator.block(id, "wait", undefined, never);
+      await operator.unblock(id, undefined, never);
+    },
+    "blocked and promoted": async ({ operator }, id) => {
+      await operator.block(id, "wait", undefined, never);
+      await operator.promote(id, undefined, never);
+    },
+    "sent to wait for others that there are not": async ({ operator }, id) => {
+      await operator.block(id, "wait", "dependency", never);
+    },
+    "scheduled for now": ({ operator, lab }, id) => operator.schedule(id, lab.now(), undefined, never),
+    "released and given to another profile": async ({ operator }, id) => {
+      await operator.release(id, "", never);
+      await operator.assign(id, "beta", undefined, never);
+    },
+    "released and let go by an operator": async ({ operator, board }, id) => {
+      await operator.release(id, "", never);
+      await board.write(OPERATOR, (change) => liftGuards(change, id), never);
+    },
+    "completed and reopened": async ({ operator, lab }, id) => {
+      await operator.complete(id, { summary: "done" }, never);
+      await lab.advance(1_000);
+      await operator.reopen(id, never);
+    },
+    "reclaimed from afar and given to another profile": async ({ operator, parts }, id) => {
+      await reclaimTask({ ...parts, caller: OPERATOR }, id, "", never);
+      await operator.assign(id, "beta", undefined, never);
+    },
+  };
+
+  it.each(Object.keys(TAKEN))(
+    "board G5, board H1: a task that was %s is kept from others while its worker may live",
+    async (way) => {
+      await using stage = await openHindered();
+      const { id } = await stage.add("a");
+      const { run } = await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
+      await stage.lab.advance(10_000);
+      await TAKEN[way]?.(stage, id);
+      const freeAt = run.lease_until + 5_000;
+      const report = await stage.tick();
+      expect(report.respawn_guarded).toEqual([{ task_id: id, reason: "worker_leaving", until: freeAt }]);
+      expect(report.next_due_at).toBe(freeAt);
+      expect(await stage.why(id)).toMatchObject({ reason: "worker_leaving", until: freeAt, release: "" });
+      const claim = { from: "ready", leaseMs: 1_000, hostId: "host-1", wanted: [id] } as const;
+      expect((await stage.system.claim(claim, never)).refused).toMatchObject([{ reason: "waiting" }]);
+      await stage.lab.advance(freeAt - 1 - stage.lab.now());
+      expect((await stage.tick()).spawned).toEqual([]);
+      await stage.lab.advance(1);
+      expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+    },
+  );
+
+  it("board G5: a worker that ended its own run may live on, and its task waits until it is gone", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    await stage.tick();
+    const claimed = stage.host.started[0] as ClaimedTask;
+    await stage.worker(claimed).block(id, "which colour?", undefined, never);
+    await stage.operator.unblock(id, "red", never);
+    const other = { host: stage.createHost("host-2"), owner: "dispatcher-2" };
+    for (const parts of [{}, other])
+      expect((await stage.tick({}, parts)).respawn_guarded).toMatchObject([
+        { task_id: id, reason: "worker_leaving" },
+      ]);
+    stage.host.liveness.set(claimed.run.id, "dead");
+    other.host.liveness.set(claimed.run.id, "dead"); // which it cannot know
+    expect((await stage.tick({}, other)).spawned).toEqual([]);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]); // its own host can
+  });
+
+  it("board G5: what is seen of a worker's end does not shorten another pause of its task", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    const { run } = await stage.claim(id, { supervisorPid: 7 });
+    await stage.operator.release(id, "", never);
+    await stage.lab.raw(`update task set not_before = ${run.lease_until + 60_000} where id = '${id}'`);
+    stage.host.liveness.set(run.id, "dead");
+    expect((await stage.tick()).respawn_guarded).toMatchObject([{ task_id: id, reason: "backoff" }]);
+  });
+
+  it("board G5: a claim by hand has no worker that could live, and is free at once when it is released", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    for (const hostId of ["host-1", "host-2"]) {
+      await stage.claim(id, { hostId, leaseMs: 900_000 });
+      await stage.operator.release(id, "", never);
+    }
+    await stage.claim(id, { hostId: "host-2", leaseMs: 900_000 });
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, id, "", never);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+  });
+
+  it("board G5: a run whose end was seen leaves its task free at once", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    await stage.tick();
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, id, "", never);
+    expect(stage.host.terminated).toHaveLength(1);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+  });
+
+  it("B6.27: a task that meets a rate limit for six hours is blocked, and why and diagnostics say so", async () => {
+    await using stage = await openHindered({ rate_limit_cooldown_seconds: 7_200 });
+    const { id } = await stage.add("a");
+    for (let wall = 0; wall < 3; wall++) {
+      expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+      await stage.end({ outcome: "rate_limited" }, stage.host.started.at(-1) as ClaimedTask);
+      expect(await stage.why(id)).toMatchObject({ reason: "rate_limit_cooldown" });
+      await stage.lab.advance(2 * HOUR_MS);
+    }
+    const other = await stage.add("b", { assignee: "beta" });
+    const report = await stage.tick();
+    expect(report).toMatchObject({ rate_limited: [id], auto_blocked: [id] });
+    expect(idsOf(report, "spawned")).toEqual([other.id]);
+    expect(await stage.why(id)).toMatchObject({ reason: "rate-limit-bound" });
+    expect(await stage.hindered()).toEqual([[id, "rate-limit-bound"]]);
+    await stage.operator.unblock(id, undefined, never);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]); // and is not blocked again for what was before
+  });
+
+  it("B6.28: what no attempt can mend is given up at once, whatever number of attempts the task allows", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a", { maxRetries: 9 });
+    await stage.tick();
+    const exit = { outcome: "crashed", terminal: true, failureKind: "auth", error: "no such key" } as const;
+    await stage.end(exit, stage.host.started[0] as ClaimedTask);
+    const { task, events } = await stage.store.show(id, never);
+    expect(task).toMatchObject({ status: "blocked", block_sticky: true, consecutive_failures: 1 });
+    expect(events.at(-1)).toMatchObject({
+      kind: "gave_up",
+      payload: { limit_source: "outcome", sticky: true },
+    });
+    const why = await stage.why(id);
+    expect(why).toMatchObject({ reason: "provider", text: expect.stringContaining("no such key") });
+    expect(why.release).toContain("settings of its profile");
+    expect(await stage.hindered()).toEqual([[id, "provider"]]);
+    await stage.lab.advance(100 * HOUR_MS);
+    expect((await stage.tick()).spawned).toEqual([]);
+  });
+
+  it("B6.34, board G22, board H11: one refused key keeps the other tasks of its profile back, until it is put right", async () => {
+    await using stage = await openHindered();
+    const [first, second] = [await stage.add("a"), await stage.add("b")];
+    const other = await stage.add("c", { assignee: "beta" });
+    expect(idsOf(await stage.tick({}, { max: 1 }), "spawned")).toEqual([first.id]);
+    await stage.end(
+      { outcome: "crashed", terminal: true, failureKind: "auth" },
+      stage.host.started[0] as ClaimedTask,
+    );
+    const report = await stage.tick();
+    expect(report.respawn_guarded).toMatchObject([{ task_id: second.id, reason: "blocker_auth" }]);
+    expect(idsOf(report, "spawned")).toEqual([other.id]);
+    expect(await stage.why(second.id)).toMatchObject({ reason: "blocker_auth" });
+    await stage.operator.unblock(first.id, "the key is right now", never);
+    expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual([first.id, second.id].toSorted());
+  });
+
+  it("B6.29: a task's own number of attempts counts for workers that end without a word", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a", { maxRetries: 1 });
+    await stage.tick();
+    await stage.end({ outcome: "protocol_violation" }, stage.host.started[0] as ClaimedTask);
+    expect(await stage.statusOf(id)).toBe("blocked");
+    expect(await stage.why(id)).toMatchObject({ reason: "failed" });
+  });
+
+  it("B4.13, G16: six passes that start nothing although tasks are ready are told of, and again after a while", async () => {
+    await using stage = await openHindered({ dispatch_interval_seconds: 60 });
+    await stage.add("a", { assignee: "stranger" });
+    const idle = new IdlePasses();
+    const news: number[] = [];
+    const since = stage.lab.now();
+    for (let pass = 1; pass <= 12; pass++) {
+      await stage.tick({}, { idle });
+      await stage.tick({}, { idle }); // woken by an event: it does not count
+      if (idle.isNews) news.push(-pass);
+      await stage.lab.advance(59_999);
+      await stage.tick({}, { idle });
+      if (idle.isNews) news.push(-pass);
+      await stage.lab.advance(1);
+      const report = await stage.tick({}, { idle });
+      if (idle.isNews) news.push(pass);
+      expect(report.idle).toEqual({ passes: pass + 1, since });
+    }
+    expect(news).toEqual([5, 10]);
+    const [row] = await stage.lab.raw<{ last_report: string }>("select last_report from dispatcher");
+    expect(JSON.parse(row?.last_report ?? "")).toMatchObject({
+      skipped_nonspawnable: 1,
+      idle: { passes: 13 },
+    });
+    await stage.add("b");
+    expect((await stage.tick({}, { idle })).idle).toBeNull();
+  });
+
+  it("B4.13, G16: a paused board, and one where nothing is ready, is not idle", async () => {
+    await using stage = await openHindered();
+    const idle = new IdlePasses();
+    expect((await stage.tick({}, { idle })).idle).toBeNull();
+    await stage.add("a");
+    await stage.operator.pause(true, never);
+    expect((await stage.tick({}, { idle })).idle).toBeNull();
+  });
+
+  it("board G14, board G15: a profile that vanished, was renamed or cannot run is named at once; others go on", async () => {
+    await using stage = await openHindered();
+    const lost = await stage.add("a", { assignee: "alpha" });
+    stage.host.profiles.delete("alpha"); // or renamed: the new name is another profile
+    stage.host.profiles.add("gamma");
+    const other = await stage.add("b", { assignee: "beta" });
+    const report = await stage.tick();
+    expect(report).toMatchObject({ skipped_nonspawnable: [lost.id], spawned: [{ task_id: other.id }] });
+    const why = await stage.why(lost.id);
+    expect(why).toMatchObject({ reason: "nonspawnable", text: expect.stringContaining("no profile alpha") });
+    expect(await stage.hindered()).toEqual([[lost.id, "nonspawnable"]]);
+    await stage.operator.assign(lost.id, "gamma", undefined, never);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([lost.id]);
+  });
+
+  it("board G15: a profile that vanishes while its worker is started is not held against the task", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a", { assignee: "alpha", maxRetries: 1 });
+    stage.host.onStart = async () => {
+      stage.host.profiles.delete("alpha");
+      return { kind: "failed", cause: "spawn", error: "no such folder" };
+    };
+    await stage.tick();
+    const { task, runs } = await stage.store.show(id, never);
+    expect(task).toMatchObject({ status: "ready", consecutive_failures: 0 });
+    expect(runs[0]).toMatchObject({ outcome: "infra_killed", error: "There is no profile alpha here." });
+    expect((await stage.tick()).skipped_nonspawnable).toEqual([id]);
+    expect(await stage.why(id)).toMatchObject({ reason: "nonspawnable" });
+  });
+
+  it("board G18: a board that is paused in the middle of a pass starts nothing more, and says so", async () => {
+    await using stage = await openHindered();
+    const tasks = [await stage.add("a"), await stage.add("b")];
+    const { onStart } = stage.host;
+    stage.host.memoryPressure = async () => {
+      await stage.operator.pause(true, never);
+      return "none";
+    };
+    const report = await stage.tick();
+    expect(report).toMatchObject({ paused: true, spawned: [], deferred_capacity: tasks.map(({ id }) => id) });
+    expect(await stage.why(tasks[0]?.id ?? "")).toMatchObject({ reason: "paused" });
+    await stage.operator.pause(false, never);
+    stage.host.memoryPressure = async () => "none";
+    stage.host.onStart = async (claimed) => {
+      await stage.operator.pause(true, never); // after the first claim, what is claimed is started
+      return onStart(claimed);
+    };
+    const { spawned } = await stage.tick();
+    expect(spawned.length).toBeGreaterThan(0);
+    for (const { task_id: id } of spawned) expect(await stage.why(id)).toMatchObject({ reason: "running" });
+  });
+
+  it("a clock that jumps an hour ahead costs a run, not a failure, and its worker is ended first", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    await stage.tick();
+    await stage.lab.advance(HOUR_MS);
+    const report = await stage.tick();
+    expect(stage.host.terminated).toHaveLength(1);
+    expect(report).toMatchObject({ reclaimed: 1, spawned: [{ task_id: id }] });
+    const { task, runs } = await stage.store.show(id, never);
+    expect(task.consecutive_failures).toBe(0);
+    expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
+    expect(await stage.why(id)).toMatchObject({ reason: "running" });
+  });
+
+  it("a clock that is put back an hour neither ends a live run nor hides a dead one", async () => {
+    await using stage = await openHindered();
+    const [live, dead] = [await stage.add("a"), await stage.add("b")];
+    await stage.tick();
+    await stage.lab.advance(-HOUR_MS);
+    expect(await stage.tick()).toMatchObject({ crashed: [], reclaimed: 0 });
+    const run = (await stage.runs(dead.id))[0];
+    stage.host.liveness.set(run?.id ?? 0, "dead");
+    expect((await stage.tick()).crashed).toEqual([dead.id]);
+    expect(await stage.statusOf(live.id)).toBe("running");
+    expect(await stage.why(dead.id)).toMatchObject({ reason: "backoff" });
+  });
+}

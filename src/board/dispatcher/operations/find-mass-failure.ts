@@ -1,0 +1,45 @@
+import { all, type Steps } from "../../database/steps.ts";
+
+const WITHIN_MS = 60_000; // a pass of the timer
+const LOOK_BACK = 500; // runs
+const MANY = 3;
+
+/** Tasks that wait for their next attempt although others have just failed in the same way. */
+export interface MassFailure {
+  readonly tasks: readonly string[];
+  readonly error: string;
+}
+
+/**
+ * Failures of several tasks at about the same time that read alike: they have one cause, and each attempt would only
+ * meet it again. A task's own number of attempts wins, and so does a person who has brought it back since.
+ */
+export function* findMassFailures(): Steps<readonly MassFailure[]> {
+  const rows = yield* all<{ task_id: string; error: string | null }>(
+    `select r.task_id, r.error from run r join task t on t.id = r.task_id
+      where r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK}
+        and r.outcome = 'crashed' and r.ended_at > hermes_now() - ${WITHIN_MS}
+        and t.status = 'ready' and t.max_retries is null
+        and r.id = (select max(l.id) from run l where l.task_id = t.id)
+        and not exists (select 1 from event e
+                         where e.task_id = t.id and e.kind = 'unblocked' and e.created_at >= r.ended_at)
+      order by r.id`,
+  );
+  const alike = new Map<string, { tasks: string[]; error: string }>();
+  for (const { task_id: id, error } of rows) {
+    const key = wordsOf(error ?? "");
+    const group = alike.get(key) ?? { tasks: [], error: error ?? "" };
+    group.tasks.push(id);
+    alike.set(key, group);
+  }
+  return [...alike.values()].filter(({ tasks }) => tasks.length >= MANY);
+}
+
+/** What is the same in messages of one cause: not ids, numbers and times. */
+function wordsOf(error: string): string {
+  return error
+    .toLowerCase()
+    .replace(/[0-9a-f]*\d[0-9a-f]*/g, "#")
+    .replace(/\s+/g, " ")
+    .trim();
+}

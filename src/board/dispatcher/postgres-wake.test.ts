@@ -1,0 +1,135 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { expect, it, vi } from "vitest";
+import { openPostgresLab } from "../../../test/support/board-lab.ts";
+import { describeWith } from "../../../test/support/services.ts";
+import { openBoardStore } from "../board-store.ts";
+import { openPostgresAnnouncements } from "../database/postgres-announcements.ts";
+import { never, openDispatchStage } from "./contracts/dispatch-stage.contract.ts";
+import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
+import type { TickReport } from "./tick-report.ts";
+import { Touch } from "./touch.ts";
+import { watchBoard } from "./watch-board.ts";
+
+const WAIT = { timeout: 60_000, interval: 20 };
+
+describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) => {
+  /** A dispatcher under way whose clock never wakes it: what it hears of, it was told. */
+  async function openRunning() {
+    const stage = await openDispatchStage(() => openPostgresLab(url));
+    const name = `wake-${randomBytes(8).toString("hex")}`;
+    const address = new URL(url);
+    address.searchParams.set("application_name", name);
+    const lost: unknown[] = [];
+    const reports: TickReport[] = [];
+    const failures: unknown[] = [];
+    const news = new Touch();
+    const announcements = openPostgresAnnouncements({
+      url: address.href,
+      onNews: () => news.touch(),
+      onLost: (error) => void lost.push(error),
+    });
+    const parts: DispatcherParts = {
+      ...stage.parts,
+      clock: { now: () => Date.now(), sleep: (_, signal) => stage.parts.clock.sleep(0, signal) },
+      listBoards: async () => [stage.lab.place.slug],
+      async openBoard() {
+        const { board, host } = stage;
+        const watch = watchBoard(stage.lab.place, board, parts.clock, announcements);
+        return { board, host, watch, [Symbol.asyncDispose]: async () => watch[Symbol.dispose]() };
+      },
+      loadPolicy: async () => stage.policyOf({ dispatch_interval_seconds: 3_600 }),
+      onPass: (report) => void reports.push(report),
+      onIdle: () => undefined,
+      onFailure: (_, error) => void failures.push(error),
+    };
+    const stop = new AbortController();
+    const ended = runDispatcher(parts, stop.signal);
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const listening = async (): Promise<readonly number[]> =>
+      (
+        await admin.query<{ pid: number }>(
+          // Its probe is its last statement: then it has heard itself, or will in a moment.
+          "select pid from pg_stat_activity where application_name = $1 and query like 'select pg_notify%'",
+          [name],
+        )
+      ).rows.map(({ pid }) => pid);
+    const isStarted = (id: string) =>
+      vi.waitFor(() => expect(stage.host.started.map(({ task }) => task.id)).toContain(id), WAIT);
+    return {
+      ...stage,
+      name,
+      admin,
+      lost,
+      reports,
+      failures,
+      listening,
+      isStarted,
+      async [Symbol.asyncDispose]() {
+        stop.abort();
+        await ended;
+        await announcements[Symbol.asyncDispose]();
+        await admin.end();
+        await stage[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  it("board H3: a task of another client starts at once, although no timer ever rings", async () => {
+    await using running = await openRunning();
+    await vi.waitFor(async () => expect(await running.listening()).toHaveLength(1), WAIT);
+    for (let n = 0; n < 3; n++) {
+      await using other = await openBoardStore(running.lab.place, {}, never);
+      const alice = other.as({ kind: "operator", name: "alice" });
+      const { task } = await alice.create({ title: `t${n}`, assignee: "worker" }, never);
+      await running.isStarted(task.id);
+    }
+    expect(running.lost).toEqual([]);
+  });
+
+  it("board H3: after the server has cut the connection it listens anew, and misses nothing of meanwhile", async () => {
+    await using running = await openRunning();
+    await vi.waitFor(async () => expect(await running.listening()).toHaveLength(1), WAIT);
+    const [before] = await running.listening();
+    await running.admin.query("select pg_terminate_backend($1)", [before]);
+    const meanwhile = await running.add("meanwhile");
+    await running.isStarted(meanwhile.id);
+    await vi.waitFor(async () => {
+      const [now] = await running.listening();
+      expect(now).toBeDefined();
+      expect(now).not.toBe(before);
+    }, WAIT);
+    const after = await running.add("after");
+    await running.isStarted(after.id);
+    expect(running.lost).toHaveLength(1);
+    expect(running.lost[0]).toMatchObject({ code: "database-unavailable" });
+  });
+
+  it("a transaction that is undone wakes nobody", async () => {
+    await using running = await openRunning();
+    await running.isStarted((await running.add("a")).id);
+    const heard: string[] = [];
+    await running.admin.query("listen hermes_board");
+    const schema = `hermes_board_${running.lab.place.slug}`;
+    running.admin.on("notification", ({ payload }) => {
+      if (payload === schema) heard.push(payload);
+    });
+    const undone = running.board.write(
+      { kind: "operator", name: "alice" },
+      function* (change) {
+        change.tell({ taskId: null, kind: "board_paused" });
+        yield* change.finish();
+        throw new Error("undone");
+      },
+      never,
+    );
+    await expect(undone).rejects.toThrow("undone");
+    await running.admin.query("select 1");
+    const before = heard.length;
+    const { id } = await running.add("b");
+    await running.isStarted(id);
+    await vi.waitFor(() => expect(heard.length).toBeGreaterThan(before), WAIT);
+    expect(before).toBe(0);
+  });
+});
