@@ -9,6 +9,7 @@ import type { DispatchHost } from "../src/board/dispatcher/host.ts";
 import { resolveDispatchPolicy } from "../src/board/dispatcher/resolve-dispatch-policy.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
+import { measureWorkerStart } from "./worker-start.ts";
 
 const ROUNDS = 30;
 const READY = 1_000;
@@ -16,13 +17,13 @@ const FEW = 1_000;
 const MANY = 100_000;
 const never = new AbortController().signal;
 
-/** What a pass of the dispatcher costs: beside much finished work, and beside the query that it cannot do without. */
+/** What a pass of the dispatcher costs, beside much finished work and the query it cannot do without; and a start. */
 export const dispatchBench: Bench = {
   name: "dispatch",
   async run() {
     const root = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     try {
-      return [await finishedWork(root), await listing(root)];
+      return [await finishedWork(root), await listing(root), await measureWorkerStart(root)];
     } finally {
       await rm(root, { recursive: true, force: true });
     }

@@ -1,16 +1,17 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, readdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import * as pty from "@lydell/node-pty";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { tempHome } from "../support/hermes.ts";
 import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
-const LIMIT = 60_000;
+const LIMIT = 120_000;
 const NO_ENGINE = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
 
 /** A home that nobody has used yet, and a folder for everything temporary. */
@@ -24,9 +25,9 @@ async function freshMachine() {
     demo: (args: readonly string[], env: Readonly<Record<string, string>> = NO_ENGINE) =>
       home.hermes(["demo", "--fast", ...args], { env: { TMPDIR: temporary, ...env }, cwd: home.folder }),
     /** The demo as a process that the test can do something to. */
-    start(env: Readonly<Record<string, string>> = NO_ENGINE) {
+    start(env: Readonly<Record<string, string>> = NO_ENGINE, args: readonly string[] = []) {
       const PATH = process.env["PATH"] ?? "";
-      return spawn(process.execPath, [ENTRY, "demo", "--fast"], {
+      return spawn(process.execPath, [ENTRY, "demo", ...args, "--fast"], {
         env: { PATH, HOME: home.folder, HERMES_HOME: home.path, TMPDIR: temporary, ...env },
         stdio: ["ignore", "pipe", "pipe"],
       });
@@ -63,10 +64,29 @@ const STORY = [
   /hermes -z /,
 ];
 
-function expectStory(stdout: string): void {
+/** The same for `demo board`. */
+const BOARD_STORY = [
+  /scripted/,
+  /\$ hermes kanban daemon/,
+  /1 Say what it shall do .* begins \(run 1, process \d+\)/,
+  /1 Say what it shall do .* done: /,
+  /6 Check 24 cases .* begins/,
+  /kill -9 \d+: the worker of task 6/,
+  /6 Check 24 cases .* crashed; to be tried again/,
+  /\$ hermes kanban unguard t_/,
+  /6 Check 24 cases .* begins/,
+  /6 Check 24 cases .* done: all 24 cases agree/,
+  /8 Pack it all up .* done: /,
+  /the board: 8 of 8 done/,
+  /9 runs for 8 tasks: one was killed, and each task is done once/,
+  /24 of 24 cases were checked, each of them once/,
+  /hermes kanban create /,
+];
+
+function expectStory(stdout: string, story: readonly RegExp[] = STORY): void {
   const lines = stdout.split("\n");
   let from = 0;
-  for (const wanted of STORY) {
+  for (const wanted of story) {
     const at = lines.findIndex((line, index) => index >= from && wanted.test(line));
     expect(at, `${wanted} in\n${lines.slice(from).join("\n")}`).toBeGreaterThanOrEqual(from);
     from = at;
@@ -159,6 +179,107 @@ describe("hermes demo", () => {
     },
     LIMIT,
   );
+});
+
+/** Processes that know the folder from their environment, or that began in it. */
+async function processesIn(folder: string): Promise<string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
+  const rows = await Promise.all(
+    pids.map(async (pid) => ({ pid, text: (await read(pid, "environ")) + (await read(pid, "cmdline")) })),
+  );
+  return rows.flatMap(({ pid, text }) => (text.includes(folder) ? [pid] : []));
+}
+
+describe("hermes demo board", () => {
+  test(
+    "works off a board with a worker killed on the way, in plain lines, and leaves nothing behind",
+    async () => {
+      await using machine = await freshMachine();
+      const { exitCode, stdout, stderr } = await machine.demo(["board"]);
+      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
+      expectStory(stdout, BOARD_STORY);
+      expect(stdout.match(/the board: /g)).toHaveLength(1); // once, at the end
+      expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
+      expect(stdout).not.toContain("\u001b");
+      expect(await readdir(machine.temporary)).toEqual([]);
+      expect(await processesIn(machine.folder)).toEqual([]);
+      await expect(access(machine.path)).rejects.toThrow("ENOENT"); // nothing of the person's was touched
+    },
+    LIMIT,
+  );
+
+  test(
+    "in a terminal the board is drawn over as it changes",
+    async () => {
+      await using machine = await freshMachine();
+      const env = { PATH: process.env["PATH"] ?? "", HOME: machine.folder, TMPDIR: machine.temporary };
+      const terminal = pty.spawn(process.execPath, [ENTRY, "demo", "board", "--fast"], {
+        cols: 80,
+        rows: 24,
+        env: { ...env, HERMES_HOME: machine.path, TERM: "xterm", NO_COLOR: "1" },
+      });
+      let seen = "";
+      terminal.onData((text) => {
+        seen += text;
+      });
+      const exitCode = await new Promise((resolve) => terminal.onExit((end) => resolve(end.exitCode)));
+      expect(exitCode, seen).toBe(0);
+      expect(seen.split("\u001b[10A\u001b[J").length).toBeGreaterThan(8); // ten lines up, and cleared
+      expect(seen).toMatch(/6 {2}Check 24 cases +tester +running +run \d+, case \d+ of 24/);
+      expect(seen).toMatch(/7 {2}Print the table +coder +waiting +for 2, 3/);
+      expectStory(seen.replaceAll("\r", ""), BOARD_STORY);
+    },
+    LIMIT,
+  );
+
+  test(
+    "Ctrl-C in the middle ends it with 130, and daemon, supervisors and workers with it",
+    async () => {
+      await using machine = await freshMachine();
+      const child = machine.start(NO_ENGINE, ["board"]);
+      const closed = once(child, "close");
+      let running: string[] = [];
+      for await (const text of child.stdout.setEncoding("utf8")) {
+        if (!text.includes("begins")) continue;
+        running = await processesIn(machine.folder);
+        child.kill("SIGINT");
+      }
+      expect(running.length).toBeGreaterThan(2);
+      expect(await closed).toEqual([130, null]);
+      expect(await processesIn(machine.folder)).toEqual([]);
+      expect(await readdir(machine.temporary)).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  test(
+    "a reader that leaves early leaves no process and no folder either",
+    async () => {
+      await using machine = await freshMachine();
+      const child = machine.start(NO_ENGINE, ["board"]);
+      const closed = once(child, "close");
+      child.stdout.setEncoding("utf8").on("data", (text: string) => {
+        if (text.includes("begins")) child.stdout.destroy();
+      });
+      child.stderr.resume();
+      await closed;
+      await vi.waitFor(async () => expect(await processesIn(machine.folder)).toEqual([]), {
+        timeout: 60_000,
+      });
+      expect(await readdir(machine.temporary)).toEqual([]);
+    },
+    LIMIT,
+  );
+
+  test("the help names both demonstrations", async () => {
+    await using machine = await freshMachine();
+    const { exitCode, stdout } = await machine.hermes(["demo", "--help"]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain("  hermes demo --local --fast\n");
+    expect(stdout).toContain("  hermes demo board");
+    expect((await machine.hermes(["demo", "bord"])).exitCode).toBe(2);
+  });
 });
 
 describeWith("docker", "hermes demo with Docker", ({ host, client, images }) => {

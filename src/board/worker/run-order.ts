@@ -18,6 +18,8 @@ export const runOrderSchema = z.strictObject({
     env: z.record(z.string(), z.string()),
     cwd: z.string(),
   }),
+  /** What removing a workspace needs; left out, e.g. by a dispatcher that is older than we are, none is removed. */
+  workspaces: z.strictObject({ home: z.string(), defaultWorkdir: z.string().nullable() }).optional(),
   log: z.strictObject({ path: z.string(), maxBytes: z.number(), backups: z.number() }),
   policy: z.strictObject({
     failureLimit: z.int().min(1),
@@ -30,9 +32,14 @@ export type RunOrder = z.infer<typeof runOrderSchema>;
 /** How a supervisor answers its order, as one line. */
 export const orderAnswerSchema = z.union([
   z.strictObject({ ok: z.literal(true), supervisorPid: z.int(), workerPid: z.int() }),
-  z.strictObject({ ok: z.literal(false), error: z.string() }),
+  z.strictObject({
+    ok: z.literal(false),
+    error: z.string(),
+    /** Whether it is the fault of the place and not of the task. */
+    isInfrastructure: z.boolean().default(false),
+  }),
 ]);
-export type OrderAnswer = z.infer<typeof orderAnswerSchema>;
+export type OrderAnswer = z.output<typeof orderAnswerSchema>;
 
 /** What a supervisor tells its worker first, over a pipe that nobody else reads. */
 export const workerOrderSchema = z.strictObject({

@@ -53,7 +53,8 @@ export async function startSupervisor(
   try {
     const answer = await readAnswer(pipe, deadline.signal);
     if (answer.ok) return { kind: "started", supervisorPid: answer.supervisorPid };
-    failure = { kind: "failed", cause: "spawn", error: answer.error };
+    const cause = answer.isInfrastructure ? "infrastructure" : "spawn";
+    failure = { kind: "failed", cause, error: answer.error };
   } catch (error) {
     failure = { kind: "failed", cause: "infrastructure", error: `no supervisor: ${messageOf(error)}` };
   } finally {

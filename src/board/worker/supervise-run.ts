@@ -4,6 +4,7 @@ import { AppError, messageOf } from "../../lib/errors.ts";
 import { identityOf, serialiseIdentity } from "../../lib/process-identity.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
 import { type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
+import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { judgeEnd, OWN_RESULTS, type RunFate } from "./judge-end.ts";
 import { createStopwatch, keepLease, type LeaseEnd } from "./keep-lease.ts";
@@ -25,8 +26,8 @@ export interface StartedPids {
 
 /**
  * Looks after one run from its start to the record of its end: keeps the lease, ends the worker when its time or its
- * lease is over or `signal` says so, and reports how it ended once nothing of it is left. Rejects only when no worker
- * was started, or nothing of it lives any more.
+ * lease is over or `signal` says so, reports how it ended once nothing of it is left, and then removes what workspaces
+ * nobody needs any more. Rejects only when no worker was started, or nothing of it lives any more.
  */
 export async function superviseRun(
   order: RunOrder,
@@ -69,6 +70,7 @@ export async function superviseRun(
       order,
       `${exitWords(exit)}; ${end === undefined ? "the run was ended before" : await report(store, order, end)}`,
     );
+    for (const news of await cleanUpAfterRun(order, store)) say(log, order, news);
   } catch (error) {
     await endAll(query, 0);
     say(log, order, `its supervisor failed: ${messageOf(error)}`);

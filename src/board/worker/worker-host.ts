@@ -50,12 +50,12 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
       if (left.length > 0)
         return failed("infrastructure", `processes of an earlier run cannot be ended: ${left.join(", ")}`);
       let workspace: Workspace;
+      let workspaces: NonNullable<RunOrder["workspaces"]>;
       try {
-        const defaultWorkdir = await parts.defaultWorkdir(signal);
+        workspaces = { home: parts.userHome, defaultWorkdir: await parts.defaultWorkdir(signal) };
         const where = {
           ...folders,
-          home: parts.userHome,
-          defaultWorkdir,
+          ...workspaces,
           env: openVariables(variables),
           now: () => Date.now(),
         };
@@ -65,7 +65,7 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
         return failed("workspace", messageOf(error));
       }
       try {
-        const order = await createOrder(parts, claimed, workspace, folders.workspaces);
+        const order = { ...(await createOrder(parts, claimed, workspace, folders.workspaces)), workspaces };
         const started = await startSupervisor(parts.program, order, openVariables(variables), signal);
         if (started.kind === "failed") return started;
         return { kind: "started", workspace: workspace.path, supervisorPid: started.supervisorPid };

@@ -30,7 +30,7 @@ function variablesFor(name: string) {
   });
 }
 
-test("board C2: a worker of another profile gets the machine's variables and its own, and nothing else", () => {
+test("board C2, G41: a worker of another profile gets the machine's variables and its own, and nothing else", () => {
   expect(Object.keys(variablesFor("coder")).toSorted()).toEqual([
     "HERMES_HOME",
     "HERMES_KANBAN_BOARD",
@@ -49,7 +49,7 @@ test("board C2: a worker of another profile gets the machine's variables and its
   ]);
 });
 
-test("board C2: a worker of the dispatcher's own profile keeps its keys and settings, but not what it said of itself", () => {
+test("board C2, G41: a worker of the dispatcher's own profile keeps its keys and settings, but not what it said of itself", () => {
   const own = variablesFor("boss");
   expect(own).toMatchObject({ OPENAI_API_KEY: "key", TERMINAL_ENV: "docker", HERMES_KANBAN_TASK: "t_1" });
   expect(own).not.toHaveProperty("HERMES_TUI");

@@ -1,19 +1,41 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { runDemo } from "./demo/run-demo.ts";
 
-/** `hermes demo`: a small piece of work from beginning to end, with a kill in the middle. */
+interface DemoFlags {
+  readonly local?: boolean;
+  readonly fast?: boolean;
+}
+
+const FAST = ["--fast", "without the pauses that let a person follow"] as const;
+
+/** `hermes demo`: a small piece of work from beginning to end with a kill in the middle, by one agent or by several. */
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes demo",
-    "See the agent do a small piece of work, be killed in the middle, and go on. It needs no key and no network: the model follows a script, everything else is real. It works in a temporary folder and leaves nothing behind.",
+    "See the agent do a small piece of work, be killed in the middle, and go on; or, with `board`, several of them at work on a board. It needs no key and no network: the model follows a script, everything else is real. It works in a temporary folder and leaves nothing behind.",
     context.terminal,
   )
     .option("--local", "run commands on this machine even where there is a container engine")
-    .option("--fast", "without the pauses that let a person follow")
-    .action((options: { local?: boolean; fast?: boolean }) =>
-      runDemo(context, { isLocal: options.local ?? false, isFast: options.fast ?? false }),
-    );
-  return withExamples(command, ["hermes demo", "hermes demo --local --fast"]);
+    .option(...FAST)
+    .action(async ({ local, fast }: DemoFlags) => {
+      const { runDemo } = await import("./demo/run-demo.ts");
+      await runDemo(context, { isLocal: local ?? false, isFast: fast ?? false });
+    });
+  command.addCommand(buildBoard(context));
+  return withExamples(command, ["hermes demo", "hermes demo --local --fast", "hermes demo board"]);
+}
+
+function buildBoard(context: CommandContext): Command {
+  const command = defineCommand(
+    "board",
+    "See three profiles work off eight tasks that wait for each other, on this machine. A worker is killed on the way; its task is taken up again and done once.",
+    context.terminal,
+  )
+    .option(...FAST)
+    .action(async (_: DemoFlags, { parent }: Command) => {
+      const { runBoardDemo } = await import("./demo/board/run-board-demo.ts");
+      await runBoardDemo(context, { isFast: parent?.opts<DemoFlags>().fast ?? false });
+    });
+  return withExamples(command, ["hermes demo board", "hermes demo board --fast | less"]);
 }

@@ -6,6 +6,7 @@ import { loadImages } from "../../../board/worker/find-images.ts";
 import { findRunToResume } from "../../../board/worker/find-session.ts";
 import { callerOf, type WorkerOrder } from "../../../board/worker/run-order.ts";
 import { workTask } from "../../../board/worker/work-task.ts";
+import { createWorkerEnvironment, type WorkerEnvironment } from "../../../board/worker/worker-environment.ts";
 import { WORKER_EXITS } from "../../../board/worker/worker-exits.ts";
 import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
 import { firstWords, LIFECYCLE } from "../../../board/worker/worker-words.ts";
@@ -21,8 +22,6 @@ import { createWatchView } from "./view.ts";
 const NUDGES = 2;
 /** Below the time after which the supervisor kills. */
 const END_WITHIN_MS = 4_000;
-/** Seconds before the end of a run in which no command shall still be waited for. */
-const MARGIN_SECONDS = 30;
 
 /** Works on one task of the board, for the supervisor at the other end of the pipe. */
 export async function runWorker(
@@ -31,23 +30,24 @@ export async function runWorker(
 ): Promise<void> {
   const { signal } = context;
   using pipe = await openWorkerPipe(options.workerPipe, signal);
-  const { place, run } = pipe.order;
-  pipe.watch(() => void endOwnRun(place, run));
+  const { place: board, run } = pipe.order;
+  pipe.watch(() => void endOwnRun(board, run));
   ignoreLostReaders();
   signal.addEventListener("abort", endInTime, { once: true });
   try {
     const app = await startApp(context);
-    await using store = await openBoardStore(place, {}, signal);
+    await using store = await openBoardStore(board, {}, signal);
     const caller = callerOf(run);
     await store.as(caller).renew({}, signal); // a run that is over must not begin
     const cwd = process.cwd();
+    const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
     const { runs } = await store.show(run.taskId, signal);
     const earlier = findRunToResume(runs, run.runId);
-    const parts = { context, options, app, store, order: pipe.order, cwd };
+    const parts = { context, options, app, store, order: pipe.order, cwd, place };
     await using conversation = await openConversation(parts, earlier?.session_id ?? undefined);
     const about = await store.context(run.taskId, signal);
     const resumed = conversation.isResumed ? earlier : undefined;
-    const text = firstWords(options.query ?? "", about, { workspace: cwd, resumed });
+    const text = firstWords(options.query ?? "", about, { workspace: place.seenAs ?? cwd, resumed });
     const images = await loadImages(about.body ?? "", context.userHome);
     const { agent } = app.resolved.config;
     const view = createWatchView(context.terminal, conversation);
@@ -96,39 +96,39 @@ interface Parts {
   readonly store: BoardStore;
   readonly order: WorkerOrder;
   readonly cwd: string;
+  readonly place: WorkerEnvironment;
 }
 
 /** Goes on with a session if it is still there, and begins a new one otherwise. */
 async function openConversation(
-  { context, options, app, store, order, cwd }: Parts,
+  { context, options, app, store, order, cwd, place }: Parts,
   sessionId: string | undefined,
 ): Promise<OpenConversation> {
   const { terminal, variables, userHome, signal } = context;
-  const { place, run } = order;
-  const { backend, isolation, docker_mount_cwd_to_workspace: isMounted } = app.resolved.config.terminal;
+  const { place: board, run } = order;
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const redactor = createRedactor({ secrets: app.resolved.secrets });
   const tools = createBoardTools({
     store,
     caller: callerOf(run),
-    attachments: { ...boardFolders(place.root, place.slug), now: () => Date.now() },
-    workspace: { path: cwd, seenAs: isMounted && backend !== "local" ? "/workspace" : undefined },
+    attachments: { ...boardFolders(board.root, board.slug), now: () => Date.now() },
+    workspace: { path: cwd, seenAs: place.seenAs },
     redact: (text) => redactor.redact(text),
   });
   const open = (resume: string | undefined): Promise<OpenConversation> =>
     openAppConversation(
       app,
       {
-        environment: workPlace(
-          environmentRequest(app, {
-            task: isolation === "shared" ? "default" : run.taskId,
+        environment: {
+          ...environmentRequest(app, {
+            task: place.task,
             cwd,
             variables,
             userHome,
             reporter: { onNotice: tell, onProgress: tell },
           }),
-          run.maxRuntimeSeconds,
-        ),
+          options: place.options,
+        },
         choice: { resume },
         model: { model: options.model },
         surface: {
@@ -149,21 +149,4 @@ async function openConversation(
       throw error;
     return open(undefined);
   }
-}
-
-type Place = ReturnType<typeof environmentRequest>;
-
-/** Commands start in the workspace, and may take as long as the run has. */
-function workPlace(request: Place, maxRuntimeSeconds: number | null): Place {
-  const { options, cwd } = request;
-  const longest = maxRuntimeSeconds === null ? 0 : maxRuntimeSeconds - MARGIN_SECONDS;
-  return {
-    ...request,
-    options: {
-      ...options,
-      ...(options.backend === "local" && { cwd }),
-      timeout: Math.max(options.timeout, longest),
-      max_foreground_timeout: Math.max(options.max_foreground_timeout, longest),
-    },
-  };
 }

@@ -1,10 +1,8 @@
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { AgentEvent } from "../../../agent/events.ts";
 import { unifiedDiff } from "../../../environments/files/edit/unified-diff.ts";
 import { systemClock } from "../../../lib/clock.ts";
-import { AppError } from "../../../lib/errors.ts";
 import { readTextFile } from "../../../lib/files.ts";
 import type { CommandContext } from "../../context.ts";
 import { colourDiff, createEventView, type EventView } from "../../event-view.ts";
@@ -21,6 +19,7 @@ import {
   writeProject,
 } from "./project.ts";
 import { type Actor, openStage, type Stage } from "./stage.ts";
+import { ownName, renderSteps, unexpected, wrapped } from "./words.ts";
 
 export interface DemoOptions {
   readonly isLocal: boolean;
@@ -130,38 +129,13 @@ async function showResult({ terminal }: CommandContext, stage: Stage): Promise<v
   terminal.print(`    ${CASES} of ${CASES} cases were checked, each of them once.`);
 }
 
-function unexpected(what: string, stderr = ""): AppError {
-  const said = stderr === "" ? "" : ` It said:\n${stderr.trimEnd()}`;
-  return new AppError("checks-failed", `The demo went wrong: ${what}.${said}`, {
-    hint: "See what is missing on this machine with `hermes doctor`.",
-  });
-}
-
-/** A text of several words after a heading, its further lines below its first one. */
-function wrapped(heading: string, text: string): string {
-  const lines = [""];
-  for (const word of text.split(" ")) {
-    const line = lines.at(-1) ?? "";
-    if (line !== "" && heading.length + line.length + word.length > 78) lines.push(word);
-    else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
-  }
-  return lines.map((line, index) => (index === 0 ? heading : " ".repeat(heading.length)) + line).join("\n");
-}
-
-/** How the person calls us: in a fresh clone there is no `hermes` on the PATH. */
-function ownName(): string {
-  const root = dirname(dirname(process.argv[1] ?? ""));
-  return process.cwd() === root && existsSync(join(root, "hermes")) ? "./hermes" : "hermes";
-}
-
 function nextSteps(name: string): string {
-  const steps = [
+  return renderSteps([
     ["export ANTHROPIC_API_KEY=...", "or in ~/.hermes/.env, where it stays"],
     [`${name} -z "What is in this folder?"`, "asks, prints the answer, ends"],
     [`${name} chat -q "Run the tests"`, "the same, and shows what happens"],
     [`${name} sandbox --help`, "commands in a container instead"],
     [`${name} doctor`, "what is in place, and what is not"],
-  ] as const;
-  const width = Math.max(...steps.map(([command]) => command.length)) + 2;
-  return steps.map(([command, why]) => `  ${command.padEnd(width)}${why}`).join("\n");
+    [`${name} demo board`, "several agents at work on a board"],
+  ]);
 }

@@ -32,6 +32,8 @@ export interface ActorEnd {
 
 /** A home and a project of the demonstration's own. All of it is gone at the end, however it ends. */
 export interface Stage extends AsyncDisposable {
+  /** The root home of everything that is started here. */
+  readonly home: string;
   readonly project: string;
   /** A file for nobody but us, outside of the project. */
   readonly scriptPath: string;
@@ -78,6 +80,7 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
   await Promise.all([mkdir(home, { mode: 0o700 }), mkdir(project)]);
 
   return {
+    home,
     project,
     scriptPath: join(folder, "script.json"),
     dropSandbox() {

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import type { OrderAnswer } from "../../../../board/worker/run-order.ts";
-import { errnoOf, messageOf } from "../../../../lib/errors.ts";
+import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
 import type { CommandContext } from "../../../context.ts";
 
 /** The process that looks after one run. A dispatcher starts it, gives its order on standard input, and may then end. */
@@ -22,7 +22,9 @@ export async function supervise({ signal, exit }: CommandContext): Promise<void>
     const order = runOrderSchema.parse(JSON.parse(await readInput()));
     await superviseRun(order, (pids) => answer({ ok: true, ...pids }), signal);
   } catch (error) {
-    answer({ ok: false, error: messageOf(error) });
+    // A board that went away while it was asked is not the task's fault.
+    const isInfrastructure = error instanceof AppError && error.code.startsWith("database-");
+    answer({ ok: false, error: messageOf(error), isInfrastructure });
     exit(1);
   }
 }

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { judgeEnd } from "./judge-end.ts";
+import type { ProcessExit } from "./start-worker.ts";
+
+const exited = (exit: ProcessExit, output = "") => judgeEnd({ kind: "exited", exit }, exit, output);
+const withCode = (code: number) => exited({ code, signal: null });
+const withSignal = (signal: NodeJS.Signals) => exited({ code: null, signal });
+
+describe("judgeEnd", () => {
+  it("B6.25: an ordinary failure keeps exit code or signal and the last 400 characters of output", () => {
+    const crashed = exited({ code: 9, signal: null }, `${"x".repeat(1_000)}the end`);
+    expect(crashed).toMatchObject({ outcome: "crashed", failureKind: "task", detail: { exit_code: 9 } });
+    expect(crashed?.detail?.["worker_output"]).toHaveLength(400);
+    expect(crashed?.error).toMatch(/^the worker ended with code 9\nx+the end$/);
+    expect(withSignal("SIGSEGV")).toMatchObject({
+      outcome: "crashed",
+      error: expect.stringContaining("killed by SIGSEGV"),
+      detail: { exit_code: null, signal: "SIGSEGV" },
+    });
+    expect(crashed).not.toHaveProperty("terminal");
+  });
+
+  it("B6.27: exit 75 is a rate limit", () => {
+    expect(withCode(75)).toMatchObject({ outcome: "rate_limited", failureKind: "quota" });
+  });
+
+  it("B6.28: exit 78 is a failure that no attempt can mend", () => {
+    expect(withCode(78)).toMatchObject({ outcome: "crashed", failureKind: "auth", terminal: true });
+  });
+
+  it("B6.29: exit 0 of a worker whose run is open breaks the protocol", () => {
+    expect(withCode(0)).toMatchObject({ outcome: "protocol_violation", failureKind: "protocol" });
+  });
+
+  it("board C7: what ended it from outside is not its fault; its budget is", () => {
+    for (const end of [withCode(143), withSignal("SIGTERM"), withSignal("SIGHUP"), withSignal("SIGINT")])
+      expect(end).toMatchObject({ outcome: "infra_killed", failureKind: "infra" });
+    expect(withCode(3)).toMatchObject({ outcome: "budget_exhausted", failureKind: "budget" });
+  });
+
+  it("the fate that a supervisor gave it counts more than its exit; one that is not its own is not told", () => {
+    const exit = { code: 0, signal: null };
+    expect(judgeEnd({ kind: "timed-out", seconds: 7 }, exit, "")).toMatchObject({ outcome: "timed_out" });
+    expect(judgeEnd({ kind: "stopped" }, exit, "")).toMatchObject({ outcome: "infra_killed" });
+    expect(judgeEnd({ kind: "unsure" }, exit, "")).toMatchObject({ outcome: "infra_killed" });
+    expect(judgeEnd({ kind: "lost" }, exit, "")).toBeUndefined();
+    expect(judgeEnd({ kind: "closed" }, exit, "")).toBeUndefined();
+  });
+});

@@ -1,0 +1,60 @@
+import type { Terminal } from "../../../terminal.ts";
+
+/** One task as the screen shows it. */
+export interface ScreenRow {
+  readonly number: number;
+  readonly title: string;
+  readonly who: string;
+  readonly state: "done" | "running" | "ready" | "waiting";
+  readonly about: string;
+}
+
+/** What happens, line by line, above a picture of the whole board. */
+export interface BoardScreen {
+  say(line: string): void;
+  /** The board as it is now. Where nothing can be drawn over, only the last one is shown. */
+  update(rows: readonly ScreenRow[]): void;
+  /** Leaves the board as it is; what is printed from now on stands below. */
+  end(): void;
+}
+
+/** `isLive` says whether lines that stand there can be written over. */
+export function createBoardScreen(terminal: Terminal, isLive: boolean): BoardScreen {
+  let drawn: readonly string[] = [];
+  let wanted: readonly string[] = [];
+  const draw = (above: string): void => {
+    const back = drawn.length === 0 ? "" : `\u001b[${drawn.length}A\u001b[J`; // up to its first line, and clear
+    drawn = isLive ? wanted : [];
+    // In one piece: a terminal that paints in between would flicker.
+    terminal.write(back + above + drawn.map((line) => `${line}\n`).join(""));
+  };
+  return {
+    say: (line) => draw(`${line}\n`),
+    update(rows) {
+      wanted = renderRows(rows, terminal.colours);
+      if (isLive && wanted.join("\n") !== drawn.join("\n")) draw("");
+    },
+    end() {
+      if (!isLive) terminal.print(wanted.join("\n"));
+      drawn = [];
+      wanted = [];
+    },
+  };
+}
+
+function renderRows(rows: readonly ScreenRow[], colours: Terminal["colours"]): readonly string[] {
+  const style = { done: colours.green, running: colours.cyan, ready: colours.yellow, waiting: colours.dim };
+  const width = (of: (row: ScreenRow) => string): number =>
+    Math.max(...rows.map((row) => of(row).length)) + 2;
+  const widths = { title: width(({ title }) => title), who: width(({ who }) => who) };
+  const count = (wanted: ScreenRow["state"]): number => rows.filter(({ state }) => state === wanted).length;
+  const heading = `  ── the board: ${count("done")} of ${rows.length} done, ${count("running")} running `;
+  return [
+    "",
+    colours.dim(heading.padEnd(78, "─")),
+    ...rows.map(({ number, title, who, state, about }) => {
+      const words = `${title.padEnd(widths.title)}${who.padEnd(widths.who)}`;
+      return `  ${number}  ${words}${style[state](`${state.padEnd(9)}${about}`)}`.trimEnd();
+    }),
+  ];
+}

@@ -1,0 +1,133 @@
+import type { ScriptInput } from "../../../../providers/scripted/script.ts";
+
+/** What the long check has gone through, a line for each case. */
+export const PROGRESS = "checked.txt";
+export const CASES = 24;
+/** The task whose worker is killed, by its number on the board. */
+export const KILLED = 6;
+
+const CONVERT = `# convert.sh CELSIUS prints degrees Fahrenheit
+echo $(($1 * 9 / 5 + 32))
+`;
+
+const TABLE = `# table.sh prints what convert.sh says, from 0 to 100
+for c in 0 20 40 60 80 100; do echo "$c C is $(sh convert.sh $c) F"; done
+`;
+
+/** Slow enough to be killed in the middle; goes on where its own progress ends. */
+const check = (pause: string): string => `# check.sh compares convert.sh with counting
+touch ${PROGRESS}
+done=$(wc -l < ${PROGRESS})
+while [ "$done" -lt ${CASES} ]; do
+  celsius=$((done * 5)); wanted=$((32 + done * 9))
+  [ "$(sh convert.sh $celsius)" = "$wanted" ] || { echo "FAIL  $celsius C"; exit 1; }
+  echo "ok    $celsius C is $wanted F" >> ${PROGRESS}
+  done=$((done + 1)); sleep ${pause} 2>/dev/null || sleep 1
+done
+echo "all ${CASES} cases agree"
+`;
+
+export interface DemoTask {
+  readonly title: string;
+  readonly assignee: string;
+  /** Numbers of the tasks that it waits for; the first task has number 1. */
+  readonly after: readonly number[];
+  /** What must be in the folder when it is done. */
+  readonly file: string;
+  readonly calls: readonly Call[];
+  readonly summary: string;
+}
+
+type Call = readonly [tool: "write_file" | "terminal", input: Readonly<Record<string, string>>];
+
+const write = (path: string, content: string): Call => ["write_file", { path, content }];
+const command = (words: string): Call => ["terminal", { command: words }];
+
+/** Eight pieces of real work, of which some wait for others. */
+export function createGraph({ isFast }: { readonly isFast: boolean }): readonly DemoTask[] {
+  return [
+    {
+      title: "Say what it shall do",
+      assignee: "writer",
+      after: [],
+      file: "SPEC.md",
+      calls: [write("SPEC.md", "convert.sh turns whole degrees Celsius into Fahrenheit.\n")],
+      summary: "SPEC.md has it in one sentence",
+    },
+    {
+      title: "Write convert.sh",
+      assignee: "coder",
+      after: [1],
+      file: "convert.sh",
+      calls: [write("convert.sh", CONVERT), command("sh convert.sh 100")],
+      summary: "convert.sh says 212 for 100",
+    },
+    {
+      title: "Write table.sh",
+      assignee: "coder",
+      after: [1],
+      file: "table.sh",
+      calls: [write("table.sh", TABLE)],
+      summary: "table.sh goes from 0 to 100",
+    },
+    {
+      title: "Write the guide",
+      assignee: "writer",
+      after: [1],
+      file: "GUIDE.md",
+      calls: [write("GUIDE.md", "    sh convert.sh 100\n    sh table.sh\n")],
+      summary: "GUIDE.md shows both programs",
+    },
+    {
+      title: "Write the check",
+      assignee: "tester",
+      after: [2],
+      file: "check.sh",
+      calls: [write("check.sh", check(isFast ? "0.05" : "0.1"))],
+      summary: `check.sh counts through ${CASES} cases`,
+    },
+    {
+      title: `Check ${CASES} cases`,
+      assignee: "tester",
+      after: [5],
+      file: PROGRESS,
+      calls: [command("sh check.sh"), command("sh check.sh")], // the first is cut off, the second does the rest
+      summary: `all ${CASES} cases agree`,
+    },
+    {
+      title: "Print the table",
+      assignee: "coder",
+      after: [2, 3],
+      file: "TABLE.txt",
+      calls: [command("sh table.sh > TABLE.txt && cat TABLE.txt")],
+      summary: "TABLE.txt has six lines",
+    },
+    {
+      title: "Pack it all up",
+      assignee: "writer",
+      after: [4, 6, 7],
+      file: "MANIFEST",
+      calls: [command("wc -c *.sh *.md *.txt > MANIFEST")],
+      summary: "MANIFEST lists every file",
+    },
+  ];
+}
+
+/** How a task's worker knows which one it is; its body says so. */
+export const bodyOf = (number: number): string => `This is part ${number} of the demonstration.`;
+
+/** What the scripted model of one profile says and calls. */
+export function createScript(
+  graph: readonly DemoTask[],
+  assignee: string,
+  { isFast }: { readonly isFast: boolean },
+): ScriptInput {
+  const pace = isFast ? {} : { chunk: 16, delay_ms: 40 };
+  const turns = graph.flatMap((task, index) => {
+    if (task.assignee !== assignee) return [];
+    const calls = task.calls.map(([name, input]) => ({ tools: [{ name, input }], ...pace }));
+    const end = { tools: [{ name: "kanban_complete", input: { summary: task.summary } }] };
+    return [{ when: bodyOf(index + 1), answers: [...calls, end] }];
+  });
+  return { turns };
+}
