@@ -1,4 +1,5 @@
-import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
+import { access, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { describe, expect, test } from "vitest";
@@ -147,6 +148,57 @@ describe("export and import", () => {
     });
     expect(piped.json(), piped.stderr).toMatchObject({ slug: "default" });
     expect((await other.hermes(["kanban", "export"])).stdout).toBe(first);
+  });
+
+  test("attachments go along with what is in them, whole or not at all", LONG, async () => {
+    await using home = await tempHome();
+    const { id } = await kanban(home, ["create", "a"]);
+    const contents = {
+      "big.bin": randomBytes(500_000),
+      "empty.txt": Buffer.alloc(0),
+      "lost.txt": Buffer.from("x"),
+    };
+    for (const [name, content] of Object.entries(contents)) {
+      await writeFile(join(home.folder, name), content);
+      await kanban(home, ["attach", id, join(home.folder, name)]);
+    }
+    await rm(join(home.path, "kanban", "attachments", id, "lost.txt"));
+    const file = join(home.folder, "board.jsonl");
+    const made = await home.hermes(["kanban", "export", "--portable", "-o", file]);
+    expect(made).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/lost\.txt.*left out/) });
+    const text = await readFile(file, "utf8");
+    expect(text).not.toContain(home.folder);
+    expect(Math.max(...text.split("\n").map(({ length }) => length))).toBeLessThan(300_000);
+    expect((await home.hermes(["kanban", "export", "--no-files"])).stdout).not.toContain('{"file":');
+
+    await using other = await tempHome();
+    await kanban(other, ["import", file, "--as", "copy"]);
+    const folder = join(other.path, "kanban", "boards", "copy", "attachments", id);
+    expect((await readFile(join(folder, "big.bin"))).equals(contents["big.bin"])).toBe(true);
+    expect(await readdir(folder)).toEqual(["big.bin", "empty.txt"]);
+    const listed = await kanban<{ stored_path: string }[]>(other, ["--board", "copy", "attachments", id]);
+    expect(listed.map(({ stored_path }) => stored_path)).toContain(join(folder, "big.bin"));
+    const { stdout } = await other.hermes(["kanban", "--board", "copy", "export", "--portable"]);
+    expect(stdout.split("\n").slice(1)).toEqual(text.split("\n").slice(1));
+
+    const lines = text.trimEnd().split("\n");
+    const isPart = (line: string): boolean => line.startsWith('{"file":');
+    const last = lines.findLastIndex((line) => isPart(line) && line.length > 100);
+    for (const wrong of [
+      lines.filter((_, index) => index !== last), // a part is missing
+      [...lines, '{"file":999,"content":""}'],
+      lines.map((line) => line.replaceAll("big.bin", "..")),
+      lines.map((line) => (isPart(line) ? line : line.replaceAll(id, "t_../../x"))),
+    ]) {
+      const run = await other.hermes(["kanban", "import", "-", "--as", "bad"], { stdin: wrong.join("\n") });
+      expect(run, run.stderr).toMatchObject({ exitCode: 1, stdout: "" });
+    }
+    expect(await readdir(join(other.path, "kanban", "boards"))).toEqual(["copy"]);
+    const home2 = await other.hermes(["kanban", "import", "-", "--as", "default"], {
+      stdin: lines.filter((_, index) => index !== last).join("\n"),
+    });
+    expect(home2.exitCode).toBe(1);
+    expect(await readdir(join(other.path, "kanban", "attachments", id))).toEqual([]);
   });
 
   test("what is no export leaves no board behind", LONG, async () => {

@@ -1,7 +1,9 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { tempHome } from "../support/hermes.ts";
+import { openOwnDatabase } from "../support/own-database.ts";
+import { describeWith } from "../support/services.ts";
 
 const WAIT = { timeout: 60_000, interval: 100 };
 
@@ -9,21 +11,34 @@ interface Created {
   readonly id: string;
 }
 
-describe("hermes kanban dispatch", () => {
-  async function openHome() {
-    const home = await tempHome();
-    const kanban = (...words: string[]) => home.hermes(["kanban", ...words]);
-    return {
-      ...home,
-      kanban,
-      async create(title: string, ...words: string[]): Promise<string> {
-        const made = await kanban("create", title, "--json", ...words);
-        expect(made.exitCode, made.stderr).toBe(0);
-        return made.json<Created>().id;
-      },
-    };
-  }
+async function openHome(env: Readonly<Record<string, string>> = {}) {
+  const home = await tempHome();
+  const kanban = (...words: string[]) => home.hermes(["kanban", ...words], { env });
+  return {
+    ...home,
+    kanban,
+    startDaemon: () => home.start(["kanban", "daemon"], { env }),
+    async create(title: string, ...words: string[]): Promise<string> {
+      const made = await kanban("create", title, "--json", ...words);
+      expect(made.exitCode, made.stderr).toBe(0);
+      return made.json<Created>().id;
+    },
+    /** A profile whose model completes whatever task it is given. */
+    async addProfile(name: string): Promise<string> {
+      const profile = join(home.path, "profiles", name);
+      await mkdir(profile, { recursive: true, mode: 0o700 });
+      const script = { answers: [{ tools: [{ name: "kanban_complete", input: { summary: "all done" } }] }] };
+      await writeFile(join(profile, "script.json"), JSON.stringify(script));
+      await writeFile(
+        join(profile, "config.yaml"),
+        `model:\n  provider: scripted\n  default: ${join(profile, "script.json")}\n`,
+      );
+      return profile;
+    },
+  };
+}
 
+describe("hermes kanban dispatch", () => {
   it("a dry run says what would start, what would not and why, and changes nothing", async () => {
     await using home = await openHome();
     const mine = await home.create("mine", "--assignee", "default");
@@ -41,7 +56,7 @@ describe("hermes kanban dispatch", () => {
     expect((await home.kanban("dispatch", "--dry-run")).stdout).toContain("1 task would be started");
   });
 
-  it("a pass without room starts nothing, names each task, and is on record", async () => {
+  it("G35: a pass without room starts nothing, names each task, and is on record", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "default");
     const pass = await home.kanban("dispatch", "--max", "0", "--json");
@@ -79,7 +94,7 @@ describe("hermes kanban dispatch", () => {
     expect(given.json(), given.stderr).toMatchObject({ id, assignee: "other", status: "ready" });
   });
 
-  it("a daemon leads its boards, hears of a new task at once, and ends well when it is asked to", async () => {
+  it("G35: a daemon leads its boards, hears of a new task at once, and ends well when it is asked to", async () => {
     await using home = await openHome();
     await home.create("nobody's");
     const daemon = home.start(["kanban", "daemon"]);
@@ -101,14 +116,7 @@ describe("hermes kanban dispatch", () => {
   it("a daemon starts real workers: a task is worked off, and then the one that waits for it", async () => {
     await using home = await openHome();
     await home.kanban("init");
-    const profile = join(home.path, "profiles", "coder");
-    await mkdir(profile, { recursive: true, mode: 0o700 });
-    const script = { answers: [{ tools: [{ name: "kanban_complete", input: { summary: "all done" } }] }] };
-    await writeFile(join(profile, "script.json"), JSON.stringify(script));
-    await writeFile(
-      join(profile, "config.yaml"),
-      `model:\n  provider: scripted\n  default: ${join(profile, "script.json")}\n`,
-    );
+    await home.addProfile("coder");
     const daemon = home.start(["kanban", "daemon"]);
     try {
       const parent = await home.create("first", "--assignee", "coder");
@@ -129,7 +137,97 @@ describe("hermes kanban dispatch", () => {
       await daemon.ended;
     }
   }, 180_000);
+
+  it("board G14, board G15: a profile that cannot run, was renamed or vanished is named by why and diagnostics", async () => {
+    await using home = await openHome();
+    const profiles = { broken: "kanban: [", renamed: "", vanished: "" };
+    const ids: Record<string, string> = {};
+    for (const [name, config] of Object.entries(profiles)) {
+      const folder = await home.addProfile(name);
+      if (config !== "") await writeFile(join(folder, "config.yaml"), config);
+      ids[name] = await home.create(name, "--assignee", name);
+    }
+    const folder = join(home.path, "profiles");
+    await rename(join(folder, "renamed"), join(folder, "newname"));
+    await rm(join(folder, "vanished"), { recursive: true });
+    const fine = await home.create("fine", "--assignee", "newname");
+    const pass = (await home.kanban("dispatch", "--dry-run", "--json")).json<DryRun>();
+    expect(pass.spawned.map(({ task_id }) => task_id)).toEqual([fine]);
+    expect([...pass.skipped_nonspawnable].sort()).toEqual(Object.values(ids).sort());
+    const found = (await home.kanban("diagnostics", "--json")).json<readonly Finding[]>();
+    for (const [name, id] of Object.entries(ids)) {
+      const why = (await home.kanban("why", id, "--json")).json<{ reason: string; text: string }>();
+      expect(why).toMatchObject({ reason: "nonspawnable", text: expect.stringContaining(name) });
+      const finding = {
+        kind: "nonspawnable",
+        severity: "warning",
+        task_id: id,
+        title: name,
+        detail: why.text,
+      };
+      expect(found).toContainEqual(expect.objectContaining(finding));
+    }
+    expect(found).toHaveLength(3);
+    expect((await home.kanban("diagnostics", "--severity", "error", "--json")).json()).toEqual([]);
+    expect((await home.kanban("diagnostics", "--task", ids["broken"] ?? "")).stdout).toContain("broken");
+  }, 180_000);
+
+  it("a ready task that nobody takes is found with the reason why, such as a board that is paused", async () => {
+    await using home = await openHome({ HERMES_KANBAN_DIAGNOSTICS_STRANDED_THRESHOLD_SECONDS: "0" });
+    const id = await home.create("mine", "--assignee", "default");
+    await home.kanban("pause");
+    const found = (await home.kanban("diagnostics", "--json")).json<readonly Finding[]>();
+    expect(found).toMatchObject([{ kind: "stranded_in_ready", task_id: id }]);
+    expect(found[0]?.detail).toContain("The board is paused.");
+  });
 });
+
+describeWith("postgres", "hermes kanban daemon on PostgreSQL", ({ url }) => {
+  it("serves all boards of its database, also one that is made meanwhile and after the server cut it off", async () => {
+    await using database = await openOwnDatabase(url);
+    await using home = await openHome({
+      HERMES_KANBAN_DATABASE_URL: database.url,
+      HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "3600",
+    });
+    await home.addProfile("coder");
+    expect((await home.kanban("boards", "create", "ops")).exitCode).toBe(0);
+    const daemon = home.startDaemon();
+    const isDone = (board: string, id: string) =>
+      vi.waitFor(
+        async () => {
+          const shown = await home.kanban("--board", board, "show", id, "--json");
+          expect(shown.json<{ task: { status: string } }>().task.status).toBe("done");
+        },
+        { ...WAIT, timeout: 120_000 },
+      );
+    try {
+      for (const board of ["default", "ops"])
+        await isDone(board, await home.create("a", "--board", board, "--assignee", "coder"));
+      await home.kanban("boards", "create", "late");
+      await isDone("late", await home.create("b", "--board", "late", "--assignee", "coder"));
+      await database.admin.query(
+        "select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and pid <> pg_backend_pid()",
+        [database.name],
+      );
+      await isDone("ops", await home.create("c", "--board", "ops", "--assignee", "coder"));
+    } finally {
+      daemon.child.kill("SIGINT");
+    }
+    const ended = await daemon.ended;
+    expect(ended.exitCode, ended.stderr).toBe(0);
+  }, 600_000);
+});
+
+interface DryRun {
+  readonly spawned: readonly { readonly task_id: string }[];
+  readonly skipped_nonspawnable: readonly string[];
+}
+
+interface Finding {
+  readonly kind: string;
+  readonly task_id: string;
+  readonly detail: string;
+}
 
 interface DispatchStatus {
   readonly lease?: { readonly pid: number; readonly live: boolean };

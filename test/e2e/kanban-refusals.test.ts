@@ -115,7 +115,7 @@ describe("a change that is refused leaves everything as it was and says what to 
     expect(slip.json()).toMatchObject({ assignee: "codr", status: "ready" });
     expect(slip.stderr).toMatch(/no profile codr.*Did you mean coder\?/);
     const right = await home.hermes(["kanban", "create", "b", "--assignee", "CODER", "--json"]);
-    expect(right).toMatchObject({ stderr: "" });
+    expect(right.stderr).not.toContain("no profile");
     expect(right.json()).toMatchObject({ assignee: "coder" });
   });
 });

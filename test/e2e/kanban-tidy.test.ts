@@ -1,4 +1,4 @@
-import { access, readdir, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
@@ -93,6 +93,49 @@ test(
     await expect(access(left.workspace.path)).rejects.toMatchObject({ code: "ENOENT" });
   },
 );
+
+test("A6: gc deletes old logs of tasks that are over, and no others", LONG, async () => {
+  await using home = await tempHome();
+  const [over, open] = [await kanban(home, ["create", "over"]), await kanban(home, ["create", "open"])];
+  await kanban(home, ["complete", over.id]);
+  const log = (...names: string[]): string => join(home.path, "kanban", "logs", ...names);
+  const old = new Date(Date.now() - 8 * 86_400_000);
+  const gone = "t_000000000000";
+  for (const id of [over.id, open.id, gone]) {
+    await mkdir(log(id), { recursive: true });
+    for (const name of ["1.log", "1.log.1"]) await writeFile(log(id, name), "said");
+    for (const name of ["1.log", "1.log.1"]) await utimes(log(id, name), old, old);
+  }
+  await writeFile(log(over.id, "2.log"), "said just now");
+  await writeFile(join(home.folder, "mine.log"), "not ours");
+  await utimes(join(home.folder, "mine.log"), old, old);
+  await symlink(home.folder, log("t_111111111111"));
+  expect(await kanban(home, ["gc"])).toMatchObject({ logs_deleted: 0 });
+  expect(await kanban(home, ["gc", "--log-retention-days", "7"])).toMatchObject({ logs_deleted: 4 });
+  expect(await readdir(log(over.id))).toEqual(["2.log"]);
+  expect(await readdir(log(open.id))).toEqual(["1.log", "1.log.1"]);
+  await expect(access(log(gone))).rejects.toMatchObject({ code: "ENOENT" });
+  await access(join(home.folder, "mine.log"));
+});
+
+test("B1: a ready task of a profile is told to wait while nobody dispatches its board", LONG, async () => {
+  await using home = await tempHome();
+  const create = (...args: string[]) => home.hermes(["kanban", "create", "a", ...args]);
+  const waits = await create("--assignee", "default", "--json");
+  expect(waits.stderr).toMatch(/nobody dispatches the board default.*`hermes kanban daemon`/);
+  expect(waits.json()).toMatchObject({ status: "ready" });
+  for (const args of [[], ["--assignee", "default", "--hold", "--initial-status", "blocked"]])
+    expect((await create(...args)).stderr).toBe("");
+  const board = new Sqlite(join(home.path, "board.sqlite"));
+  const tick = board.prepare(
+    "insert or replace into dispatcher (owner, host_id, last_tick_at) values ('d', 'h', ?)",
+  );
+  tick.run(Date.now());
+  expect((await create("--assignee", "default")).stderr).toBe("");
+  tick.run(Date.now() - 3_600_000);
+  expect((await create("--assignee", "default")).stderr).toContain("nobody dispatches");
+  board.close();
+});
 
 test("A1: a portable export is free of this host, and makes a sound board", LONG, async () => {
   await using home = await tempHome();

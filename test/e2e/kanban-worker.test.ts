@@ -81,7 +81,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board C7, B6.29: is reminded twice that it has not finished, and then its run is a protocol violation",
+    "board C7, B6.29, G20: is reminded twice that it has not finished, and then its run is a protocol violation",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [{ text: "I think that is all.", times: 9 }] });
@@ -100,7 +100,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "B6.27, B6.28, C7: quota, refused key, exhausted budget and an ordinary failure are told apart",
+    "B6.27, B6.28, C7, G21, G22: quota, refused key, exhausted budget and an ordinary failure are told apart",
     async () => {
       await using lab = await openWorkerLab({ variables: { HERMES_KANBAN_STOP_NUDGE: "0" } });
       const failing = (kind: string) => ({ answers: [{ text: "well", fail: { kind } }] });
@@ -140,7 +140,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "#64447: a comment that arrives while it works reaches it after the tool, and that is recorded",
+    "G43, #64447: a comment that arrives while it works reaches it after the tool, and that is recorded",
     async () => {
       await using lab = await openWorkerLab();
       const wait = "touch began; while [ ! -e go ]; do sleep 0.1; done";
@@ -190,7 +190,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board C7, #59799: told to end, it ends with 143 within moments, and its task is not blamed",
+    "board C7, G6, #59799: told to end, it ends with 143 within moments, and its task is not blamed",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [shell("touch began; sleep 300")] });
@@ -207,7 +207,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board C2, #34619: has its own profile's settings, and neither the dispatcher's secrets nor the token in any environment",
+    "board C2, G41, #34619: has its own profile's settings, and neither the dispatcher's secrets nor the token in any environment",
     async () => {
       const canary = "canary-4711-of-the-dispatcher";
       await using lab = await openWorkerLab({
@@ -338,7 +338,7 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
 
 describe("a supervisor", () => {
   test(
-    "B6.25: tells by the exit of its worker how the run ended",
+    "B6.25, G20: tells by the exit of its worker how the run ended",
     async () => {
       await using lab = await openWorkerLab();
       const cases: readonly (readonly [string, string])[] = [
@@ -370,7 +370,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "B6.30, #80280: kills a worker that ignores TERM when its time is over, and whatever forked away from it",
+    "B6.30, G3, #80280: kills a worker that ignores TERM when its time is over, and whatever forked away from it",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("stubborn", { maxRuntimeSeconds: 3 })).id);
@@ -390,7 +390,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "ends what a worker has started with an emptied environment",
+    "G3: ends what a worker has started with an emptied environment",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("bare")).id);
@@ -411,7 +411,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "leaves nothing behind of a worker that ended by itself",
+    "G3: leaves nothing behind of a worker that ended by itself",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("litter")).id);
@@ -463,7 +463,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "#95212: kills its worker when the run is taken away, and writes nothing over what others wrote",
+    "G4, #95212: kills its worker when the run is taken away, and writes nothing over what others wrote",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: 3_000 });
       const claimed = await lab.claim((await lab.add("taken away")).id);
@@ -505,7 +505,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "#21141: a new run ends what an earlier one of its task has left on the machine",
+    "G3, #21141: a new run ends what an earlier one of its task has left on the machine",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: 4_000 });
       await lab.addProfile("coder", { answers: [complete] });
@@ -527,7 +527,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "B6.22: is found by its run alone and ended with all it started; a reused pid is never signalled",
+    "B6.22, G2: is found by its run alone and ended with all it started; a reused pid is never signalled",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("found")).id);
@@ -552,7 +552,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "#113612: survives the process that started it",
+    "G36, #113612: survives the process that started it",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [complete] });

@@ -326,12 +326,14 @@ test("the board is shown without colours in a pipe, and nothing is cut there", L
   expect(stdout).not.toContain("\u001b");
 });
 
-test("help-moves shows the table of moves that the store goes by", LONG, async () => {
+test("help-moves shows the table of moves that the store goes by, in lines of 80 columns", LONG, async () => {
   await using home = await tempHome();
   expect((await home.hermes(["kanban", "help-moves", "--json"])).json()).toEqual(TRANSITIONS);
   const { stdout } = await home.hermes(["kanban", "help-moves"]);
+  const words = stdout.replace(/\s+/g, " ");
   for (const [move, { rule }] of Object.entries(TRANSITIONS)) {
-    expect(stdout).toContain(`\n${move} `);
-    expect(stdout).toContain(rule);
+    expect(`\n${stdout}`).toContain(`\n${move}: `);
+    expect(words).toContain(rule);
   }
+  for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);
 });

@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import type { NewTask } from "../../src/board/operations/create-task.ts";
@@ -21,20 +23,26 @@ export const PROGRAM = [
   process.execPath,
   fileURLToPath(new URL("../../dist/main.js", import.meta.url)),
 ] as const;
+const run = promisify(execFile);
 const never = new AbortController().signal;
 const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
 const HOST = "host-of-test";
 
-/** A root home with a board and profiles whose models follow scripts; everything it starts is ended at the end. */
+/**
+ * A root home with a board and profiles whose models follow scripts; everything it starts is ended at the end. With
+ * `diskBytes` the home is a disk of its own of that size, which needs the right to mount one.
+ */
 export async function openWorkerLab({
   leaseMs = 30_000,
   variables = {} as Record<string, string>,
   databaseUrl = "",
   slug = "default",
+  diskBytes = 0,
 } = {}) {
   const folder = await tempFolder();
   const root = folder.file("home");
   await mkdir(root, { mode: 0o700 });
+  if (diskBytes > 0) await run("mount", ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "tmpfs", root]);
   const place: BoardPlace = { root, databaseUrl, slug };
   const store = await openBoardStore(place, {}, never);
   const operator = store.as({ kind: "operator", name: "alice" });
@@ -148,6 +156,7 @@ export async function openWorkerLab({
       await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
       await endProcesses({ variable: RUN_MARK, mark }, 0);
       await store[Symbol.asyncDispose]();
+      if (diskBytes > 0) await run("umount", [root]);
       await folder[Symbol.asyncDispose]();
     },
   };

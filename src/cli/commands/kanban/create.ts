@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import type { NewTask } from "../../../board/operations/create-task.ts";
+import type { Task } from "../../../board/task.ts";
 import { withExamples } from "../../define-command.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
@@ -93,12 +94,21 @@ async function createOne(desk: Desk, words: readonly string[], options: CreateOp
     const { task, created } = await withTasks(open, options.parent ?? [], (...parents) =>
       open.client.create({ ...wanted, parents }, open.signal),
     );
-    await noteLane(open, task.assignee);
+    const isLane = await noteLane(open, task.assignee);
+    if (!isLane) await noteUndispatched(open, task);
     if (options.json) return terminal.printJson({ ...task, created });
     const facts = [task.status, ...(task.assignee === null ? [] : [`for ${task.assignee}`])].join(", ");
     terminal.print(`${created ? "Created" : "There is already"} ${task.id} (${facts}): ${task.title}`);
   };
   await atBoard(desk, work, options.createdBy);
+}
+
+/** A task that a profile could begin with waits in silence when nobody starts profiles. */
+async function noteUndispatched({ store, signal, context }: OpenDesk, task: Task): Promise<void> {
+  if (task.status !== "ready" || task.assignee === null || (await store.countDispatchers(signal)) > 0) return;
+  context.terminal.note(
+    `hermes: note: nobody dispatches the board ${store.slug}, so ${task.id} waits: start \`hermes kanban daemon\`.`,
+  );
 }
 
 function toNewTask(title: string, body: string | undefined, options: CreateOptions): NewTask {

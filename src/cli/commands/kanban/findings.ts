@@ -1,5 +1,7 @@
 import { type Command, Option } from "commander";
+import type { Why } from "../../../board/dispatcher/why.ts";
 import type { Diagnostic } from "../../../board/operations/diagnose.ts";
+import type { Task } from "../../../board/task.ts";
 import { STATUSES } from "../../../board/transitions.ts";
 import { withExamples } from "../../define-command.ts";
 import { renderTable } from "../../table.ts";
@@ -111,10 +113,23 @@ async function diagnose(
       task === undefined
         ? undefined
         : (await withTasks(open, [task], (id) => store.show(id, signal))).task.id;
-    const isWanted = (found: Diagnostic): boolean =>
-      SEVERITIES.indexOf(found.severity) >= SEVERITIES.indexOf(severity) &&
-      (only === undefined || found.taskId === only);
-    const findings = (await store.diagnose(rules, signal)).filter(isWanted).map(explained);
+    const found = await store.diagnose(rules, signal);
+    const stranded = found.filter(({ kind }) => kind === "stranded_in_ready").map(({ taskId }) => taskId);
+    const { loadHindrances } = await import("./dispatch/hindrances.ts");
+    const { hindered, waiting } = await loadHindrances(open, stranded.slice(0, EXPLAINED));
+    // One that is stranded already is told of as such, with the reason.
+    const others = hindered.filter(({ task_id: id }) => !stranded.includes(id));
+    const shown = await Promise.all(others.map(({ task_id: id }) => store.show(id, signal)));
+    const findings = [
+      ...others.map((why, index) => hindrance(why, shown[index]?.task)),
+      ...found.map((one) =>
+        explained(one, one.kind === "stranded_in_ready" ? waiting.get(one.taskId) : undefined),
+      ),
+    ].filter(
+      (one) =>
+        SEVERITIES.indexOf(one.severity) >= SEVERITIES.indexOf(severity) &&
+        (only === undefined || one.task_id === only),
+    );
     if (json) return context.terminal.printJson(findings);
     if (findings.length === 0) return context.terminal.print("Nothing looks wrong.");
     const cells = findings.map((found) => [
@@ -127,14 +142,32 @@ async function diagnose(
   });
 }
 
-function explained({ kind, severity, taskId, title, count, since }: Diagnostic) {
+const EXPLAINED = 200;
+
+/** A task that does not go on before someone changes something. */
+function hindrance({ task_id, reason, text, release }: Why, task: Task | undefined) {
+  const { title = "", updated_at: since = 0 } = task ?? {};
+  const severity: Severity = reason === "nonspawnable" ? "warning" : "error";
+  return {
+    kind: reason,
+    severity,
+    task_id,
+    title,
+    detail: harmless(text),
+    count: 1,
+    since,
+    actions: [release],
+  };
+}
+
+function explained({ kind, severity, taskId, title, count, since }: Diagnostic, why?: Why) {
   const { says, actions } = ADVICE[kind];
   return {
     kind,
     severity,
     task_id: taskId,
     title,
-    detail: says(count, moment(since)),
+    detail: `${says(count, moment(since))}${why === undefined ? "" : `: ${harmless(why.text)}`}`,
     count,
     since,
     actions: actions.map((verb) => `hermes kanban ${verb} ${taskId}`),

@@ -1,17 +1,21 @@
-import { writeFile } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { type App, boardsPlace, openAppBoard } from "../../../app.ts";
 import { DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-slug.ts";
 import { switchBoard } from "../../../board/current-board.ts";
 import { dropReserved, reserveBoard } from "../../../board/reserve-board.ts";
+import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
-import { atBoard, type Desk, type JsonOption, personOf } from "./desk.ts";
-import { readText } from "./parse.ts";
+import { attachmentPlace } from "./attachment-place.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf } from "./desk.ts";
+import { readLines } from "./read-lines.ts";
+import { fileLines, ImportedFiles, isFileLine, withPathsIn } from "./transfer-files.ts";
 
 interface ExportOptions extends JsonOption {
   readonly output?: string;
   readonly portable?: boolean;
+  readonly files: boolean;
 }
 
 interface ImportOptions extends JsonOption {
@@ -22,9 +26,10 @@ interface ImportOptions extends JsonOption {
 /** The verbs that carry a whole board somewhere else. */
 export function addTransfer(desk: Desk, add: (name: string, description: string) => Command): void {
   withExamples(
-    add("export", "Print the whole board as lines of JSON; files of tasks are not in it.")
+    add("export", "Print the whole board as lines of JSON, with its attachments (25 MiB each at most).")
       .option("-o, --output <file>", "write to this new file instead")
       .option("--portable", "for others: without claims, processes, subscriptions and paths of this host")
+      .option("--no-files", "leave the content of attachments out")
       .action((options: ExportOptions) => exportBoard(desk, options)),
     ["hermes kanban export > board.jsonl", "hermes kanban --board ops export -o ops.jsonl"],
   );
@@ -38,36 +43,78 @@ export function addTransfer(desk: Desk, add: (name: string, description: string)
   );
 }
 
-async function exportBoard(desk: Desk, { output, portable, json }: ExportOptions): Promise<void> {
-  await atBoard(desk, async ({ store, signal, context: { terminal } }) => {
-    const lines = await (portable ? store.exportPortable(signal) : store.export(signal));
-    if (output === undefined) return terminal.print(lines.join("\n"));
-    try {
-      await writeFile(output, `${lines.join("\n")}\n`, { flag: "wx", mode: 0o600 });
-    } catch (error) {
-      const why = errnoOf(error) === "EEXIST" ? "it exists already" : messageOf(error);
-      throw new AppError("file-unwritable", `${output}: ${why}.`, { cause: error });
+async function exportBoard(desk: Desk, { output, json, ...options }: ExportOptions): Promise<void> {
+  await atBoard(desk, async (open) => {
+    const { store, context } = open;
+    const lines = exportLines(open, options);
+    if (output === undefined) {
+      for await (const line of lines) context.terminal.print(line);
+      return;
     }
-    const rows = lines.length - 1;
-    if (json) terminal.printJson({ slug: store.slug, path: output, rows });
-    else terminal.note(`Wrote ${rows} rows of the board ${store.slug} to ${output}.`);
+    const rows = await writeNew(output, lines);
+    if (json) context.terminal.printJson({ slug: store.slug, path: output, rows });
+    else context.terminal.note(`Wrote ${rows} rows of the board ${store.slug} to ${output}.`);
   });
+}
+
+async function* exportLines(
+  open: OpenDesk,
+  { portable, files }: Pick<ExportOptions, "portable" | "files">,
+): AsyncGenerator<string> {
+  const { store, signal, context } = open;
+  const rows = await (portable ? store.exportPortable(signal) : store.export(signal));
+  yield* rows;
+  if (!files) return;
+  yield* fileLines(rows, attachmentPlace(open), ({ message }) =>
+    context.terminal.note(`hermes: warning: ${message} It is left out.`),
+  );
+}
+
+/** Writes lines to a new file, whole or not at all; says how many of them were rows. */
+async function writeNew(path: string, lines: AsyncIterable<string>): Promise<number> {
+  try {
+    await using file = await open(path, "wx", 0o600);
+    try {
+      let rows = -1; // the first line is the board itself
+      for await (const line of lines) {
+        await file.writeFile(`${line}\n`);
+        if (!isFileLine(line)) rows++;
+      }
+      return rows;
+    } catch (error) {
+      await rm(path, { force: true });
+      throw error;
+    }
+  } catch (error) {
+    if (error instanceof AppError || errnoOf(error) === undefined) throw error;
+    const why = errnoOf(error) === "EEXIST" ? "it exists already" : messageOf(error);
+    throw new AppError("file-unwritable", `${path}: ${why}.`, { cause: error });
+  }
 }
 
 async function importBoard({ context, start }: Desk, file: string, options: ImportOptions): Promise<void> {
   const { signal, terminal } = context;
-  const lines = (await readText(file)).split("\n").filter((line) => line.trim() !== "");
+  const lines = readLines(file);
+  const rows: string[] = [];
+  let next = await lines.next();
+  for (; next.done !== true && !isFileLine(next.value); next = await lines.next()) rows.push(next.value);
   const app = await start();
-  const names = { named: options.as, proposed: slugIn(lines[0]) ?? "imported" };
+  const names = { named: options.as, proposed: slugIn(rows[0]) ?? "imported" };
   const slug = await reserve(app, names, signal);
   try {
     const operator = personOf(context);
     await using board = await openAppBoard(app, { slug, operator, create: true }, signal);
-    const rows = await board.store.import({ kind: "operator", name: operator }, lines, signal);
+    const folder = boardFolders(boardsPlace(app).root, slug).attachments;
+    await using files = new ImportedFiles(rows, folder);
+    for (; next.done !== true; next = await lines.next()) await files.add(next.value);
+    await files.finish();
+    const caller = { kind: "operator", name: operator } as const;
+    const count = await board.store.import(caller, withPathsIn(folder, rows), signal);
+    files.keep();
     if (options.switch) await switchBoard(boardsPlace(app).root, slug);
     const { name } = await board.store.board(signal);
-    if (options.json) terminal.printJson({ slug, name, rows });
-    else terminal.note(`Imported ${rows} rows into the board ${slug}.`);
+    if (options.json) terminal.printJson({ slug, name, rows: count });
+    else terminal.note(`Imported ${count} rows into the board ${slug}.`);
   } catch (error) {
     if (slug !== DEFAULT_BOARD) await dropReserved(boardsPlace(app), slug);
     throw error;

@@ -2,14 +2,14 @@ import type { Command } from "commander";
 import { boardsPlace } from "../../../app.ts";
 import { collectAttachments } from "../../../board/attachments/collect-attachments.ts";
 import { boardPath } from "../../../board/board-slug.ts";
-import { STATUSES, type Status, TRANSITIONS } from "../../../board/transitions.ts";
 import { tidyWorkspaces } from "../../../board/workspaces/clean-up-workspace.ts";
 import { emptyQuarantine } from "../../../board/workspaces/quarantine.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
-import { renderTable } from "../../table.ts";
 import { attachmentPlace } from "./attachment-place.ts";
+import { collectLogs } from "./collect-logs.ts";
 import { atBoard, type Desk, type JsonOption } from "./desk.ts";
+import { helpMoves } from "./help-moves.ts";
 import { profileNames } from "./lane.ts";
 import { parseDays } from "./parse.ts";
 import { workspacePlace } from "./workspace-place.ts";
@@ -35,11 +35,12 @@ export function addUpkeep(desk: Desk, add: (name: string, description: string) =
     ["hermes kanban resume"],
   );
   withExamples(
-    add("gc", "Delete old events of finished tasks, and put away workspaces and files that nobody needs.")
+    add("gc", "Delete old events and logs of finished tasks, and put away what nobody needs.")
       .option("--event-retention-days <days>", "keep events this long", parseDays, 30)
+      .option("--log-retention-days <days>", "keep what workers have printed this long", parseDays, 30)
       .option("--file-retention-days <days>", "keep files that were moved aside this long", parseDays, 30)
       .action((options: GarbageOptions) => collectGarbage(desk, options)),
-    ["hermes kanban gc --event-retention-days 90"],
+    ["hermes kanban gc --event-retention-days 90 --log-retention-days 7"],
   );
   withExamples(
     add("repair", "Check the board and put right what can be without guessing.").action(
@@ -79,12 +80,13 @@ async function pause(desk: Desk, paused: boolean, { json }: JsonOption): Promise
 
 interface GarbageOptions extends JsonOption {
   readonly eventRetentionDays: number;
+  readonly logRetentionDays: number;
   readonly fileRetentionDays: number;
 }
 
 async function collectGarbage(
   desk: Desk,
-  { eventRetentionDays, fileRetentionDays, json }: GarbageOptions,
+  { eventRetentionDays, logRetentionDays, fileRetentionDays, json }: GarbageOptions,
 ): Promise<void> {
   await atBoard(desk, async (open) => {
     const { client, store, app, signal, context } = open;
@@ -92,6 +94,7 @@ async function collectGarbage(
     const rows = await client.collectGarbage({ eventDays: eventRetentionDays, subscriptionDays }, signal);
     const workspaces = await tidyWorkspaces({ store, place: await workspacePlace(open) }, signal);
     const tidied = workspaces.filter(({ outcome }) => outcome === "removed").length;
+    const logs = await collectLogs(open, logRetentionDays * DAY_MS);
     const place = attachmentPlace(open);
     const aside = await collectAttachments({ store, place }, signal);
     const { deleted, failures } = await emptyQuarantine(place, fileRetentionDays * DAY_MS, signal);
@@ -99,10 +102,15 @@ async function collectGarbage(
     for (const kept of workspaces)
       if (kept.outcome === "kept" && kept.reason === "failed")
         context.terminal.note(`hermes: warning: the workspace of ${kept.taskId} is kept: ${kept.detail}`);
-    const files = { workspaces_removed: tidied, files_moved_aside: aside.length, files_deleted: deleted };
+    const files = {
+      logs_deleted: logs,
+      workspaces_removed: tidied,
+      files_moved_aside: aside.length,
+      files_deleted: deleted,
+    };
     if (json) return context.terminal.printJson({ ...rows, ...files });
     context.terminal.note(
-      `Deleted ${rows.events} events, ${rows.subscriptions} subscriptions and ${deleted} old files; moved ${tidied} workspaces and ${aside.length} files aside.`,
+      `Deleted ${rows.events} events, ${rows.subscriptions} subscriptions, ${logs} logs and ${deleted} old files; moved ${tidied} workspaces and ${aside.length} files aside.`,
     );
   });
 }
@@ -124,20 +132,4 @@ async function repair(desk: Desk, { json }: JsonOption): Promise<void> {
       hint: "Save what is there with `hermes kanban export`, and look at the tasks named above.",
     });
   });
-}
-
-async function helpMoves({ context: { terminal } }: Desk, { json }: JsonOption): Promise<void> {
-  if (json) return terminal.printJson(TRANSITIONS);
-  const rows = Object.entries(TRANSITIONS).map(([move, { from, to, rule }]) => [
-    move,
-    columnsOf(from),
-    to.join(" "),
-    rule,
-  ]);
-  terminal.print(renderTable(["MOVE", "FROM", "TO", "WHEN"], rows, terminal));
-}
-
-function columnsOf(statuses: readonly Status[]): string {
-  const others = STATUSES.filter((status) => !statuses.includes(status));
-  return others.length <= 2 ? `all but ${others.join(" ")}` : statuses.join(" ");
 }

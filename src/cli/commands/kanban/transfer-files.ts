@@ -1,0 +1,185 @@
+import { type FileHandle, open, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type AttachmentPlace, openAttachment } from "../../../board/attachments/attachment-files.ts";
+import { attachmentName } from "../../../board/attachments/attachment-name.ts";
+import { type Attachment, LARGEST_ATTACHMENT } from "../../../board/task.ts";
+import { folderNameOf } from "../../../board/workspaces/workspace.ts";
+import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../../lib/files.ts";
+
+const PART_BYTES = 192 * 1024; // of a file in one line, so that neither side holds more of it
+const BEGINNING = '{"file":';
+
+/** The files of the attachments among the rows of an export, in parts; those that are not there are told of. */
+export async function* fileLines(
+  rows: readonly string[],
+  place: AttachmentPlace,
+  onMissing: (error: AppError) => void,
+): AsyncGenerator<string> {
+  const buffer = Buffer.alloc(PART_BYTES);
+  for (const attachment of attachmentsIn(rows)) {
+    const file = await openOrTell(place, attachment, onMissing);
+    if (file === undefined) continue;
+    try {
+      let bytesRead: number;
+      do {
+        ({ bytesRead } = await file.read(buffer, 0, PART_BYTES, null));
+        const content = buffer.toString("base64", 0, bytesRead);
+        yield JSON.stringify({ file: attachment.id, content });
+      } while (bytesRead > 0);
+    } finally {
+      await file.close();
+    }
+  }
+}
+
+async function openOrTell(
+  place: AttachmentPlace,
+  attachment: Attachment,
+  onMissing: (error: AppError) => void,
+): Promise<FileHandle | undefined> {
+  try {
+    return await openAttachment(place, { ...attachment, stored_path: pathOf(attachment, place.attachments) });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "attachment-missing") throw error;
+    onMissing(error);
+    return undefined;
+  }
+}
+
+/** Whether a line of an export is part of a file, and no row. */
+export function isFileLine(line: string): boolean {
+  return line.startsWith(BEGINNING);
+}
+
+/** The same rows with the paths that their files have below `folder`. */
+export function withPathsIn(folder: string, rows: readonly string[]): readonly string[] {
+  return rows.map((line) => {
+    const row = attachmentIn(line);
+    if (row === undefined) return line;
+    return JSON.stringify({ table: "attachment", row: { ...row, stored_path: pathOf(row, folder) } });
+  });
+}
+
+/** Puts the files of an import where its attachments will look for them; without `keep` they are gone again at the end. */
+export class ImportedFiles implements AsyncDisposable {
+  readonly #attachments: ReadonlyMap<number, Attachment>;
+  readonly #folder: string;
+  readonly #paths: string[] = [];
+  #isKept = false;
+  #open: { readonly attachment: Attachment; readonly file: FileHandle; bytes: number } | undefined;
+
+  constructor(rows: readonly string[], folder: string) {
+    this.#attachments = new Map([...attachmentsIn(rows)].map((row) => [row.id, row]));
+    this.#folder = folder;
+  }
+
+  async add(line: string): Promise<void> {
+    const { file: id, content } = parsePart(line);
+    if (this.#open?.attachment.id !== id) {
+      await this.#close();
+      this.#open = await this.#begin(id);
+    }
+    const bytes = Buffer.from(content, "base64");
+    this.#open.bytes += bytes.length;
+    if (this.#open.bytes > this.#open.attachment.size) throw wrongSize(this.#open.attachment);
+    await this.#open.file.writeFile(bytes);
+  }
+
+  /** All parts are there; throws when one is missing. */
+  async finish(): Promise<void> {
+    await this.#close();
+  }
+
+  keep(): void {
+    this.#isKept = true;
+  }
+
+  async #begin(id: number) {
+    const attachment = this.#attachments.get(id);
+    if (attachment === undefined) throw invalid(`There is a file of an attachment ${id} that it has not.`);
+    const path = pathOf(attachment, this.#folder);
+    await ensurePrivateFolder(join(this.#folder, folderNameOf(attachment.task_id)));
+    try {
+      const file = await open(path, "wx", 0o600);
+      this.#paths.push(path);
+      return { attachment, file, bytes: 0 };
+    } catch (error) {
+      const why = errnoOf(error) === "EEXIST" ? "it is there already" : messageOf(error);
+      throw new AppError("file-unwritable", `${path}: ${why}.`, { cause: error });
+    }
+  }
+
+  async #close(): Promise<void> {
+    if (this.#open === undefined) return;
+    const { attachment, file, bytes } = this.#open;
+    this.#open = undefined;
+    try {
+      await file.sync(); // the row must not outlive the file
+    } finally {
+      await file.close();
+    }
+    if (bytes !== attachment.size) throw wrongSize(attachment);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#open?.file.close();
+    if (!this.#isKept) for (const path of this.#paths) await rm(path, { force: true });
+  }
+}
+
+function* attachmentsIn(rows: readonly string[]): Generator<Attachment> {
+  for (const line of rows) {
+    const row = attachmentIn(line);
+    if (row !== undefined) yield row;
+  }
+}
+
+/** The attachment in a line, if it is one; whether other lines are right, the store finds out. */
+function attachmentIn(line: string): Attachment | undefined {
+  if (!line.includes('"attachment"')) return undefined;
+  const { table, row } = parse(line) as { table?: unknown; row?: Attachment };
+  if (table !== "attachment" || typeof row !== "object" || row === null) return undefined;
+  const { task_id, stored_path, size } = row;
+  const isRight =
+    typeof task_id === "string" &&
+    typeof stored_path === "string" &&
+    Number.isSafeInteger(size) &&
+    size <= LARGEST_ATTACHMENT;
+  if (!isRight) throw invalid("An attachment in it lacks its task, its path or its size.");
+  return row;
+}
+
+/** Of the path that a row had where it came from, only the name of the file counts. */
+function pathOf({ task_id, stored_path }: Attachment, folder: string): string {
+  const name = basename(stored_path);
+  try {
+    if (attachmentName(name) === name) return join(folder, folderNameOf(task_id), name);
+  } catch (error) {
+    throw invalid(messageOf(error), error);
+  }
+  throw invalid(`${JSON.stringify(name)} is no name for a file.`);
+}
+
+function parsePart(line: string): { readonly file: number; readonly content: string } {
+  const { file, content } = parse(line) as { file?: unknown; content?: unknown };
+  if (typeof file === "number" && typeof content === "string") return { file, content };
+  throw invalid("A part of a file in it lacks its number or its content.");
+}
+
+function parse(line: string): object {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === "object" && value !== null ? value : {};
+  } catch (error) {
+    throw invalid(messageOf(error), error);
+  }
+}
+
+function wrongSize({ filename, size }: Attachment): AppError {
+  return invalid(`The file of ${filename} does not have the ${size} bytes that it should.`);
+}
+
+function invalid(message: string, cause?: unknown): AppError {
+  return new AppError("board-import-invalid", message, { cause });
+}

@@ -1,0 +1,159 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { describe, expect, test } from "vitest";
+import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
+import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
+
+const run = promisify(execFile);
+const never = new AbortController().signal;
+const LONG = 240_000;
+
+type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
+
+async function hermes(lab: Lab, ...args: readonly string[]): Promise<string> {
+  const env = { PATH: process.env["PATH"], HOME: lab.folder.path, HERMES_HOME: lab.root };
+  return (await run(PROGRAM[0], [PROGRAM[1], ...args], { env })).stdout;
+}
+
+/** Whether this machine lets us mount a small disk. */
+async function canMount(): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), "hermes-test-"));
+  try {
+    await run("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
+    await run("umount", [folder]);
+    return true;
+  } catch {
+    return false; // not root, or in a container that may not
+  } finally {
+    await rmdir(folder);
+  }
+}
+
+const mountable = await canMount();
+
+describe("a worker that misbehaves costs its own run only, with one outcome that people can see:", () => {
+  const cases = [
+    { what: "it exits 0 without a result", script: "exit 0", outcome: "protocol_violation", counts: 1 },
+    {
+      what: "it ignores TERM when its time is over",
+      script: "trap '' TERM; while :; do sleep 0.1; done",
+      maxRuntimeSeconds: 2,
+      outcome: "timed_out",
+      counts: 1,
+    },
+    {
+      what: "it leaves processes in sessions of their own behind",
+      script: "setsid sleep 300 & setsid bash -c 'setsid sleep 300 & sleep 300' & exit 7",
+      outcome: "crashed",
+      counts: 1,
+    },
+    { what: "it ends its own group", script: "kill -9 0", outcome: "crashed", counts: 1 },
+    { what: "it is told to end", script: "kill -TERM $$", outcome: "infra_killed", counts: 0 },
+  ];
+  for (const { what, script, maxRuntimeSeconds, outcome, counts } of cases) {
+    test(
+      `${what}: ${outcome}`,
+      async () => {
+        await using lab = await openWorkerLab();
+        await lab.addProfile("coder", {});
+        const details = maxRuntimeSeconds === undefined ? {} : { maxRuntimeSeconds };
+        const claimed = await lab.claim((await lab.add(what, details)).id);
+        await lab.superviseScript(claimed, script);
+        expect(await lab.ended(claimed)).toMatchObject({ outcome });
+        const { task, events } = await lab.store.show(claimed.task.id, never);
+        expect(task).toMatchObject({ status: "ready", consecutive_failures: counts });
+        expect(events.filter(({ kind }) => kind === outcome)).toHaveLength(1);
+        const { id } = task;
+        expect(await hermes(lab, "kanban", "why", id)).toMatch(/^It is not tried again before .+\n.*unguard/);
+        expect(await hermes(lab, "kanban", "runs", id)).toContain(outcome);
+      },
+      LONG,
+    );
+  }
+
+  test(
+    "it prints a gigabyte: the log keeps its bounds, the supervisor stays small, and the end is still there",
+    async () => {
+      await using lab = await openWorkerLab();
+      const claimed = await lab.claim((await lab.add("chatter")).id);
+      const script = "head -c 1000000000 /dev/zero | tr '\\0' x; echo; echo the end; exit 5";
+      const { supervisorPid } = await lab.superviseScript(claimed, script);
+      let largest = 0;
+      await eventually(async () => {
+        const status = await readFile(`/proc/${supervisorPid}/status`, "utf8").catch(() => "");
+        largest = Math.max(largest, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
+        return (await lab.findRun(claimed.run.id)).ended_at !== null;
+      }, LONG);
+      expect(await lab.ended(claimed)).toMatchObject({ error: expect.stringMatching(/the end$/) });
+      expect(largest / 1024).toBeLessThan(400); // megabytes
+      const parts = logParts(runLogPath(lab.root, "default", claimed.task.id, claimed.run.id));
+      const sizes = await Promise.all(parts.map(async (part) => (await stat(part)).size));
+      expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(2 * 64 * 1024);
+    },
+    LONG,
+  );
+
+  test.skipIf(!mountable)(
+    `it fills the disk with board, log and all: its run ends once there is room, and the next task works${mountable ? "" : " [skipped: may not mount]"}`,
+    async () => {
+      await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024 });
+      const claimed = await lab.claim((await lab.add("greedy")).id);
+      const fill = join(lab.root, "fill");
+      // In pieces down to a byte: not a single block is left.
+      const script = `for size in 1M 4k 1; do dd if=/dev/zero bs=$size of=${fill} oflag=append conv=notrunc 2>/dev/null; done
+        echo no room; touch filled; exit 9`;
+      const { cwd } = await lab.superviseScript(claimed, script);
+      await eventually(() =>
+        stat(join(cwd, "filled")).then(
+          () => true,
+          () => false,
+        ),
+      );
+      await eventually(async () => (await lab.processesOf(claimed)).length === 0);
+      await rm(fill);
+      expect(await lab.ended(claimed)).toMatchObject({
+        outcome: "crashed",
+        error: expect.stringContaining("no room"),
+      });
+      await lab.addProfile("coder", {
+        answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }],
+      });
+      const next = await lab.claim((await lab.add("modest")).id);
+      expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
+      expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });
+    },
+    LONG,
+  );
+});
+
+test(
+  "a supervisor that is halted beyond its lease never makes two live runs: the next start ends what is left of the old one",
+  async () => {
+    await using lab = await openWorkerLab({ leaseMs: 4_000 });
+    await lab.addProfile("coder", {
+      answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }],
+    });
+    const claimed = await lab.claim((await lab.add("frozen")).id);
+    const { supervisorPid } = await lab.superviseScript(
+      claimed,
+      "setsid bash -c 'while :; do sleep 0.1; done' & while :; do sleep 0.1; done",
+    );
+    process.kill(supervisorPid, "SIGSTOP");
+    await eventually(async () => (await lab.store.expiredRuns(0, never)).length === 1);
+    expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
+    expect(await lab.processesOf(claimed)).not.toEqual([]); // this worker does not look at its pipe
+    const next = await lab.claim(claimed.task.id);
+    expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
+    expect(await lab.processesOf(claimed)).toEqual([]);
+    process.kill(supervisorPid, "SIGCONT");
+    expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });
+    await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
+    expect(await lab.findRun(claimed.run.id)).toMatchObject({ outcome: "reclaimed" });
+    const { runs } = await lab.store.show(claimed.task.id, never);
+    expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", "completed"]);
+  },
+  LONG,
+);

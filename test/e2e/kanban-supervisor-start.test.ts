@@ -1,0 +1,34 @@
+import { resolve } from "node:path";
+import { expect, test } from "vitest";
+import type { RunOrder } from "../../src/board/worker/run-order.ts";
+import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+
+const program = [process.execPath, resolve("dist/main.js")] as const;
+
+test.each([
+  ["a server that is away", "postgres://nobody@127.0.0.1:1/none", "infrastructure"],
+  ["a board that does not exist", "", "spawn"],
+])(
+  "board G15: %s when a supervisor starts is a failure of its own kind, and nothing is left of it",
+  async (_, databaseUrl, cause) => {
+    await using folder = await tempFolder();
+    const order: RunOrder = {
+      place: { root: folder.path, databaseUrl, slug: "default" },
+      run: {
+        taskId: "t_1",
+        runId: 1,
+        profile: "default",
+        token: "x",
+        leaseMs: 60_000,
+        maxRuntimeSeconds: null,
+      },
+      worker: { argv: ["/bin/false"], env: {}, cwd: folder.path },
+      log: { path: folder.file("logs/run.log"), maxBytes: 1_000_000, backups: 1 },
+      policy: { failureLimit: 2, failureRetryMs: 1_000, rateLimitCooldownMs: 1_000 },
+    };
+    const variables = { PATH: process.env["PATH"] ?? "", HOME: folder.path, HERMES_HOME: folder.path };
+    const started = await startSupervisor(program, order, variables, new AbortController().signal);
+    expect(started).toMatchObject({ kind: "failed", cause, error: expect.stringMatching(/\S/) });
+  },
+);

@@ -1,0 +1,28 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+
+export interface OwnDatabase extends AsyncDisposable {
+  readonly name: string;
+  readonly url: string;
+  /** Connected to the server, not to this database. */
+  readonly admin: pg.Client;
+}
+
+/** A database of its own on a server that tests share, for daemons: one serves every board that it finds in a database. */
+export async function openOwnDatabase(serverUrl: string): Promise<OwnDatabase> {
+  const name = `hermes_test_${randomBytes(8).toString("hex")}`;
+  const admin = new pg.Client({ connectionString: serverUrl });
+  await admin.connect();
+  await admin.query(`create database ${name}`);
+  const address = new URL(serverUrl);
+  address.pathname = `/${name}`;
+  return {
+    name,
+    url: address.href,
+    admin,
+    async [Symbol.asyncDispose]() {
+      await admin.query(`drop database ${name} with (force)`);
+      await admin.end();
+    },
+  };
+}
