@@ -7,7 +7,9 @@ export interface BoardMigration {
   readonly sql: string;
 }
 
-const oneOf = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(", ");
+/** Not `in`, for which SQLite builds a table at each insert and update. */
+const isOneOf = (column: string, words: readonly string[]): string =>
+  words.map((word) => `${column} = '${word}'`).join(" or ");
 
 /**
  * What a board needs. Events carry numbers from a counter row that stays locked until the commit, so that a greater
@@ -57,7 +59,7 @@ export const boardMigrations: readonly BoardMigration[] = [
       title {text} not null check (title <> ''),
       body {text},
       assignee {text},
-      status {text} not null check (status in (${oneOf(STATUSES)})),
+      status {text} not null check (${isOneOf("status", STATUSES)}),
       priority {int} not null default 0,
       tenant {text},
       created_by {text} not null,
@@ -67,7 +69,7 @@ export const boardMigrations: readonly BoardMigration[] = [
       completed_at {int},
       archived_at {int},
       ready_at {int},
-      workspace_kind {text} not null default 'scratch' check (workspace_kind in (${oneOf(WORKSPACE_KINDS)})),
+      workspace_kind {text} not null default 'scratch' check (${isOneOf("workspace_kind", WORKSPACE_KINDS)}),
       workspace_path {text},
       branch_name {text},
       project_id {text},
@@ -83,7 +85,7 @@ export const boardMigrations: readonly BoardMigration[] = [
       reasoning_effort {text},
       goal_mode {int} not null default 0 check (goal_mode in (0, 1)),
       goal_max_turns {int},
-      block_kind {text} check (block_kind in (${oneOf(BLOCK_KINDS)})),
+      block_kind {text} check (${isOneOf("block_kind", BLOCK_KINDS)}),
       block_recurrences {int} not null default 0,
       block_sticky {int} not null default 0 check (block_sticky in (0, 1)),
       session_id {text},
@@ -137,7 +139,7 @@ export const boardMigrations: readonly BoardMigration[] = [
       last_heartbeat_at {int},
       started_at {int} not null,
       ended_at {int},
-      outcome {text} check (outcome in (${oneOf(Object.keys(RUN_OUTCOMES))})),
+      outcome {text} check (${isOneOf("outcome", Object.keys(RUN_OUTCOMES))}),
       summary {text},
       metadata {text},
       error {text},
