@@ -6,6 +6,16 @@ import { build } from "esbuild";
 
 const KEEP_OLD_CHUNKS_MS = 30 * 24 * 60 * 60 * 1_000;
 
+/** Zod brings its messages in fifty languages, more than half of its code, and ours are in one. */
+const oneLocale = {
+  name: "one-locale",
+  setup(building) {
+    building.onLoad({ filter: /zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
+      contents: 'export { default as en } from "./en.js";',
+    }));
+  },
+};
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const staging = join(dist, `.new-${process.pid}`);
@@ -26,6 +36,7 @@ try {
     minifyWhitespace: true,
     legalComments: "none",
     external: ["better-sqlite3", "@vscode/ripgrep"],
+    plugins: [oneLocale],
     chunkNames: "chunks/[name]-[hash]",
     // Some libraries are CommonJS and ask for node's own modules with require().
     banner: {
