@@ -133,6 +133,23 @@ describe("hermes -z", () => {
   });
 });
 
+test.each([
+  ["chat_completions", "/v1", "/v1/chat/completions"],
+  ["anthropic_messages", "/anthropic", "/anthropic/v1/messages"],
+])("a server that speaks %s is worked with", async (mode, address, asked) => {
+  await using home = await tempHome();
+  await using server = await startScriptedServer({ answers: [tool("echo hi"), { text: "done" }] });
+  const env = {
+    HERMES_MODEL_BASE_URL: `${server.url}${address}`,
+    HERMES_MODEL_API_MODE: mode,
+    HERMES_MODEL_DEFAULT: "some-model",
+    OPENAI_API_KEY: "none-needed",
+  };
+  const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
+  expect(run).toMatchObject({ exitCode: 0, stdout: "done\n", stderr: "" });
+  expect(server.requests.map(({ path }) => path)).toEqual([asked, asked]);
+});
+
 describe("a model that misbehaves", () => {
   test.each([
     ["an unknown tool", { tools: [{ name: "no_such_tool", input: {} }] }, "There is no tool"],
