@@ -103,7 +103,7 @@ describe("boards", () => {
 
 describe("export and import", () => {
   async function fill(home: Home): Promise<string> {
-    const a = await kanban(home, ["create", "First ✓", "--body", "with\nlines", "--skill", "s"]);
+    const a = await kanban(home, ["create", "First ✓", "--body", "with\nlines"]);
     await kanban(home, ["create", "Second", "--parent", a.id, "--idempotency-key", "k"]);
     await kanban(home, ["comment", a.id, "hm"]);
     await kanban(home, ["claim", a.id]);

@@ -223,10 +223,8 @@ test("D1: a body comes from a file or from standard input, and only from one pla
 test("D1: a task keeps all that it was made with", LONG, async () => {
   await using home = await tempHome();
   const kanban = speaker(home);
-  const args =
-    "--workspace worktree:/srv/repo --branch fix --project p1 --tenant acme --max-retries 3 --goal";
-  const more =
-    "--skill one --skill two --model big --provider here --goal-max-turns 7 --created-by bob --hold";
+  const args = "--workspace worktree:/srv/repo --branch fix --project p1 --tenant acme --max-retries 3";
+  const more = "--model big --provider here --created-by bob --hold";
   const task = await kanban(["create", "Two", "words", ...args.split(" "), ...more.split(" ")]);
   expect(task).toMatchObject({
     title: "Two words",
@@ -236,11 +234,8 @@ test("D1: a task keeps all that it was made with", LONG, async () => {
     project_id: "p1",
     tenant: "acme",
     max_retries: 3,
-    skills: ["one", "two"],
     model_override: "big",
     provider_override: "here",
-    goal_mode: true,
-    goal_max_turns: 7,
     created_by: "bob",
     hold: true,
   });

@@ -19,9 +19,6 @@ const createInput = z.strictObject({
   scheduled_at: z.iso.datetime({ offset: true }).optional(),
   idempotency_key: z.string().optional().describe("The same key makes no second task"),
   max_runtime_seconds: z.int().min(1).optional(),
-  skills: z.array(z.string()).optional(),
-  goal_mode: z.boolean().default(false),
-  goal_max_turns: z.int().min(1).optional(),
   model: z.string().optional(),
   provider: z.string().optional(),
 });
@@ -56,7 +53,6 @@ function newTaskOf(input: CreateInput, own: Task | undefined): NewTask {
     assignee: input.assignee,
     parents: input.parents,
     triage: input.triage,
-    goalMode: input.goal_mode,
     ...given({
       body: input.body,
       tenant: input.tenant ?? own?.tenant ?? undefined,
@@ -68,8 +64,6 @@ function newTaskOf(input: CreateInput, own: Task | undefined): NewTask {
       scheduledAt: input.scheduled_at === undefined ? undefined : Date.parse(input.scheduled_at),
       idempotencyKey: input.idempotency_key,
       maxRuntimeSeconds: input.max_runtime_seconds,
-      skills: input.skills,
-      goalMaxTurns: input.goal_max_turns,
       modelOverride: input.model,
       providerOverride: input.provider,
     }),

@@ -33,12 +33,8 @@ interface CreateOptions extends JsonOption {
   readonly maxRuntime?: number;
   readonly maxRetries?: number;
   readonly createdBy?: string;
-  readonly skill?: readonly string[];
   readonly model?: string;
   readonly provider?: string;
-  readonly completionContract?: string;
-  readonly goal?: boolean;
-  readonly goalMaxTurns?: number;
   readonly initialStatus?: "running" | "blocked";
   readonly scheduledAt?: number;
 }
@@ -69,12 +65,8 @@ export function addCreate(desk: Desk, add: (name: string, description: string) =
       .option("--max-runtime <duration>", "end a run after 300, 90s, 30m, 2h or 1d", parseDuration)
       .option("--max-retries <count>", "block it at this failure in a row", parseCount)
       .option("--created-by <name>", "who is recorded as its maker (default: you)")
-      .option("--skill <name>", "a skill to load; repeatable", collect)
       .option("--model <name>", "the model of its runs")
       .option("--provider <name>", "the provider of that model")
-      .option("--completion-contract <what>", "local-only, OWNER/REPO or the address of a pull request")
-      .option("--goal", "let a judge decide whether it is done")
-      .option("--goal-max-turns <count>", "how often the judge sends it back", parseCount)
       .addOption(new Option("--initial-status <status>", "where it begins").choices(["running", "blocked"]))
       .option("--scheduled-at <time>", "an ISO time before which it waits", parseTime)
       .action((title: readonly string[], options: CreateOptions) => createOne(desk, title, options)),
@@ -125,12 +117,8 @@ function toNewTask(title: string, body: string | undefined, options: CreateOptio
     dedupeScope: options.dedupe,
     maxRuntimeSeconds: options.maxRuntime,
     maxRetries: options.maxRetries,
-    skills: options.skill,
     modelOverride: options.model,
     providerOverride: options.provider,
-    completionContract: options.completionContract,
-    goalMode: options.goal,
-    goalMaxTurns: options.goalMaxTurns,
     // "running" is what happens to every task that is ready, so it needs no word of its own.
     initialStatus: options.initialStatus === "blocked" ? ("blocked" as const) : undefined,
     scheduledAt: options.scheduledAt,
