@@ -9,7 +9,7 @@ const LOSSES = 3;
 describeWith("postgres", "a PostgreSQL server that is killed and started again under load", (shared) => {
   test("costs time, but each of twenty tasks is done by exactly one run", async () => {
     await using server = await openOwnPostgres(shared);
-    await using graph = await openTaskGraph(server.url);
+    await using graph = await openTaskGraph({ databaseUrl: server.url });
     await graph.workOff(2, async (signal) => {
       for (let loss = 1; loss <= LOSSES; loss++) {
         await expect

@@ -44,7 +44,14 @@ export interface TaskGraph extends AsyncDisposable {
 }
 
 /** A home with three profiles, and a board with twenty tasks in five layers of which each waits for two of the one before. */
-export async function openTaskGraph(databaseUrl = ""): Promise<TaskGraph> {
+export async function openTaskGraph({
+  databaseUrl = "",
+  maxRetries,
+}: {
+  readonly databaseUrl?: string;
+  /** Failures that a task may have; left out, as many as the settings allow. */
+  readonly maxRetries?: number;
+} = {}): Promise<TaskGraph> {
   const home = await tempHome();
   const board = `graph-${randomBytes(6).toString("hex")}`;
   const env = {
@@ -66,7 +73,7 @@ export async function openTaskGraph(databaseUrl = ""): Promise<TaskGraph> {
     await expectOk(["-p", profile, "config", "set", "model.default", `scripted:${script}`]);
   }
   await expectOk(["kanban", "boards", "create", board]);
-  const ids = await createTasks(expectOk);
+  const ids = await createTasks(expectOk, maxRetries);
 
   const count = async (wanted: string): Promise<number> => {
     const result = await hermes(["kanban", "list", "--json"]);
@@ -129,11 +136,15 @@ export async function openTaskGraph(databaseUrl = ""): Promise<TaskGraph> {
   };
 }
 
-async function createTasks(run: (args: readonly string[]) => Promise<HermesRun>): Promise<readonly string[]> {
+async function createTasks(
+  run: (args: readonly string[]) => Promise<HermesRun>,
+  maxRetries: number | undefined,
+): Promise<readonly string[]> {
+  const patience = maxRetries === undefined ? [] : ["--max-retries", String(maxRetries)];
   const ids: string[] = [];
   for (let number = 0; number < TASKS; number++) {
     const parents = number < 4 ? [] : [ids[number - 4], ids[number % 4 === 3 ? number - 7 : number - 3]];
-    const flags = ["--assignee", PROFILES[number % 3] ?? "", "--max-retries", "50", "--json"];
+    const flags = ["--assignee", PROFILES[number % 3] ?? "", ...patience, "--json"];
     const links = parents.flatMap((id) => ["--parent", id ?? ""]);
     const created = await run(["kanban", "create", `task ${number}`, ...flags, ...links]);
     ids.push(created.json<TaskRow>().id);
