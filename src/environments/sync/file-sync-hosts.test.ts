@@ -26,6 +26,8 @@ async function makeFiles(folder: string, count: number): Promise<OfferedFile[]> 
   return files;
 }
 
+const AN_HOUR = 3_600_000;
+
 /** An SSH environment that syncs, and how many commands that took so far. */
 async function openSyncing(server: Sshd, port: number, list: () => readonly OfferedFile[], everyMs?: number) {
   const counted = { runs: 0 };
@@ -79,7 +81,7 @@ describeWith("ssh", "files over SSH", () => {
       expect(first.counted.runs).toBe(5);
     }
     proxy.take();
-    await using second = await openSyncing(server, proxy.port, () => files);
+    await using second = await openSyncing(server, proxy.port, () => files, AN_HOUR);
     for (let n = 0; n < 5; n++) await collect(second.environment, "true");
     expect(second.counted.runs).toBe(1);
     expect(proxy.take().bytes).toBeLessThan(payload / 4);
@@ -102,7 +104,7 @@ describeWith("ssh", "files over SSH", () => {
     await using server = await openSshd();
     await using temp = await tempFolder();
     const files = await makeFiles(temp.path, 1);
-    await using side = await openSyncing(server, server.port, () => files);
+    await using side = await openSyncing(server, server.port, () => files, AN_HOUR);
     await server.stop();
     await expect(collect(side.environment, "true")).rejects.toMatchObject({ code: "ssh-unreachable" });
     expect(side.counted.runs).toBe(1);
