@@ -26,7 +26,6 @@ const WINDOWS = "concerns Windows as a host, which we do not run on";
 const TRIAGE = "belongs to triage by a model, which is not built yet";
 const NOTIFIER = "belongs to the notifier of the gateway, which is not built yet";
 const DASHBOARD = "belongs to the dashboard and its API, which are not built yet";
-const PROFILES = "a profile has no identity beside its name yet; G14 is about tasks of one that was renamed";
 const COMPACTION = "belongs to compaction, which is not built yet";
 const APPROVALS = "belongs to approvals, which are not built yet";
 const LATER = "belongs to delegation, memory, skills, MCP and schedules, which are not built yet";
@@ -65,7 +64,6 @@ const SPECS: Readonly<Record<SpecName, Spec>> = {
       G37: NOTIFIER,
       G39: DASHBOARD,
       G45: DASHBOARD,
-      G47: PROFILES,
     },
   },
   agent: {

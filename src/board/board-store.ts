@@ -56,6 +56,7 @@ import {
   tellDiscarded,
   unsubscribe,
 } from "./operations/notes.ts";
+import { renameProfileOnBoard, workOfProfile } from "./operations/profile-names.ts";
 import { recompute } from "./operations/recompute.ts";
 import {
   describeRun,
@@ -73,6 +74,7 @@ import { workerContext } from "./operations/worker-context.ts";
 const WRITES = {
   create: createTask,
   assign: assignTask,
+  renameProfile: renameProfileOnBoard,
   edit: editTask,
   link: linkTasks,
   unlink: unlinkTasks,
@@ -124,6 +126,7 @@ const READS = {
   stats: boardStats,
   countByAssignee,
   countDispatchers,
+  workOf: workOfProfile,
   findByPrefix,
   context: workerContext,
   diagnose,

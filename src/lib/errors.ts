@@ -17,6 +17,11 @@ export const ERROR_CODES = {
   },
   "profile-not-found": { http: 404, exit: 1, hint: "See `hermes profile list`." },
   "profile-exists": { http: 409, exit: 1, hint: "Choose another name, or delete the profile first." },
+  "profile-rename-unfinished": {
+    http: 409,
+    exit: 1,
+    hint: "Run the same `hermes profile rename` again; it goes on where it was.",
+  },
   "profile-protected": {
     http: 409,
     exit: 1,

@@ -1,26 +1,25 @@
-import { rm } from "node:fs/promises";
 import type { Command } from "commander";
-import { loadConfig } from "../../config/load.ts";
 import { AppError } from "../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../lib/files.ts";
 import type { CloneOptions } from "../../profiles/fill-profile.ts";
 import { type Profile, requireProfile, resolveProfile, rootOf } from "../../profiles/profile.ts";
 import { loadProfileCard, saveProfileCard } from "../../profiles/profile-card.ts";
-import { findProfileId } from "../../profiles/profile-id.ts";
-import { DEFAULT_PROFILE, parseProfileName } from "../../profiles/profile-name.ts";
-import {
-  activateProfile,
-  createProfile,
-  deleteProfile,
-  listProfiles,
-  renameProfile,
-} from "../../profiles/profile-store.ts";
+import { parseNewProfileName } from "../../profiles/profile-name.ts";
+import { activateProfile, createProfile, listProfiles } from "../../profiles/profile-store.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { renderTable } from "../table.ts";
+import {
+  commandOf,
+  describePending,
+  findPendingRename,
+  requireNoPendingRename,
+  withProfilesLock,
+} from "./profile/pending-rename.ts";
+import { activeName, choiceOf, type JsonOption, rootFor, summary, tell } from "./profile/profile-desk.ts";
+import { type RemoveOptions, remove } from "./profile/remove.ts";
+import { type RenameOptions, rename } from "./profile/rename.ts";
 
-interface JsonOption {
-  readonly json?: boolean;
-}
 interface CreateOptions extends JsonOption {
   readonly clone?: boolean;
   readonly cloneFrom?: string;
@@ -59,10 +58,14 @@ export function build(context: CommandContext): Command {
   add("use", "Make a profile the one that later commands run as.")
     .argument("<name>")
     .action((name, options) => use(context, name, options));
-  add("rename", "Give a profile another name; its sandboxes stay with it.")
-    .argument("<from>")
-    .argument("<to>")
-    .action((from, to, options) => renameCommand(context, from, to, options));
+  withExamples(
+    add("rename", "Give a profile another name; its sandboxes and its tasks on all boards stay with it.")
+      .argument("<from>")
+      .argument("<to>")
+      .option("--skip-boards", "also when boards cannot be opened; tasks there keep the old name")
+      .action((from: string, to: string, options: RenameOptions) => rename(context, from, to, options)),
+    ["hermes profile rename work shop"],
+  );
   add("describe", "Show or set what a profile is good at.")
     .argument("<name>")
     .option("--text <text>", "the new description")
@@ -72,7 +75,8 @@ export function build(context: CommandContext): Command {
       .argument("<name>")
       .option("-y, --yes", "do not ask for the name")
       .option("--now", "remove it for good at once")
-      .action((name, options) => remove(context, name, options)),
+      .option("--skip-boards", "also when boards cannot be opened; tasks there are not looked for")
+      .action((name: string, options: RemoveOptions) => remove(context, name, options)),
     ["hermes profile delete work", "hermes profile delete work --yes"],
   );
   return withExamples(profile, [
@@ -84,6 +88,7 @@ export function build(context: CommandContext): Command {
 
 async function list(context: CommandContext, { json }: JsonOption): Promise<void> {
   const active = await activeName(context);
+  await notePending(context, rootFor(context));
   const rows = await Promise.all(
     (await listProfiles(rootFor(context))).map((profile) => summary(profile, active)),
   );
@@ -116,7 +121,14 @@ async function show(context: CommandContext, name: string | undefined, { json }:
 
 async function create(context: CommandContext, name: string, options: CreateOptions): Promise<void> {
   const root = rootFor(context);
-  const profile = await createProfile(root, name, await cloneOptions(context, options));
+  const wanted = parseNewProfileName(name);
+  const clone = await cloneOptions(context, options);
+  await ensurePrivateFolder(root);
+  const make = async (): Promise<Profile> => {
+    await requireNoPendingRename(root, wanted);
+    return createProfile(root, wanted, clone);
+  };
+  const profile = await withProfilesLock(root, make, context.signal);
   if (options.description !== undefined)
     await saveProfileCard(profile, { description: options.description }, context.signal);
   await tell(
@@ -152,27 +164,6 @@ async function use(context: CommandContext, name: string, options: JsonOption): 
   }
 }
 
-async function renameCommand(
-  context: CommandContext,
-  from: string,
-  to: string,
-  options: JsonOption,
-): Promise<void> {
-  const root = rootFor(context);
-  if (parseProfileName(from) === DEFAULT_PROFILE) {
-    const profile = await requireProfile(root, from);
-    await saveProfileCard(profile, { displayName: to.trim() }, context.signal);
-    return tell(
-      context,
-      profile,
-      options,
-      `The default profile keeps its name and is now shown as ${to.trim()}.`,
-    );
-  }
-  const profile = await renameProfile(root, from, to);
-  await tell(context, profile, options, `Renamed to ${profile.name}.`);
-}
-
 async function describe(
   context: CommandContext,
   name: string,
@@ -188,81 +179,13 @@ async function describe(
   else context.terminal.print(description || `${profile.name} has no description; set one with --text.`);
 }
 
-async function remove(
-  context: CommandContext,
-  name: string,
-  options: JsonOption & { yes?: boolean; now?: boolean },
-): Promise<void> {
-  const { terminal, signal } = context;
-  const profile = await requireProfile(rootFor(context), name);
-  if (profile.name !== DEFAULT_PROFILE && !options.yes) {
-    const typed = await terminal.ask(
-      `Type ${profile.name} to delete it with its settings, secrets and sessions: `,
-      signal,
-    );
-    if (typed === undefined)
-      throw new AppError("confirmation-missing", `Deleting ${profile.name} needs a yes.`);
-    if (typed.trim() !== profile.name)
-      throw new AppError("confirmation-missing", "That was not the name; nothing was deleted.");
-  }
-  const aside = await deleteProfile(profile.root, profile.name, new Date());
-  if (options.now) await rm(aside, { recursive: true, force: true });
-  const fate = options.now
-    ? "Removed for good."
-    : `It is kept for thirty days in ${aside}; move it back to ${profile.home} to restore it.`;
-  if (options.json)
-    terminal.printJson({ name: profile.name, deleted: true, kept_in: options.now ? null : aside });
-  else terminal.note(`Deleted ${profile.name}. ${fate}`);
-}
-
-async function summary(profile: Profile, active: string | undefined) {
-  const card = await loadProfileCard(profile);
-  const { config } = await loadConfig({
-    configPath: profile.configPath,
-    envPath: profile.envPath,
-    variables: {},
-    flags: new Map(),
-  });
-  return {
-    name: profile.name,
-    active: profile.name === active,
-    id: (await findProfileId(profile)) ?? null,
-    home: profile.home,
-    description: card.description,
-    displayName: card.displayName,
-    model: config.model.default,
-    backend: config.terminal.backend,
-  };
-}
-
-async function tell(
-  context: CommandContext,
-  profile: Profile,
-  { json }: JsonOption,
-  sentence: string,
-): Promise<void> {
-  if (json) context.terminal.printJson(await summary(profile, await activeName(context)));
-  else context.terminal.note(sentence);
-}
-
-function choiceOf({ flags, variables, userHome }: CommandContext) {
-  return { flag: flags.profile, hermesHome: variables["HERMES_HOME"], userHome };
-}
-
-function rootFor(context: CommandContext): string {
-  return rootOf(choiceOf(context)).root;
-}
-
 function current(context: CommandContext): Promise<Profile> {
   return resolveProfile(choiceOf(context));
 }
 
-/** The active profile's name; undefined when the choice names one that is gone, which `list` must survive. */
-async function activeName(context: CommandContext): Promise<string | undefined> {
-  try {
-    return (await current(context)).name;
-  } catch (error) {
-    if (error instanceof AppError && error.code === "profile-not-found") return undefined;
-    throw error;
-  }
+/** A process that died may have left one behind; nobody else would say so. */
+async function notePending({ terminal }: CommandContext, root: string): Promise<void> {
+  const pending = await findPendingRename(root);
+  if (pending !== undefined)
+    terminal.note(`hermes: warning: ${describePending(pending)}. Finish it with \`${commandOf(pending)}\`.`);
 }
