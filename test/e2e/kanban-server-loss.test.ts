@@ -21,5 +21,5 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
         await server.start();
       }
     });
-  }, 600_000);
+  }, 900_000);
 });

@@ -33,7 +33,13 @@ describe("judgeEnd", () => {
   });
 
   it("board C7: what ended it from outside is not its fault; its budget is", () => {
-    for (const end of [withCode(143), withSignal("SIGTERM"), withSignal("SIGHUP"), withSignal("SIGINT")])
+    for (const end of [
+      withCode(143),
+      withCode(74),
+      withSignal("SIGTERM"),
+      withSignal("SIGHUP"),
+      withSignal("SIGINT"),
+    ])
       expect(end).toMatchObject({ outcome: "infra_killed", failureKind: "infra" });
     expect(withCode(3)).toMatchObject({ outcome: "budget_exhausted", failureKind: "budget" });
   });

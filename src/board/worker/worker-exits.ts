@@ -5,6 +5,8 @@ export const WORKER_EXITS = {
   failed: 1,
   /** A limit of requests, time or money. */
   budget: 3,
+  /** The board could not be reached, which is no fault of the task. */
+  infrastructure: 74,
   /** The provider's rate or plan is used up for now. */
   quota: 75,
   /** No attempt can succeed before a person changes settings: key, model or configuration. */

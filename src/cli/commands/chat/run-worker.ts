@@ -74,9 +74,17 @@ export async function runWorker(
     );
     context.exit(exitCode);
   } catch (error) {
-    if (!signal.aborted) throw error;
-    context.exit(WORKER_EXITS.terminated);
+    if (signal.aborted) return context.exit(WORKER_EXITS.terminated);
+    if (!isLossOfBoard(error)) throw error;
+    context.terminal.note(`hermes: ${error.message} ${error.hint}`);
+    context.exit(WORKER_EXITS.infrastructure);
   }
+}
+
+function isLossOfBoard(error: unknown): error is AppError {
+  return (
+    error instanceof AppError && (error.code === "database-unavailable" || error.code === "database-busy")
+  );
 }
 
 /** A supervisor that is gone reads our output no more; what is to be done then, the pipe says. */
