@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { setImmediate as turnOfEventLoop } from "node:timers/promises";
 import type { Environment, ShellSession, TargetPath } from "../environment.ts";
 import { copyIn } from "./copy/copy-in.ts";
 import { copyOut } from "./copy/copy-out.ts";
@@ -135,11 +136,14 @@ export function createEnvironmentFiles(
     read: (path, options, signal) => readText(run, path, options, signal),
 
     async write(path, bytes, { mode, expected }, signal) {
-      const digest = digestOf(bytes);
       const suffix = randomBytes(8).toString("hex");
       const octal = mode === undefined ? "" : mode.toString(8).padStart(4, "0");
       const args = [suffix, `${bytes.length}`, octal, expected ?? ""];
-      const result = await run({ script: WRITE_SCRIPT, path, args, stdin: bytes }, signal);
+      const running = run({ script: WRITE_SCRIPT, path, args, stdin: bytes }, signal);
+      running.catch(() => undefined); // it is awaited below
+      await turnOfEventLoop(); // so that the bytes are on their way while they are counted
+      const digest = digestOf(bytes);
+      const result = await running;
       if (result.kind !== "done") return result;
       if (!result.facts.has("done")) return createFileProblem("incomplete", result.path);
       return {
