@@ -8,9 +8,9 @@ import { describe, expect, test } from "vitest";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
-import { openPostgresLab } from "../support/board-lab.ts";
+import { codeOf, openPostgresLab } from "../support/board-lab.ts";
 import { describeWith } from "../support/services.ts";
-import { codeOf, eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
+import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
 
 const never = new AbortController().signal;
 const LONG = 150_000;

@@ -16,7 +16,6 @@ import type { RunOrder } from "../../src/board/worker/run-order.ts";
 import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
 import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
 import { openVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
-import { AppError } from "../../src/lib/errors.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const PROGRAM = [
@@ -168,15 +167,5 @@ export async function eventually(holds: () => Promise<boolean> | boolean, within
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`it did not happen within ${withinMs} ms: ${holds}`);
     await sleep(50);
-  }
-}
-
-export async function codeOf(action: Promise<unknown>): Promise<string | undefined> {
-  try {
-    await action;
-    return undefined;
-  } catch (error) {
-    if (error instanceof AppError) return error.code;
-    throw error;
   }
 }

@@ -1,8 +1,10 @@
 import { fstatSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { AppError, messageOf } from "../../../lib/errors.ts";
+import { readStandardInput } from "../../read-standard-input.ts";
 
 const MOST_BYTES = 1024 * 1024;
+const TOO_LONG = "Put them into a file and name the file in the task.";
 
 /** The task from its flag or file, with whatever was piped in below it. */
 export async function readTask(options: {
@@ -21,7 +23,7 @@ export async function readTask(options: {
       },
     );
   }
-  const piped = queryFile === "-" || isPiped() ? await readInput() : "";
+  const piped = queryFile === "-" || isPiped() ? await readStandardInput(MOST_BYTES, TOO_LONG) : "";
   const task =
     queryFile === undefined
       ? (oneshot ?? query ?? "")
@@ -52,20 +54,4 @@ function isPiped(): boolean {
   } catch {
     return false; // closed
   }
-}
-
-async function readInput(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of process.stdin) {
-    const buffer = Buffer.from(chunk as Uint8Array);
-    bytes += buffer.length;
-    if (bytes > MOST_BYTES) {
-      throw new AppError("usage-wrong", `More than ${MOST_BYTES} bytes were piped in.`, {
-        hint: "Put them into a file and name the file in the task.",
-      });
-    }
-    chunks.push(buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

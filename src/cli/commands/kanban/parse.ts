@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { InvalidArgumentError } from "commander";
 import type { WorkspaceKind } from "../../../board/task.ts";
 import { AppError, messageOf } from "../../../lib/errors.ts";
+import { readStandardInput } from "../../read-standard-input.ts";
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600, d: 86_400 };
 
@@ -86,21 +87,9 @@ const MOST_BYTES = 256 * 1024 * 1024; // an export of a large board is far below
 /** The text of a file, or of standard input for `-`. */
 export async function readText(path: string): Promise<string> {
   try {
-    return path === "-" ? await readInput() : await readFile(path, "utf8");
+    return path === "-" ? await readStandardInput(MOST_BYTES) : await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }
-}
-
-async function readInput(): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of process.stdin) {
-    const buffer = Buffer.from(chunk as Uint8Array);
-    bytes += buffer.length;
-    if (bytes > MOST_BYTES) throw new AppError("usage-wrong", `More than ${MOST_BYTES} bytes were piped in.`);
-    chunks.push(buffer);
-  }
-  return Buffer.concat(chunks).toString("utf8");
 }

@@ -69,7 +69,7 @@ export async function rename(
   }
   terminal.note(`Renamed to ${profile.name}.`);
   for (const { board, tasks } of boards)
-    if (tasks > 0) terminal.note(`  ${tasks} tasks on the board ${board} name it ${profile.name} now.`);
+    if (tasks > 0) terminal.note(`  Tasks on the board ${board} that name it ${profile.name} now: ${tasks}.`);
   for (const failure of failed)
     terminal.note(
       `  Not done: ${describeFailure(failure)}. Tasks there still name ${names.from}; give them away with \`hermes kanban --board ${failure.board ?? "BOARD"} assign TASK ${profile.name}\`.`,
