@@ -10,7 +10,7 @@ import { removeSandbox } from "./remove-sandbox.ts";
 import { ensureImage } from "./sandbox-image.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 import { startContainer } from "./start-container.ts";
-import { prepareFolders, verifyMounts } from "./verify-mounts.ts";
+import { prepareFolders, UNUSABLE_IMAGE_HINT, verifyMounts } from "./verify-mounts.ts";
 
 const REMOVAL_MS = 60_000;
 
@@ -49,9 +49,7 @@ export async function makeSandbox(
     throw new AppError(
       "sandbox-unavailable",
       `Cannot start a sandbox from ${spec.image}: ${made.complaint}`,
-      {
-        hint: "Check that the image has `sh` and `sleep`, and the settings terminal.docker_*.",
-      },
+      { hint: UNUSABLE_IMAGE_HINT },
     );
   }
 }

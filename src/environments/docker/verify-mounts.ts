@@ -9,6 +9,10 @@ import type { SandboxSpec } from "./sandbox-spec.ts";
 
 const EXEC_TIMEOUT_MS = 30_000;
 
+/** Without `sh` or `sleep` a container ends at its start or a moment later: whoever notices first says the same. */
+export const UNUSABLE_IMAGE_HINT =
+  "Check that the image has `sh` and `sleep`, and the settings terminal.docker_*.";
+
 /** Prints each of its arguments that does not exist. */
 const FIND_MISSING = 'for path; do [ -e "$path" ] || [ -L "$path" ] || printf "%s\\n" "$path"; done';
 
@@ -45,7 +49,9 @@ export async function verifyMounts(
     const args = ["exec", "--user", "0", id, "sh", "-c", FIND_MISSING, "sh", ...expected];
     const result = await engine.run(args, { timeoutMs: EXEC_TIMEOUT_MS }, signal);
     if (!succeeded(result)) {
-      throw new AppError("sandbox-unavailable", `The new sandbox runs no commands: ${complaintOf(result)}`);
+      throw new AppError("sandbox-unavailable", `The new sandbox runs no commands: ${complaintOf(result)}`, {
+        hint: UNUSABLE_IMAGE_HINT,
+      });
     }
     const missing = new Set(result.stdout.split("\n"));
     for (const witness of witnesses) {
