@@ -1,6 +1,12 @@
 import type { Caller } from "./caller.ts";
 import { authorOf } from "./caller.ts";
-import { run, type SqlValues, type Steps, TransactionOvertaken } from "./database/steps.ts";
+import {
+  type Query,
+  type SqlValues,
+  type Steps,
+  TransactionOvertaken,
+  wantChanges,
+} from "./database/steps.ts";
 import type { Status } from "./transitions.ts";
 
 interface NewEvent {
@@ -13,14 +19,20 @@ interface NewEvent {
   readonly to?: Status;
 }
 
+interface Counted {
+  readonly name: string;
+  by: number;
+  max: number;
+}
+
 /** What one transaction gathers to write at its end: whoever holds the counters keeps others waiting. */
 export class Change {
   readonly caller: Caller;
   /** Who is recorded as doing this. */
   readonly actor: string;
   readonly #events: NewEvent[] = [];
-  readonly #counts = new Map<string, number>();
-  readonly #limits = new Map<string, number>();
+  readonly #counted: Counted[] = []; // few, so that to look through them is faster than a map
+  #hasLimits = false;
 
   constructor(caller: Caller) {
     this.caller = caller;
@@ -32,64 +44,85 @@ export class Change {
   }
 
   count(names: readonly string[], by: 1 | -1): void {
-    for (const name of names) this.#counts.set(name, (this.#counts.get(name) ?? 0) + by);
+    for (const name of names) this.#counterOf(name).by += by;
   }
 
   /** Makes the transaction start again when this counter, once it is raised and nobody else can, is beyond `max`. */
   limit(name: string, max: number): void {
-    if (max !== Number.POSITIVE_INFINITY) this.#limits.set(name, max);
+    if (max === Number.POSITIVE_INFINITY) return;
+    this.#counterOf(name).max = max;
+    this.#hasLimits = true;
+  }
+
+  #counterOf(name: string): Counted {
+    for (const counted of this.#counted) if (counted.name === name) return counted;
+    const added = { name, by: 0, max: Number.MAX_SAFE_INTEGER };
+    this.#counted.push(added);
+    return added;
   }
 
   /** The last statements of the transaction. */
   *finish(): Steps<void> {
-    const raised: [name: string, by: number][] = [];
-    for (const name of [...this.#counts.keys()].sort()) {
-      const by = this.#counts.get(name) ?? 0;
-      if (by < 0) yield* run(LOWER, { name, by: -by });
-      if (by > 0) raised.push([name, by]);
+    const raised: Counted[] = [];
+    for (const counted of this.#counted.sort(byName)) {
+      const { name, by } = counted;
+      if (by < 0) yield wantChanges(LOWER, { name, by: -by });
+      if (by > 0) raised.push(counted);
     }
-    if (this.#events.length > 0) raised.push(["event", this.#events.length]); // last: all writers meet here
-    for (let next = 0; next < raised.length; next += AT_ONCE)
-      yield* this.#raise(raised.slice(next, next + AT_ONCE));
-    yield* this.#record();
+    const events = this.#events.length;
+    if (events > 0) raised.push({ name: "event", by: events, max: Number.MAX_SAFE_INTEGER }); // last: all writers meet here
+    while (raised.length > 0) {
+      const counters = raised.splice(0, AT_ONCE);
+      const { changes } = yield raise(counters, this.#hasLimits);
+      if (changes < counters.length) throw new TransactionOvertaken();
+    }
+    if (events > 0) yield this.#record();
   }
 
-  *#raise(counters: readonly (readonly [name: string, by: number])[]): Steps<void> {
-    const values: Record<string, string | number> = {};
-    for (const [index, [name, by]] of counters.entries()) {
-      values[`name${index}`] = name;
-      values[`by${index}`] = by;
-      values[`max${index}`] = this.#limits.get(name) ?? Number.MAX_SAFE_INTEGER;
-    }
-    const changed = yield* run(RAISE[counters.length] ?? "", values);
-    if (changed < counters.length) throw new TransactionOvertaken();
+  #record(): Query {
+    const rows = this.#events.map(
+      ({ taskId, kind, payload, runId = null, from = null, to = null }, index): SqlValues => {
+        const later = this.#events.length - 1 - index;
+        const { actor } = this;
+        return { actor, later, taskId, kind, payload: JSON.stringify(payload ?? {}), runId, from, to };
+      },
+    );
+    const row = rows[0];
+    if (row !== undefined && rows.length === 1) return wantChanges(INSERT_ONE, row);
+    return wantChanges(INSERT, { actor: this.actor, rows: JSON.stringify(rows) });
   }
+}
 
-  *#record(): Steps<void> {
-    const rows = this.#events.map((event, index): SqlValues => {
-      const { taskId, kind, payload = {}, runId = null } = event;
-      const [from, to] = [event.from ?? null, event.to ?? null];
-      const later = this.#events.length - 1 - index;
-      return { later, taskId, kind, payload: JSON.stringify(payload), runId, from, to };
-    });
-    const [row, ...others] = rows;
-    if (row === undefined) return;
-    if (others.length === 0) yield* run(INSERT_ONE, { actor: this.actor, ...row });
-    else yield* run(INSERT, { actor: this.actor, rows: JSON.stringify(rows) });
+const byName = (one: Counted, other: Counted): number => (one.name < other.name ? -1 : 1);
+
+function raise(counters: readonly Counted[], hasLimits: boolean): Query {
+  const values: Record<string, string | number> = {};
+  for (const [index, { name, by, max }] of counters.entries()) {
+    const slot = SLOTS[index];
+    if (slot === undefined) throw new RangeError("so many counters are not raised at once");
+    values[slot.name] = name;
+    values[slot.by] = by;
+    if (hasLimits) values[slot.max] = max;
   }
+  return wantChanges((hasLimits ? RAISE : RAISE_FREELY)[counters.length] ?? "", values);
 }
 
 const AT_ONCE = 8; // counters; there are seldom more
 const LOWER = "update counter set value = value - cast(:by as bigint) where name = :name";
-/** By how many counters there are. Leaves those alone that would go beyond their limit. */
-const RAISE = Array.from({ length: AT_ONCE + 1 }, (_, count) => {
-  const indices = Array.from({ length: count }, (_, index) => index);
-  const rows = indices.map((index) => `(:name${index}, cast(:by${index} as bigint))`);
-  const limits = indices.map((index) => `when :name${index} then cast(:max${index} as bigint)`);
+const SLOTS = Array.from({ length: AT_ONCE }, (_, index) => {
+  return { name: `name${index}`, by: `by${index}`, max: `max${index}` };
+});
+/** By how many counters there are. */
+const RAISE_FREELY = Array.from({ length: AT_ONCE + 1 }, (_, count) => {
+  const rows = SLOTS.slice(0, count).map(({ name, by }) => `(:${name}, cast(:${by} as bigint))`);
   return `
     insert into counter (name, value) values ${rows.join(", ")}
-    on conflict (name) do update set value = counter.value + excluded.value
-     where counter.value + excluded.value <= case counter.name ${limits.join(" ")} end`;
+    on conflict (name) do update set value = counter.value + excluded.value`;
+});
+/** Leaves those alone that would go beyond their limit. */
+const RAISE = RAISE_FREELY.map((raise, count) => {
+  const limits = SLOTS.slice(0, count).map(({ name, max }) => `when :${name} then cast(:${max} as bigint)`);
+  return `${raise} where counter.value + excluded.value <= case counter.name ${limits.join(" ")} end`;
 });
 const EVENT_ID = "(select value from counter where name = 'event')";
 const INSERT_ONE = `

@@ -112,6 +112,25 @@ test("a statement that writes is refused outside a transaction", async () => {
   expect(valueIn(database)).toBe(0);
 });
 
+test("when SQLite has undone a transaction by itself, what its action still writes is refused", async () => {
+  await using folder = await tempFolder();
+  using database = await open(folder.file("a.sqlite"), {
+    migrations: [
+      ...COUNTER,
+      {
+        name: "undo",
+        sql: "create trigger undo after update on counter when new.value = 7 begin select raise(rollback, 'no'); end",
+      },
+    ],
+  });
+  const writing = database.write(() => {
+    expect(() => setTo(database, 7)).toThrow("no");
+    setTo(database, 8);
+  }, never);
+  await expect(writing).rejects.toThrow(/inside write/);
+  expect(valueIn(database)).toBe(0);
+});
+
 test("many writes started at once in one process do not disturb each other", async () => {
   await using folder = await tempFolder();
   using database = await open(folder.file("a.sqlite"));

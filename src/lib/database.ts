@@ -5,7 +5,7 @@ import { databaseError, isBusy } from "./database-error.ts";
 import { AppError, errnoOf } from "./errors.ts";
 import { type Migration, migrate, requireVersion } from "./migrate.ts";
 import { type BusyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
-import { GuardedStatement, type Statement } from "./statement.ts";
+import { GuardedStatement, type OpenTransaction, type Statement } from "./statement.ts";
 
 /** One SQLite file, shared with any number of other processes. */
 export interface Database extends Disposable {
@@ -33,6 +33,8 @@ export interface DatabaseOptions {
 
 const BUSY_TIMEOUT_MS = 100; // SQLite blocks the event loop for this long; after it we wait outside
 const BUSY_DEADLINE_MS = 30_000;
+/** A checkpoint waits for the disk twice, so that small transactions should share one; this is a log of 16 MB. */
+const CHECKPOINT_PAGES = 4_000;
 const PREPARED_STATEMENTS = 500; // text built at run time must not fill the memory
 
 /** Opens a file, made and migrated as needed. One that is newer, foreign or damaged is refused and left as it is. */
@@ -100,6 +102,7 @@ async function openUsable(
     );
     connection.pragma(`synchronous = ${synchronous}`);
     connection.pragma("foreign_keys = ON");
+    connection.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
     connection.function("hermes_now", () => BigInt(Math.trunc(clock.now()))); // a number would become REAL
     const database = new SqliteDatabase(path, connection, deadline);
     if (version < migrations.length) await migrate(connection, database, migrations, signal);
@@ -123,6 +126,7 @@ class SqliteDatabase implements Database {
   readonly #connection: SqliteConnection;
   readonly #deadline: BusyDeadline;
   readonly #statements = new Map<string, Statement<unknown>>();
+  readonly #transaction: OpenTransaction = { isOpen: false };
   readonly #begin: { run(): unknown };
   readonly #commit: { run(): unknown };
   readonly #rollback: { run(): unknown };
@@ -141,7 +145,11 @@ class SqliteDatabase implements Database {
     if (known !== undefined) return known as Statement<Row>;
     if (this.#statements.size >= PREPARED_STATEMENTS) this.#statements.clear();
     try {
-      const statement = new GuardedStatement<Row>(this.#connection.prepare(sql), this.path);
+      const statement = new GuardedStatement<Row>(
+        this.#connection.prepare(sql),
+        this.path,
+        this.#transaction,
+      );
       this.#statements.set(sql, statement);
       return statement;
     } catch (error) {
@@ -157,6 +165,7 @@ class SqliteDatabase implements Database {
   /** Never yields, so that nobody else of this process comes between BEGIN and COMMIT. */
   #transact<Result>(action: () => Result): Result {
     this.#beginOrBusy();
+    this.#transaction.isOpen = true;
     try {
       const result = action();
       if (isThenable(result))
@@ -166,6 +175,8 @@ class SqliteDatabase implements Database {
     } catch (error) {
       if (this.#connection.inTransaction) this.#rollback.run(); // after a full disk SQLite has done so itself
       throw databaseError(error, this.path);
+    } finally {
+      this.#transaction.isOpen = false;
     }
   }
 

@@ -64,8 +64,27 @@ function translate(sql: string, dialect: keyof typeof WORDS): string {
   });
 }
 
-export function toSqlite(sql: string): string {
+/** Statements of a schema, which have no values. */
+export function toSqliteSchema(sql: string): string {
   return translate(sql, "sqlite");
+}
+
+/** The name of the value that stands where a statement asks for the time. */
+export const NOW = "hermes_now()";
+
+export interface SqliteStatement {
+  readonly text: string;
+  /** The names of the values in the order of their places, one as often as it occurs. */
+  readonly parameters: readonly string[];
+}
+
+export function toSqlite(sql: string): SqliteStatement {
+  const parameters: string[] = [];
+  const text = translate(sql, "sqlite").replace(/:([a-z]\w*)|hermes_now\(\)/gi, (found, name = found) => {
+    parameters.push(name);
+    return "?";
+  });
+  return { text, parameters };
 }
 
 export interface PostgresStatement {

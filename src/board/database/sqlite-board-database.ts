@@ -3,8 +3,8 @@ import type { Clock } from "../../lib/clock.ts";
 import { type Database, openDatabase } from "../../lib/database.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { boardMigrations } from "./board-schema.ts";
-import { toSqlite } from "./dialect.ts";
-import type { Answer, Query, Steps } from "./steps.ts";
+import { toSqliteSchema } from "./dialect.ts";
+import { drive, executeOn } from "./drive-sqlite.ts";
 
 export interface SqliteBoardOptions {
   readonly path: string;
@@ -17,21 +17,12 @@ export async function openSqliteBoard(
   { path, ...options }: SqliteBoardOptions,
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
-  const migrations = boardMigrations.map(({ name, sql }) => ({ name, sql: toSqlite(sql) }));
+  const migrations = boardMigrations.map(({ name, sql }) => ({ name, sql: toSqliteSchema(sql) }));
   const database = await openDatabase(path, { migrations, synchronous: "FULL", ...options }, signal);
-  const translated = new Map<string, string>();
-  const translate = (sql: string): string => {
-    const known = translated.get(sql);
-    if (known !== undefined) return known;
-    const text = toSqlite(sql);
-    translated.set(sql, text);
-    return text;
-  };
-  const execute = ({ sql, values, wants }: Query): Answer => {
-    const statement = database.prepare<unknown>(translate(sql));
-    if (wants === "rows") return { rows: statement.all(values), changes: 0 };
-    return { rows: [], changes: statement.run(values).changes };
-  };
+  const execute = executeOn(
+    (text) => database.prepare<unknown>(text),
+    () => options.clock.now(),
+  );
 
   return {
     name: database.path,
@@ -45,13 +36,6 @@ export async function openSqliteBoard(
       database[Symbol.dispose]();
     },
   };
-}
-
-/** Never yields to the event loop: a transaction is over before anyone else of this process can touch the connection. */
-function drive<Result>(steps: Steps<Result>, execute: (query: Query) => Answer): Result {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next(execute(step.value));
-  return step.value;
 }
 
 function readTogether<Result>(database: Database, action: () => Result): Result {

@@ -1,5 +1,4 @@
 import type { Change } from "../change.ts";
-import { all, type Steps } from "../database/steps.ts";
 
 /** How many tasks may run; left out means any number. */
 export interface Caps {
@@ -15,7 +14,7 @@ export interface Caps {
 
 export type CapRefusal = "board-cap" | "host-cap" | "profile-cap";
 
-interface Counter {
+export interface Counter {
   readonly name: string;
   readonly value: number;
 }
@@ -23,13 +22,11 @@ interface Counter {
 const BOARD = "running";
 const PROFILE = "running/profile/";
 
-/** The room as it looks now. */
-export function* loadRoom(change: Change, caps: Caps, hostId: string): Steps<Room> {
-  const isCapped = caps.board !== undefined || caps.host !== undefined || caps.perProfile !== undefined;
-  const rows = isCapped
-    ? yield* all<Counter>("select name, value from counter where value > 0 and name <> 'event'")
-    : [];
-  return new Room(change, caps, `running/host/${hostId}`, rows);
+/** What runs now, counted; the rows are for `Room`. */
+export const RUNNING = "select name, value from counter where value > 0 and name <> 'event'";
+
+export function isCapped({ board, host, perProfile }: Caps): boolean {
+  return board !== undefined || host !== undefined || perProfile !== undefined;
 }
 
 /**
@@ -44,12 +41,12 @@ export class Room {
   readonly #hostCounter: string;
   readonly #running = new Map<string, number>();
 
-  constructor(change: Change, caps: Caps, hostCounter: string, counters: readonly Counter[]) {
+  constructor(change: Change, caps: Caps, hostId: string, counters: readonly Counter[]) {
     this.#change = change;
     this.#board = caps.board ?? Infinity;
     this.#host = (caps.host ?? Infinity) - (caps.elsewhere ?? 0);
     this.#perProfile = caps.perProfile;
-    this.#hostCounter = hostCounter;
+    this.#hostCounter = `running/host/${hostId}`;
     for (const { name, value } of counters) this.#running.set(name, value);
   }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
-import { all, only, run, type Steps } from "../database/steps.ts";
+import { all, type Query, run, type Steps, wantChanges, wantRows } from "../database/steps.ts";
 import type { Run, Task } from "../task.ts";
 import { requireInteger } from "../task-text.ts";
-import { type CapRefusal, type Caps, loadRoom, type Room } from "./caps.ts";
+import { type CapRefusal, type Caps, type Counter, isCapped, Room, RUNNING } from "./caps.ts";
 import { type RunRow, requireTask, type TaskRow, toRun, toTask } from "./load.ts";
 import { countersOf, moveTask } from "./move-task.ts";
 
@@ -55,6 +55,8 @@ export interface ClaimIdsResult {
 /** Only what a claim has to look at: a whole task costs as much to read as all the rest. */
 interface Candidate extends Pick<TaskRow, "seq" | "id" | "assignee" | "max_runtime_seconds"> {
   readonly now: number;
+  /** For its run, when no other task is wanted: to be told a number by an insert takes longer than to tell it one. */
+  readonly run_id?: number;
   readonly has_open_parent: number;
   /** Of a task that was asked for by its id; of others, the statement has left out what cannot be claimed. */
   readonly status?: string;
@@ -67,17 +69,19 @@ const CANDIDATE = `
   t.seq, t.id, t.assignee, t.max_runtime_seconds, hermes_now() as now,
   case when exists (select 1 from link l join task p on p.id = l.parent_id
     where l.child_id = t.id and p.status not in ('done', 'archived')) then 1 else 0 end as has_open_parent`;
-const BY_ID = `
-  select ${CANDIDATE}, t.status, t.hold, (select paused from board) as paused,
+const byId = (more: string): string => `
+  select ${CANDIDATE}${more}, t.status, t.hold, (select paused from board) as paused,
          case when t.not_before > hermes_now() then 1 else 0 end as waits
     from task t
    where t.id {among:ids} order by t.seq`; // their status is looked at afterwards, or its index would be searched
-const next = (from: ClaimRequest["from"], profiles = ""): string => `
-  select ${CANDIDATE} from task t
+const next = (from: ClaimRequest["from"], more = "", profiles = ""): string => `
+  select ${CANDIDATE}${more} from task t
    where t.status = '${from}' and t.hold = 0 and (t.not_before is null or t.not_before <= hermes_now())
      and not exists (select 1 from board where paused = 1) ${profiles}
    order by t.priority desc, t.seq limit cast(:limit as bigint) {free}`;
+const NUMBERED = ", {nextrun} as run_id";
 const NEXT = { ready: next("ready"), review: next("review") };
+const NEXT_ONE = { ready: next("ready", NUMBERED), review: next("review", NUMBERED) };
 const OF_PROFILES = " and t.assignee {among:profiles}";
 const NOT_FULL = " and (t.assignee is null or not (t.assignee {among:full}))";
 
@@ -97,8 +101,8 @@ const START = `
    where id {among:ids}`; // their status was read and locked by this transaction
 const OPEN_RUN = `
   insert into run (${RUN_COLUMNS})
-  values ({nextrun}, :taskId, :profile, :from, :token, :hostId, cast(:supervisorPid as bigint),
-          cast(:leaseMs as bigint), :leaseUntil, cast(:maxRuntime as bigint), :now) returning id`;
+  values (:runId, :taskId, :profile, :from, :token, :hostId, cast(:supervisorPid as bigint),
+          cast(:leaseMs as bigint), :leaseUntil, cast(:maxRuntime as bigint), :now)`;
 const START_ONE = `
   update task set status = 'running', started_at = coalesce(started_at, cast(:now as bigint)), updated_at = :now,
          not_before = null, current_run_id = :runId where seq = :seq`;
@@ -122,57 +126,79 @@ export function* claimTasks(change: Change, request: ClaimRequest): Steps<ClaimR
   return { claimed: whole, refused };
 }
 
-/** Takes tasks for a host, never one twice and never more than the caps allow, each with a run of its own. */
+/**
+ * Takes tasks for a host, never one twice and never more than the caps allow, each with a run of its own. Nothing is
+ * done as often, so it yields its statements itself, and one task is spared what several need.
+ */
 export function* claimIds(change: Change, request: ClaimRequest): Steps<ClaimIdsResult> {
   requireRight(change.caller, "claim");
   requireInteger(request.leaseMs, "lease", 1);
-  const { caps = {}, hostId } = request;
-  const ids = typeof request.wanted === "number" ? undefined : request.wanted;
-  if (ids !== undefined) {
-    const found = yield* all<Candidate>(`${BY_ID} ${request.patient === true ? "{lock}" : "{free}"}`, {
-      ids: JSON.stringify(ids),
-    });
-    const waiting = found.filter(({ status }) => status === request.from);
-    return yield* take(change, request, waiting, yield* loadRoom(change, caps, hostId));
+  const { caps = {}, hostId, wanted, from } = request;
+  let found: readonly Candidate[] = [];
+  if (typeof wanted !== "number") {
+    const { rows } = yield theseOnes(request, wanted);
+    found = (rows as readonly Candidate[]).filter(({ status }) => status === from);
   }
-  const room = yield* loadRoom(change, caps, hostId);
-  const limit = Math.min(Number(request.wanted), room.left());
-  if (limit <= 0) return { claimed: [], refused: [] };
-  const full = room.fullProfiles();
-  const more = `${request.profiles === undefined ? "" : OF_PROFILES}${full.length > 0 ? NOT_FULL : ""}`;
-  const found = yield* all<Candidate>(more === "" ? NEXT[request.from] : next(request.from, more), {
-    limit,
-    ...(full.length > 0 && { full: JSON.stringify(full) }),
-    ...(request.profiles && { profiles: JSON.stringify(request.profiles) }),
-  });
-  return yield* take(change, request, found, room);
+  const running = isCapped(caps) ? ((yield wantRows(RUNNING)).rows as readonly Counter[]) : undefined;
+  const room = running && new Room(change, caps, hostId, running);
+  if (typeof wanted === "number") {
+    const limit = Math.min(wanted, room?.left() ?? wanted);
+    if (limit <= 0) return { claimed: [], refused: [] };
+    const { rows } = yield nextOnes(request, limit, room?.fullProfiles() ?? []);
+    found = rows as readonly Candidate[];
+  }
+  const { chosen, refused } = choose(request, found, room);
+  for (const { taskId, reason } of refused) if (reason === "parents") yield* sendBack(change, taskId, from);
+  const task = chosen[0];
+  if (task === undefined) return { claimed: [], refused };
+  if (task.run_id === undefined) return { claimed: yield* openRuns(change, request, chosen), refused };
+  const run = newRun(request, task, task.run_id);
+  yield wantChanges(OPEN_RUN, run);
+  const { changes } = yield wantChanges(START_ONE, { seq: task.seq, now: task.now, runId: run.runId });
+  requireStarted(changes, 1);
+  const { taskId, runId, profile, leaseUntil, token } = run;
+  const claim = { taskId, runId, profile, leaseUntil, token };
+  tell(change, request, claim);
+  return { claimed: [claim], refused };
 }
 
-function* take(
-  change: Change,
-  request: ClaimRequest,
-  found: readonly Candidate[],
-  room: Room,
-): Steps<ClaimIdsResult> {
+function theseOnes({ patient }: ClaimRequest, ids: readonly string[]): Query {
+  const text = `${byId(ids.length === 1 ? NUMBERED : "")} ${patient === true ? "{lock}" : "{free}"}`;
+  return wantRows(text, { ids: JSON.stringify(ids) });
+}
+
+function nextOnes({ from, profiles }: ClaimRequest, limit: number, full: readonly string[]): Query {
+  if (profiles === undefined && full.length === 0) {
+    return wantRows(limit === 1 ? NEXT_ONE[from] : NEXT[from], { limit });
+  }
+  const choice = `${profiles === undefined ? "" : OF_PROFILES}${full.length > 0 ? NOT_FULL : ""}`;
+  return wantRows(next(from, limit === 1 ? NUMBERED : "", choice), {
+    limit,
+    ...(full.length > 0 && { full: JSON.stringify(full) }),
+    ...(profiles && { profiles: JSON.stringify(profiles) }),
+  });
+}
+
+function choose(request: ClaimRequest, found: readonly Candidate[], room: Room | undefined) {
   const refused: { taskId: string; reason: ClaimRefusal }[] = [];
   const chosen: Candidate[] = [];
   for (const task of inOrder(found, request.wanted, refused)) {
     const reason = refusalOf(task, request, room);
-    if (reason === undefined) {
-      chosen.push(task);
-      room.take(task.assignee);
+    if (reason !== undefined) {
+      refused.push({ taskId: task.id, reason });
       continue;
     }
-    refused.push({ taskId: task.id, reason });
-    if (reason !== "parents") continue;
-    const event = request.from === "ready" ? "claim_rejected" : "dependency_wait";
-    const whole = yield* requireTask(task.id);
-    yield* moveTask(change, whole, "reject-claim", "todo", {
-      event,
-      payload: { reason: "parents_not_done" },
-    });
+    chosen.push(task);
+    room?.take(task.assignee);
   }
-  return { claimed: chosen.length === 0 ? [] : yield* start(change, request, chosen), refused };
+  return { chosen, refused };
+}
+
+/** A task whose parents are not done should not have been there. */
+function* sendBack(change: Change, taskId: string, from: ClaimRequest["from"]): Steps<void> {
+  const event = from === "ready" ? "claim_rejected" : "dependency_wait";
+  const payload = { reason: "parents_not_done" };
+  yield* moveTask(change, yield* requireTask(taskId), "reject-claim", "todo", { event, payload });
 }
 
 function inOrder(
@@ -188,62 +214,62 @@ function inOrder(
   });
 }
 
-function refusalOf(task: Candidate, { profiles }: ClaimRequest, room: Room): ClaimRefusal | undefined {
+function refusalOf(
+  task: Candidate,
+  { profiles }: ClaimRequest,
+  room: Room | undefined,
+): ClaimRefusal | undefined {
   if (profiles !== undefined && !profiles.includes(task.assignee ?? "")) return "unavailable";
   if (task.paused === 1) return "paused";
   if (task.hold === 1) return "held";
   if (task.waits === 1) return "waiting";
   if (task.has_open_parent === 1) return "parents";
-  return room.refusalFor(task.assignee);
+  return room?.refusalFor(task.assignee);
 }
 
-function* start(change: Change, request: ClaimRequest, tasks: readonly Candidate[]): Steps<readonly Claim[]> {
-  const [task, ...others] = tasks;
-  const claims =
-    task !== undefined && others.length === 0
-      ? [yield* openRun(request, task)]
-      : yield* openRuns(request, tasks);
-  const { from, hostId } = request;
-  for (const { taskId, runId, profile, leaseUntil } of claims) {
-    change.count(countersOf({ host_id: hostId, profile }), 1);
-    const payload = { run_id: runId, expires: leaseUntil, profile, source_status: from };
-    change.tell({ taskId, kind: "claimed", runId, from, to: "running", payload });
-  }
-  return claims;
+function tell(change: Change, { from, hostId }: ClaimRequest, claim: Claim): void {
+  const { taskId, runId, profile, leaseUntil } = claim;
+  change.count(countersOf({ host_id: hostId, profile }), 1);
+  const payload = { run_id: runId, expires: leaseUntil, profile, source_status: from };
+  change.tell({ taskId, kind: "claimed", runId, from, to: "running", payload });
 }
 
 /** Most claims are of one task, which needs no detour through JSON. */
-function* openRun({ from, leaseMs, hostId, supervisorPid }: ClaimRequest, task: Candidate): Steps<Claim> {
-  const token = newToken();
-  const { seq, now } = task;
-  const leaseUntil = now + leaseMs;
-  const { id: runId } = yield* only<{ id: number }>(OPEN_RUN, {
-    taskId: task.id,
-    profile: task.assignee,
+function newRun(
+  { from, leaseMs, hostId, supervisorPid }: ClaimRequest,
+  { id, assignee, max_runtime_seconds, now }: Candidate,
+  runId: number,
+) {
+  return {
+    runId,
+    taskId: id,
+    profile: assignee,
     from,
-    token,
+    token: newToken(),
     hostId,
     supervisorPid: supervisorPid ?? null,
     leaseMs,
-    leaseUntil,
-    maxRuntime: task.max_runtime_seconds,
+    leaseUntil: now + leaseMs,
+    maxRuntime: max_runtime_seconds,
     now,
-  });
-  requireStarted(yield* run(START_ONE, { seq, now, runId }), 1);
-  return { taskId: task.id, runId, profile: task.assignee, leaseUntil, token };
+  };
 }
 
 /** Opens the runs and names each in its task. */
 function* openRuns(
-  { from, leaseMs, hostId, supervisorPid }: ClaimRequest,
+  change: Change,
+  request: ClaimRequest,
   tasks: readonly Candidate[],
 ): Steps<readonly Claim[]> {
+  const { from, leaseMs, hostId, supervisorPid } = request;
   const runs = tasks.map(({ id, assignee, max_runtime_seconds }) => {
     return { taskId: id, profile: assignee, maxRuntime: max_runtime_seconds, token: newToken() };
   });
-  const common = { from, hostId, supervisorPid: supervisorPid ?? null, leaseMs };
   const opened = yield* all<Pick<RunRow, "id" | "task_id" | "lease_until" | "started_at">>(OPEN_RUNS, {
-    ...common,
+    from,
+    hostId,
+    supervisorPid: supervisorPid ?? null,
+    leaseMs,
     runs: JSON.stringify(runs),
   });
   const ids = JSON.stringify(tasks.map(({ id }) => id));
@@ -252,7 +278,9 @@ function* openRuns(
   return runs.map(({ taskId, profile, token }) => {
     const row = openedOf.get(taskId);
     if (row === undefined) throw new Error(`no run was opened for ${taskId}`);
-    return { taskId, runId: row.id, profile, leaseUntil: row.lease_until, token };
+    const claim = { taskId, runId: row.id, profile, leaseUntil: row.lease_until, token };
+    tell(change, request, claim);
+    return claim;
   });
 }
 

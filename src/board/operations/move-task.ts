@@ -79,9 +79,10 @@ export function countersOf(run: {
   readonly host_id: string | null;
   readonly profile: string | null;
 }): string[] {
-  const host = run.host_id === null ? [] : [`running/host/${run.host_id}`];
-  const profile = run.profile === null ? [] : [`running/profile/${run.profile}`];
-  return ["running", ...host, ...profile];
+  const counters = ["running"];
+  if (run.host_id !== null) counters.push(`running/host/${run.host_id}`);
+  if (run.profile !== null) counters.push(`running/profile/${run.profile}`);
+  return counters;
 }
 
 export interface RunEnd {

@@ -1,9 +1,9 @@
 import type { BoardDatabase } from "../database/board-database.ts";
 import { boardMigrations } from "../database/board-schema.ts";
-import { toSqlite } from "../database/dialect.ts";
-import type { Answer, Query, Steps } from "../database/steps.ts";
+import { toSqliteSchema } from "../database/dialect.ts";
+import { drive, type Execute, executeOn } from "../database/drive-sqlite.ts";
+import type { Steps } from "../database/steps.ts";
 
-type Execute = (query: Query) => Answer;
 /** What stands between steps and the database. */
 export type Through = (execute: Execute) => Execute;
 
@@ -22,21 +22,15 @@ export async function openMemoryDatabase(): Promise<MemoryDatabase> {
   const { default: Sqlite } = await import("better-sqlite3");
   const connection = new Sqlite(":memory:");
   let clock = (): number => 0;
-  // Time stands still within a statement, which then asks for it once instead of for each row.
-  connection.function("hermes_now", { deterministic: true }, () => BigInt(clock()));
   connection.pragma("foreign_keys = ON");
-  for (const { sql } of boardMigrations) connection.exec(toSqlite(sql));
+  for (const { sql } of boardMigrations) connection.exec(toSqliteSchema(sql));
   const prepared = new Map<string, ReturnType<typeof connection.prepare>>();
   const prepare = (sql: string) => {
-    const known = prepared.get(sql) ?? connection.prepare(toSqlite(sql));
+    const known = prepared.get(sql) ?? connection.prepare(sql);
     prepared.set(sql, known);
     return known;
   };
-  const execute: Execute = ({ sql, values, wants }) => {
-    const statement = prepare(sql);
-    if (wants === "rows") return { rows: statement.all(values), changes: 0 };
-    return { rows: [], changes: statement.run(values).changes };
-  };
+  const execute = executeOn(prepare, () => clock());
   const [begin, commit, rollback] = [prepare("begin"), prepare("commit"), prepare("rollback")];
   const tables = connection
     .prepare<[], { name: string }>(
@@ -68,12 +62,6 @@ export async function openMemoryDatabase(): Promise<MemoryDatabase> {
     },
     [Symbol.dispose]: () => connection.close(),
   };
-}
-
-function drive<Result>(steps: Steps<Result>, execute: Execute): Result {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next(execute(step.value));
-  return step.value;
 }
 
 /** A database whose every transaction waits for its turn. */
