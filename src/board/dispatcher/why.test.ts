@@ -103,6 +103,21 @@ describe("whyNotRunning", () => {
     });
   }
 
+  it("a pause names the failure that it follows", async () => {
+    await using stage = await openDispatchStage(openSqliteLab);
+    const { id } = await stage.add("a");
+    const { run } = await stage.claim(id);
+    const ending = {
+      runId: run.id,
+      outcome: "crashed",
+      retryAfterMs: 60_000,
+      error: "exit code 7\nat line 3",
+    } as const;
+    await stage.system.endRun(ending, never);
+    const { text } = await whyNotRunning(stage.parts, id, never);
+    expect(text).toMatch(/: it pauses after a failure \(exit code 7\)\.$/);
+  });
+
   it("a task that is not there is told as such", async () => {
     await using stage = await openDispatchStage(openSqliteLab);
     await expect(whyNotRunning(stage.parts, "t_none", never)).rejects.toMatchObject({

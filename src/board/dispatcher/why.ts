@@ -1,7 +1,7 @@
 import { all, first, type Steps } from "../database/steps.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
-import { GUARDS, guardOf } from "./guards.ts";
+import { GUARDS, type Guard, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
 import { type BlockCause, findBlockCause } from "./operations/find-block-cause.ts";
 import { type Eligible, listEligible } from "./operations/list-eligible.ts";
@@ -179,7 +179,7 @@ async function readyReason(
   if (guard !== undefined)
     return {
       reason: guard.reason,
-      text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}.`,
+      text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}${failureOf(task, guard)}.`,
       release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${id}`,
       until: guard.until,
     };
@@ -220,6 +220,12 @@ async function readyReason(
       release: "hermes kanban daemon",
     };
   return { reason: "next", text: "Nothing is in its way; it starts with the next pass.", release: "" };
+}
+
+/** What the failure was that a pause follows. */
+function failureOf({ last_failure_error: error }: TaskRow, { reason }: Guard): string {
+  const follows = reason === "backoff" || reason === "infrastructure_cooldown";
+  return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";
 }
 
 function time(at: number | null): string {

@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { unknownVerb } from "../unknown-verb.ts";
 
 interface DemoFlags {
   readonly local?: boolean;
@@ -18,7 +19,9 @@ export function build(context: CommandContext): Command {
   )
     .option("--local", "run commands on this machine even where there is a container engine")
     .option(...FAST)
-    .action(async ({ local, fast }: DemoFlags) => {
+    .allowExcessArguments()
+    .action(async ({ local, fast }: DemoFlags, { args: [word] }: Command) => {
+      if (word !== undefined) throw unknownVerb("hermes demo", word, ["board"]);
       const { runDemo } = await import("./demo/run-demo.ts");
       await runDemo(context, { isLocal: local ?? false, isFast: fast ?? false });
     });

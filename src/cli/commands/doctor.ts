@@ -4,6 +4,7 @@ import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import type { Check, Finding } from "../doctor/check.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
+import { checkProfiles } from "../doctor/profiles.ts";
 import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
 import { checkNode, checkSqlite } from "../doctor/runtime.ts";
 import { checkSessions } from "../doctor/sessions.ts";
@@ -13,6 +14,7 @@ const CHECKS: readonly Check[] = [
   checkSqlite,
   checkHome,
   checkConfig,
+  checkProfiles,
   checkDisk,
   checkSessions,
   checkDocker,

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { STATUSES } from "../../../board/transitions.ts";
-import { closest } from "../../../lib/did-you-mean.ts";
-import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
+import { unknownVerb } from "../../unknown-verb.ts";
 import { type BoardColumn, renderBoard } from "./board-view.ts";
 import { settle } from "./claims.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
@@ -20,18 +19,11 @@ export function buildBoard(desk: Desk, board: Command, verbs: () => readonly str
       .allowExcessArguments()
       .action((options: BoardOptions, command: Command) => {
         const [word] = command.args;
-        if (word !== undefined) throw unknownVerb(word, verbs());
+        if (word !== undefined) throw unknownVerb("hermes kanban", word, verbs());
         return showBoard(desk, options);
       }),
     ["hermes kanban", "hermes kanban board --limit 50", "watch -n 2 hermes kanban"],
   );
-}
-
-function unknownVerb(word: string, verbs: readonly string[]): AppError {
-  const near = closest(word, verbs);
-  return new AppError("usage-wrong", `unknown command '${word}'`, {
-    hint: near ? `Did you mean \`hermes kanban ${near}\`?` : "See `hermes kanban --help`.",
-  });
 }
 
 async function showBoard(desk: Desk, { limit, json }: BoardOptions): Promise<void> {
