@@ -23,8 +23,8 @@ export async function endProcessGroup(pid: number, graceMs: number): Promise<rea
 async function survivorsAfter(pid: number, deadlineMs: number): Promise<readonly number[]> {
   const deadline = performance.now() + deadlineMs;
   for (let pauseMs = 2; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    const leftMs = deadline - performance.now(); // asked before, so that the last look is one after the deadline
     const survivors = await livingMembers(pid);
-    const leftMs = deadline - performance.now();
     if (survivors.length === 0 || leftMs <= 0) return survivors;
     await sleep(Math.min(pauseMs, leftMs));
   }

@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { access, constants } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { startAwakeTimer } from "./awake-timer.ts";
 import { AppError, errnoOf } from "./errors.ts";
 import { endProcessGroup } from "./process-group.ts";
 
 const DEFAULT_MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const DEFAULT_GRACE_MS = 500;
-const LONGEST_TIMER_MS = 2 ** 31 - 1; // a longer one would fire at once
 const DRAIN_PAUSE_MS = 100;
 const DRAIN_PAUSES = 10;
 
@@ -65,16 +65,17 @@ export async function runProcess(
   signal.addEventListener("abort", onAbort);
   if (signal.aborted) onAbort(); // it may have happened while the program was starting
   let timedOut = false;
-  const timer = startTimer(options.timeoutMs, () => {
+  const onTimeout = () => {
     timedOut = true;
     stop.abort();
-  });
+  };
+  const timer = options.timeoutMs === undefined ? undefined : startAwakeTimer(options.timeoutMs, onTimeout);
 
   const stdout = capture(child.stdout, maxOutputBytes, options.onStdout, stop);
   const stderr = capture(child.stderr, maxOutputBytes, options.onStderr, stop);
   let ending: { exitCode: number | null; signal: NodeJS.Signals | null } = { exitCode: null, signal: null };
   const exited = once(child, "exit").then(([exitCode, endSignal]) => {
-    clearTimeout(timer);
+    timer?.[Symbol.dispose]();
     ending = { exitCode, signal: endSignal };
   });
   const closed = once(child, "close");
@@ -93,7 +94,7 @@ export async function runProcess(
       await drained();
     }
   } finally {
-    clearTimeout(timer);
+    timer?.[Symbol.dispose]();
     signal.removeEventListener("abort", onAbort);
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     child.unref(); // one that could not be ended must not keep us alive
@@ -163,10 +164,6 @@ async function folderProblem(path: string): Promise<string | undefined> {
   }
 }
 
-function startTimer(timeoutMs: number | undefined, onTimeout: () => void): NodeJS.Timeout | undefined {
-  return timeoutMs === undefined ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, LONGEST_TIMER_MS));
-}
-
 function capture(
   stream: Readable,
   maxBytes: number,
@@ -202,6 +199,8 @@ async function drain(closed: Promise<unknown>, seenBytes: () => number): Promise
   for (let pause = 0; pause < DRAIN_PAUSES; pause++) {
     const before = seenBytes();
     const end = await Promise.race([closed, sleep(DRAIN_PAUSE_MS, "idle", { ref: false })]);
-    if (end !== "idle" || seenBytes() === before) return;
+    if (end !== "idle") return;
+    await turn(); // after a busy spell of ours, what is in the pipes is read first
+    if (seenBytes() === before) return;
   }
 }

@@ -41,11 +41,12 @@ async function repeatUntilGone(
 ): Promise<readonly number[]> {
   const deadline = performance.now() + deadlineMs;
   for (;;) {
+    const isLast = performance.now() > deadline; // asked before, so that the last look is one after the deadline
     const found = await findProcesses(query, known);
     if (found.length === 0) return [];
     for (const one of found) known.set(one.pid, one.startTime);
     for (const one of found) act(one);
-    if (performance.now() > deadline) return found.map(({ pid }) => pid);
+    if (isLast) return found.map(({ pid }) => pid);
     await sleep(PAUSE_MS);
   }
 }

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { RunLog } from "./run-log.ts";
 import type { RunOrder, WorkerOrder } from "./run-order.ts";
@@ -93,6 +93,7 @@ export async function startWorker(
         sleep(DRAIN_MS, undefined, { signal: late.signal }).catch(() => undefined),
       ]);
       late.abort();
+      await turn(); // after a halt of ours, what is in the pipes is read before they are let go of
       for (const stream of [child.stdout, child.stderr, pipe]) stream?.destroy();
     },
   };

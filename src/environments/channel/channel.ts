@@ -133,7 +133,9 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     child.once("close", (code, signal) => die(`${program} ended with ${signal ?? `exit code ${code}`}`));
     // The shell may be gone while something it left behind keeps the pipes open: do not wait for that.
     child.once("exit", (code, signal) => {
-      setTimeout(() => die(`${program} ended with ${signal ?? `exit code ${code}`}`), 500).unref();
+      const gone = (): void => die(`${program} ended with ${signal ?? `exit code ${code}`}`);
+      // After a busy spell of ours its last words are still to be read; that is done before the next turn.
+      setTimeout(() => setImmediate(gone), 500).unref();
     });
     child.stdin.on("error", () => undefined); // told by exit
   });
@@ -219,7 +221,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         signal.removeEventListener("abort", giveUp);
         resolve(result);
       };
-      const giveUp = (): void => done(undefined);
+      // The answer may still come, and is then not to be taken for output: the token is forgotten when it has.
+      const giveUp = (): void => resolve(undefined);
       if (death !== undefined || signal.aborted) return done(undefined);
       signal.addEventListener("abort", giveUp);
       requests.set(token, (letter, fields) => {

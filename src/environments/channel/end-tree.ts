@@ -1,3 +1,4 @@
+import { openDeadline } from "../../lib/deadline.ts";
 import type { Survivor } from "../environment.ts";
 import type { Channel, ChannelEnd } from "./channel.ts";
 import { findTree, type ProcessRow, type StartedProcess } from "./process-table.ts";
@@ -16,6 +17,8 @@ export interface TreeToEnd {
 const GRACE_MS = 500;
 const KILL_WITHIN_MS = 3_000;
 const LOOK_EVERY_MS = 25;
+/** A place that takes longer than this for a look at its processes does not answer. */
+const ANSWER_WITHIN_MS = 10_000;
 
 /**
  * Ends a command with all its descendants: TERM, KILL after a moment, and a look at the process table until none is
@@ -25,13 +28,17 @@ export async function endTree(
   channel: Channel,
   { root, mark, end, killAs }: TreeToEnd,
 ): Promise<Survivor[] | undefined> {
-  const deadline = AbortSignal.timeout(GRACE_MS + KILL_WITHIN_MS);
+  const stop = new AbortController();
   let known: ProcessRow[] = [];
   let hasTable = false;
   let answered = false;
   const look = async (): Promise<ProcessRow[]> => {
-    const rows = await channel.processes(mark, deadline);
-    if (rows === undefined) return known;
+    using within = openDeadline(stop.signal, ANSWER_WITHIN_MS);
+    const rows = await channel.processes(mark, within.signal);
+    if (rows === undefined) {
+      stop.abort();
+      return known;
+    }
     answered = true;
     hasTable ||= rows.length > 0;
     known = findTree(rows, root, known);
@@ -46,19 +53,25 @@ export async function endTree(
     left.map((row) => row.pid),
   );
   const graceEnds = performance.now() + GRACE_MS;
-  while (left.length > 0 && performance.now() < graceEnds && !deadline.aborted) {
+  while (left.length > 0 && performance.now() < graceEnds && !stop.signal.aborted) {
     await pause(LOOK_EVERY_MS);
     left = await look();
   }
-  while (left.length > 0 && !deadline.aborted) {
+  const giveUpAt = performance.now() + KILL_WITHIN_MS;
+  // However slow the place is, it is looked at after the last KILL.
+  for (let isLast = false; left.length > 0 && !isLast && !stop.signal.aborted; ) {
+    isLast = performance.now() >= giveUpAt;
     channel.kill(
       "KILL",
       left.map((row) => row.pid),
     );
     await pause(LOOK_EVERY_MS);
     const after = await look();
-    if (killAs && after.length > 0 && sameProcesses(left, after)) await killEachAs(after, killAs, deadline);
-    left = after;
+    if (killAs && after.length > 0 && sameProcesses(left, after)) {
+      using within = openDeadline(stop.signal, ANSWER_WITHIN_MS);
+      await killEachAs(after, killAs, within.signal);
+      left = await look();
+    } else left = after;
   }
   if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
   await untilEnd(end, GRACE_MS);

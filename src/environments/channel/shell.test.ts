@@ -1,4 +1,6 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { collect } from "../environment.contract.ts";
 import { SHELL_ARGUMENTS } from "./driver.ts";
 import { createShell } from "./shell.ts";
@@ -27,7 +29,7 @@ test("after a command that used up its channel the next one is opened before it 
   await using shell = place.shell;
   await collect(shell, "wc -c", { stdin: LARGE });
   expect(place.opened).toBe(2); // one for the input, one that watches
-  await expect.poll(() => place.opened, { timeout: 60_000 }).toBe(3);
+  await expect.poll(() => place.opened, { timeout: 150_000 }).toBe(3);
   // Once the new one listens, the same again finds both channels ready.
   await expect
     .poll(
@@ -36,7 +38,7 @@ test("after a command that used up its channel the next one is opened before it 
         await collect(shell, "wc -c", { stdin: LARGE });
         return place.opened - before;
       },
-      { timeout: 60_000, interval: 500 },
+      { timeout: 150_000, interval: 500 },
     )
     .toBe(0);
 });
@@ -50,4 +52,30 @@ test("whoever ends at once has opened nothing for nothing", async () => {
   const after = place.opened;
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect([after, place.opened]).toEqual([2, 2]);
+});
+
+test("an answer that comes after nobody waits for it any more does not stand in the output", async () => {
+  await using folder = await tempFolder();
+  const [pid, go] = [folder.file("pid"), folder.file("go")];
+  await using shell = createShell({
+    cwd: "/",
+    transport: async () => ({
+      argv: ["sh", "-c", `echo $$ > ${pid}; exec sh -s hermes-channel`],
+      env: process.env,
+    }),
+  });
+  let seen = "";
+  const running = collect(shell, `echo began; until [ -e ${go} ]; do sleep 0.1; done; echo over`, {
+    onOutput: (_, bytes) => {
+      seen += Buffer.from(bytes).toString();
+    },
+  });
+  await expect.poll(() => seen).toBe("began\n");
+  const driver = Number(await readFile(pid, "utf8"));
+  process.kill(driver, "SIGSTOP");
+  await new Promise((resolve) => setTimeout(resolve, 5_000)); // it is asked after two seconds, and has two to answer
+  process.kill(driver, "SIGCONT");
+  await writeFile(go, "");
+  expect(await running).toMatchObject({ ended: "exited", exitCode: 0 });
+  expect(seen).toBe("began\nover\n");
 });

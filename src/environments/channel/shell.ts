@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { startAwakeTimer } from "../../lib/awake-timer.ts";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandRequest, CommandResult, Environment, ShellSession, Survivor } from "../environment.ts";
@@ -43,6 +44,7 @@ interface Session extends ShellSession {
 const INLINE_INPUT_BYTES = 32 * 1024;
 const HEARTBEAT_MS = 2_000;
 const LAST_WORDS_MS = 1_000;
+const EXPLAIN_WITHIN_MS = 20_000;
 
 /** Runs commands in a place over warm channels: everything that all environments have in common. */
 export function createShell(place: Place): Environment {
@@ -126,7 +128,7 @@ export function createShell(place: Place): Environment {
 
   async function conclude(end: ChannelEnd, session: Session, durationMs: number): Promise<CommandResult> {
     if (end.kind === "lost") {
-      const cause = (await place.explainLoss?.(AbortSignal.timeout(LAST_WORDS_MS * 5))) ?? end.reason;
+      const cause = (await place.explainLoss?.(AbortSignal.timeout(EXPLAIN_WITHIN_MS))) ?? end.reason;
       const fate = end.started
         ? "It had started; what it did before is not undone"
         : "It may not have started";
@@ -182,8 +184,8 @@ async function cutShort(
   const reasons = [
     end.then(() => undefined),
     new Promise<Cut>((resolve) => {
-      const timer = setTimeout(() => resolve("timed-out"), Math.min(timeoutMs, 2 ** 31 - 1));
-      over.signal.addEventListener("abort", () => clearTimeout(timer));
+      const timer = startAwakeTimer(timeoutMs, () => resolve("timed-out"));
+      over.signal.addEventListener("abort", () => timer[Symbol.dispose]());
     }),
     new Promise<Cut>((resolve) => {
       signal.addEventListener("abort", () => resolve("stopped"), { signal: over.signal });
@@ -211,8 +213,8 @@ async function silence(channel: Channel, signal: AbortSignal): Promise<Cut | und
     if (signal.aborted) return undefined;
     using deadline = openDeadline(signal, HEARTBEAT_MS);
     if ((await channel.isAlive(deadline.signal)) !== false) continue;
-    // Its last words may still be on the way.
-    await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
+    // Its last words may still be on the way; after a busy spell of ours they are read before the next turn.
+    await new Promise((resolve) => setTimeout(() => setImmediate(resolve), LAST_WORDS_MS));
     return signal.aborted ? undefined : "silent";
   }
 }

@@ -16,6 +16,8 @@ const REMOVE_TIMEOUT_MS = 10_000;
 const APPEARING_MS = 3_000;
 const NAME_WAIT_MS = 20_000;
 const LONGEST_PAUSE_MS = 400;
+/** However long a look takes. */
+const FEWEST_LOOKS = 4;
 
 export type Creation =
   | { readonly id: string }
@@ -70,10 +72,12 @@ async function appearing(
   signal: AbortSignal,
 ): Promise<Container | undefined> {
   const deadline = performance.now() + patienceMs;
-  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+  let pauseMs = 50;
+  for (let looks = 1; ; looks++) {
     const found = await findContainer(engine, name, signal);
-    if (found !== undefined || performance.now() >= deadline) return found;
+    if (found !== undefined || (looks >= FEWEST_LOOKS && performance.now() >= deadline)) return found;
     await systemClock.sleep(pauseMs, signal);
+    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   }
 }
 

@@ -24,8 +24,10 @@ export interface DockerPlace {
 }
 
 const KILL_WITHIN_MS = 5_000;
-const UNUSED_WITHIN_MS = 3_000;
+const UNUSED_WITHIN_MS = 6_000;
 const LOOK_PAUSE_MS = 100;
+/** The engine may still call a sandbox running whose processes have just been ended. */
+const ENDING_MS = 1_000;
 
 /** Commands in a container that outlives us: found again by its name, made when it is missing. */
 export function openDockerEnvironment(place: DockerPlace): Environment {
@@ -87,9 +89,14 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
     },
     async explainLoss(signal) {
       sandbox.forget();
-      const found = await findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(
-        () => "unreachable" as const,
-      );
+      const look = () =>
+        findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(() => "unreachable" as const);
+      const endingUntil = performance.now() + ENDING_MS;
+      let found = await look();
+      while (typeof found === "object" && found.state === "running" && performance.now() < endingUntil) {
+        await systemClock.sleep(LOOK_PAUSE_MS, signal).catch(() => undefined); // the next look tells that, too
+        found = await look();
+      }
       if (found === "unreachable") return "the container engine does not answer";
       if (found === undefined || found.state === "removing") return "the sandbox was removed";
       return found.state === "running" ? undefined : `the sandbox is ${found.state}`;

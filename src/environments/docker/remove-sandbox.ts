@@ -52,9 +52,10 @@ export async function stopSandbox(engine: Engine, id: string, signal: AbortSigna
 async function isGoing(engine: Engine, id: string, signal: AbortSignal): Promise<boolean> {
   const deadline = performance.now() + GOING_MS;
   for (;;) {
+    const isLast = performance.now() >= deadline; // asked before, so that the last look is one after the deadline
     const found = await findContainer(engine, id, signal);
     if (found === undefined) return true;
-    if (found.state !== "removing" || performance.now() >= deadline) return false;
+    if (found.state !== "removing" || isLast) return false;
     await systemClock.sleep(PAUSE_MS, signal);
   }
 }

@@ -33,10 +33,14 @@ export async function endJob(
   await send("TERM", left);
   const killAt = clock.now() + graceMs;
   const giveUpAt = killAt + KILL_WITHIN_MS;
-  for (;;) {
+  for (let wasKilled = false; ; ) {
+    const isLast = wasKilled && clock.now() >= giveUpAt; // however slow the place is, it is looked at after the KILL
     left = await look(left);
-    if (left.length === 0 || clock.now() >= giveUpAt) return { found, survivors: left };
-    if (clock.now() >= killAt) await send("KILL", left);
+    if (left.length === 0 || isLast) return { found, survivors: left };
+    if (clock.now() >= killAt) {
+      await send("KILL", left);
+      wasKilled = true;
+    }
     await clock.sleep(LOOK_EVERY_MS, signal);
   }
 }

@@ -3,6 +3,8 @@ import { systemClock } from "../../lib/clock.ts";
 
 const LOOK_EVERY_MS = 20;
 const WAIT_AT_MOST_MS = 10_000;
+/** Counted, because after a halt of ours the other one needs its time as before. */
+const MOST_LOOKS = WAIT_AT_MOST_MS / LOOK_EVERY_MS;
 
 /** Lets one caller connect and the others wait, so that they find its connection instead of making one each. */
 export interface ConnectFirst {
@@ -29,7 +31,8 @@ export function createConnectFirst(socket: string): ConnectFirst {
         attempt = { isOver: false, until: performance.now() + WAIT_AT_MOST_MS };
         return;
       }
-      while (isPending(others) && !(await isThere())) await systemClock.sleep(LOOK_EVERY_MS, signal);
+      for (let looks = 0; looks < MOST_LOOKS && !others?.isOver && !(await isThere()); looks++)
+        await systemClock.sleep(LOOK_EVERY_MS, signal);
     },
     giveUp() {
       if (attempt) attempt.isOver = true;

@@ -74,7 +74,7 @@ export function openAttempt(
     letEnd(end) {
       ending = true;
       const close = () => controller.abort(OVER);
-      const timer = setTimeout(close, LAST_MOMENT_MS);
+      const timer = setTimeout(() => setImmediate(close), LAST_MOMENT_MS); // an end that is there is read before
       timer.unref(); // the program may end meanwhile
       const onEnd = () => {
         clearTimeout(timer);

@@ -11,7 +11,7 @@ import { AppError, messageOf } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import type { CommandContext } from "../../context.ts";
 
-const REMOVAL_MS = 10_000;
+const REMOVAL_MS = 30_000;
 const REMOVE_SANDBOX = ["sandbox", "rm", "--force", "--task", "default", "--terminal.backend", "docker"];
 
 /** Another process of this very program, at work on the stage. */

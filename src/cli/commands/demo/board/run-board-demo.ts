@@ -12,7 +12,7 @@ import { CASES, createGraph, type DemoTask, KILLED, PROGRESS } from "./graph.ts"
 
 const KILLED_AFTER_CASES = 8;
 const LOOK_EVERY_MS = 50;
-const GIVES_UP_MS = 90_000; // of a machine that has much else to do
+const GIVES_UP_MS = 300_000; // of a machine that has much else to do
 /** What the board takes, with two lines of what happens above it. */
 const SMALLEST = { columns: 80, rows: 14 };
 

@@ -32,15 +32,22 @@ export async function showLog(desk: Desk, id: string, { run, tail, follow }: Log
         },
       );
     const path = runLogPath(root, store.slug, id, runId);
-    const whole = Buffer.concat(logParts(path).map((part) => readFrom(part, 0).bytes));
+    const read = new Map(logParts(path).map((part) => [part, readFrom(part, 0)]));
+    const whole = Buffer.concat([...read.values()].map(({ bytes }) => bytes));
     context.terminal.write(harmless((tail === undefined ? whole : whole.subarray(-tail)).toString("utf8")));
-    if (follow === true) await followLog(open, path, runId);
+    if (follow === true) await followLog(open, path, runId, read.get(path)?.end ?? 0);
   });
 }
 
-async function followLog({ store, signal, context }: OpenDesk, path: string, runId: number): Promise<void> {
+/** Goes on where the log had been read to: what was printed since then is not left out. */
+async function followLog(
+  { store, signal, context }: OpenDesk,
+  path: string,
+  runId: number,
+  from: number,
+): Promise<void> {
   const decoder = new StringDecoder("utf8"); // holds back a character that is not whole yet
-  let at = readFrom(path, 0).end;
+  let at = from;
   for (let isOver = false; ; ) {
     const { bytes, end } = readFrom(path, at);
     context.terminal.write(harmless(decoder.write(bytes)));
