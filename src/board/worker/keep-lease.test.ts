@@ -1,64 +1,82 @@
 import { expect, test } from "vitest";
+import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
-import { createStopwatch, keepLease, type LeaseKeeper } from "./keep-lease.ts";
+import { keepLease, type LeaseKeeper, realTime } from "./keep-lease.ts";
 
 const LEASE_MS = 900;
+const SURE_MS = 600;
 const never = new AbortController().signal;
 
-function keeper(renew: LeaseKeeper["renew"]): LeaseKeeper & { readonly renewals: () => number } {
-  let renewals = 0;
-  return {
-    leaseMs: LEASE_MS,
-    age: createStopwatch(),
-    renew,
-    onRenewed: () => {
-      renewals++;
-    },
-    renewals: () => renewals,
+/** A lease that was just renewed, and how it ends. */
+function keep(renew: LeaseKeeper["renew"], signal = never) {
+  const clock = new TurnableClock();
+  const stopwatch = () => {
+    const startedAt = clock.now();
+    return () => clock.now() - startedAt;
   };
+  const kept = { end: "" as string, endedAfterMs: -1, renewals: 0 };
+  const age = stopwatch();
+  const onRenewed = () => void kept.renewals++;
+  const time = { stopwatch, sleep: (ms: number, sleeping: AbortSignal) => clock.sleep(ms, sleeping) };
+  const ended = keepLease({ leaseMs: LEASE_MS, age, renew, onRenewed }, time, signal).then((end) => {
+    kept.end = end;
+    kept.endedAfterMs = age();
+  });
+  return { clock, kept, ended };
 }
 
-test("a lease is renewed until it is told to stop", async () => {
+test("a lease is renewed each third of it until it is told to stop", async () => {
   const stop = new AbortController();
-  let calls = 0;
-  const kept = keeper(async () => {
-    if (++calls === 3) stop.abort();
-  });
-  expect(await keepLease(kept, stop.signal)).toBe("stopped");
-  expect(kept.renewals()).toBe(3);
+  const { clock, kept, ended } = keep(async () => undefined, stop.signal);
+  await clock.advance(LEASE_MS);
+  expect(kept).toMatchObject({ end: "", renewals: 3 });
+  stop.abort();
+  await ended;
+  expect(kept).toMatchObject({ end: "stopped", renewals: 3 });
 });
 
 test("a run that is over is told at once", async () => {
-  const kept = keeper(() => Promise.reject(new AppError("run-superseded", "over")));
-  expect(await keepLease(kept, never)).toBe("lost");
+  const { clock, kept } = keep(() => Promise.reject(new AppError("run-superseded", "over")));
+  await clock.advance(LEASE_MS / 3);
+  expect(kept).toMatchObject({ end: "lost", renewals: 0 });
 });
 
 test.each([
   ["fails each time", () => Promise.reject(new Error("no disk"))],
   ["never answers", () => new Promise<never>(() => undefined)],
 ])("a database that %s makes it unsure before the lease is over", async (_, renew) => {
-  const age = createStopwatch();
-  expect(await keepLease(keeper(renew), never)).toBe("unsure");
-  expect(age()).toBeGreaterThanOrEqual((LEASE_MS * 2) / 3 - 5);
+  const { clock, kept } = keep(renew);
+  await clock.advance(SURE_MS - 1);
+  expect(kept.end).toBe("");
+  await clock.advance(1);
+  expect(kept).toMatchObject({ end: "unsure", endedAfterMs: SURE_MS });
 });
 
 test("one failure is not the end", async () => {
-  const stop = new AbortController();
   let calls = 0;
-  const kept = keeper(async () => {
-    calls++;
-    if (calls === 1) throw new Error("busy");
-    if (calls === 3) stop.abort();
+  const { clock, kept } = keep(async () => {
+    if (++calls === 1) throw new Error("busy");
   });
-  expect(await keepLease(kept, stop.signal)).toBe("stopped");
+  await clock.advance(2 * LEASE_MS);
+  expect(kept.end).toBe("");
+  expect(kept.renewals).toBeGreaterThan(2);
+});
+
+test("a renewal that was answered too late is none", async () => {
+  const answers: (() => void)[] = [];
+  const { clock, kept } = keep(() => new Promise((resolve) => answers.push(() => resolve(undefined))));
+  await clock.advance(SURE_MS);
+  for (const answer of answers) answer();
+  await clock.advance(LEASE_MS);
+  expect(kept).toMatchObject({ end: "unsure", renewals: 0 });
 });
 
 test("after a halt that outlasted the lease nothing is renewed any more", async () => {
   let calls = 0;
-  const kept = keeper(async () => void calls++);
-  const end = keepLease(kept, never);
-  const halted = createStopwatch();
-  while (halted() < LEASE_MS); // as if the process had been stopped
+  const age = realTime.stopwatch();
+  const renew = async () => void calls++;
+  const end = keepLease({ leaseMs: LEASE_MS, age, renew, onRenewed: () => undefined }, realTime, never);
+  while (age() < LEASE_MS); // as if the process had been stopped
   expect(await end).toBe("unsure");
   expect(calls).toBe(0);
 });

@@ -7,7 +7,7 @@ import { type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run
 import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { judgeEnd, OWN_RESULTS, type RunFate } from "./judge-end.ts";
-import { createStopwatch, keepLease, type LeaseEnd } from "./keep-lease.ts";
+import { keepLease, type LeaseEnd, realTime } from "./keep-lease.ts";
 import { runProcesses } from "./process-table.ts";
 import { openRunLog, type RunLog } from "./run-log.ts";
 import { runMark } from "./run-mark.ts";
@@ -37,7 +37,7 @@ export async function superviseRun(
   const { run, place } = order;
   await using store = await openBoardStore(place, {}, signal);
   const client = store.as(callerOf(run));
-  const age = createStopwatch();
+  const age = realTime.stopwatch();
   await client.renew(undefined, signal);
   await client.describeRun({ supervisorPid: process.pid }, signal);
   using log = openRunLog(order.log.path, order.log);
@@ -51,6 +51,7 @@ export async function superviseRun(
       renew: (within) => client.renew(undefined, within),
       onRenewed: worker.beat,
     },
+    realTime,
     over.signal,
   );
   try {
@@ -121,7 +122,7 @@ async function awaitFate({ store, worker, lease, order }: Watched, signal: Abort
 
 async function runtimeOver(seconds: number | null, signal: AbortSignal): Promise<RunFate> {
   if (seconds === null) return new Promise(() => undefined);
-  const age = createStopwatch();
+  const age = realTime.stopwatch();
   try {
     while (age() < seconds * 1_000)
       await sleep(Math.min(LONGEST_TIMER_MS, seconds * 1_000 - age()), undefined, { signal });
