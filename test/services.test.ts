@@ -16,7 +16,7 @@ interface Outcome {
 function run(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     // Podman's monitor leaves a file named "oom" in the folder it runs in.
-    const options = { cwd: tmpdir(), env: { ...process.env, ...env }, timeout: 60_000 };
+    const options = { cwd: tmpdir(), env: { ...process.env, ...env }, timeout: 150_000 };
     execFile(file, args, options, (error, stdout, stderr) => {
       if (error !== null && typeof error.code !== "number") reject(error);
       else resolve({ code: Number(error?.code ?? 0), stdout, stderr });
@@ -201,7 +201,7 @@ describeWith("ssh", "scripts/test-services", () => {
     await using own = await openServices();
     const killed = await own.start("ssh");
     process.kill(killed.process.pid, "SIGKILL");
-    await vi.waitUntil(() => loadPart("ssh", own.folder).state === "stopped", { timeout: 60_000 });
+    await vi.waitUntil(() => loadPart("ssh", own.folder).state === "stopped", { timeout: 150_000 });
     expect((await own.status()).ssh).toMatchObject({
       state: "stopped",
       reason: expect.stringContaining("start"),
@@ -217,7 +217,7 @@ describeWith("ssh", "scripts/test-services", () => {
     const ssh = await own.start("ssh");
     const session = runOver(ssh, `echo $$ > ${own.folder}/session; exec sleep 600`);
     const pid = await vi.waitUntil(() => readFile(join(own.folder, "session"), "utf8").catch(() => ""), {
-      timeout: 60_000,
+      timeout: 150_000,
     });
     expect((await own.services(["stop"])).code).toBe(0);
 

@@ -267,7 +267,7 @@ describe("a turn", () => {
     expect([ran, all(events, "tool-end")[0]?.text]).toEqual([false, "never: rm -rf /"]);
   });
 
-  test("a note of the user comes after the results, as a message of its own", async () => {
+  test("A2: a note of the user comes after the results, as a message of its own", async () => {
     const notes = ["be quick"];
     const model = scripted({ calls: [call("1", "echo")] }, { text: "ok" });
     const events = await collect(turn(model, { takeSteers: () => notes.splice(0) }));
@@ -325,7 +325,7 @@ describe("a turn", () => {
     expectValid([...replay([], events), user("next")]);
   });
 
-  test("at the limit of steps the model answers once more, and its further calls are not run", async () => {
+  test("A3: at the limit of steps the model answers once more, and its further calls are not run", async () => {
     const model = scripted(
       { calls: [call("1", "echo")] },
       { calls: [call("2", "echo")] },
@@ -339,7 +339,7 @@ describe("a turn", () => {
     expectValid(replay([], events));
   });
 
-  test("money and time are limits too", async () => {
+  test("A3: money and time are limits too", async () => {
     const spend = scripted({ calls: [call("1", "echo")], tokens: 1_000_000 }, { text: "poor" });
     const dear = await collect(
       turn(spend, { limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: 0.5 } }),
@@ -365,7 +365,7 @@ describe("a turn", () => {
     expectValid(replay([], events));
   });
 
-  test("reasoning without an answer is shown as the answer", async () => {
+  test("A2: reasoning without an answer is shown as the answer", async () => {
     expect(end(await collect(turn(scripted({ reasoning: "thought" }))))).toMatchObject({
       outcome: "completed",
       text: "thought",
@@ -388,7 +388,7 @@ describe("a turn", () => {
     expectValid(replay([], events));
   });
 
-  test("the same failure again and again is told to the model, and ends a turn that nobody watches", async () => {
+  test("A3: the same failure again and again is told to the model, and ends a turn that nobody watches", async () => {
     const fails = tool("fails", async () => ({ failed: true, text: "no" }));
     const answers = Array.from({ length: 6 }, (_, index) => ({ calls: [call(`${index}`, "fails")] }));
     const watched = await collect(turn(scripted(...answers), { tools: [fails] }));

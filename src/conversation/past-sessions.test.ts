@@ -23,7 +23,7 @@ afterAll(() => place[Symbol.asyncDispose]());
 /** A real store, and the tool that looks into it. */
 async function openLab(owner = "session-1") {
   const temp = await tempFolder();
-  const store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(30_000));
+  const store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
   const lab = await openToolLab(place, { pastSessions: createPastSessions(store), owner });
   return {
     store,
@@ -118,7 +118,7 @@ it("C3: browse lists the latest sessions, without the one that asks", async () =
 
 it("C3: the session that asks does not find itself", async () => {
   const temp = await tempFolder();
-  using store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(30_000));
+  using store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
   const own = await converse(store, "the zebra again", "yes");
   const other = await converse(store, "a zebra before", "yes");
   await using lab = await openToolLab(place, { pastSessions: createPastSessions(store), owner: own });

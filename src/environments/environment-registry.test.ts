@@ -13,7 +13,7 @@ import type { EnvironmentClaim } from "./environment-scope.ts";
 import { openEnvironment } from "./open-environment.ts";
 import { terminalOptions } from "./options.ts";
 
-const signal = AbortSignal.timeout(600_000);
+const signal = AbortSignal.timeout(7_200_000); // for all of the file
 const closedError = expect.objectContaining({ code: "environment-closed" });
 
 function createGate() {
@@ -534,7 +534,7 @@ test("an unused environment does not keep the process alive", async () => {
   );
   const child = spawnSync(process.execPath, ["--import", "tsx", script], {
     encoding: "utf8",
-    timeout: 60_000,
+    timeout: 150_000,
   });
   expect(child).toMatchObject({ stdout: "held", stderr: "", status: 0 });
 });

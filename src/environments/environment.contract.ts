@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { longEnough } from "../../test/support/long-enough.ts";
 import type {
   CommandRequest,
   CommandResult,
@@ -30,11 +31,11 @@ export async function collect(
   options: Partial<CommandRequest> & { session?: ShellSession; signal?: AbortSignal } = {},
 ): Promise<Run> {
   const chunks: Record<OutputStream, Buffer[]> = { stdout: [], stderr: [] };
-  const { signal = AbortSignal.timeout(150_000), ...rest } = options;
+  const { signal = AbortSignal.timeout(300_000), ...rest } = options;
   const result = await environment.run(
     {
       session: environment.openSession(),
-      timeoutMs: 30_000,
+      timeoutMs: 120_000,
       onOutput: (stream, bytes) => void chunks[stream].push(Buffer.from(bytes)),
       ...rest,
       command,
@@ -44,6 +45,13 @@ export async function collect(
   const text = (stream: OutputStream): string => Buffer.concat(chunks[stream]).toString("utf8");
   return { ...result, stdout: text("stdout"), stderr: text("stderr") };
 }
+
+/** Prints when it is let, and says so in a file; what nobody lets ends by itself some time. */
+const printsLate = (file: string): string =>
+  `for i in $(seq 3000); do [ ! -e ${file}-go ] || break; sleep 0.05; done; echo LATE; echo alive > ${file}`;
+/** Lets such a one print while this command runs. */
+const letPrint = (file: string): string =>
+  `: > ${file}-go; while [ ! -e ${file} ]; do sleep 0.05; done; echo second`;
 
 /** What every environment promises. */
 export function environmentContract(traits: EnvironmentTraits): void {
@@ -213,7 +221,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
 
     test("a command of a megabyte runs", async () => {
       await using environment = await open();
-      const run = await collect(environment, `: ${"x".repeat(1_000_000)}\necho ran`, { timeoutMs: 60_000 });
+      const run = await collect(environment, `: ${"x".repeat(1_000_000)}\necho ran`);
       expect(run).toMatchObject({ exitCode: 0, stdout: "ran\n" });
     });
 
@@ -257,7 +265,9 @@ export function environmentContract(traits: EnvironmentTraits): void {
     test("F1, F2: a timeout ends the whole tree: &, setsid, env -i, and what ignores TERM", async () => {
       await using environment = await open();
       const beat = fresh();
-      const loop = (name: string): string => `while :; do echo x >> ${beat}-${name}; sleep 0.05; done`;
+      const kinds = ["plain", "setsid", "envi", "stubborn"] as const;
+      const loop = (name: (typeof kinds)[number]): string =>
+        `while :; do echo x >> ${beat}-${name}; sleep 0.05; done`;
       const script = [
         `(${loop("plain")}) &`,
         `setsid sh -c '${loop("setsid")}' &`,
@@ -265,11 +275,18 @@ export function environmentContract(traits: EnvironmentTraits): void {
         `(trap "" TERM; ${loop("stubborn")}) &`,
         "wait",
       ].join("\n");
-      const run = await collect(environment, script, { timeoutMs: 2_500 });
-      expect(run).toMatchObject({ ended: "timed-out", exitCode: 124, survivors: [] });
       const sizes = async () => (await collect(environment, `wc -l ${beat}-*`)).stdout;
-      const before = await sizes();
-      expect(before).toContain("stubborn");
+      const haveBegun = (counts: string): boolean => kinds.every((name) => counts.includes(`-${name}\n`));
+      const { run, before } = await longEnough(
+        [2_500, 30_000, 100_000],
+        async (timeoutMs) => ({
+          run: await collect(environment, script, { timeoutMs }),
+          before: await sizes(),
+        }),
+        ({ before }) => haveBegun(before),
+      );
+      expect(run).toMatchObject({ ended: "timed-out", exitCode: 124, survivors: [] });
+      expect(haveBegun(before)).toBe(true);
       await new Promise((resolve) => setTimeout(resolve, 300)); // proves that nothing happens
       expect(await sizes()).toBe(before);
     });
@@ -278,7 +295,7 @@ export function environmentContract(traits: EnvironmentTraits): void {
       await using environment = await open();
       const stop = new AbortController();
       let seen = "";
-      const run = await collect(environment, "echo begun; sleep 60", {
+      const run = await collect(environment, "echo begun; sleep 600", {
         signal: stop.signal,
         onOutput(_, bytes) {
           seen += Buffer.from(bytes).toString();
@@ -295,24 +312,20 @@ export function environmentContract(traits: EnvironmentTraits): void {
       await using environment = await open();
       const session = environment.openSession();
       const file = fresh();
-      const left = `(sleep 0.4; echo LATE; echo alive > ${file}) & echo first`;
+      const left = `(${printsLate(file)}) & echo first`;
       expect(await collect(environment, left, { session })).toMatchObject({
         ended: "exited",
         stdout: "first\n",
       });
-      const next = await collect(environment, `while [ ! -e ${file} ]; do sleep 0.05; done; echo second`, {
-        session,
-      });
-      expect(next.stdout).toBe("second\n");
+      expect((await collect(environment, letPrint(file), { session })).stdout).toBe("second\n");
     });
 
     test("a daemon in a session of its own that holds stdout neither blocks nor prints into the next command", async () => {
       await using environment = await open();
       const file = fresh();
-      const left = `setsid sh -c 'sleep 0.4; echo LATE; echo alive > ${file}' & echo first`;
+      const left = `setsid sh -c '${printsLate(file)}' & echo first`;
       expect((await collect(environment, left)).stdout).toBe("first\n");
-      const next = await collect(environment, `while [ ! -e ${file} ]; do sleep 0.05; done; echo second`);
-      expect(next.stdout).toBe("second\n");
+      expect((await collect(environment, letPrint(file))).stdout).toBe("second\n");
     });
 
     test("commands of several sessions run at the same time and do not mix", async () => {

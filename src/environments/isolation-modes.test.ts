@@ -9,7 +9,7 @@ import type { EnvironmentClaim } from "./environment-scope.ts";
 import { openEnvironment } from "./open-environment.ts";
 import type { TerminalOptions } from "./options.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 
 describeWith("docker", "isolation of sandboxes", (service) => {
   /** What a task of a session asks for; the two agents of a session are two tasks of it. */
@@ -85,9 +85,9 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     expect((await collect(handle, "cat /workspace/a")).stdout).toBe("a\n");
     expect(await count(lab)).toBe(2);
     await handle[Symbol.asyncDispose]();
-    await expect.poll(() => count(lab), { timeout: 60_000 }).toBe(1);
+    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(1);
     registry.endSession({ home, session: "s2" });
-    await expect.poll(() => count(lab), { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(0);
   });
 
   test("F68, D2: it goes when the session is idle, but stays while another process uses it", async () => {
@@ -111,7 +111,7 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     expect(await count(lab)).toBe(1);
     await held[Symbol.asyncDispose]();
     elsewhere.endSession({ home: join(lab.folder, "home"), session: "s1" });
-    await expect.poll(() => count(lab), { timeout: 60_000 }).toBe(0);
+    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(0);
   });
 
   test("F68: a session whose files are kept, or that another process may go on with, keeps its sandbox", async () => {

@@ -108,7 +108,7 @@ test("a lock dies with the process that holds it", async () => {
 });
 
 test("sixteen processes that count in one file lose nothing, though one is killed while holding the lock", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const [lock, file] = [folder.file("a.lock"), folder.file("count")];

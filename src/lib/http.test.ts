@@ -32,7 +32,7 @@ beforeAll(async () => {
     "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names",
   ]) {
     const options = { cwd: folder, env: { PATH: process.env["PATH"] } };
-    const result = await runProcess(["openssl", ...words.split(" ")], options, AbortSignal.timeout(60_000));
+    const result = await runProcess(["openssl", ...words.split(" ")], options, AbortSignal.timeout(300_000));
     if (result.exitCode !== 0) throw new Error(result.stderr);
   }
   identity = {
@@ -120,7 +120,7 @@ describe("without a proxy", () => {
       },
     });
     const argv = [process.execPath, join(outdir, "stdin.mjs")] as const;
-    const result = await runProcess(argv, { env: {} }, AbortSignal.timeout(60_000));
+    const result = await runProcess(argv, { env: {} }, AbortSignal.timeout(300_000));
     expect(result).toMatchObject({ stdout: "bundled\n", stderr: "" });
   });
 
@@ -542,6 +542,10 @@ async function runScript(body: string, variables: Record<string, string> = {}): 
   const script = `import { createFetch } from ${module};${body}`;
   const argv = [process.execPath, "--import", "tsx", "--input-type=module", "--eval", script] as const;
   const env = { PATH: process.env["PATH"], ...variables };
-  const { stdout, stderr } = await runProcess(argv, { env, cwd: process.cwd() }, AbortSignal.timeout(60_000));
+  const { stdout, stderr } = await runProcess(
+    argv,
+    { env, cwd: process.cwd() },
+    AbortSignal.timeout(300_000),
+  );
   return stdout + stderr;
 }

@@ -91,7 +91,7 @@ test("the lease of a killed process is taken over at once, though it has an hour
 });
 
 test("of sixteen processes that find the holder dead, exactly one gets its lease", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
@@ -124,7 +124,7 @@ test("an expired lease of a living process goes to exactly one of many", async (
 });
 
 test("sixteen processes that count under a lease lose nothing, though one is killed while holding it", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const [path, file] = [folder.file("a.sqlite"), folder.file("count")];

@@ -50,7 +50,7 @@ test("a new file has every migration, in order; an old one gets what it lacks", 
 });
 
 test("sixteen processes that open a new file at once apply each migration exactly once", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const paths = Array.from({ length: 10 }, (_, index) => folder.file(`${index}.sqlite`));

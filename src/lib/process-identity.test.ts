@@ -76,7 +76,7 @@ describe.skipIf(process.platform !== "linux")("on Linux", () => {
       if (zombie === undefined) throw new Error("the child is not there");
       expect(await livenessOf(zombie, never)).toBe("alive");
       parent.stdin.end();
-      await expect.poll(() => livenessOf(zombie, never), { timeout: 60_000 }).toBe("dead");
+      await expect.poll(() => livenessOf(zombie, never), { timeout: 150_000 }).toBe("dead");
       expect(() => process.kill(zombie.pid, 0)).not.toThrow(); // it still has its pid
     } finally {
       parent.kill("SIGKILL");
@@ -130,7 +130,7 @@ test("a process cannot forge its start time by its name", () => {
   expect(parseProcStat("42 (node)")).toBeUndefined();
 });
 
-test("a machine keeps its id when it is renamed; one image on two machines does not make them one", () => {
+test("board G2: a machine keeps its id when it is renamed; one image on two machines does not make them one", () => {
   const machine = "pid:[4026531836]";
   const inner = "pid:[4026532201]";
   expect(linuxHostId("m", machine, "old")).toBe(linuxHostId("m", machine, "new"));

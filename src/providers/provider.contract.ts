@@ -24,7 +24,7 @@ const TOOLS: readonly ToolDefinition[] = [
   { name: "read_file", description: "Reads a file", inputSchema: { type: "object", properties: {} } },
 ];
 
-export const soon = () => AbortSignal.timeout(120_000);
+export const soon = () => AbortSignal.timeout(300_000);
 
 export function ask(...messages: readonly (Message | string)[]): ModelRequest {
   return {

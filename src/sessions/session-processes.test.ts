@@ -31,7 +31,7 @@ function requireValid(messages: readonly Message[], pending: ReadonlySet<string>
 }
 
 test("M5: killed at any moment, a transcript is whole, in order and can be gone on with", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
@@ -39,7 +39,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
   let before: readonly Message[] = [];
   for (let kill = 0; kill < KILLS; kill++) {
     await using child = startChild(CHILD, "record-forever", { path, id });
-    await child.next();
+    for (let turns = kill % 3; turns >= 0; turns--) await child.next();
     await sleep(Math.random() * 40); // any moment will do, and no two should be alike
     await child.kill();
     using store = await open(path);
@@ -63,7 +63,7 @@ function isKept(before: readonly Message[], after: readonly Message[]): boolean 
 }
 
 test("sixteen processes write sixteen sessions at once, and none loses anything", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
@@ -149,7 +149,7 @@ test("a lease is renewed while it is held and given back at the end", async () =
   {
     await using turn = await store.acquireTurn(id, own, never);
     const first = expiry() ?? 0;
-    await expect.poll(expiry, { timeout: 60_000 }).toBeGreaterThan(first + 300);
+    await expect.poll(expiry, { timeout: 150_000 }).toBeGreaterThan(first + 300);
     expect(turn.lost.aborted).toBe(false);
   }
   expect(expiry()).toBeUndefined();

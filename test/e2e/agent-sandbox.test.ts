@@ -46,7 +46,7 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
     const { home, model } = place;
     const { child, ended } = home.agent(["-z", "work", "-m", model]);
     const running = () => home.processes().catch(() => "");
-    await expect.poll(running, { timeout: 60_000 }).toMatch(/sleep 1234[\s\S]*sleep 123/);
+    await expect.poll(running, { timeout: 150_000 }).toMatch(/sleep 1234[\s\S]*sleep 123/);
     const [before] = await home.containers();
     child.kill("SIGINT");
     expect((await ended).exitCode).toBe(130);

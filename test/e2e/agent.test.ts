@@ -287,7 +287,7 @@ describe("two at once, and a stop", () => {
     await writeFile(path, JSON.stringify(script));
     const { child, ended } = home.start(["-z", "sleep", "-m", `scripted:${path}`], { cwd: home.folder });
     await expect
-      .poll(() => readFile(join(home.folder, "pid.txt"), "utf8").catch(() => ""), { timeout: 60_000 })
+      .poll(() => readFile(join(home.folder, "pid.txt"), "utf8").catch(() => ""), { timeout: 150_000 })
       .toMatch(/\d/);
     return { child, ended, path };
   }
@@ -311,7 +311,7 @@ describe("two at once, and a stop", () => {
     child.kill("SIGINT");
     expect((await ended).exitCode).toBe(130);
     const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
-    await expect.poll(() => isAlive(group), { timeout: 60_000 }).toBe(false);
+    await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
     const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
     expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
   });

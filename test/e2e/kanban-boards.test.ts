@@ -8,7 +8,7 @@ import type { BoardEvent, Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 const never = new AbortController().signal;
 
 async function kanban<Value = Task>(home: Home, args: readonly string[], env = {}): Promise<Value> {
@@ -240,7 +240,7 @@ describe("events as they happen", () => {
       },
     };
   }
-  const soon = { timeout: 60_000, interval: 20 };
+  const soon = { timeout: 150_000, interval: 20 };
 
   test("tail prints what was, then what another process does, until the task is deleted", LONG, async () => {
     await using home = await tempHome();

@@ -5,7 +5,7 @@ import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
 
-const WAIT = { timeout: 60_000, interval: 100 };
+const WAIT = { timeout: 150_000, interval: 100 };
 
 interface Created {
   readonly id: string;
@@ -111,7 +111,7 @@ describe("hermes kanban dispatch", () => {
     const ended = await daemon.ended;
     expect(ended.exitCode, ended.stderr).toBe(0);
     expect((await status()).lease?.live).toBe(false);
-  }, 180_000);
+  }, 600_000);
 
   it("a daemon starts real workers: a task is worked off, and then the one that waits for it", async () => {
     await using home = await openHome();
@@ -127,7 +127,7 @@ describe("hermes kanban dispatch", () => {
         async () => expect([await statusOf(parent), await statusOf(child)]).toEqual(["done", "done"]),
         {
           ...WAIT,
-          timeout: 120_000,
+          timeout: 600_000,
         },
       );
       const runs = (await home.kanban("runs", child, "--json")).json<readonly { outcome: string }[]>();
@@ -136,7 +136,7 @@ describe("hermes kanban dispatch", () => {
       daemon.child.kill("SIGINT");
       await daemon.ended;
     }
-  }, 180_000);
+  }, 600_000);
 
   it("board G14, board G15: a profile that cannot run, was renamed or vanished is named by why and diagnostics", async () => {
     await using home = await openHome();
@@ -170,7 +170,7 @@ describe("hermes kanban dispatch", () => {
     expect(found).toHaveLength(3);
     expect((await home.kanban("diagnostics", "--severity", "error", "--json")).json()).toEqual([]);
     expect((await home.kanban("diagnostics", "--task", ids["broken"] ?? "")).stdout).toContain("broken");
-  }, 180_000);
+  }, 600_000);
 
   it("a ready task that nobody takes is found with the reason why, such as a board that is paused", async () => {
     await using home = await openHome({ HERMES_KANBAN_DIAGNOSTICS_STRANDED_THRESHOLD_SECONDS: "0" });
@@ -198,7 +198,7 @@ describeWith("postgres", "hermes kanban daemon on PostgreSQL", ({ url }) => {
           const shown = await home.kanban("--board", board, "show", id, "--json");
           expect(shown.json<{ task: { status: string } }>().task.status).toBe("done");
         },
-        { ...WAIT, timeout: 120_000 },
+        { ...WAIT, timeout: 300_000 },
       );
     try {
       for (const board of ["default", "ops"])

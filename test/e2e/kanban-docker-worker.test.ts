@@ -7,7 +7,7 @@ import { eventually, openWorkerLab } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
-const LIMIT = 180_000;
+const LIMIT = 600_000;
 
 describeWith("docker", "a worker whose profile runs commands in Docker", ({ host, client, images }) => {
   const settings = (more = ""): string => `terminal:
@@ -53,7 +53,7 @@ ${more}`;
         (await lab.add("inside", { workspaceKind: "dir", workspacePath: project })).id,
       );
       expect(await lab.host.start(claimed, never)).toMatchObject({ kind: "started", workspace: project });
-      const ended = await lab.ended(claimed, 120_000);
+      const ended = await lab.ended(claimed);
       expect(ended, await lab.logOf(claimed)).toMatchObject({ outcome: "completed" });
       expect(await readFile(`${project}/where.txt`, "utf8")).toBe("/workspace\ngiven outside\n");
       expect(await readFile(`${project}/root.txt`, "utf8")).toContain(".dockerenv\n");
@@ -82,7 +82,7 @@ ${more}`;
         await writeFile(`${started.workspace}/go`, "");
       }
       for (const [index, claimed] of claims.entries()) {
-        const ended = await lab.ended(claimed, 120_000);
+        const ended = await lab.ended(claimed);
         expect(ended, await lab.logOf(claimed)).toMatchObject({ outcome: "completed" });
         const { attachments } = await lab.store.show(claimed.task.id, never);
         const seen = await readFile(attachments[0]?.stored_path ?? "", "utf8");
@@ -103,7 +103,7 @@ ${more}`;
       await lab.addProfile("coder", { answers: work }, { settings: settings(volumes) });
       const claimed = await lab.claim((await lab.add("elsewhere")).id);
       await lab.host.start(claimed, never);
-      const ended = await lab.ended(claimed, 120_000);
+      const ended = await lab.ended(claimed);
       expect(ended.outcome).toBe("crashed");
       expect(ended.error).toContain("terminal.docker_volumes puts");
       expect(await sandboxesOf(lab.folder.path)).toEqual([]);

@@ -3,7 +3,7 @@ import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
 import { openTaskGraph } from "../support/task-graph.ts";
 
-const LIMIT = 900_000;
+const LIMIT = 1_800_000;
 const TROUBLE_MS = 20_000;
 const PATIENT = 50; // kills without end would else use up the failures that a task may have
 

@@ -8,7 +8,7 @@ import type { Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 const isRoot = process.getuid?.() === 0;
 
 async function create(home: Home, ...args: string[]): Promise<Task & { created: boolean }> {
@@ -86,7 +86,7 @@ describe("a change that is refused leaves everything as it was and says what to 
     const { id } = await create(home, "a");
     expect((await home.hermes(["kanban", "claim", id, "--ttl", "1"])).exitCode).toBe(0);
     const again = async () => (await home.hermes(["kanban", "claim", id, "--ttl", "1h"])).exitCode;
-    await expect.poll(again, { timeout: 60_000, interval: 100 }).toBe(0);
+    await expect.poll(again, { timeout: 150_000, interval: 100 }).toBe(0);
     const runs = (await home.hermes(["kanban", "runs", id, "--json"])).json<{ outcome: string | null }[]>();
     expect(runs.map(({ outcome }) => outcome)).toEqual(["reclaimed", null]);
   });

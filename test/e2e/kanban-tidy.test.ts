@@ -6,7 +6,7 @@ import type { BoardEvent, Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 async function kanban<Value = Task>(home: Home, args: readonly string[]): Promise<Value> {
   const run = await home.hermes(["kanban", ...args, "--json"]);

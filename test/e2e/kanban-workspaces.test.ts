@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { eventually, openWorkerLab } from "../support/worker-lab.ts";
 
 const never = new AbortController().signal;
-const LONG = 150_000;
+const LONG = 600_000;
 
 type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
 

@@ -10,7 +10,7 @@ import { type HermesOptions, tempHome } from "../support/hermes.ts";
 import { describeWith } from "../support/services.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 /** Runs `hermes kanban … --json`, which must succeed, and gives what it printed. */
 function speaker(home: Home, env: Record<string, string> = {}) {

@@ -15,8 +15,8 @@ import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
-const LONG = { timeout: 180_000 };
-const WAIT = { timeout: 60_000, interval: 20 };
+const LONG = { timeout: 600_000 };
+const WAIT = { timeout: 150_000, interval: 20 };
 const BOARDS = ["default", "ops"] as const;
 
 interface RenameRow {
@@ -186,7 +186,7 @@ describe("profiles and boards in SQLite", () => {
     async () => ({ url: "", [Symbol.asyncDispose]: async () => undefined }),
     async (home) => {
       const at = async (sql: string): Promise<void> => {
-        const connection = new Sqlite(boardPath(home.path, "ops"), { timeout: 60_000 });
+        const connection = new Sqlite(boardPath(home.path, "ops"), { timeout: 150_000 });
         connection.exec(sql);
         connection.close();
       };
@@ -222,6 +222,9 @@ describe("profiles and boards in SQLite", () => {
       await home.add("ops", "a");
       const refused = await home.hermes(["profile", "create", "a"]);
       expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("profile rename a b") });
+      expect((await home.hermes(["-p", "default", "doctor"])).stdout).toContain(
+        "Finish it with `hermes profile rename a b`",
+      );
       const finished = await home.hermes(["profile", "rename", "a", "b", "--json"]);
       expect(finished.json()).toMatchObject({ name: "b", active: true });
       expect(await home.assignees("ops")).toEqual(["b", "other", "b"]);

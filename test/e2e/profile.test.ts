@@ -94,7 +94,7 @@ describe("a profile", () => {
       runs.filter((run) => run.exitCode === 1 && run.stderr.includes("already a profile work")),
     ).toHaveLength(15);
     expect(await readdir(join(home.path, "profiles"))).toEqual(["work"]);
-  }, 60_000);
+  }, 600_000);
 });
 
 describe("which profile a command runs as", () => {

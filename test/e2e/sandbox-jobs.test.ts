@@ -17,7 +17,7 @@ interface JobRow {
 }
 
 const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
-const soon = { timeout: 60_000, interval: 100 };
+const soon = { timeout: 150_000, interval: 100 };
 const local = { TERMINAL_ENV: "local" };
 
 /** A home whose commands run on this machine. */
@@ -26,6 +26,7 @@ async function localHome() {
   const env = { ...local, TMPDIR: home.folder };
   const sandbox = (args: readonly string[], stdin?: string) =>
     home.hermes(["sandbox", ...args], { env, cwd: home.folder, ...(stdin === undefined ? {} : { stdin }) });
+  const follow = (args: readonly string[]) => home.start(["sandbox", ...args], { env, cwd: home.folder });
   const start = async (...args: readonly string[]) => {
     const run = await sandbox(["jobs", "start", ...args]);
     expect(run.stderr).toBe("");
@@ -38,17 +39,25 @@ async function localHome() {
       expect(row?.state).toBe("ended");
       return row;
     }, soon);
-  return { ...home, env, sandbox, start, rows, ended };
+  return { ...home, env, sandbox, follow, start, rows, ended };
 }
 
 test("a person starts a job, sees it in the list, reads its output and its end", async () => {
   await using home = await localHome();
   expect((await home.sandbox(["jobs"])).stdout).toBe("No job runs there.\n");
-  const id = await home.start("--", "echo", "one;", "sleep 1; echo two; exit 3");
+  const go = join(home.folder, "go");
+  const id = await home.start(
+    "--",
+    "echo",
+    "one;",
+    `until [ -e ${go} ]; do sleep 0.1; done; echo two; exit 3`,
+  );
   expect(id).toMatch(/^proc_[0-9a-f]{12}$/);
   expect((await home.sandbox(["jobs"])).stdout).toContain(id);
-  const log = await home.sandbox(["jobs", "log", "--follow", id.slice(5, 11)]);
-  expect(log).toMatchObject({ exitCode: 0, stdout: "one\ntwo\n" });
+  const { child, ended } = home.follow(["jobs", "log", "--follow", id.slice(5, 11)]);
+  await new Promise((resolve) => child.stdout?.once("data", resolve));
+  await writeFile(go, "");
+  expect(await ended).toMatchObject({ exitCode: 0, stdout: "one\ntwo\n" });
   expect(await home.ended(id)).toMatchObject({ reason: "exited", exit_code: 3, lifetime: "persistent" });
   expect((await home.sandbox(["jobs"])).stdout).toContain("--all");
 });
@@ -65,8 +74,8 @@ test("F45: a job that cannot start is exit 125 with the reason; F49: an unknown 
 
 test("F72: starting the same again works, and names the one that runs", async () => {
   await using home = await localHome();
-  const id = await home.start("--", "sleep", "60");
-  const again = await home.sandbox(["jobs", "start", "--json", "--", "sleep", "60"]);
+  const id = await home.start("--", "sleep", "600");
+  const again = await home.sandbox(["jobs", "start", "--json", "--", "sleep", "600"]);
   expect(again.json()).toMatchObject({ state: "running", alike: [id] });
   expect(again.stderr).toContain(`${id} runs the same command`);
   for (const { id } of await home.rows()) expect((await home.sandbox(["jobs", "kill", id])).exitCode).toBe(0);
@@ -161,7 +170,10 @@ describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identit
     expect(started.stderr).toBe("");
     const id = started.stdout.trim();
     expect((await sandbox("jobs", "--json")).json()).toMatchObject([{ id, state: "running" }]);
-    expect((await sandbox("jobs", "log", id)).stdout).toMatch(/^first\nmore\n/);
+    await vi.waitFor(
+      async () => expect((await sandbox("jobs", "log", id)).stdout).toMatch(/^first\nmore\n/),
+      soon,
+    );
     expect((await sandbox("jobs", "kill", id)).exitCode).toBe(0);
     expect((await sandbox("jobs", "--json")).json()).toEqual([]);
     await sandbox("exec", "--", `rm -rf "\${TMPDIR:-/tmp}"/hermes-jobs-*/${id}`);

@@ -6,7 +6,7 @@ import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
 
-vi.setConfig({ testTimeout: 180_000 }); // two dozen runs of the program, one after the other
+vi.setConfig({ testTimeout: 600_000 }); // two dozen runs of the program, one after the other
 
 interface Engine {
   readonly backend: "docker" | "podman";

@@ -1,3 +1,4 @@
+import type { Server } from "node:http";
 import { LLMock } from "@copilotkit/aimock";
 import { fillIn, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
 import { parseScript, type ScriptInput } from "../../src/providers/scripted/script.ts";
@@ -40,6 +41,9 @@ export async function startAimock(input: ScriptInput): Promise<AsyncDisposable &
     );
   }
   await mock.start();
+  // It has no setting for it: a client that is slow must find its connection again, and not one that is just being closed.
+  const { serverInstance } = mock as unknown as { readonly serverInstance: { readonly server: Server } };
+  serverInstance.server.keepAliveTimeout = 600_000;
   return {
     url: mock.url,
     async [Symbol.asyncDispose]() {

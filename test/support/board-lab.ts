@@ -39,7 +39,7 @@ export async function openSqliteLab(): Promise<BoardLab> {
     advance: (ms) => clock.advance(ms),
     async raw<Row>(sql: string) {
       const { default: Sqlite } = await import("better-sqlite3");
-      const connection = new Sqlite(boardPath(place.root, place.slug), { timeout: 60_000 });
+      const connection = new Sqlite(boardPath(place.root, place.slug), { timeout: 150_000 });
       try {
         const statement = connection.prepare<[], Row>(sql);
         if (statement.reader) return statement.all();

@@ -11,7 +11,7 @@ import pg from "pg";
 import type { RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
-const UP_WITHIN_MS = 60_000;
+const UP_WITHIN_MS = 150_000;
 
 /** A PostgreSQL server of one test, which may do to it what it likes. */
 export interface OwnPostgres extends AsyncDisposable {
@@ -70,7 +70,7 @@ export async function openOwnPostgres(shared: RunningPart<"postgres">): Promise<
 }
 
 async function answers(url: string): Promise<boolean> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 30_000 });
   client.on("error", () => undefined);
   try {
     await client.connect();

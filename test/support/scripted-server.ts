@@ -122,6 +122,7 @@ export async function startScriptedServer(
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
+  server.keepAliveTimeout = 600_000; // a client that is slow finds its connection again
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {

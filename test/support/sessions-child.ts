@@ -15,7 +15,7 @@ import {
 
 /** What other processes do to sessions in tests; started by `startChild`. */
 const ROLES = {
-  /** Adds turns to one session until it is killed; finishes first what an earlier one left open. */
+  /** Adds turns to one session until it is killed, and tells of each; finishes first what an earlier one left open. */
   async "record-forever"({ path, id }: { path: string; id: string }) {
     using store = await openSessionStore(path, {}, never);
     const draft = { ...NEW_SESSION, id };
@@ -32,12 +32,13 @@ const ROLES = {
     for (let number = 0; ; number++) {
       for (const event of turnOf(`${process.pid}-${number}`, known?.prefix ?? []))
         await turn.record(event, never);
+      say(number);
     }
   },
 
   /** Adds so many turns to a session of its own. */
   async "record-turns"({ path, turns }: { path: string; turns: number }) {
-    using store = await openSessionStore(path, { busyDeadlineMs: 60_000 }, never);
+    using store = await openSessionStore(path, { busyDeadlineMs: 300_000 }, never);
     const draft = store.createSession(NEW_SESSION);
     await go();
     await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);

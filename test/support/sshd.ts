@@ -199,7 +199,7 @@ async function answers(port: number): Promise<void> {
   for (;;) {
     const socket = connect(port, "127.0.0.1");
     try {
-      await once(socket, "data", { signal: AbortSignal.timeout(20_000) });
+      await once(socket, "data", { signal: AbortSignal.timeout(150_000) });
       return;
     } catch (error) {
       if (error instanceof Error && error.name === "AbortError") throw error;

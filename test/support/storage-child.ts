@@ -109,13 +109,13 @@ const ROLES = {
   async "lock-increment"({ lock, file, times }: { lock: string; file: string; times: number }) {
     await go();
     for (let time = 0; time < times; time++) {
-      await withFileLock(lock, () => incrementFile(file), never);
+      await withFileLock({ path: lock, deadlineMs: 300_000 }, () => incrementFile(file), never);
     }
     say("done");
   },
 
   async "lock-hold"({ lock }: { lock: string }) {
-    await withFileLock(lock, () => go("held"), never);
+    await withFileLock({ path: lock, deadlineMs: 300_000 }, () => go("held"), never);
   },
 
   async "lease-hold"({ path, name, ttlMs }: { path: string; name: string; ttlMs: number }) {
@@ -170,7 +170,7 @@ interface LeaseIncrement {
 const never = new AbortController().signal;
 
 function open(path: string, migrations: readonly Migration[], clock = systemClock): Promise<Database> {
-  return openDatabase(path, { migrations, synchronous: "NORMAL", clock, busyDeadlineMs: 60_000 }, never);
+  return openDatabase(path, { migrations, synchronous: "NORMAL", clock, busyDeadlineMs: 300_000 }, never);
 }
 
 function increment(database: Database): Promise<void> {

@@ -7,7 +7,7 @@ import { type HermesRun, tempHome } from "./hermes.ts";
 
 const PROFILES = ["alpha", "beta", "gamma"];
 const TASKS = 20;
-const WITHIN_MS = 400_000;
+const WITHIN_MS = 1_500_000;
 
 interface TaskRow {
   readonly id: string;
@@ -120,7 +120,9 @@ export async function openTaskGraph({
       const enough = 2 + Math.floor(Math.random() * 10);
       const started = Array.from({ length: daemons }, startDaemon);
       const isFarEnough = async (): Promise<boolean> =>
-        (await countDone()) >= enough && (await count("running")) > 0;
+        (await countDone()) >= enough &&
+        (await count("running")) > 0 &&
+        (await processesOf(home.folder)).length > daemons;
       await expect.poll(isFarEnough, { timeout: WITHIN_MS, interval: 100 }).toBe(true);
       expect(await killEverything(home.folder)).toBeGreaterThan(daemons);
       for (const { ended } of started) expect((await ended).exitCode).toBeNull();

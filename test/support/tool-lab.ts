@@ -123,7 +123,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       mergeStderr: true,
       onOutput: (_: unknown, bytes: Uint8Array) => void chunks.push(Buffer.from(bytes)),
     };
-    const { exitCode } = await place.environment.run(request, AbortSignal.timeout(120_000));
+    const { exitCode } = await place.environment.run(request, AbortSignal.timeout(300_000));
     const text = Buffer.concat(chunks).toString("utf8");
     if (exitCode !== 0) throw new Error(`${command}: ${text}`);
     return text;
@@ -132,14 +132,14 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
   // Where the session of a person would start.
   const nothing = () => undefined;
   await place.environment.run(
-    { command: `cd '${folder}'`, session, timeoutMs: 30_000, onOutput: nothing },
-    AbortSignal.timeout(30_000),
+    { command: `cd '${folder}'`, session, timeoutMs: 120_000, onOutput: nothing },
+    AbortSignal.timeout(300_000),
   );
   const jobsPath = options.jobsPath ?? temp.file("jobs.sqlite");
   const database = await openDatabase(
     jobsPath,
     { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock },
-    AbortSignal.timeout(30_000),
+    AbortSignal.timeout(300_000),
   );
   const jobs = createJobs({
     environment,
@@ -178,7 +178,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
     home,
     fit: createResultFitter({ home, contextTokens: undefined, spillBytes: 5_000_000, now: () => Date.now() }),
     sh: (command) => run(command),
-    async call(name, input, signal = AbortSignal.timeout(120_000)) {
+    async call(name, input, signal = AbortSignal.timeout(300_000)) {
       const tool = tools.get(name);
       if (tool === undefined) throw new Error(`there is no tool ${name}`);
       const text = typeof input === "string" ? input : JSON.stringify(input);
@@ -186,9 +186,9 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       return { ...result, json: () => JSON.parse(result.text) as Record<string, unknown> };
     },
     async [Symbol.asyncDispose]() {
-      for (const job of await jobs.list(AbortSignal.timeout(30_000)))
+      for (const job of await jobs.list(AbortSignal.timeout(300_000)))
         if (job.state !== "ended" && job.owner === owner)
-          await jobs.kill(job.id, AbortSignal.timeout(30_000));
+          await jobs.kill(job.id, AbortSignal.timeout(300_000));
       const over = "select folder from job where folder is not null and state = 'ended'";
       for (const row of database.prepare<{ folder: string }>(over).all())
         await run(`rm -rf '${row.folder}'`, place.folder);

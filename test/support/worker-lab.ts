@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import Sqlite from "better-sqlite3";
+import { boardPath } from "../../src/board/board-slug.ts";
 import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import type { NewTask } from "../../src/board/operations/create-task.ts";
@@ -26,13 +28,22 @@ const run = promisify(execFile);
 const never = new AbortController().signal;
 const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
 const HOST = "host-of-test";
+/** Ends what hangs; a busy machine is no failure. */
+const WITHIN_MS = 150_000;
+
+/**
+ * A lease that runs out within a test, and yet outlasts a machine that stands still for ten seconds: a supervisor must
+ * have started within half of it, and has a third of it for a renewal.
+ */
+export const SHORT_LEASE_MS = 36_000;
 
 /**
  * A root home with a board and profiles whose models follow scripts; everything it starts is ended at the end. With
- * `diskBytes` the home is a disk of its own of that size, which needs the right to mount one.
+ * `diskBytes` the home is a disk of its own of that size, which needs the right to mount one. The lease of its runs is
+ * so long that none is lost because the machine is slow.
  */
 export async function openWorkerLab({
-  leaseMs = 30_000,
+  leaseMs = 300_000,
   variables = {} as Record<string, string>,
   databaseUrl = "",
   slug = "default",
@@ -144,8 +155,18 @@ export async function openWorkerLab({
       if (started.kind === "failed") throw new Error(started.error);
       return { ...started, cwd };
     },
+    /** Lets the lease of a run be over, as if nobody had renewed it for so long. Only for a board in SQLite. */
+    expireLease({ run }: ClaimedTask): void {
+      const connection = new Sqlite(boardPath(root, slug), { timeout: 150_000 });
+      try {
+        const { changes } = connection.prepare("update run set lease_until = 1 where id = ?").run(run.id);
+        if (changes !== 1) throw new Error(`there is no run ${run.id}`);
+      } finally {
+        connection.close();
+      }
+    },
     /** The run once it has ended and nothing of it is left. */
-    async ended(claimed: ClaimedTask, withinMs = 60_000): Promise<Run> {
+    async ended(claimed: ClaimedTask, withinMs = WITHIN_MS): Promise<Run> {
       await eventually(async () => (await findRun(claimed.run.id)).ended_at !== null, withinMs);
       await eventually(async () => (await processesOf(claimed)).length === 0, withinMs);
       return findRun(claimed.run.id);
@@ -162,7 +183,10 @@ export async function openWorkerLab({
 }
 
 /** Waits until something holds; fails aloud when it never does. */
-export async function eventually(holds: () => Promise<boolean> | boolean, withinMs = 60_000): Promise<void> {
+export async function eventually(
+  holds: () => Promise<boolean> | boolean,
+  withinMs = WITHIN_MS,
+): Promise<void> {
   const deadline = performance.now() + withinMs;
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`it did not happen within ${withinMs} ms: ${holds}`);

@@ -29,7 +29,7 @@ function runInBash(text: string): ReadonlySet<string> {
         env: { PATH: process.env["PATH"], TEXT: text },
         stdio: ["ignore", "ignore", "ignore", "pipe"],
         encoding: "utf8",
-        timeout: 60_000,
+        timeout: 150_000,
       },
     );
     return new Set([...(output[3] ?? "").matchAll(/<(\w+)>/g)].map((match) => match[1] ?? ""));

@@ -4,7 +4,7 @@ import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { SandboxSpec, TerminalOptions } from "./sandbox-spec.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox with changed settings", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>

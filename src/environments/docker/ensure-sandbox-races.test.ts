@@ -9,7 +9,7 @@ import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
 const CHILD = new URL("../../../test/support/docker-child.ts", import.meta.url);
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "ensureSandbox among other processes", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>
@@ -26,7 +26,7 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
       await using maker = startChild(CHILD, "ensure", childInput(lab, binary));
       await maker.next();
       maker.tell("go");
-      const client = await vi.waitUntil(() => readFile(stuck, "utf8").catch(() => ""), { timeout: 60_000 });
+      const client = await vi.waitUntil(() => readFile(stuck, "utf8").catch(() => ""), { timeout: 150_000 });
       await maker.kill();
       process.kill(Number(client), "SIGKILL");
       const [left, ...others] = await lab.containers();
@@ -39,7 +39,7 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
   );
 
   it("C54: sixteen processes that ask at the same instant get one container", {
-    timeout: 300_000,
+    timeout: 600_000,
   }, async () => {
     await using lab = await openDockerLab(service);
     await using askers = startChildren(16, CHILD, "ensure", childInput(lab, lab.engine.binary));
@@ -115,7 +115,7 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
           () => true,
           () => false,
         ),
-      { timeout: 60_000 },
+      { timeout: 150_000 },
     );
     stop.abort(new Error("told to stop"));
     await expect(ensuring).rejects.toThrow("told to stop");

@@ -6,7 +6,7 @@ import { ensureSandbox } from "./ensure-sandbox.ts";
 import { describeIsolation, isolationOf } from "./isolation.ts";
 import type { TerminalOptions } from "./sandbox-spec.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "the statement of isolation", (service) => {
   async function isolation(lab: DockerLab, id: string) {

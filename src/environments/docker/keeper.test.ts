@@ -4,7 +4,7 @@ import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { TerminalOptions } from "./sandbox-spec.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "the keeper", (service) => {
   async function run(lab: DockerLab, options: Partial<TerminalOptions>): Promise<string> {
@@ -49,7 +49,7 @@ describeWith("docker", "the keeper", (service) => {
     }
     expect(await stateOf(lab, id)).toBe("running");
     await vi.waitUntil(async () => (await processes(lab, id)).includes("sleep"), {
-      timeout: 60_000,
+      timeout: 150_000,
       interval: 100,
     });
     await lab.docker("stop", "-t", "60", id);
@@ -61,7 +61,7 @@ describeWith("docker", "the keeper", (service) => {
     const id = await run(lab, { docker_image: service.images.bash });
     await lab.docker("exec", id, "sh", "-c", "rm $(command -v sleep); pkill -KILL sleep");
     const keeper = async () => (await processes(lab, id)).split("\n").find((line) => /\bT\s+sh$/.test(line));
-    await vi.waitUntil(keeper, { timeout: 60_000, interval: 100 });
+    await vi.waitUntil(keeper, { timeout: 150_000, interval: 100 });
     expect(await stateOf(lab, id)).toBe("running");
   });
 
@@ -77,7 +77,7 @@ describeWith("docker", "the keeper", (service) => {
           const rows = (await processes(lab, id)).split("\n").slice(1);
           return rows.length === (init ? 3 : 2) && !rows.some((row) => /\sZ/.test(row));
         },
-        { timeout: 60_000, interval: 100 },
+        { timeout: 150_000, interval: 100 },
       );
     },
   );

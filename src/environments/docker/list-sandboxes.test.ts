@@ -4,7 +4,7 @@ import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import { listSandboxes, type SandboxQuery } from "./list-sandboxes.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "listSandboxes", (service) => {
   const list = (lab: DockerLab, query: Partial<SandboxQuery> = {}) =>

@@ -6,7 +6,7 @@ import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 
 describeWith("docker", "making a sandbox", (service) => {
   const ensure = (lab: DockerLab, spec: SandboxSpec, engine = lab.engine) =>

@@ -6,7 +6,7 @@ import { findOwnMounts } from "./own-mounts.ts";
 
 describeWith("docker", "findOwnMounts", (service) => {
   it("F29: asks the engine what it mounted into the container that we run in", {
-    timeout: 60_000,
+    timeout: 150_000,
   }, async () => {
     await using lab = await openDockerLab(service);
     const label = `hermes-profile-id=${lab.profileId}`;
@@ -20,7 +20,7 @@ describeWith("docker", "findOwnMounts", (service) => {
   });
 
   it("F29: takes paths as they are when the engine does not know our container, or there is none", {
-    timeout: 60_000,
+    timeout: 150_000,
   }, async () => {
     await using lab = await openDockerLab(service);
     const mountInfo = `${lab.folder}/mountinfo`;

@@ -5,7 +5,7 @@ import { ensureSandbox } from "./ensure-sandbox.ts";
 import { endedMaxAgeMs, type ReclaimRules, reclaimSandboxes } from "./reclaim.ts";
 import { asideName } from "./sandbox-names.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 const DAY_SECONDS = 86_400;
 
 describe("endedMaxAgeMs", () => {

@@ -10,7 +10,7 @@ import { releaseSandbox } from "./release-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import type { SandboxSpec, TerminalOptions } from "./sandbox-spec.ts";
 
-const LONG = { timeout: 180_000 };
+const LONG = { timeout: 600_000 };
 const OPT_OUT = { docker_persist_across_processes: false } satisfies Partial<TerminalOptions>;
 
 describeWith("docker", "letting go of a sandbox", (service) => {

@@ -35,7 +35,7 @@ describe("parseTop", () => {
 
 describeWith("docker", "a lease on a sandbox", (service) => {
   it("is held as long as a channel's client lives, and vanishes when that is killed", {
-    timeout: 180_000,
+    timeout: 600_000,
   }, async () => {
     await using lab = await openDockerLab(service);
     const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, never);
@@ -51,13 +51,13 @@ describeWith("docker", "a lease on a sandbox", (service) => {
     const text = `${"# a line of the channel's program\n".repeat(300)}read line; exit 0`;
     const client = spawn(binary, ["exec", "-i", id, "sh", "-c", text, "hermes-channel"], { env: { ...env } });
     try {
-      await vi.waitUntil(() => isHeld(lab.engine, id, never), { timeout: 60_000, interval: 100 });
+      await vi.waitUntil(() => isHeld(lab.engine, id, never), { timeout: 150_000, interval: 100 });
     } finally {
       client.kill("SIGKILL");
       await once(client, "exit");
     }
     await vi.waitUntil(async () => !(await isHeld(lab.engine, id, never)), {
-      timeout: 60_000,
+      timeout: 150_000,
       interval: 100,
     });
   });

@@ -3,7 +3,7 @@ import { patchFiles, replaceInFile, writeText } from "./change-files.ts";
 import { createEnvironmentFiles, type EnvironmentFiles } from "./environment-files.ts";
 import { type FilesPlace, type FilesTraits, openFilesPlace } from "./files.fixture.ts";
 
-const signal = AbortSignal.timeout(600_000);
+const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** What changing files promises in every environment. */
 export function changeFilesContract(traits: FilesTraits): void {

@@ -5,7 +5,7 @@ import { collect } from "../environment.contract.ts";
 import { createEnvironmentFiles } from "./environment-files.ts";
 import { altered, type FilesTraits, openFilesPlace } from "./files.fixture.ts";
 
-const signal = AbortSignal.timeout(600_000);
+const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** What the files of every environment promise. */
 export function filesContract(traits: FilesTraits): void {

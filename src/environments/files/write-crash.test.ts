@@ -14,7 +14,7 @@ import { createEnvironmentFiles } from "./environment-files.ts";
 
 const CHILD = new URL("../../../test/support/write-loop-child.ts", import.meta.url);
 const KILLS = 20;
-const signal = AbortSignal.timeout(600_000);
+const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** Kills writers at random moments and looks at what is there, in an environment of our own. */
 async function killWriters(environment: Environment, folder: string, input: LoopInput): Promise<void> {
@@ -42,7 +42,7 @@ async function killWriters(environment: Environment, folder: string, input: Loop
       expect(outcome).toMatchObject({ kind: "written" });
       expect((await collect(environment, `ls -A ${folder}`)).stdout).toBe("f\n");
     },
-    { timeout: 60_000, interval: 500 },
+    { timeout: 150_000, interval: 500 },
   );
 }
 
@@ -62,7 +62,7 @@ describe("the local environment", () => {
       path: `${folder}/f`,
       bytes: 2_000_000,
     });
-  }, 240_000);
+  }, 600_000);
 });
 
 describeWith("docker", "the docker environment", (service) => {
@@ -91,5 +91,5 @@ describeWith("docker", "the docker environment", (service) => {
       path: "/tmp/files/f",
       bytes: 2_000_000,
     });
-  }, 400_000);
+  }, 600_000);
 });

@@ -37,7 +37,7 @@ describeWith("docker", "jobs in docker", (service) => {
     const ends = async (command: string) => {
       const started = await jobs.start(command, options, never);
       if (started.kind !== "started") throw new Error(started.message);
-      return (await jobs.wait(started.job.id, 20_000, never)).job;
+      return (await jobs.wait(started.job.id, 150_000, never)).job;
     };
     expect(await ends("tail /dev/zero")).toMatchObject({ exitCode: 137, ranOutOfMemory: true });
     expect(await ends("kill -9 $$")).toMatchObject({ exitCode: 137, ranOutOfMemory: false });

@@ -64,7 +64,7 @@ export async function openJobs(
   ) => run(),
 ): Promise<AsyncDisposable & { jobs: Jobs; environment: Environment; database: Database }> {
   const environment = await openPlace(place);
-  const signal = AbortSignal.timeout(10_000);
+  const signal = AbortSignal.timeout(300_000);
   const options = { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock } as const;
   const database = await openDatabase(path, options, signal);
   const between: Environment = {
@@ -91,8 +91,8 @@ export async function openJobs(
       const session = environment.openSession();
       const nothing = () => undefined;
       await environment.run(
-        { command, session, timeoutMs: 10_000, onOutput: nothing },
-        AbortSignal.timeout(10_000),
+        { command, session, timeoutMs: 120_000, onOutput: nothing },
+        AbortSignal.timeout(300_000),
       );
       database[Symbol.dispose]();
       await environment[Symbol.asyncDispose]();

@@ -45,7 +45,7 @@ test("an environment that does not answer is told as such, and the job is still 
   await using opened = await openJobs(place, join(folder, "lost.sqlite"), async (_, run) =>
     isLost ? { ...(await run()), ended: "lost" } : run(),
   );
-  const job = await begin(opened, "sleep 60");
+  const job = await begin(opened, "sleep 600");
   isLost = true;
   await expect(opened.jobs.poll(job.id, never)).rejects.toMatchObject({ code: "job-unreachable" });
   isLost = false;
@@ -55,7 +55,7 @@ test("an environment that does not answer is told as such, and the job is still 
 
 test("a write to a job that does not read is told, and the job can still be ended", async () => {
   await using opened = await openJobs(place, join(folder, "blocked.sqlite"));
-  const job = await begin(opened, "sleep 60", true);
+  const job = await begin(opened, "sleep 600", true);
   expect(await opened.jobs.write(job.id, "x".repeat(200_000), never)).toBe("blocked");
   expect(await opened.jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
   expect(await processesOf(opened.environment, job.id)).toBe("");
@@ -69,13 +69,14 @@ test("F49: what could not be ended is reported and stays listed until it is gone
       ? opened.environment.run({ ...request, command: "true" }, never)
       : run(),
   );
-  const job = await begin(opened, "sh -c 'echo $$; exec sleep 60'; exit 7");
+  const job = await begin(opened, "sh -c 'echo $$; exec sleep 600'; exit 7");
+  const printed = async () => (await opened.jobs.poll(job.id, never)).preview;
+  await expect.poll(printed).toMatch(/^\d+\n$/);
   const outcome = await opened.jobs.kill(job.id, never);
   expect(outcome).toMatchObject({ kind: "survived", job: { state: "running" } });
   expect(outcome.survivors.map(({ pid }) => pid)).toContain(job.process?.pid);
-  const { preview } = await opened.jobs.poll(job.id, never);
-  process.kill(Number(preview), "SIGKILL"); // so that the job itself exits with 7
+  process.kill(Number(await printed()), "SIGKILL"); // so that the job itself exits with 7
   isDeaf = false;
-  const { job: over } = await opened.jobs.wait(job.id, 20_000, never);
+  const { job: over } = await opened.jobs.wait(job.id, 150_000, never);
   expect(over).toMatchObject({ state: "ended", reason: "killed", exitCode: -15 });
 });

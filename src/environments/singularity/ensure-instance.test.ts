@@ -14,7 +14,7 @@ async function openStandIn(): Promise<ApptainerLab> {
 }
 
 const ensure = ({ builder, reporter, spec }: ApptainerLab, overrides = {}) =>
-  ensureInstance(builder, spec(overrides), reporter, AbortSignal.timeout(60_000));
+  ensureInstance(builder, spec(overrides), reporter, AbortSignal.timeout(300_000));
 
 const linesOf = async ({ folder }: ApptainerLab, file: string): Promise<string[]> =>
   (await readFile(`${folder}/person/${file}`, "utf8")).trim().split("\n");
@@ -103,7 +103,7 @@ test("(stand-in) a start that is refused is told in the program's own words, and
 test("(stand-in) an instance of our own that was about to start when we were stopped does not stay", async () => {
   await using lab = await openStandIn();
   const slow = await lab.wrap(
-    `if [ "$2" = start ]; then ${standIn} "$@"; echo > "$HOME/started"; exec sleep 60; fi`,
+    `if [ "$2" = start ]; then ${standIn} "$@"; echo > "$HOME/started"; exec sleep 600; fi`,
   );
   const stop = new AbortController();
   const { builder, reporter, spec } = slow;
@@ -114,7 +114,7 @@ test("(stand-in) an instance of our own that was about to start when we were sto
     stop.signal,
   );
   await expect
-    .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 60_000 })
+    .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 150_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
   await expect(asked).rejects.toThrow("enough");

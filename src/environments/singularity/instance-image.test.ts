@@ -34,12 +34,12 @@ test("B4 (stand-in): a failed build is told with the next step and leaves nothin
 test("B4 (stand-in): a build that is stopped leaves nothing under the final name, and the next one makes it", async () => {
   await using lab = await openLab();
   const slow = await lab.wrap(
-    'if [ "$1" = build ]; then echo half > "$2"; echo > "$HOME/begun"; exec sleep 60; fi',
+    'if [ "$1" = build ]; then echo half > "$2"; echo > "$HOME/begun"; exec sleep 600; fi',
   );
   const stop = new AbortController();
   const asked = ensureImage(slow.builder, slow.spec(), slow.reporter, stop.signal);
   await expect
-    .poll(() => readFile(`${lab.folder}/person/begun`).catch(() => undefined), { timeout: 60_000 })
+    .poll(() => readFile(`${lab.folder}/person/begun`).catch(() => undefined), { timeout: 150_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
   await expect(asked).rejects.toThrow("enough");

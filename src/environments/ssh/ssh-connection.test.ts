@@ -16,7 +16,7 @@ import { openSshEnvironment, type SshPlace } from "./ssh-environment.ts";
 
 const run = promisify(execFile);
 const { PATH } = process.env;
-const SOON = { timeout: 60_000, interval: 50 };
+const SOON = { timeout: 150_000, interval: 50 };
 
 function openAt(server: Sshd, overrides: Partial<SshPlace> = {}) {
   const { extraArguments, folder: temporaryFolder } = server;
@@ -60,7 +60,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     const url = new URL("ssh.child.ts", import.meta.url);
     const gate = join(server.home, "gate");
     // The first one opens the connection and dies; the second uses it all the time; the third comes and goes.
-    await using first = startChild(url, "run", { ...input, command: "echo up; exec sleep 60" });
+    await using first = startChild(url, "run", { ...input, command: "echo up; exec sleep 600" });
     expect(await first.next()).toBe("up\n");
     const master = await masterAt(await onlySocket(server.folder));
     const wait = `echo up; until [ -e ${gate} ]; do sleep 0.1; done; echo through`;
@@ -129,18 +129,18 @@ describeWith("ssh", "the shared SSH connection", () => {
   test("B3: a connection that is cut in the middle of a command loses it, and it is not run again", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server);
-    const count = "echo x >> ~/runs; echo started; exec sleep 60";
+    const count = "echo x >> ~/runs; echo started; exec sleep 600";
     let cut: Promise<void> | undefined;
     const result = await environment.run(
       {
         command: count,
         session: environment.openSession(),
-        timeoutMs: 60_000,
+        timeoutMs: 300_000,
         onOutput: () => {
           cut ??= server.killConnections();
         },
       },
-      AbortSignal.timeout(60_000),
+      AbortSignal.timeout(300_000),
     );
     await cut;
     expect(result).toMatchObject({ ended: "lost", exitCode: 125 });

@@ -22,10 +22,10 @@ async function main({ options, command, ...rest }: SshChildInput): Promise<void>
     {
       command,
       session: environment.openSession(),
-      timeoutMs: 60_000,
+      timeoutMs: 300_000,
       onOutput: (_, bytes) => say(Buffer.from(bytes).toString("utf8")),
     },
-    AbortSignal.timeout(60_000),
+    AbortSignal.timeout(300_000),
   );
   say(result.ended);
 }

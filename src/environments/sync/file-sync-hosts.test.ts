@@ -162,7 +162,7 @@ describeWith("docker", "files in a place that has only busybox", (service) => {
     await mkdir(folder);
     let files = await makeFiles(folder, 30);
     const warnings: string[] = [];
-    const signal = AbortSignal.timeout(60_000);
+    const signal = AbortSignal.timeout(300_000);
     const syncAs = (owner: string) =>
       createFileSync({
         environment,

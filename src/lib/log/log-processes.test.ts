@@ -29,7 +29,7 @@ test("eight processes write and rotate at once, and every line is there once and
   expect((await linesOf(folder.path, "errors")).map(identify).sort()).toEqual(expected(10).sort());
   expect((await generationsOf(folder.path, "agent")).length).toBeGreaterThan(10);
   expect(await contentOf(folder.path)).not.toContain(SECRET);
-}, 120_000);
+}, 600_000);
 
 test("a process killed in the middle of its lines harms nobody else's, and loses none that it had written", async () => {
   await using folder = await tempFolder();
@@ -53,7 +53,7 @@ test("a process killed in the middle of its lines harms nobody else's, and loses
   expect(numbersOf(0)).toEqual(expect.arrayContaining(upTo(0, written)));
   expect(new Set(numbersOf(0)).size).toBe(numbersOf(0).length);
   expect(found.filter((line) => line === "raw").length).toBeLessThanOrEqual(1);
-}, 120_000);
+}, 600_000);
 
 test.skipIf(process.platform !== "linux")(
   "a line that the disk took only a part of does not spoil the next",

@@ -26,7 +26,7 @@ it("D3: a process is listed, polled, read, waited for and killed", async () => {
     processes: [expect.objectContaining({ session_id: id, state: "running", command: "seq 1 5; sleep 300" })],
   });
   await expect
-    .poll(async () => (await process({ action: "poll" }))["output"], { timeout: 60_000 })
+    .poll(async () => (await process({ action: "poll" }))["output"], { timeout: 150_000 })
     .toBe("1\n2\n3\n4\n5");
   expect(await process({ action: "poll" })).toMatchObject({
     state: "running",
@@ -130,7 +130,7 @@ it("D3: input goes to a process with a terminal, and one without says that it ta
   const process = async (input: object) => (await own.call("process", { session_id, ...input })).json();
   expect(await process({ action: "write", data: "one\n" })).toEqual({ status: "written" });
   expect(await process({ action: "submit", data: "two" })).toEqual({ status: "written" });
-  await process({ action: "wait", timeout: 60 });
+  await process({ action: "wait", timeout: 150 });
   expect((await process({ action: "log" }))["output"]).toContain("got onetwo");
   expect((await own.call("process", { action: "close", session_id })).text).toContain("ended");
 });
@@ -138,7 +138,7 @@ it("D3: input goes to a process with a terminal, and one without says that it ta
 it("D3, K6: what is shown of a process has no colours and no secrets, its command included", async () => {
   await using own = await openToolLab(place);
   const session_id = await start(own, `printf '\\033[31m${SECRET}\\033[0m\\n'`);
-  await own.call("process", { action: "wait", session_id, timeout: 60 });
+  await own.call("process", { action: "wait", session_id, timeout: 150 });
   for (const action of ["poll", "log", "list"]) {
     const { text } = await own.call("process", { action, session_id });
     expect(text).not.toContain(SECRET);

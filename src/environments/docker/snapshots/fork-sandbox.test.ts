@@ -11,7 +11,7 @@ import { restoreSandbox } from "./restore-sandbox.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { requireSnapshot } from "./snapshot-store.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 
 describeWith("docker", "forkSandbox", (service) => {
   it("G10, F68: a fork has the files of its source, and from then on the two do not see each other", async () => {

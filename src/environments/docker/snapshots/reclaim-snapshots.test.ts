@@ -12,7 +12,7 @@ import { reclaimSnapshots } from "./reclaim-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { namesIn, snapshotsFolder } from "./snapshot-store.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 
 const CHILD = new URL("../../../../test/support/snapshot-child.ts", import.meta.url);
 const rules = { ttlSeconds: 0, dryRun: false };
@@ -49,7 +49,7 @@ describeWith("docker", "what a killed process leaves", (service) => {
       expect(dry.rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
       expect(await work(lab)).toHaveLength(1);
       await expect
-        .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 60_000 })
+        .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 150_000 })
         .toBe("running");
       const { rows } = await reclaimSnapshots(lab.engine, lab.place, { ...rules, now }, never);
       expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);

@@ -12,7 +12,7 @@ import { listSnapshots } from "./list-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { namesIn, requireSnapshot, snapshotFolder, snapshotsFolder } from "./snapshot-store.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 
 const WRITE =
   "echo system > /etc/mark; echo work > /workspace/w; echo home > /root/h; echo scratch > /tmp/t; ln -s /etc/passwd /workspace/link; chown 77:88 /workspace/w";

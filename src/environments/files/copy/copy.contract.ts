@@ -7,7 +7,7 @@ import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createEnvironmentFiles } from "../environment-files.ts";
 import { altered, changed, type FilesTraits, openFilesPlace } from "../files.fixture.ts";
 
-const signal = AbortSignal.timeout(600_000);
+const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** What copying promises in every environment. */
 export function copyContract(traits: FilesTraits): void {

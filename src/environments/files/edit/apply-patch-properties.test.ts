@@ -171,7 +171,7 @@ test.each([
 });
 
 test("with repeated lines and no line numbers a patch gives exactly the edit or is refused", {
-  timeout: 180_000,
+  timeout: 600_000,
 }, () => {
   const seen = { applied: 0, refused: 0 };
   fc.assert(
@@ -216,7 +216,7 @@ const reference = programs.every(Boolean) ? "" : " (skipped: the programs diff a
 
 test.skipIf(reference !== "")(
   `E4: ${CASES} files patched by us and by the program patch from the output of diff have the same bytes${reference}`,
-  { timeout: 180_000 },
+  { timeout: 600_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "hermes-patch-"));
     try {
