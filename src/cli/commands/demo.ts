@@ -1,10 +1,11 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { unknownVerb } from "../unknown-verb.ts";
 
 interface DemoFlags {
   readonly local?: boolean;
+  readonly docker?: boolean;
   readonly fast?: boolean;
 }
 
@@ -17,13 +18,19 @@ export function build(context: CommandContext): Command {
     "See the agent do a small piece of work, be killed in the middle, and go on; or, with `board`, several of them at work on a board. It needs no key and no network: the model follows a script, everything else is real. It works in a temporary folder and leaves nothing behind.",
     context.terminal,
   )
-    .option("--local", "run commands on this machine even where there is a container engine")
+    .addOption(
+      new Option("--local", "run commands on this machine even where there is a container engine").conflicts(
+        "docker",
+      ),
+    )
+    .option("--docker", "run commands in a sandbox, however long the container engine takes for it")
     .option(...FAST)
     .allowExcessArguments()
-    .action(async ({ local, fast }: DemoFlags, { args: [word] }: Command) => {
+    .action(async ({ local, docker, fast }: DemoFlags, { args: [word] }: Command) => {
       if (word !== undefined) throw unknownVerb("hermes demo", word, ["board"]);
       const { runDemo } = await import("./demo/run-demo.ts");
-      await runDemo(context, { isLocal: local ?? false, isFast: fast ?? false });
+      const place = local ? "local" : docker ? "sandbox" : "any";
+      await runDemo(context, { place, isFast: fast ?? false });
     });
   command.addCommand(buildBoard(context));
   return withExamples(command, ["hermes demo", "hermes demo --local --fast", "hermes demo board"]);

@@ -10,8 +10,8 @@ const MOST_LOOKS = WAIT_AT_MOST_MS / LOOK_EVERY_MS;
 export interface ConnectFirst {
   /** Resolves when it is our turn to connect, the shared connection is there, or waiting for it has no point. */
   wait(signal: AbortSignal): Promise<void>;
-  /** Tells those who wait that no shared connection will come. */
-  giveUp(): void;
+  /** Tells that the attempt is over: the connection was made, and may even be lost again, or none will come. */
+  settle(): void;
 }
 
 export function createConnectFirst(socket: string): ConnectFirst {
@@ -34,7 +34,7 @@ export function createConnectFirst(socket: string): ConnectFirst {
       for (let looks = 0; looks < MOST_LOOKS && !others?.isOver && !(await isThere()); looks++)
         await systemClock.sleep(LOOK_EVERY_MS, signal);
     },
-    giveUp() {
+    settle() {
       if (attempt) attempt.isOver = true;
     },
   };

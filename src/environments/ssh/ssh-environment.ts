@@ -33,7 +33,7 @@ export async function openSshEnvironment(place: SshPlace): Promise<Environment> 
     async transport(anew, signal) {
       if (anew) {
         // The shared connection may be the very thing that does not work, so a second try does without.
-        connectFirst?.giveUp();
+        connectFirst?.settle();
         await requireShell(place, variables, signal);
       } else {
         await connectFirst?.wait(signal);
@@ -52,6 +52,7 @@ export async function openSshEnvironment(place: SshPlace): Promise<Environment> 
     async run(request, signal) {
       await sync?.beforeCommand(signal);
       const result = await shell.run(request, signal);
+      connectFirst?.settle(); // a connection that is cut from now on is nothing to wait for
       return { ...result, notices: [...notices.splice(0), ...result.notices] };
     },
     get busy() {

@@ -4,15 +4,29 @@ import type { CommandContext } from "../../context.ts";
 import { PROGRAM } from "./project.ts";
 import type { Stage } from "./stage.ts";
 
-const ENGINE_ANSWERS_MS = 2_000;
-const SANDBOX_READY_MS = 6_000;
+/** How long the parts of a sandbox may take: nobody waits longer for a demonstration, unless they ask for one in it. */
+const HASTE = { engineMs: 2_000, sandboxMs: 6_000 };
+const PATIENCE = { engineMs: 60_000, sandboxMs: 180_000 };
 /** Images that many machines have, small ones first. */
 const PLAIN_IMAGES = ["busybox", "alpine", "debian", "ubuntu", "fedora", "buildpack-deps", "python", "node"];
 
-/** Sets the stage up with a sandbox, or without one where that does not work, and returns which and why, in words. */
-export async function choosePlace(context: CommandContext, stage: Stage, isLocal: boolean): Promise<string> {
-  const found = isLocal ? { why: "--local" } : await findSandbox(context);
-  if ("why" in found) return goLocal(stage, found.why);
+export type WantedPlace = "sandbox" | "local" | "any";
+
+/**
+ * Sets the stage up with a sandbox, or without one where that does not work, and returns which and why, in words. Throws
+ * when a sandbox is wanted and there is none.
+ */
+export async function choosePlace(
+  context: CommandContext,
+  stage: Stage,
+  wanted: WantedPlace,
+): Promise<string> {
+  const limits = wanted === "sandbox" ? PATIENCE : HASTE;
+  const found = wanted === "local" ? { why: "--local" } : await findSandbox(context, limits.engineMs);
+  if ("why" in found) {
+    if (wanted === "sandbox") throw noSandbox(found.why);
+    return goLocal(stage, found.why);
+  }
   const { image, binary, program } = found;
   const settings = {
     backend: "docker",
@@ -24,12 +38,19 @@ export async function choosePlace(context: CommandContext, stage: Stage, isLocal
     container_disk: 0,
   };
   await stage.setTerminal(settings);
-  const problem = await trySandbox(stage, context.signal);
+  const problem = await trySandbox(stage, limits.sandboxMs, context.signal);
   if (problem !== undefined) {
     stage.dropSandbox(); // not waited for: the engine may hang
+    if (wanted === "sandbox") throw noSandbox(`a ${program} sandbox does not work: ${problem}`);
     return goLocal(stage, `a ${program} sandbox was tried and does not work: ${problem}`, settings);
   }
   return `in a ${program} sandbox (image ${image})`;
+}
+
+function noSandbox(why: string): AppError {
+  return new AppError("sandbox-unavailable", `The demo found no sandbox: ${why}.`, {
+    hint: "Look at it with `hermes doctor`, or leave out --docker.",
+  });
 }
 
 /** Other settings stay for whoever removes what was tried before. */
@@ -44,7 +65,7 @@ type Found =
   | { readonly why: string };
 
 /** An engine that answers, and an image that it already has: nothing is fetched. */
-async function findSandbox(context: CommandContext): Promise<Found> {
+async function findSandbox(context: CommandContext, timeoutMs: number): Promise<Found> {
   const { variables, signal } = context;
   const wanted = await wantedSandbox(context);
   const { binary } = wanted;
@@ -52,7 +73,7 @@ async function findSandbox(context: CommandContext): Promise<Found> {
     const engine = await findEngine({ backend: "docker", binary, variables });
     const program = engine.binary.endsWith("podman") ? "Podman" : "Docker";
     const args = ["image", "ls", "--format", "{{.Repository}}:{{.Tag}}"];
-    const listed = await engine.run(args, { timeoutMs: ENGINE_ANSWERS_MS }, signal);
+    const listed = await engine.run(args, { timeoutMs }, signal);
     if (listed.timedOut) return { why: `${program} does not answer` };
     if (listed.exitCode !== 0) return { why: `${program} does not run` };
     const image = chooseImage(listed.stdout.split("\n"), wanted.image);
@@ -89,14 +110,14 @@ export function chooseImage(listed: readonly string[], wanted: string): string |
 }
 
 /** Makes the sandbox and looks whether the project can be read and changed in it; returns what is wrong. */
-async function trySandbox(stage: Stage, signal: AbortSignal): Promise<string | undefined> {
-  const limit = AbortSignal.timeout(SANDBOX_READY_MS);
+async function trySandbox(stage: Stage, withinMs: number, signal: AbortSignal): Promise<string | undefined> {
+  const limit = AbortSignal.timeout(withinMs);
   const look = `test -r ${PROGRAM} && test -w .`;
   const { ended } = stage.start(["sandbox", "exec", "--", look], AbortSignal.any([signal, limit]));
   const { exitCode, stderr } = await ended;
   signal.throwIfAborted();
   if (exitCode === 0) return undefined;
-  if (limit.aborted) return `it was not ready within ${SANDBOX_READY_MS / 1_000} s`;
+  if (limit.aborted) return `it was not ready within ${withinMs / 1_000} s`;
   const [line = ""] = stderr.replace(/^hermes: /, "").split("\n");
   return line === "" ? "it does not see the temporary folder" : line;
 }

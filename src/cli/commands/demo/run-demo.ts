@@ -6,7 +6,7 @@ import { systemClock } from "../../../lib/clock.ts";
 import { readTextFile } from "../../../lib/files.ts";
 import type { CommandContext } from "../../context.ts";
 import { colourDiff, createEventView, type EventView } from "../../event-view.ts";
-import { choosePlace } from "./choose-place.ts";
+import { choosePlace, type WantedPlace } from "./choose-place.ts";
 import {
   BROKEN,
   CASES,
@@ -22,7 +22,7 @@ import { type Actor, openStage, type Stage } from "./stage.ts";
 import { ownName, renderSteps, unexpected, wrapped } from "./words.ts";
 
 export interface DemoOptions {
-  readonly isLocal: boolean;
+  readonly place: WantedPlace;
   readonly isFast: boolean;
 }
 
@@ -47,7 +47,7 @@ export async function runDemo(context: CommandContext, options: DemoOptions): Pr
 
   terminal.print(`${bold("Hermes demo")}: a bug gets fixed, with a kill in the middle.\n`);
   terminal.print("  model     scripted: it follows a file instead of thinking. No key, no network.");
-  terminal.print(wrapped("  commands  ", `run ${await choosePlace(context, stage, options.isLocal)}.`));
+  terminal.print(wrapped("  commands  ", `run ${await choosePlace(context, stage, options.place)}.`));
   terminal.print("  the rest  is real: the agent, its tools, the files, the processes.");
   await pause(800);
 
