@@ -44,20 +44,25 @@ export const approvalsOptions = z.strictObject({
     .int()
     .min(1)
     .default(20)
-    .meta({ description: "Seconds the reviewing model has before a person is asked" }),
-  cron_mode: unattended.meta({ description: "Answer for scheduled runs" }),
-  single_query_mode: unattended.meta({ description: "Answer for one-shot runs" }),
-  unattended_mode: unattended.meta({ description: "Answer for webhooks and API calls" }),
+    .meta({ unused: true, description: "Seconds the reviewing model has before a person is asked" }),
+  cron_mode: unattended.meta({ unused: true, description: "Answer for scheduled runs" }),
+  single_query_mode: unattended.meta({ unused: true, description: "Answer for one-shot runs" }),
+  unattended_mode: unattended.meta({ unused: true, description: "Answer for webhooks and API calls" }),
   deny: z
     .array(z.string())
     .default([])
-    .meta({ description: "Patterns of commands that are refused whatever the mode" }),
-  denial_breaker_threshold: z.int().min(1).default(3).meta({
-    description: "Refusals in a row after which the model is told to stop trying",
-  }),
-  mcp_reload_confirm: z.boolean().default(true).meta({ description: "Ask before MCP servers are reloaded" }),
+    .meta({ unused: true, description: "Patterns of commands that are refused whatever the mode" }),
+  denial_breaker_threshold: z
+    .int()
+    .min(1)
+    .default(3)
+    .meta({ unused: true, description: "Refusals in a row after which the model is told to stop trying" }),
+  mcp_reload_confirm: z
+    .boolean()
+    .default(true)
+    .meta({ unused: true, description: "Ask before MCP servers are reloaded" }),
   destructive_slash_confirm: z
     .boolean()
     .default(true)
-    .meta({ description: "Ask before a chat command that discards something" }),
+    .meta({ unused: true, description: "Ask before a chat command that discards something" }),
 });

@@ -9,11 +9,14 @@ export const kanbanOptions = z.strictObject({
       "PostgreSQL address of a board shared by several hosts; empty means board.sqlite in the root home",
     secret: true,
   }),
-  dispatch_in_gateway: z.boolean().default(true).meta({ description: "Let the gateway dispatch tasks" }),
+  dispatch_in_gateway: z
+    .boolean()
+    .default(true)
+    .meta({ unused: true, description: "Let the gateway dispatch tasks" }),
   notify_in_gateway: z
     .boolean()
     .default(true)
-    .meta({ description: "Let the gateway announce what happened to tasks" }),
+    .meta({ unused: true, description: "Let the gateway announce what happened to tasks" }),
   dispatch_interval_seconds: z.number().min(1).default(60).meta({
     description: "Seconds between two passes of the dispatcher when nothing wakes it",
   }),
@@ -54,25 +57,25 @@ export const kanbanOptions = z.strictObject({
   auto_decompose: z
     .boolean()
     .default(true)
-    .meta({ description: "Split large tasks in triage into smaller ones" }),
+    .meta({ unused: true, description: "Split large tasks in triage into smaller ones" }),
   auto_decompose_per_tick: z
     .int()
     .min(0)
     .default(3)
-    .meta({ description: "Decompositions tried in one pass" }),
+    .meta({ unused: true, description: "Decompositions tried in one pass" }),
   auto_promote_children: z
     .boolean()
     .default(true)
-    .meta({ description: "Make children ready when their parents are done" }),
+    .meta({ unused: true, description: "Make children ready when their parents are done" }),
   auto_subscribe_on_create: z
     .boolean()
     .default(true)
-    .meta({ description: "Tell the creator of a task what happens to it" }),
+    .meta({ unused: true, description: "Tell the creator of a task what happens to it" }),
   reconcile_orphans: z.boolean().default(true).meta({ description: "Repair tasks whose run has vanished" }),
   review_dispatch: z
     .boolean()
     .default(true)
-    .meta({ description: "Let profiles work the review column; false leaves it to people" }),
+    .meta({ unused: true, description: "Let profiles work the review column; false leaves it to people" }),
   worker_log_rotate_bytes: z
     .int()
     .min(0)
@@ -92,7 +95,7 @@ export const kanbanOptions = z.strictObject({
   api_expose_transcripts: z
     .boolean()
     .default(false)
-    .meta({ description: "Show transcripts of workers over the API" }),
+    .meta({ unused: true, description: "Show transcripts of workers over the API" }),
   claim_ttl_seconds: z
     .int()
     .min(1)

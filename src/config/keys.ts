@@ -20,6 +20,7 @@ export interface ConfigKey {
   readonly description: string;
   readonly secret: boolean;
   readonly usedBy: readonly string[] | undefined;
+  readonly unused: boolean;
   readonly schema: z.ZodType;
 }
 
@@ -102,6 +103,7 @@ function describeKey(schema: z.ZodType, path: readonly string[]): ConfigKey {
     description: meta.description ?? "",
     secret: meta.secret ?? false,
     usedBy: meta.usedBy,
+    unused: meta.unused ?? false,
     schema,
   };
 }

@@ -14,6 +14,8 @@ declare module "zod" {
     env?: string;
     /** Values of `terminal.backend` under which the key matters; under others a bad value does not stop the program. */
     usedBy?: readonly string[];
+    /** Known, so that a file which sets it is sound, but nothing obeys it so far. */
+    unused?: boolean;
   }
 }
 

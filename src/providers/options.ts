@@ -26,12 +26,15 @@ export const modelOptions = z.strictObject({
     description: "Context window in tokens; unset means what the provider reports",
   }),
   max_tokens: tokens.meta({ description: "Longest answer in tokens; unset means the provider's own limit" }),
-  ollama_num_ctx: tokens.meta({ description: "Context window asked of an Ollama server" }),
-  streaming: z.boolean().default(true).meta({ description: "Show answers as they are written" }),
+  ollama_num_ctx: tokens.meta({ unused: true, description: "Context window asked of an Ollama server" }),
+  streaming: z
+    .boolean()
+    .default(true)
+    .meta({ unused: true, description: "Show answers as they are written" }),
   persist_switch_by_default: z
     .boolean()
     .default(false)
-    .meta({ description: "Keep a model switched to in a chat for later sessions" }),
+    .meta({ unused: true, description: "Keep a model switched to in a chat for later sessions" }),
   aliases: z.record(z.string(), z.string()).default({}).meta({ description: "Short names for models" }),
 });
 

@@ -31,6 +31,16 @@ async function homeWith(files: Record<string, string>) {
   return home;
 }
 
+test("a setting that nothing obeys yet is taken, and that is said", async () => {
+  await using home = await tempHome();
+  const set = await home.hermes(["config", "set", "kanban.auto_decompose", "false"]);
+  expect(set).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("no effect so far") });
+  const explained = await home.hermes(["config", "explain", "kanban.auto_decompose"]);
+  expect(explained.stdout).toContain("no effect so far");
+  const obeyed = await home.hermes(["config", "set", "kanban.max_spawn", "3"]);
+  expect(obeyed).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining("no effect") });
+});
+
 describe("every key", () => {
   test("answers to its variable with origin env, and shows the value unless it is a secret", async () => {
     await using home = await tempHome();

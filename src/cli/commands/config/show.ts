@@ -67,7 +67,9 @@ export async function getSetting(
 export async function listKeys({ terminal }: CommandContext, { json }: JsonOption): Promise<void> {
   const keys = configKeys();
   if (json) return terminal.printJson(keys.map(keyAsJson));
-  const rows = keys.map((key) => [key.key, key.type, key.secret ? "" : text(key.default), key.description]);
+  const meaning = ({ description, unused }: ConfigKey): string =>
+    unused ? `${description} (no effect so far)` : description;
+  const rows = keys.map((key) => [key.key, key.type, key.secret ? "" : text(key.default), meaning(key)]);
   terminal.print(renderTable(["SETTING", "TYPE", "DEFAULT", "MEANING"], rows, terminal));
 }
 
@@ -93,6 +95,7 @@ export async function explainSetting(
   terminal.print(`  takes      ${expectation(key)}`);
   terminal.print(`  variable   ${key.env.join(" or ")}`);
   if (!key.secret) terminal.print(`  flag       ${key.flag} VALUE`);
+  if (key.unused) terminal.print("  has no effect so far");
   if (key.usedBy) terminal.print(`  used when  terminal.backend is ${key.usedBy.join(" or ")}`);
   terminal.print("");
   const winner = setting.statements.find((statement) => statement.problem === undefined);
@@ -119,7 +122,8 @@ function settingOf(resolved: ResolvedConfig, key: ConfigKey): Setting {
   return setting;
 }
 
-function keyAsJson({ key, env, type, nullable, values, default: standard, description, secret }: ConfigKey) {
+function keyAsJson(setting: ConfigKey) {
+  const { key, env, type, nullable, values, default: standard, description, secret, unused } = setting;
   return {
     key,
     env: env[0],
@@ -129,6 +133,7 @@ function keyAsJson({ key, env, type, nullable, values, default: standard, descri
     default: secret ? null : standard,
     description,
     secret,
+    unused,
   };
 }
 
