@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, rmdir, stat } from "node:fs/promises";
+import { mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -102,10 +102,12 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
       await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024 });
       const claimed = await lab.claim((await lab.add("greedy")).id);
       const fill = join(lab.root, "fill");
-      // In pieces down to a byte: not a single block is left.
-      const script = `for size in 1M 4k 1; do dd if=/dev/zero bs=$size of=${fill} oflag=append conv=notrunc 2>/dev/null; done
+      // Not before its supervisor has written who it is. In pieces down to a byte: not a single block is left.
+      const script = `until [ -e started ]; do sleep 0.05; done
+        for size in 1M 4k 1; do dd if=/dev/zero bs=$size of=${fill} oflag=append conv=notrunc 2>/dev/null; done
         echo no room; touch filled; exit 9`;
       const { cwd } = await lab.superviseScript(claimed, script);
+      await writeFile(join(cwd, "started"), "");
       await eventually(() =>
         stat(join(cwd, "filled")).then(
           () => true,
