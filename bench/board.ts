@@ -74,7 +74,7 @@ async function claimsInSqlite(root: string): Promise<readonly Measurement[]> {
   const capped = await medians(TURNS, ours(1, CAPS), bareClaims);
   const batched = await medians(TURNS, ours(BATCH, CAPS), bareClaims);
   return [
-    // Both wait once for the disk. A claim writes eight pages instead of three, and has five statements instead of one.
+    // Both wait once for the disk. A claim writes nine pages instead of three, and has five statements instead of one.
     speed("claims in SQLite, one by one ÷ bare update", single, CLAIMS, { min: 0.6 }),
     speed("claims in SQLite, one by one, caps ÷ bare update", capped, CLAIMS, { min: 0.45 }),
     speed(`claims in SQLite, ${BATCH} at once, caps ÷ bare update`, batched, CLAIMS, { min: 0.6 }),

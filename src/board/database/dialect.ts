@@ -70,7 +70,7 @@ export function toSqliteSchema(sql: string): string {
 }
 
 /** The name of the value that stands where a statement asks for the time. */
-export const NOW = "hermes_now()";
+export const TIME = "hermes_now()";
 
 export interface SqliteStatement {
   readonly text: string;

@@ -1,5 +1,5 @@
 import type { SqlValue } from "../../lib/statement.ts";
-import { NOW, toSqlite } from "./dialect.ts";
+import { TIME, toSqlite } from "./dialect.ts";
 import type { Answer, Query, Steps } from "./steps.ts";
 
 /** A statement of a connection to SQLite, with its values in the order of their places. */
@@ -34,7 +34,7 @@ export function executeOn(prepare: (text: string) => Prepared, now: () => number
     const { statement, parameters } = known.get(sql) ?? translate(sql);
     const inPlace: SqlValue[] = [];
     for (const name of parameters) {
-      const value = name === NOW ? BigInt(Math.trunc(now())) : values[name]; // a number would become REAL
+      const value = name === TIME ? BigInt(Math.trunc(now())) : values[name]; // a number would become REAL
       if (value === undefined) throw new Error(`the statement lacks its value "${name}": ${sql}`);
       inPlace.push(value);
     }
