@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { type BoardLab, openPostgresLab, openSqliteLab, openStage } from "../../test/support/board-lab.ts";
 import { startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { describeWith } from "../../test/support/services.ts";
 
 const CHILD = new URL("../../test/support/board-child.ts", import.meta.url);
 const WRITERS = 5;
-const ROUNDS = 20; // of as many kills as there are writers: 100
 const TIMEOUT = { timeout: 300_000 };
 const never = new AbortController().signal;
 
@@ -47,7 +47,7 @@ function processesContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openStage(openLab);
     const latest = async () => (await stage.store.stats(never)).latestEventId;
     let written = 0;
-    for (let round = 0; round < ROUNDS; round++) {
+    for (let round = 0; round * WRITERS < scale.killMoments; round++) {
       await using children = startChildren(WRITERS, CHILD, "write-forever", { place: stage.lab.place });
       await children.next();
       await expect.poll(latest, { interval: 5 }).toBeGreaterThan(written); // now they are at it

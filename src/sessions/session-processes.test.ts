@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { assistant, converse, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
@@ -9,7 +10,6 @@ import { toolCallsOf } from "../providers/message.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
 
 const CHILD = new URL("../../test/support/sessions-child.ts", import.meta.url);
-const KILLS = 30;
 const never = new AbortController().signal;
 const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
 
@@ -37,7 +37,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
   const path = folder.file("s.sqlite");
   const id = "20260101_000000_abcdef";
   let before: readonly Message[] = [];
-  for (let kill = 0; kill < KILLS; kill++) {
+  for (let kill = 0; kill < scale.kills; kill++) {
     await using child = startChild(CHILD, "record-forever", { path, id });
     for (let turns = kill % 3; turns >= 0; turns--) await child.next();
     await sleep(Math.random() * 40); // any moment will do, and no two should be alike
@@ -49,7 +49,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
     expect(messages.slice(0, before.length)).toSatisfy((kept: readonly Message[]) => isKept(before, kept));
     before = messages;
   }
-  expect(before.length).toBeGreaterThan(KILLS);
+  expect(before.length).toBeGreaterThan(scale.kills);
   using store = await open(path);
   expect(store.checkIntegrity()).toEqual([]);
 });

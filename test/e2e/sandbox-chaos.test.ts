@@ -14,19 +14,19 @@ import { never, openDockerLab } from "../support/docker.ts";
 import { longEnough } from "../support/long-enough.ts";
 import type { HoldInput } from "../support/sandbox-child.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { scale } from "../support/scale.ts";
 import { describeWith, loadPart, type RunningPart } from "../support/services.ts";
 
 vi.setConfig({ testTimeout: 600_000 }); // each starts the program many times
 
 const soon = { timeout: 150_000, interval: 100 };
 const SEED = 20_261_115;
-const KILLS = 12;
 
 describeWith("docker", "when the owner is killed", (service) => {
   test.concurrent("at random points of create, attach, exec and cleanup: one container, nothing orphaned", async () => {
     await using home = await openSandboxHome(service);
     const random = createRandom(SEED);
-    for (let turn = 0; turn < KILLS; turn++) {
+    for (let turn = 0; turn < scale.kills; turn++) {
       // Every fourth time there is none to attach to, so that it dies while it makes one.
       if (turn % 4 === 0) await removeAll(home);
       const owner = home.start(["exec", "--", `sleep 54${turn + 10} | cat; echo survived`]);

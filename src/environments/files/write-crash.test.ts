@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { startChild } from "../../../test/support/child.ts";
 import { type DockerLab, openDockerLab } from "../../../test/support/docker.ts";
+import { scale } from "../../../test/support/scale.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import type { LoopInput } from "../../../test/support/write-loop-child.ts";
@@ -13,13 +14,12 @@ import { terminalOptions } from "../options.ts";
 import { createEnvironmentFiles } from "./environment-files.ts";
 
 const CHILD = new URL("../../../test/support/write-loop-child.ts", import.meta.url);
-const KILLS = 20;
 const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** Kills writers at random moments and looks at what is there, in an environment of our own. */
 async function killWriters(environment: Environment, folder: string, input: LoopInput): Promise<void> {
   const files = createEnvironmentFiles(environment, environment.openSession());
-  for (let kill = 0; kill < KILLS; kill++) {
+  for (let kill = 0; kill < scale.kills; kill++) {
     await using child = startChild(CHILD, "loop", input);
     await child.next(); // it writes, and goes on to do so
     await sleep(Math.random() * 120); // not to wait for something: the moment is meant to be any

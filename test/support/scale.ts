@@ -1,0 +1,26 @@
+const isDeep = process.env["HERMES_TEST_LANE"] === "deep";
+
+/** What `npm test` uses, and what `npm run test:deep` uses. */
+function count<Count>(small: Count, full: Count): Count {
+  return isDeep ? full : small;
+}
+
+/**
+ * How much of everything the tests use. Every number that only makes a test longer and surer stands here; a number that
+ * is part of what is asserted (a limit, a page size) stays in its test.
+ */
+export const scale = {
+  /** Rounds of a process that is killed at a random moment and looked after. */
+  kills: count(2, 50),
+  /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
+  killMoments: count(10, 100),
+
+  /** What flows through a pipe while memory stays bounded. */
+  streamBytes: count(64_000_000, 2_000_000_000),
+  /** How long a writer is silent in between. The first is longer than the heartbeat of a channel. */
+  pausesMs: count<readonly number[]>([2_100], [5_000, 5_000, 5_000]),
+  /** Small files that are copied as one folder. */
+  copiedFiles: count(500, 20_000),
+  /** The size of a file of holes that is copied. */
+  sparseBytes: count(64_000_000, 5_000_000_000),
+};
