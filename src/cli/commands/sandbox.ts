@@ -1,13 +1,17 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { attachToJob } from "./sandbox/attach.ts";
-import { copyBetween } from "./sandbox/copy.ts";
-import { execInSandbox } from "./sandbox/exec.ts";
 import { buildJobs } from "./sandbox/jobs.ts";
-import { explainSandbox, listAll, showStatus } from "./sandbox/look.ts";
-import { collectGarbage, openShell, removeOne, stopOne } from "./sandbox/manage.ts";
-import { forkInto, pruneOld, restoreFrom, showSnapshots, takeSnapshot } from "./sandbox/snapshots.ts";
+
+/** Each verb loads only its own code: the start of `sandbox exec` is what scripts wait for. */
+const VERBS = {
+  attach: () => import("./sandbox/attach.ts"),
+  copy: () => import("./sandbox/copy.ts"),
+  exec: () => import("./sandbox/exec.ts"),
+  look: () => import("./sandbox/look.ts"),
+  manage: () => import("./sandbox/manage.ts"),
+  snapshots: () => import("./sandbox/snapshots.ts"),
+};
 
 /** `hermes sandbox`: the place where commands run, by hand. */
 export function build(context: CommandContext): Command {
@@ -30,7 +34,7 @@ export function build(context: CommandContext): Command {
         "after",
         "\nExit code: that of the command; 124 when it timed out, 125 when we failed ourselves.",
       )
-      .action((words, options) => execInSandbox(context, words, options)),
+      .action(async (words, options) => (await VERBS.exec()).execInSandbox(context, words, options)),
     [
       "hermes sandbox exec -- uname -a",
       "hermes sandbox exec --timeout 10 -- 'make test | tail'",
@@ -43,46 +47,48 @@ export function build(context: CommandContext): Command {
       .argument("<destination>", "where to; into a folder that exists, as cp does")
       .option("--json", "print JSON")
       .addHelpText("after", "\nIt is there whole or not at all. A folder never replaces anything.")
-      .action((source, destination, options) => copyBetween(context, source, destination, options)),
+      .action(async (source, destination, options) =>
+        (await VERBS.copy()).copyBetween(context, source, destination, options),
+      ),
     [
       "hermes sandbox cp ./a :/workspace/a",
       "hermes sandbox cp :/workspace/out ./out",
       "hermes sandbox cp --json ./project :/workspace/",
     ],
   );
-  ofTask(add("shell", "Open an interactive shell in the sandbox.")).action((options) =>
-    openShell(context, options),
+  ofTask(add("shell", "Open an interactive shell in the sandbox.")).action(async (options) =>
+    (await VERBS.manage()).openShell(context, options),
   );
   sandbox.addCommand(buildJobs(context, ofTask));
   ofTask(add("attach", "Put this terminal in front of a job that runs in the sandbox."))
     .option("--eof", "end the job's input when ours ends")
     .argument("<id>", "its id, or the beginning of it")
-    .action((id, options) => attachToJob(context, id, options));
+    .action(async (id, options) => (await VERBS.attach()).attachToJob(context, id, options));
   add("list", "List the sandboxes of this profile.")
     .option("--all-profiles", "also those of other profiles")
     .option("--size", "also how much disk they use, which takes longer")
     .option("--json", "print JSON")
-    .action((options) => listAll(context, options));
+    .action(async (options) => (await VERBS.look()).listAll(context, options));
   ofTask(add("status", "Show whether the sandbox runs, who holds it and whether it matches the settings."))
     .option("--json", "print JSON")
-    .action((options) => showStatus(context, options));
+    .action(async (options) => (await VERBS.look()).showStatus(context, options));
   ofTask(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
     .option("--json", "print JSON")
-    .action((options) => explainSandbox(context, options));
+    .action(async (options) => (await VERBS.look()).explainSandbox(context, options));
   ofTask(add("stop", "Stop the sandbox; its files stay."))
     .option("--force", "also while somebody uses it")
     .option("--json", "print JSON")
-    .action((options) => stopOne(context, options));
+    .action(async (options) => (await VERBS.manage()).stopOne(context, options));
   ofTask(add("rm", "Remove the sandbox; files that are kept on the host stay."))
     .option("--force", "also while somebody uses it")
     .option("--json", "print JSON")
-    .action((options) => removeOne(context, options));
+    .action(async (options) => (await VERBS.manage()).removeOne(context, options));
   withExamples(
     add("gc", "Reclaim sandboxes that nobody uses any more, by the rules of the settings.")
       .option("--dry-run", "only say what would be done")
       .option("--all-profiles", "also those of other profiles")
       .option("--json", "print JSON")
-      .action((options) => collectGarbage(context, options)),
+      .action(async (options) => (await VERBS.manage()).collectGarbage(context, options)),
     ["hermes sandbox gc --dry-run", "hermes sandbox gc --all-profiles --json"],
   );
   addSnapshots(context, add, ofTask);
@@ -102,19 +108,19 @@ function addSnapshots(
     ofTask(add("snapshot", "Keep the files of the sandbox as they are now; it goes on meanwhile."))
       .option("--name <name>", "call it so, besides its id")
       .option("--json", "print JSON")
-      .action((options) => takeSnapshot(context, options)),
+      .action(async (options) => (await VERBS.snapshots()).takeSnapshot(context, options)),
     ["hermes sandbox snapshot --name before-upgrade", "hermes sandbox snapshot --task research --json"],
   );
   add("snapshots", "List the snapshots of this profile and the disk that they use.")
     .option("--json", "print JSON")
-    .action((options) => showSnapshots(context, options));
+    .action(async (options) => (await VERBS.snapshots()).showSnapshots(context, options));
   withExamples(
     add("fork", "Make the sandbox of a new task with the files of another one, or of a snapshot.")
       .argument("<new-task>", "the task, which may have no sandbox yet")
       .option("--task <name>", "begin with the sandbox of this task (default: default)")
       .option("--snapshot <name>", "begin with this snapshot, by name or id")
       .option("--json", "print JSON")
-      .action((newTask, options) => forkInto(context, newTask, options)),
+      .action(async (newTask, options) => (await VERBS.snapshots()).forkInto(context, newTask, options)),
     [
       "hermes sandbox fork experiment",
       "hermes sandbox fork experiment --snapshot before-upgrade",
@@ -128,7 +134,7 @@ function addSnapshots(
       .option("-y, --yes", "do not ask")
       .option("--force", "also while somebody uses it, or when it cannot be kept first")
       .option("--json", "print JSON")
-      .action((snapshot, options) => restoreFrom(context, snapshot, options)),
+      .action(async (snapshot, options) => (await VERBS.snapshots()).restoreFrom(context, snapshot, options)),
     ["hermes sandbox restore before-upgrade", "hermes sandbox restore before-upgrade --yes --json"],
   );
   withExamples(
@@ -142,7 +148,7 @@ function addSnapshots(
       .option("--all", "all that no sandbox needs")
       .option("--dry-run", "only say what would be done")
       .option("--json", "print JSON")
-      .action((options) => pruneOld(context, options)),
+      .action(async (options) => (await VERBS.snapshots()).pruneOld(context, options)),
     ["hermes sandbox prune --older-than 7d --dry-run", "hermes sandbox prune --keep 3"],
   );
 }

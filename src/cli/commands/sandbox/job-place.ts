@@ -1,9 +1,8 @@
 import type { Environment } from "../../../environments/environment.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
-import { openProfileJobs, type ProfileJobs } from "../../../environments/jobs/open-profile-jobs.ts";
+import type { ProfileJobs } from "../../../environments/jobs/open-profile-jobs.ts";
 import { openEnvironment } from "../../../environments/open-environment.ts";
-import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { CommandContext } from "../../context.ts";
 import { requestFor } from "./place.ts";
 
@@ -12,7 +11,12 @@ export async function openRecords(
   context: CommandContext,
   task: string,
 ): Promise<{ readonly request: EnvironmentRequest; readonly records: ProfileJobs }> {
-  const { app, request } = await requestFor(context, task);
+  // Loaded only here, because the help of `sandbox jobs` is part of every sandbox command.
+  const [{ app, request }, { openProfileJobs }, { createRedactor }] = await Promise.all([
+    requestFor(context, task),
+    import("../../../environments/jobs/open-profile-jobs.ts"),
+    import("../../../lib/redact/redactor.ts"),
+  ]);
   const { redact } = createRedactor({ secrets: app.resolved.secrets });
   return { request, records: await openProfileJobs(request, (text) => redact(text), context.signal) };
 }
