@@ -32,10 +32,11 @@ function fakeEnvironment(request: EnvironmentRequest) {
     request,
     commands,
     endCommands: end.open,
+    warm: async () => undefined,
     busy: 0,
     disposed: 0,
     dispose: async (): Promise<void> => undefined,
-    openSession: () => ({ cwd: undefined }),
+    openSession: () => ({ cwd: undefined, save: () => undefined }),
     async run(command: CommandRequest, stop: AbortSignal): Promise<CommandResult> {
       commands.push(command);
       fake.busy++;

@@ -97,6 +97,48 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect(run.stdout).toBe(`${value}[]\n`);
     });
 
+    test("a session that begins with what another one saved goes on with its folder and exported variables", async () => {
+      await using environment = await open();
+      const value = "a'b\"c\\d $(echo no)\n`e`\ttab é";
+      const path = `${folder}/saved-${randomBytes(4).toString("hex")}`;
+      const session = environment.openSession();
+      expect(session.save((text) => text)).toBeUndefined();
+      await collect(environment, `mkdir ${path}; cd ${path}; export TRICKY="$GIVEN"; unset PAGER`, {
+        session,
+        variables: { GIVEN: value },
+      });
+      await using later = await open();
+      const resumed = later.openSession(session.save((text) => text));
+      const run = await collect(later, 'pwd; printf %s "$TRICKY"; echo "[$PAGER]"; cd - > /dev/null; cd -', {
+        session: resumed,
+      });
+      expect(run.stdout).toBe(`${path}\n${value}[]\n${path}\n`);
+      await collect(later, "export MORE=1; cd /", { session: resumed });
+      expect(resumed.save((text) => text)).toMatchObject({
+        cwd: "/",
+        previousCwd: path,
+        variables: { TRICKY: value, MORE: "1" },
+        withheld: [],
+      });
+    });
+
+    test("no value that may be a secret is saved, only its name", async () => {
+      await using environment = await open();
+      const session = environment.openSession();
+      await collect(
+        environment,
+        [
+          "export API_TOKEN=short PLACE='in the house' URL=https://me:pass@host/ KNOWN=hunter2",
+          "export ID=3f2504e0-4f89-41d3-9a0c-0305e82c3301 HASH=$(printf 'q7%.0s' 1 2 3 4 5 6 7 8 9)",
+          "export LONG=$(printf 'word %.0s' $(seq 1000)) BYTES=$(printf '\\377\\376')",
+        ].join("; "),
+        { session },
+      );
+      const saved = session.save((text) => text.replaceAll("hunter2", "***"));
+      expect(saved?.variables).toEqual({ PLACE: "in the house", URL: expect.any(String) });
+      expect(saved?.withheld.toSorted()).toEqual(["API_TOKEN", "BYTES", "HASH", "ID", "KNOWN", "LONG"]);
+    });
+
     test.runIf(shell === "bash")(
       "F35: functions and aliases stay with the session, those whose names begin with an underscore too",
       async () => {

@@ -3,10 +3,25 @@ export type TargetPath = string & { readonly target?: never };
 
 export type OutputStream = "stdout" | "stderr";
 
+/** What of a session's shell outlives a process: no functions, no aliases, and no value that may be a secret. */
+export interface SavedShell {
+  readonly cwd: TargetPath;
+  /** Where `cd -` leads. */
+  readonly previousCwd?: TargetPath | undefined;
+  /** Exported variables that a fresh shell has not, or not with this value. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** Variables of a fresh shell that the session has removed. */
+  readonly unset: readonly string[];
+  /** Names of exported variables whose values were not saved. */
+  readonly withheld: readonly string[];
+}
+
 /** The state of one session's shell: two sessions in one environment never move each other. */
 export interface ShellSession {
   /** Where the next command starts; undefined until one has run. */
   readonly cwd: TargetPath | undefined;
+  /** What the next process can go on with; undefined until a command has run. `redact` hides what it knows as secret. */
+  save(redact: (text: string) => string): SavedShell | undefined;
 }
 
 export interface CommandRequest {
@@ -51,7 +66,10 @@ export interface CommandResult {
 
 /** A place where commands run. Disposing lets go of it; whether the place itself goes is the lifecycle's rule. */
 export interface Environment extends AsyncDisposable {
-  openSession(): ShellSession;
+  /** Begins where a saved shell was, if one is given; its folder may be gone by now, as any session's folder may. */
+  openSession(saved?: SavedShell): ShellSession;
+  /** Opens a shell ahead of the first command, unless the place would have to be created or connected to for that. */
+  warm(signal: AbortSignal): Promise<void>;
   /** Resolves however the command ends. Rejects only when it could not be started at all, or `signal` was aborted before. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
   /** How many commands run right now. */

@@ -95,9 +95,13 @@ export function createSharedEnvironment({
     };
     return {
       options,
-      openSession() {
+      openSession(saved) {
         requireUsable();
-        return opened.openSession();
+        return opened.openSession(saved);
+      },
+      warm(signal) {
+        requireUsable();
+        return opened.warm(signal);
       },
       async run(request, signal) {
         requireUsable();

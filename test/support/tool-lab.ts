@@ -108,6 +108,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
   const environment: Environment = {
     openSession: () => place.environment.openSession(),
     run: (request, signal) => intercept(request, (changed) => place.environment.run(changed, signal)),
+    warm: async () => undefined,
     busy: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };

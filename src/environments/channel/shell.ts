@@ -2,7 +2,14 @@ import { randomBytes } from "node:crypto";
 import { startAwakeTimer } from "../../lib/awake-timer.ts";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
-import type { CommandRequest, CommandResult, Environment, ShellSession, Survivor } from "../environment.ts";
+import type {
+  CommandRequest,
+  CommandResult,
+  Environment,
+  SavedShell,
+  ShellSession,
+  Survivor,
+} from "../environment.ts";
 import {
   type Channel,
   type ChannelCommand,
@@ -14,6 +21,7 @@ import { createChannelPool } from "./channel-pool.ts";
 import { endTree, type KillAs } from "./end-tree.ts";
 import type { StartedProcess } from "./process-table.ts";
 import { printfFormat, quoteWord } from "./quote.ts";
+import { restoreShell, saveShell } from "./saved-shell.ts";
 import { differenceText, parseShellState, type ShellState } from "./shell-state.ts";
 
 /** What an environment must tell the shared shell code about its place. */
@@ -25,6 +33,8 @@ export interface Place {
   transport(anew: boolean, signal: AbortSignal): Promise<Transport>;
   /** Where commands start when neither the session nor the request says. */
   readonly cwd: string;
+  /** Whether a shell can be started without creating the place, replacing it or connecting to it; absent means no. */
+  readonly isThere?: (signal: AbortSignal) => Promise<boolean>;
   /** Ends processes of another user, which our shell may not signal. */
   readonly killAs?: KillAs;
   /** Variables that every command sees and no state keeps: values that must stay off disk and argv. */
@@ -39,6 +49,10 @@ interface Session extends ShellSession {
   cwd: string | undefined;
   previousCwd: string | undefined;
   state: ShellState | undefined;
+  /** What the shell that left the state had found by itself. */
+  base: ShellState | undefined;
+  /** What it begins with, until a command has left a state. */
+  readonly saved: SavedShell | undefined;
 }
 
 const INLINE_INPUT_BYTES = 32 * 1024;
@@ -84,7 +98,7 @@ export function createShell(place: Place): Environment {
       if (cut === undefined) {
         const over = await end;
         if (over.kind === "exited") unguard();
-        return conclude(over, session, durationMs());
+        return conclude(over, session, channel.base, durationMs());
       }
       channel.dropOutput();
       const survivors = await endTree(guardian ?? channel, { root, mark, end, killAs: place.killAs });
@@ -112,7 +126,8 @@ export function createShell(place: Place): Environment {
   ): ChannelCommand {
     const variables = { ...place.variables?.(), ...request.variables };
     const own = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);
-    const change = session.state ? differenceText(channel.base, session.state, session.previousCwd) : "";
+    const state = session.state ?? (session.saved && restoreShell(channel.base, session.saved));
+    const change = state ? differenceText(channel.base, state, session.previousCwd) : "";
     return {
       mark,
       mergeStderr: request.mergeStderr ?? false,
@@ -126,7 +141,12 @@ export function createShell(place: Place): Environment {
     };
   }
 
-  async function conclude(end: ChannelEnd, session: Session, durationMs: number): Promise<CommandResult> {
+  async function conclude(
+    end: ChannelEnd,
+    session: Session,
+    base: ShellState,
+    durationMs: number,
+  ): Promise<CommandResult> {
     if (end.kind === "lost") {
       const cause = (await place.explainLoss?.(AbortSignal.timeout(EXPLAIN_WITHIN_MS))) ?? end.reason;
       const fate = end.started
@@ -148,6 +168,7 @@ export function createShell(place: Place): Environment {
       if (session.cwd !== undefined && session.cwd !== state.cwd) session.previousCwd = session.cwd;
       session.cwd = state.cwd;
       session.state = state;
+      session.base = base;
     }
     const { exitCode, badFolder } = end;
     return {
@@ -161,9 +182,28 @@ export function createShell(place: Place): Environment {
     };
   }
 
+  function openSession(saved?: SavedShell): Session {
+    const session: Session = {
+      cwd: saved?.cwd,
+      previousCwd: saved?.previousCwd,
+      state: undefined,
+      base: undefined,
+      saved,
+      save(redact) {
+        const { base, state, previousCwd } = session;
+        if (state === undefined || base === undefined) return saved;
+        return saveShell({ base, state, previousCwd, given: place.variables?.() ?? {} }, redact);
+      },
+    };
+    return session;
+  }
+
   return {
-    openSession: (): Session => ({ cwd: undefined, previousCwd: undefined, state: undefined }),
+    openSession,
     run,
+    async warm(signal) {
+      if (await place.isThere?.(signal)) pool.release(await pool.acquire(signal));
+    },
     get busy() {
       return pool.busy;
     },

@@ -13,6 +13,7 @@ import { LAST_USE_FILE } from "./last-use.ts";
 import { releaseSandbox } from "./release-sandbox.ts";
 import { listSandboxProcesses } from "./sandbox-processes.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
+import { findDrift } from "./spec-fields.ts";
 
 export interface DockerPlace {
   readonly engine: Engine;
@@ -70,6 +71,10 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
         prelude: `__h_stamp=${LAST_USE_FILE}; : > ${LAST_USE_FILE}`,
       };
     },
+    async isThere(signal) {
+      const found = spec.persistAcrossProcesses ? await findContainer(engine, spec.name, signal) : undefined;
+      return found?.state === "running" && findDrift(found, spec).length === 0;
+    },
     variables: () => Object.fromEntries(spec.forwardedVariables),
     // With all capabilities dropped, root in the container may not signal another user's processes.
     async killAs(user, pids, signal) {
@@ -106,6 +111,7 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
 
   return {
     openSession: shell.openSession,
+    warm: shell.warm,
     run: shell.run,
     get busy() {
       return shell.busy;

@@ -136,6 +136,7 @@ export function filesContract(traits: FilesTraits): void {
               },
               cut,
             ),
+          warm: async () => undefined,
           busy: 0,
           [Symbol.asyncDispose]: async () => undefined,
         },
@@ -410,6 +411,7 @@ export function filesContract(traits: FilesTraits): void {
         {
           openSession,
           run: (request, cut) => place.environment.run({ ...request, stdin: half() }, cut),
+          warm: async () => undefined,
           busy: 0,
           [Symbol.asyncDispose]: async () => undefined,
         },

@@ -54,6 +54,7 @@ export function changed(
   return {
     openSession: () => environment.openSession(),
     run: (request, signal) => environment.run(change(request), signal),
+    warm: async () => undefined,
     busy: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };

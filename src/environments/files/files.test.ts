@@ -74,6 +74,7 @@ describe("the local environment", () => {
         openSession,
         run: (request, signal) =>
           environment.run({ ...request, variables: { PATH: temp.path, REAL_STAT: realStat } }, signal),
+        warm: async () => undefined,
         busy: 0,
         [Symbol.asyncDispose]: async () => undefined,
       },

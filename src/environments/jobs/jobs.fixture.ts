@@ -70,6 +70,7 @@ export async function openJobs(
   const between: Environment = {
     openSession: () => environment.openSession(),
     run: (request, runSignal) => intercept(request, () => environment.run(request, runSignal)),
+    warm: async () => undefined,
     busy: 0,
     [Symbol.asyncDispose]: async () => undefined,
   };

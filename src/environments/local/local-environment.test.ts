@@ -76,3 +76,27 @@ test("a configured folder that is gone gives way to the nearest one above it", a
   await using environment = await open({ shell_init_files: ["/dev/null"], cwd: join(folder, "gone/deep") });
   expect((await collect(environment, "pwd")).stdout).toBe(`${folder}\n`);
 });
+
+test("a copy of a secret of the environment is not saved under another name", async () => {
+  const secrets = {
+    AWS_SECRET_ACCESS_KEY: 'quoted "and" $odd',
+    SHORT_PASSWORD: "abc",
+    EDITOR: "some editor",
+  };
+  await using environment = await open({ shell_init_files: ["/dev/null"] }, secrets);
+  const session = environment.openSession();
+  const copies = [
+    "COPY=$AWS_SECRET_ACCESS_KEY",
+    "PART=before:$AWS_SECRET_ACCESS_KEY:after",
+    "ENCODED=$(printf %s $AWS_SECRET_ACCESS_KEY | base64)",
+    "BRIEF=$SHORT_PASSWORD",
+    "OTHER=$EDITOR",
+  ];
+  await collect(environment, `export ${copies.map((copy) => copy.replace(/=(.*)/, '="$1"')).join(" ")}`, {
+    session,
+  });
+  expect(session.save((text) => text)).toMatchObject({
+    variables: { OTHER: "some editor" },
+    withheld: ["BRIEF", "COPY", "ENCODED", "PART"],
+  });
+});

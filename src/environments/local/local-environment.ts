@@ -29,6 +29,7 @@ export async function openLocalEnvironment({
   const notices: string[] = [];
   return createShell({
     cwd: options.cwd.startsWith("~") ? options.cwd : start,
+    isThere: async () => true,
     // Asked anew means that the shell ended before it answered, and only its init files can have done that.
     async transport(anew) {
       if (anew) notices.push("The shell's init files end the shell, so commands run without them.");

@@ -43,6 +43,7 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
         prelude: `export HOME=/root; unset PROMPT_COMMAND; __h_stamp=${LAST_USE_FILE}; : > ${LAST_USE_FILE}`,
       };
     },
+    isThere: async (signal) => spec.isShared && (await findInstance(engine, spec.name, signal)) !== undefined,
     variables: () => spec.forwardedVariables,
     async explainLoss(signal) {
       instance.forget();
@@ -73,6 +74,7 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
 
   return {
     openSession: shell.openSession,
+    warm: shell.warm,
     run: shell.run,
     get busy() {
       return shell.busy;

@@ -49,6 +49,7 @@ export async function openSshEnvironment(place: SshPlace): Promise<Environment> 
   const sync = place.sync?.(shell, (notice) => void notices.push(notice));
   return {
     openSession: shell.openSession,
+    warm: shell.warm,
     async run(request, signal) {
       await sync?.beforeCommand(signal);
       const result = await shell.run(request, signal);
