@@ -3,8 +3,8 @@ import { openPostgresLab, openSqliteLab } from "../../test/support/board-lab.ts"
 import { describeWith } from "../../test/support/services.ts";
 import { modelContract } from "./contracts/model.contract.ts";
 
-describe("a model of the board beside SQLite", () => modelContract(openSqliteLab, 80));
+describe("a model of the board beside SQLite", () => modelContract(openSqliteLab));
 
 describeWith("postgres", "a model of the board beside PostgreSQL", ({ url }) =>
-  modelContract(() => openPostgresLab(url), 12),
+  modelContract(() => openPostgresLab(url)),
 );

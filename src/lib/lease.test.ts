@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { type Database, openDatabase } from "./database.ts";
@@ -184,7 +185,7 @@ test("whatever is done in whatever order, one holds a name at most and tokens on
         }
       }
     }),
-    { numRuns: 50 },
+    { numRuns: scale.sequences },
   );
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { scale } from "../../test/support/scale.ts";
 import {
   assistant,
   NEW_SESSION,
@@ -129,7 +130,7 @@ test("any valid conversation loads back as a plain model has it, in this and in 
         expect(loaded.openTurn !== undefined).toBe(open);
       }
     }),
-    { numRuns: 150 },
+    { numRuns: scale.sequences },
   );
   expect(store.checkIntegrity()).toEqual([]);
 });

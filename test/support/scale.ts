@@ -15,6 +15,19 @@ export const scale = {
   /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
   killMoments: count(10, 100),
 
+  /** Histories of a simulated board. */
+  histories: count(1_000, 10_000),
+  /** Random edits of a text. */
+  edits: count(2_000, 10_000),
+  /** Random cases of any other property that is looked at in memory. */
+  cases: count(300, 3_000),
+  /** Random sequences of operations on a database beside a plain model. */
+  sequences: count(10, 100),
+  /** Random shell scripts that are read by us and run by a shell. */
+  scripts: count(40, 150),
+  /** Files that are patched by us and by the program patch. */
+  patchedFiles: count(100, 400),
+
   /** What flows through a pipe while memory stays bounded. */
   streamBytes: count(64_000_000, 2_000_000_000),
   /** How long a writer is silent in between. The first is longer than the heartbeat of a channel. */

@@ -1,6 +1,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts for a shell
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { Meter } from "../shell-reader/meter.ts";
 import { judgeHardline, MAX_COMMAND_LENGTH } from "./judge-hardline.ts";
 
@@ -112,7 +113,7 @@ describe("judgeHardline", () => {
       fc.property(refusedCommand, (command) => {
         expect(judgeHardline(command, FACTS).kind).toBe("refused");
       }),
-      { numRuns: 500 },
+      { numRuns: scale.cases },
     );
   });
 
@@ -128,7 +129,7 @@ describe("judgeHardline", () => {
         const text = nests.reduce((inner, nest) => nest(inner), wrapped.join("") + command);
         expect(judgeHardline(text, FACTS), text).toMatchObject({ kind: "refused" });
       }),
-      { numRuns: 500 },
+      { numRuns: scale.cases },
     );
   });
 
@@ -160,7 +161,7 @@ describe("judgeHardline", () => {
       fc.property(refusedCommand, fc.constantFrom(...mentions), (command, mention) => {
         expect(judgeHardline(mention(command), FACTS), mention(command)).toEqual({ kind: "allowed" });
       }),
-      { numRuns: 300 },
+      { numRuns: scale.cases },
     );
   });
 
@@ -188,7 +189,7 @@ describe("judgeHardline", () => {
         judgeHardline(command, FACTS, meter);
         expect(meter.steps).toBeLessThan(20_000 + command.length * 60);
       }),
-      { numRuns: 2_000 },
+      { numRuns: scale.cases },
     );
   });
 

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { findInvocations } from "./find-invocations.ts";
 import { Meter } from "./meter.ts";
 
@@ -129,7 +130,7 @@ describe("findInvocations", () => {
           expect(ours[index]?.length ? ours[index] : [""], sample).toEqual(plain);
         }
       }),
-      { numRuns: 40, seed: 20_261 },
+      { numRuns: scale.scripts, seed: 20_261 },
     );
   });
 
@@ -219,7 +220,7 @@ describe("findInvocations", () => {
         const found = new Set(invocations.filter(({ name }) => name === "mark").map(({ args }) => args[0]));
         for (const id of runInBash(text)) expect(found.has(id), `${text}\nruns ${id}`).toBe(true);
       }),
-      { numRuns: 150, seed: 4_711 },
+      { numRuns: scale.scripts, seed: 4_711 },
     );
   });
 });

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type BoardLab, CLAIM, codeOf, openStage } from "../../../test/support/board-lab.ts";
 import { BoardModel } from "../../../test/support/board-model.ts";
+import { scale } from "../../../test/support/scale.ts";
 
 const never = new AbortController().signal;
 const CODES: Record<string, string> = {
@@ -42,7 +43,7 @@ const command = fc.record({
 type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /** Any sequence of commands leaves the board as a plain model has it, refusals included. */
-export function modelContract(openLab: () => Promise<BoardLab>, runs: number): void {
+export function modelContract(openLab: () => Promise<BoardLab>): void {
   test("any sequence of commands has the effects and refusals of a plain model, and leaves the board sound", {
     timeout: 300_000,
   }, async () => {
@@ -70,7 +71,7 @@ export function modelContract(openLab: () => Promise<BoardLab>, runs: number): v
           expect(await stage.store.check(never)).toEqual([]);
         },
       ),
-      { numRuns: runs },
+      { numRuns: scale.sequences },
     );
   });
 }

@@ -1,11 +1,11 @@
 import { afterAll, expect, it } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { FAULTS, type Fault } from "./faults.ts";
 import { openMemoryDatabase } from "./memory-database.ts";
 import { scriptOf } from "./replay-history.ts";
 import { runHistory } from "./run-history.ts";
 import { shrinkHistory } from "./shrink-history.ts";
 
-const HISTORIES = Number(process.env["HERMES_TEST_HISTORIES"] ?? 10_000);
 const SHARES = 4;
 const MINUTES = 60_000;
 
@@ -18,7 +18,7 @@ export async function historiesContract(share: 1 | 2 | 3 | 4): Promise<void> {
   it(
     "G1, G5, G12, G16: no history has two workers at a task, a cap exceeded, a task lost, a wrong counter, an outcome missing, or a task left without a reason after the healing",
     async () => {
-      for (let seed = share; seed <= HISTORIES; seed += SHARES) {
+      for (let seed = share; seed <= scale.histories; seed += SHARES) {
         const result = await runHistory(memory, { seed });
         for (const [fault, times] of result.faults) happened.set(fault, (happened.get(fault) ?? 0) + times);
         if (result.breach === undefined) continue;
@@ -32,8 +32,8 @@ export async function historiesContract(share: 1 | 2 | 3 | 4): Promise<void> {
     20 * MINUTES,
   );
 
-  it.runIf(HISTORIES >= 1_000)("everything that can go wrong went wrong in them, and often", () => {
-    const rare = FAULTS.filter((fault) => (happened.get(fault) ?? 0) < HISTORIES / SHARES / 100);
+  it("everything that can go wrong went wrong in them, and often", () => {
+    const rare = FAULTS.filter((fault) => (happened.get(fault) ?? 0) < scale.histories / SHARES / 100);
     expect(rare).toEqual([]);
   });
 }

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { createFrameParser } from "./frame-parser.ts";
 
 const PREFIX = "0123456789abcdef";
@@ -55,7 +56,7 @@ test("answers and states are taken out wherever the stream is cut, and the rest 
         );
       },
     ),
-    { numRuns: 300 },
+    { numRuns: scale.cases },
   );
 });
 

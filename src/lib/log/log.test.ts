@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import fc from "fast-check";
 import { expect, test, vi } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../errors.ts";
@@ -149,7 +150,7 @@ test("every line is JSON and free of secrets, whatever is logged", async () => {
       expect(JSON.parse(text)).toMatchObject({ level: "info", component: "main", pid: process.pid });
       expect(text).not.toContain(SECRET);
     }),
-    { numRuns: 500 },
+    { numRuns: scale.cases },
   );
 });
 

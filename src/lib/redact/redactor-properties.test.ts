@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import { createRedactor } from "./redactor.ts";
 
 const run = "aB3".repeat(20);
@@ -103,7 +104,7 @@ test("redacting twice is redacting once", () => {
       const once = redact(given, { code });
       expect(redact(once, { code })).toBe(once);
     }),
-    { numRuns: 3_000 },
+    { numRuns: scale.cases },
   );
 });
 
@@ -113,7 +114,7 @@ test("a known value is never in the result, whatever surrounds it", () => {
       const { redact } = createRedactor({ secrets: [known] });
       expect(redact(`${before}${known}${after}`, { code })).not.toContain(known);
     }),
-    { numRuns: 3_000 },
+    { numRuns: scale.cases },
   );
 });
 
@@ -130,7 +131,7 @@ test("no encoding of a known value is in the result either", () => {
       const { redact } = createRedactor({ secrets: [value] });
       expect(redact(`${before}${encode(value)}${after}`)).not.toContain(encode(value));
     }),
-    { numRuns: 2_000 },
+    { numRuns: scale.cases },
   );
 });
 

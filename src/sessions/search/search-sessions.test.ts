@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { scale } from "../../../test/support/scale.ts";
 import {
   assistant,
   call,
@@ -254,7 +255,7 @@ test("no text is a query that fails", async () => {
         expect(Array.isArray(found)).toBe(true);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: scale.cases },
   );
   await lab.search("a ".repeat(100_000));
   await lab.search("(".repeat(10_000));

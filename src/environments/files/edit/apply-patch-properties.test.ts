@@ -5,6 +5,7 @@ import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { scale } from "../../../../test/support/scale.ts";
 import { applyPatch } from "./apply-patch.ts";
 import { parsePatch } from "./parse-patch.ts";
 import { patchPaths } from "./patch.ts";
@@ -152,7 +153,7 @@ function patched(text: string, before: string): string | undefined {
 test.each([
   { format: "unified diffs", textOf: unifiedText, unique: false },
   { format: "Begin Patch envelopes", textOf: envelopeText, unique: true },
-])("E4: ten thousand random edits as $format give exactly the bytes of the edit", ({ textOf, unique }) => {
+])(`E4: ${scale.edits} random edits as $format give exactly the bytes of the edit`, ({ textOf, unique }) => {
   const seen = { hunks: 0, crlf: 0, openEnd: 0, emptied: 0, created: 0 };
   fc.assert(
     fc.property(edits(unique), (edit) => {
@@ -165,9 +166,9 @@ test.each([
       if (edit.after === "") seen.emptied += 1;
       if (edit.before === "") seen.created += 1;
     }),
-    { numRuns: 10_000 },
+    { numRuns: scale.edits },
   );
-  for (const [kind, count] of Object.entries(seen)) expect(count, kind).toBeGreaterThan(50);
+  for (const [kind, count] of Object.entries(seen)) expect(count, kind).toBeGreaterThan(scale.edits / 200);
 });
 
 test("with repeated lines and no line numbers a patch gives exactly the edit or is refused", {
@@ -182,7 +183,7 @@ test("with repeated lines and no line numbers a patch gives exactly the edit or 
       seen[after === undefined ? "refused" : "applied"] += 1;
       if (after !== undefined) expect(after).toBe(edit.after);
     }),
-    { numRuns: 3_000 },
+    { numRuns: scale.cases },
   );
   expect(seen.applied).toBeGreaterThan(0);
   expect(seen.refused).toBeGreaterThan(0);
@@ -198,7 +199,7 @@ test("lines that were added above do not disturb a diff", () => {
       fc.pre(hunksOf(edit.steps).every((hunk) => hunk.steps.some((step) => step.kind !== "add")));
       expect(patched(text, above + edit.before)).toBe(above + edit.after);
     }),
-    { numRuns: 3_000 },
+    { numRuns: scale.cases },
   );
 });
 
@@ -211,16 +212,15 @@ async function isInstalled(program: string): Promise<boolean> {
   return found.some((outcome) => outcome.status === "fulfilled");
 }
 
-const CASES = 400;
 const reference = programs.every(Boolean) ? "" : " (skipped: the programs diff and patch are not installed)";
 
 test.skipIf(reference !== "")(
-  `E4: ${CASES} files patched by us and by the program patch from the output of diff have the same bytes${reference}`,
+  `E4: ${scale.patchedFiles} files patched by us and by the program patch from the output of diff have the same bytes${reference}`,
   { timeout: 600_000 },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "hermes-patch-"));
     try {
-      const cases = fc.sample(edits(false), CASES);
+      const cases = fc.sample(edits(false), scale.patchedFiles);
       for (const side of ["a", "b", "work"]) await mkdir(join(folder, side));
       for (const [at, edit] of cases.entries()) {
         await writeFile(join(folder, "a", `${at}`), edit.before);
@@ -248,7 +248,7 @@ test.skipIf(reference !== "")(
         new Map(paths.map((path) => [path, cases[Number(path)]?.before])),
       );
       if (planned.kind !== "planned") throw new Error(JSON.stringify(planned.problems));
-      expect(planned.files.size).toBeGreaterThan(CASES / 2);
+      expect(planned.files.size).toBeGreaterThan(scale.patchedFiles / 2);
       for (const [path, content] of planned.files) {
         expect(content).toBe(await readFile(join(folder, "work", path), "utf8"));
         expect(content).toBe(cases[Number(path)]?.after);

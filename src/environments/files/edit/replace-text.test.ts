@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { scale } from "../../../../test/support/scale.ts";
 import { replaceText } from "./replace-text.ts";
 
 const once = { all: false };
@@ -174,11 +175,11 @@ test("E4: ten thousand random exact replacements give what the standard library 
         }
       },
     ),
-    { numRuns: 10_000 },
+    { numRuns: scale.edits },
   );
 });
 
-test("ten thousand searches with distorted blanks, endings and quotes touch nothing outside their lines", () => {
+test(`${scale.edits} searches with distorted blanks, endings and quotes touch nothing outside their lines`, () => {
   const word = fc.constantFrom("alpha", "it’s", "“b”", "x–y", "c  d", "e\tf");
   const line = fc.tuple(fc.constantFrom("", "  ", "\t"), word, fc.constantFrom("", " ", "  "));
   const lines = fc.array(line, { minLength: 1, maxLength: 6 });
@@ -198,6 +199,6 @@ test("ten thousand searches with distorted blanks, endings and quotes touch noth
       const expected = [...own.slice(0, from), `NEW${ending}`, ...own.slice(to)].join("");
       expect(outcome).toMatchObject({ kind: "replaced", content: expected });
     }),
-    { numRuns: 10_000 },
+    { numRuns: scale.edits },
   );
 });
