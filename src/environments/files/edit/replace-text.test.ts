@@ -150,7 +150,7 @@ test("long repetitive texts are searched in linear time", () => {
   expect(replaceText(`${" ".repeat(300_000)}x`, "x  y", "", once)).toMatchObject({ kind: "not-found" });
 });
 
-test("E4: ten thousand random exact replacements give what the standard library gives", () => {
+test("E4: random exact replacements give what the standard library gives", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "\t", "\n", "é", "“", "😀"), maxLength: 30 });
   fc.assert(
     fc.property(
@@ -179,7 +179,7 @@ test("E4: ten thousand random exact replacements give what the standard library 
   );
 });
 
-test(`${scale.edits} searches with distorted blanks, endings and quotes touch nothing outside their lines`, () => {
+test("searches with distorted blanks, endings and quotes touch nothing outside their lines", () => {
   const word = fc.constantFrom("alpha", "it’s", "“b”", "x–y", "c  d", "e\tf");
   const line = fc.tuple(fc.constantFrom("", "  ", "\t"), word, fc.constantFrom("", " ", "  "));
   const lines = fc.array(line, { minLength: 1, maxLength: 6 });
