@@ -178,6 +178,11 @@ export const terminalOptions = z.strictObject({
     description: "Stop a container that nobody holds and that was last held this long ago; 0 means never",
     usedBy: CONTAINERS,
   }),
+  docker_stopped_ttl_seconds: seconds.default(1_209_600).meta({
+    description:
+      "Remove the sandbox of a task when it has been stopped for this long, however it stopped; 0 means never",
+    usedBy: ENGINES,
+  }),
   docker_snapshot_ttl_seconds: seconds.default(604_800).meta({
     description: "Remove snapshots of a sandbox that are this old and that no sandbox needs; 0 means never",
     usedBy: ENGINES,

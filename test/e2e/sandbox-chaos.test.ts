@@ -242,7 +242,9 @@ async function reclaimEverything(service: RunningPart<"docker">, home: SandboxHo
       engine,
       {
         profileId: await home.profileId(),
+        places: [],
         lifetimeSeconds: 0,
+        stoppedTtlSeconds: 1,
         idleTtlSeconds: 1,
         maxAgeSeconds: 0,
         dryRun: false,

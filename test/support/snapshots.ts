@@ -1,14 +1,14 @@
 import type { Engine } from "../../src/environments/docker/engine.ts";
 import { ensureSandbox } from "../../src/environments/docker/ensure-sandbox.ts";
+import type { SandboxPlace } from "../../src/environments/docker/sandbox-record.ts";
 import type { SandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
 import { listOwnImages } from "../../src/environments/docker/snapshots/own-images.ts";
-import type { SnapshotPlace } from "../../src/environments/docker/snapshots/snapshot-store.ts";
 import { type DockerLab, never, openDockerLab } from "./docker.ts";
 import type { RunningPart } from "./services.ts";
 
 /** A lab whose images are gone at the end, too. */
 export interface SnapshotLab extends DockerLab {
-  readonly place: SnapshotPlace;
+  readonly place: SandboxPlace;
   readonly options: { sandboxesFolder: string; now: number; reporter: DockerLab["reporter"] };
   /** What a command prints in the sandbox of a spec, which is made when it is missing. */
   sh(spec: SandboxSpec, command: string): Promise<string>;

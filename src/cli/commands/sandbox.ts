@@ -75,7 +75,7 @@ export function build(context: CommandContext): Command {
   ofTask(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.look()).explainSandbox(context, options));
-  ofTask(add("stop", "Stop the sandbox; its files stay."))
+  ofTask(add("stop", "Stop the sandbox; the next command starts it again."))
     .option("--force", "also while somebody uses it")
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.manage()).stopOne(context, options));

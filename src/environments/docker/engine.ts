@@ -1,3 +1,4 @@
+import { basename } from "node:path";
 import { type ProcessResult, runProcess } from "../../lib/process.ts";
 import type { Reporter } from "../environment-request.ts";
 
@@ -64,6 +65,14 @@ export function createEngine(binary: string, env: Variables): Engine {
       return runProcess(argv, { ...call, env: { ...env, ...variables } }, signal);
     },
   };
+}
+
+/** Which engine this is, as far as our side knows: the same one may have other names elsewhere. */
+export function engineAddress({ binary, env }: Engine): string {
+  const kind = basename(binary).includes("podman") ? "podman" : "docker";
+  const where =
+    env["DOCKER_HOST"] || (env["DOCKER_CONTEXT"] ? `context ${env["DOCKER_CONTEXT"]}` : "default");
+  return `${kind} ${where}`;
 }
 
 /** Tells something that stays true as long as the engine does, the first time only. */

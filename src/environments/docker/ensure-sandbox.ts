@@ -8,6 +8,7 @@ import { makeSandbox } from "./make-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { asideName } from "./sandbox-names.ts";
 import { isHeld } from "./sandbox-processes.ts";
+import { forgetSandbox, noteSandbox } from "./sandbox-record.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 import { describeDrift, type FieldDrift, findDrift } from "./spec-fields.ts";
 import { startContainer } from "./start-container.ts";
@@ -42,7 +43,10 @@ export async function ensureSandbox(
   for (let round = 0; round < ROUNDS; round++) {
     const found = spec.persistAcrossProcesses ? await findContainer(engine, spec.name, signal) : undefined;
     const settled = found === undefined ? await make(search, "created") : await adopt(search, found);
-    if (settled !== undefined) return settled;
+    if (settled === undefined) continue;
+    // Each time: whoever made it may have been killed before it came to that.
+    if (spec.persistAcrossProcesses) await noteSandbox(engine, spec, { id: settled.id, task: spec.task });
+    return settled;
   }
   throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} keeps changing under our hands.`, {
     hint: "Another program may be removing it again and again; look at `docker events`.",
@@ -168,6 +172,6 @@ async function replace(search: Search, old: Container, reason: string): Promise<
   const removal = await removeSandbox(engine, old.id, signal);
   if (removal.outcome === "failed") {
     reporter.onNotice(`The old one is left as ${aside}, because it cannot be removed: ${removal.reason}`);
-  }
+  } else await forgetSandbox(spec, old.id);
   return made;
 }

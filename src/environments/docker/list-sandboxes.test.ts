@@ -12,6 +12,8 @@ describeWith("docker", "listSandboxes", (service) => {
       lab.engine,
       {
         profile: { name: "tester", id: lab.profileId },
+        places: [{ name: "tester", sandboxesFolder: lab.host.sandboxesFolder, profileId: lab.profileId }],
+        keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 1_209_600 },
         withSize: false,
         specOf: async () => undefined,
         ...query,
@@ -43,6 +45,7 @@ describeWith("docker", "listSandboxes", (service) => {
       task: "a/b 👍",
       created_at: new Date(Date.parse(await lab.inspect(held, "{{.Created}}"))).toISOString(),
       last_used_at: "2033-05-18T03:33:20.000Z",
+      kept_until: null,
       leased: true,
       drift: [{ field: "docker_pids_limit", had: "1024", wants: "7" }],
       size_bytes: expect.any(Number),

@@ -3,8 +3,10 @@ import type { Engine } from "./engine.ts";
 import { isOurs, LABEL, sanitiseLabel } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
 import { isHeld } from "./sandbox-processes.ts";
+import type { SandboxPlace } from "./sandbox-record.ts";
 import { sizeOf } from "./snapshots/copy-folder.ts";
 import { type ComparableSpec, type FieldDrift, findDrift } from "./spec-fields.ts";
+import { type KeepRules, keptUntil, loadStandings, type Standing } from "./stopped-sandbox.ts";
 
 const AT_ONCE = 4;
 const KEPT: Readonly<Record<string, string>> = { "/root": "/home", "/workspace": "/workspace" };
@@ -20,6 +22,8 @@ export interface SandboxRow {
   readonly created_at: string | null;
   /** When it was last used; null when that is not known. */
   readonly last_used_at: string | null;
+  /** When it will be removed unless somebody starts it; null while it runs, and when there is no such moment. */
+  readonly kept_until: string | null;
   /** Somebody has a channel into it now. */
   readonly leased: boolean;
   readonly drift: readonly FieldDrift[];
@@ -35,6 +39,9 @@ export interface SandboxRow {
 export interface SandboxQuery {
   /** Undefined lists those of all profiles. */
   readonly profile: { readonly name: string; readonly id: string } | undefined;
+  /** The profiles whose records are known here. */
+  readonly places: readonly (SandboxPlace & { readonly name: string })[];
+  readonly keep: KeepRules;
   /** Ask for sizes, which takes long. */
   readonly withSize: boolean;
   /** The spec that a task would be given today, to compare with. */
@@ -44,9 +51,11 @@ export interface SandboxQuery {
 /** Every sandbox of the profile, or of all, those that other programs made included. */
 export async function listSandboxes(
   engine: Engine,
-  { profile, withSize, specOf }: SandboxQuery,
+  query: SandboxQuery,
   signal: AbortSignal,
 ): Promise<SandboxRow[]> {
+  const { profile, withSize } = query;
+  const standingOf = await loadStandings(query.places);
   const all = await listContainers(engine, [`label=${LABEL.agent}=1`], { withSize }, signal);
   const containers = all.filter(({ labels }) => profile === undefined || belongsTo(labels, profile));
   const rows: SandboxRow[] = [];
@@ -54,7 +63,7 @@ export async function listSandboxes(
     const batch = containers.slice(next, next + AT_ONCE);
     rows.push(
       ...(await Promise.all(
-        batch.map((container) => rowOf(engine, container, { specOf, withSize }, signal)),
+        batch.map((container) => rowOf(engine, container, standingOf(container), query, signal)),
       )),
     );
   }
@@ -73,7 +82,8 @@ function belongsTo(
 async function rowOf(
   engine: Engine,
   container: Container,
-  { specOf, withSize }: Pick<SandboxQuery, "specOf" | "withSize">,
+  standing: Standing,
+  { specOf, withSize, keep, places }: SandboxQuery,
   signal: AbortSignal,
 ): Promise<SandboxRow> {
   const { labels, state } = container;
@@ -84,16 +94,19 @@ async function rowOf(
   ]);
   const task = labels[LABEL.task] ?? labels[LABEL.taskId] ?? "";
   const ours = isOurs(labels);
+  const owner = ours ? places.find(({ profileId }) => profileId === labels[LABEL.profileId]) : undefined;
   const spec = ours ? await specOf(task, labels[LABEL.profileId] ?? "") : undefined;
   return {
     id: container.id,
     name: container.name,
     state,
     image: container.image,
-    profile: labels[LABEL.profile] ?? "",
+    // A label cannot change: the profile may have another name by now.
+    profile: owner?.name ?? labels[LABEL.profile] ?? "",
     task,
     created_at: moment(container.createdAt),
     last_used_at: moment(lastUse),
+    kept_until: ours ? moment(keptUntil(container, standing, keep)) : null,
     leased,
     drift: spec === undefined ? [] : findDrift(container, spec),
     size_bytes: container.sizeBytes ?? null,

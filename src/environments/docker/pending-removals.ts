@@ -4,10 +4,11 @@ import { withFileLock } from "../../lib/file-lock.ts";
 import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/files.ts";
 import type { Reporter } from "../environment-request.ts";
 import { findContainer } from "./container.ts";
-import { type Engine, noticeOnce } from "./engine.ts";
+import { type Engine, engineAddress, noticeOnce } from "./engine.ts";
 import { isOurs, LABEL } from "./labels.ts";
 import { parseJson } from "./parse-json.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
+import { forgetSandbox } from "./sandbox-record.ts";
 
 const FILE = "pending-removals.json";
 const KEEP_MS = 30 * 24 * 60 * 60 * 1_000; // after that long the reaper has done it, or the engine is no more
@@ -29,7 +30,7 @@ export async function recordPendingRemoval(
   { id, profileId, now }: { readonly id: string; readonly profileId: string; readonly now: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const entry = { id, profile_id: profileId, engine: addressOf(engine), recorded_at: now };
+  const entry = { id, profile_id: profileId, engine: engineAddress(engine), recorded_at: now };
   await edit(folder, (removals) => [...removals.filter((other) => other.id !== id), entry], signal);
 }
 
@@ -42,7 +43,7 @@ export async function retryPendingRemovals(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const removals = await load(folder);
-  const ours = removals.filter((one) => one.profile_id === profileId && one.engine === addressOf(engine));
+  const ours = removals.filter((one) => one.profile_id === profileId && one.engine === engineAddress(engine));
   const done: string[] = [];
   for (const { id } of ours) {
     const found = await findContainer(engine, id, signal);
@@ -50,8 +51,10 @@ export async function retryPendingRemovals(
     const mayRemove =
       found !== undefined && isOurs(found.labels) && found.labels[LABEL.profileId] === profileId;
     const removal = mayRemove ? await removeSandbox(engine, id, signal) : undefined;
-    if (removal?.outcome !== "failed") done.push(id);
-    else
+    if (removal?.outcome !== "failed") {
+      await forgetSandbox({ sandboxesFolder: folder }, id);
+      done.push(id);
+    } else
       noticeOnce(
         engine,
         `The sandbox ${id.slice(0, 12)} still cannot be removed: ${removal.reason}`,
@@ -61,10 +64,6 @@ export async function retryPendingRemovals(
   const isOver = (one: Pending) => done.includes(one.id) || one.recorded_at < now - KEEP_MS;
   if (removals.some(isOver)) await edit(folder, (all) => all.filter((one) => !isOver(one)), signal);
   return done;
-}
-
-function addressOf({ env }: Engine): string {
-  return env["DOCKER_HOST"] || (env["DOCKER_CONTEXT"] ? `context ${env["DOCKER_CONTEXT"]}` : "default");
 }
 
 async function load(folder: string): Promise<readonly Pending[]> {

@@ -10,7 +10,7 @@ import { findContainer } from "./container.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
 import { createEngine } from "./engine.ts";
 import { isolationOf } from "./isolation.ts";
-import { listSandboxes } from "./list-sandboxes.ts";
+import { listSandboxes, type SandboxQuery } from "./list-sandboxes.ts";
 import { createSandboxSpec } from "./sandbox-spec.ts";
 
 const never = new AbortController().signal;
@@ -18,19 +18,20 @@ const never = new AbortController().signal;
 describeWith("podman", "the docker environment with podman as its engine", (service) => {
   const engine = createEngine(service.client, { ...process.env, ...service.env });
   const profileId = randomBytes(8).toString("hex");
+  const query: SandboxQuery = {
+    profile: { name: "tester", id: profileId },
+    places: [],
+    keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
+    withSize: false,
+    specOf: async () => undefined,
+  };
   let folder = "";
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "hermes-podman-"));
   });
   afterAll(async () => {
-    const ids = (
-      await listSandboxes(
-        engine,
-        { profile: { name: "tester", id: profileId }, withSize: false, specOf: async () => undefined },
-        never,
-      )
-    ).map(({ id }) => id);
+    const ids = (await listSandboxes(engine, query, never)).map(({ id }) => id);
     if (ids.length > 0) await engine.run(["rm", "-f", ...ids], { timeoutMs: 30_000 }, never);
     await rm(folder, { recursive: true, force: true });
   });
@@ -56,11 +57,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     await using second = await open();
     const names = await Promise.all([collect(first, "hostname"), collect(second, "hostname")]);
     expect(names[0].stdout).toBe(names[1].stdout);
-    const rows = await listSandboxes(
-      engine,
-      { profile: { name: "tester", id: profileId }, withSize: false, specOf: async () => undefined },
-      never,
-    );
+    const rows = await listSandboxes(engine, query, never);
     expect(rows).toMatchObject([{ state: "running", leased: true, ours: true }]);
   });
 

@@ -25,7 +25,7 @@ export async function prepareDocker(
   });
   // What was found by its own name needs no question, which would cost each command its time.
   if (options.docker_binary !== "") await requireKind(engine, options.backend, reporter, signal);
-  const sandboxesFolder = options.sandbox_dir === "" ? join(profile.home, "sandboxes") : options.sandbox_dir;
+  const sandboxesFolder = sandboxesFolderOf(options, profile.home);
   const uid = process.getuid?.();
   const gid = process.getgid?.();
   const { spec, notices } = await createSandboxSpec(
@@ -44,6 +44,14 @@ export async function prepareDocker(
   );
   for (const notice of notices) reporter.onNotice(notice);
   return { engine, spec, sandboxesFolder };
+}
+
+/** Where the sandboxes of a profile keep their files and records. */
+export function sandboxesFolderOf(
+  { sandbox_dir }: Pick<EnvironmentRequest["options"], "sandbox_dir">,
+  home: string,
+): string {
+  return sandbox_dir === "" ? join(home, "sandboxes") : sandbox_dir;
 }
 
 function isRemote(host: string | undefined): boolean {

@@ -17,7 +17,7 @@ describeWith("docker", "what a process does for its predecessors when it starts"
       reclaimAtStart(
         {
           engine,
-          options: testOptions(service.images.busybox, overrides),
+          options: testOptions(service.images.busybox, { docker_stopped_ttl_seconds: 600, ...overrides }),
           profileId: lab.profileId,
           sandboxesFolder: lab.host.sandboxesFolder,
           reporter: lab.reporter,

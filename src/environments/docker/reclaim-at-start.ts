@@ -8,6 +8,7 @@ import type { Engine } from "./engine.ts";
 import { retryPendingRemovals } from "./pending-removals.ts";
 import { reclaimSandboxes } from "./reclaim.ts";
 import { reclaimSnapshots } from "./snapshots/reclaim-snapshots.ts";
+import { keepRules } from "./stopped-sandbox.ts";
 
 export interface StartUp {
   readonly engine: Engine;
@@ -31,7 +32,8 @@ export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Pro
     engine,
     {
       profileId,
-      lifetimeSeconds: options.lifetime_seconds,
+      places: [{ sandboxesFolder, profileId }],
+      ...keepRules(options),
       idleTtlSeconds: options.docker_idle_ttl_seconds,
       maxAgeSeconds: options.docker_max_age_seconds,
       dryRun: false,

@@ -1,31 +1,29 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
-import { endedMaxAgeMs, type ReclaimRules, reclaimSandboxes } from "./reclaim.ts";
+import { type ReclaimRules, reclaimSandboxes } from "./reclaim.ts";
 import { asideName } from "./sandbox-names.ts";
+import { forgetSandbox, loadRecords } from "./sandbox-record.ts";
 
 const LONG = { timeout: 600_000 };
 const DAY_SECONDS = 86_400;
-
-describe("endedMaxAgeMs", () => {
-  it.each([
-    [300, 600],
-    [0, 120],
-    [59, 120],
-    [61, 122],
-  ])("C35, C36: a lifetime of %i s keeps ended ones for %i s", (lifetime, age) => {
-    expect(endedMaxAgeMs(lifetime)).toBe(age * 1_000);
-  });
-});
+const dayMs = DAY_SECONDS * 1_000;
 
 describeWith("docker", "reclaimSandboxes", (service) => {
   const make = async (lab: DockerLab, task = "default") =>
     (await ensureSandbox(lab.engine, await lab.spec({}, task), lab.reporter, never)).id;
-  async function makeEnded(lab: DockerLab, task = "default") {
+  const placeOf = ({ host, profileId }: DockerLab) => ({ sandboxesFolder: host.sandboxesFolder, profileId });
+  async function makeStopped(lab: DockerLab, task = "default") {
     const id = await make(lab, task);
     await lab.docker("stop", id);
     return { id, finishedAt: Date.parse(await lab.inspect(id, "{{.State.FinishedAt}}")) };
+  }
+  /** One that no record names. */
+  async function makeEnded(lab: DockerLab, task = "default") {
+    const ended = await makeStopped(lab, task);
+    await forgetSandbox(placeOf(lab), ended.id);
+    return ended;
   }
   const startOf = async (lab: DockerLab, id: string) =>
     Date.parse(await lab.inspect(id, "{{.State.StartedAt}}"));
@@ -39,7 +37,9 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       engine,
       {
         profileId: lab.profileId,
+        places: [placeOf(lab)],
         lifetimeSeconds: 300,
+        stoppedTtlSeconds: 14 * DAY_SECONDS,
         idleTtlSeconds: DAY_SECONDS,
         maxAgeSeconds: 0,
         dryRun: false,
@@ -64,6 +64,56 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     expect(await lab.containers()).toEqual([]);
   });
 
+  it("keeps the sandbox of a task for two weeks after it stopped, and says until when", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeStopped(lab);
+    const end = finishedAt + 14 * dayMs;
+    const date = new Date(end).toISOString().slice(0, 10);
+    expect(await reclaim(lab, end - 1_000)).toMatchObject([
+      { id, action: "kept", reason: expect.stringContaining(`kept until ${date}`) },
+    ]);
+    expect(await reclaim(lab, end + 1_000, { stoppedTtlSeconds: 0 })).toMatchObject([
+      { id, action: "kept", reason: expect.stringContaining("for ever") },
+    ]);
+    expect(await loadRecords(placeOf(lab))).toMatchObject([{ id, task: "default" }]);
+    expect(await reclaim(lab, end + 1_000)).toMatchObject([
+      { id, action: "removed", reason: expect.stringContaining("terminal.docker_stopped_ttl_seconds") },
+    ]);
+    expect(await loadRecords(placeOf(lab))).toEqual([]);
+  });
+
+  it("takes a sandbox of a profile whose records it cannot see for one that a task has", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const { id, finishedAt } = await makeEnded(lab);
+    expect(await reclaim(lab, finishedAt + 10_000_000, { places: [] })).toMatchObject([
+      { id, action: "kept" },
+    ]);
+  });
+
+  it(
+    "keeps one whose end is that of an earlier life: nobody saw when the machine went down",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      const { id, finishedAt } = await makeEnded(lab);
+      const early = await lab.wrap(
+        `[ "$1" = container ] && { real "$@" | sed 's/"FinishedAt": *"[^"]*"/"FinishedAt": "2020-01-01T00:00:00Z"/'; exit; }`,
+      );
+      expect(await reclaim(lab, finishedAt + 10 ** 10, {}, early)).toMatchObject([
+        { id, action: "kept", reason: expect.stringContaining("nobody knows since when") },
+      ]);
+    },
+  );
+
+  it("forgets the record of a sandbox that somebody else removed, but not in a dry run", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    await lab.docker("rm", "-f", await make(lab));
+    await reclaim(lab, Date.now(), { dryRun: true });
+    expect(await loadRecords(placeOf(lab))).toHaveLength(1);
+    await reclaim(lab, Date.now());
+    expect(await loadRecords(placeOf(lab))).toEqual([]);
+  });
+
   it("C40: keeps what ended at an unknown time", LONG, async () => {
     await using lab = await openDockerLab(service);
     const { id, finishedAt } = await makeEnded(lab);
@@ -77,7 +127,9 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     await using lab = await openDockerLab(service);
     const rules = {
       profileId: "x",
+      places: [],
       lifetimeSeconds: 1,
+      stoppedTtlSeconds: 1,
       idleTtlSeconds: 1,
       maxAgeSeconds: 1,
       dryRun: false,
@@ -172,7 +224,8 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       expect(await reclaim(lab, dayLater + 1_000)).toMatchObject([{ action: "stopped" }]);
       expect(await stateOf(lab, id)).toBe("exited");
       expect(await lab.inspect(id, "{{.State.ExitCode}}")).toBe("0");
-      expect(await reclaim(lab, Date.now() + 601_000)).toMatchObject([{ action: "removed" }]);
+      expect(await reclaim(lab, Date.now() + 601_000)).toMatchObject([{ action: "kept" }]);
+      expect(await reclaim(lab, Date.now() + 15 * dayMs)).toMatchObject([{ action: "removed" }]);
     },
   );
 

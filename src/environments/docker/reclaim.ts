@@ -1,21 +1,31 @@
 import { messageOf } from "../../lib/errors.ts";
-import { type Container, listContainers } from "./container.ts";
-import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import { type Container, findContainer, listContainers } from "./container.ts";
+import { complaintOf, type Engine, engineAddress, succeeded } from "./engine.ts";
 import { isOurs, LABEL } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
 import { removeSandbox, stopSandbox } from "./remove-sandbox.ts";
 import { asideSince } from "./sandbox-names.ts";
 import { listSandboxProcesses } from "./sandbox-processes.ts";
+import { forgetSandbox, loadRecords, type SandboxPlace } from "./sandbox-record.ts";
+import {
+  type KeepRules,
+  keptUntil,
+  loadStandings,
+  type Standing,
+  showMoment,
+  stoppedSince,
+} from "./stopped-sandbox.ts";
 
 const REMOVE_TIMEOUT_MS = 30_000;
-const SHORTEST_LIFETIME_SECONDS = 60;
+const STOPPED_TTL = "terminal.docker_stopped_ttl_seconds";
 /** Longer than any replacement takes: before that, the old container may be put back. */
 const ASIDE_MS = 15 * 60 * 1_000;
 
-export interface ReclaimRules {
+export interface ReclaimRules extends KeepRules {
   /** Undefined looks at all profiles. */
   readonly profileId: string | undefined;
-  readonly lifetimeSeconds: number;
+  /** The profiles whose records are known here. */
+  readonly places: readonly SandboxPlace[];
   /** 0 means never. */
   readonly idleTtlSeconds: number;
   /** 0 means never. */
@@ -42,14 +52,10 @@ export interface ReclaimReport {
   readonly problem: string | undefined;
 }
 
-/** How old an ended sandbox must be before it is removed. */
-export function endedMaxAgeMs(lifetimeSeconds: number): number {
-  return 2 * Math.max(SHORTEST_LIFETIME_SECONDS, lifetimeSeconds) * 1_000;
-}
-
 /**
  * Removes ended and half-made sandboxes that are old enough, and stops running ones that nobody has used for long; these
- * are removed by a later call. Goes on when one fails, and throws only when it is told to stop.
+ * are removed by a later call. Forgets records of containers that are gone. Goes on when one fails, and throws only when
+ * it is told to stop.
  */
 export async function reclaimSandboxes(
   engine: Engine,
@@ -58,10 +64,17 @@ export async function reclaimSandboxes(
 ): Promise<ReclaimReport> {
   const rows: ReclaimRow[] = [];
   try {
-    for (const container of await listOurs(engine, rules.profileId, signal)) {
-      const verdict = await judge(engine, container, rules, signal);
+    // Before the containers are listed: what is made meanwhile must not look like a record without its container.
+    const standingOf = await loadStandings(rules.places);
+    const recorded = await listRecorded(engine, rules.places);
+    const all = await listLabelled(engine, rules.profileId, signal);
+    for (const container of all.filter(({ labels }) => isOurs(labels))) {
+      const verdict = await judge(engine, container, standingOf(container), rules, signal);
       rows.push(await carryOut(engine, container, verdict, rules.dryRun, signal));
     }
+    const removed = new Set(rows.flatMap(({ id, action }) => (action === "removed" ? id : [])));
+    const left = all.filter(({ id }) => !removed.has(id));
+    if (!rules.dryRun) await forgetGone(engine, recorded, left, signal);
     return { rows, problem: undefined };
   } catch (error) {
     signal.throwIfAborted();
@@ -69,7 +82,34 @@ export async function reclaimSandboxes(
   }
 }
 
-async function listOurs(
+interface Recorded {
+  readonly id: string;
+  readonly place: SandboxPlace;
+}
+
+/** What the records say that this engine has. */
+async function listRecorded(engine: Engine, places: readonly SandboxPlace[]): Promise<Recorded[]> {
+  const address = engineAddress(engine);
+  const all = await Promise.all(
+    places.map(async (place) => (await loadRecords(place)).map((record) => ({ ...record, place }))),
+  );
+  return all.flat().filter((record) => record.engine === address);
+}
+
+async function forgetGone(
+  engine: Engine,
+  recorded: readonly Recorded[],
+  left: readonly Container[],
+  signal: AbortSignal,
+): Promise<void> {
+  const ids = new Set(left.map(({ id }) => id));
+  const missing = recorded.filter(({ id }) => !ids.has(id));
+  for (const { id, place } of missing) {
+    if ((await findContainer(engine, id, signal)) === undefined) await forgetSandbox(place, id);
+  }
+}
+
+function listLabelled(
   engine: Engine,
   profileId: string | undefined,
   signal: AbortSignal,
@@ -78,7 +118,7 @@ async function listOurs(
     `label=${LABEL.agent}=1`,
     `label=${LABEL.profileId}${profileId === undefined ? "" : `=${profileId}`}`,
   ];
-  return (await listContainers(engine, filters, {}, signal)).filter(({ labels }) => isOurs(labels));
+  return listContainers(engine, filters, {}, signal);
 }
 
 interface Verdict {
@@ -89,29 +129,32 @@ interface Verdict {
 async function judge(
   engine: Engine,
   container: Container,
+  standing: Standing,
   rules: ReclaimRules,
   signal: AbortSignal,
 ): Promise<Verdict> {
-  const maxAgeMs = endedMaxAgeMs(rules.lifetimeSeconds);
   switch (container.state) {
     case "running":
       return judgeRunning(engine, container, rules, signal);
     case "exited":
-      return byAge("ended", container.finishedAt, maxAgeMs, rules.now);
     case "created":
     case "dead":
     case "removing":
-      return byAge(container.state, container.createdAt, maxAgeMs, rules.now);
+      return judgeStopped(container, standing, rules);
     default:
       return keep(`it is ${container.state}`);
   }
 }
 
-function byAge(what: string, since: number | undefined, maxAgeMs: number, now: number): Verdict {
-  if (since === undefined) return keep(`${what}, but nobody knows since when`);
-  const ageMs = now - since;
-  if (ageMs < maxAgeMs) return keep(`${what} only ${seconds(ageMs)} s ago`);
-  return { action: "remove", reason: `${what} ${seconds(ageMs)} s ago` };
+function judgeStopped(container: Container, standing: Standing, rules: ReclaimRules): Verdict {
+  const since = stoppedSince(container);
+  const what = container.state === "exited" ? "stopped" : container.state;
+  if (since === undefined) return keep(`it is ${what}, but nobody knows since when`);
+  const rule = { named: STOPPED_TTL, unknown: STOPPED_TTL, orphan: "no task has it" }[standing];
+  const until = keptUntil(container, standing, rules);
+  if (until === undefined) return keep(`${what} on ${showMoment(since)}, kept for ever (${rule} is 0)`);
+  const span = `${what} on ${showMoment(since)}, kept until ${showMoment(until)} (${rule})`;
+  return rules.now < until ? keep(span) : { action: "remove", reason: span };
 }
 
 async function judgeRunning(

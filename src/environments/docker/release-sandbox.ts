@@ -2,6 +2,7 @@ import type { Reporter } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
 import { recordPendingRemoval } from "./pending-removals.ts";
 import { type Removal, removeSandbox } from "./remove-sandbox.ts";
+import { forgetSandbox } from "./sandbox-record.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
 const REMOVAL_MS = 65_000; // longer than stop and remove may take together
@@ -30,6 +31,7 @@ export async function releaseSandbox(
   if (id === undefined) return { outcome: "already-gone" };
   if (spec.persistAcrossProcesses && !force) return { outcome: "kept" };
   const removal = await withinTime(engine, id);
+  if (removal.outcome !== "failed") await forgetSandbox({ sandboxesFolder }, id);
   if (removal.outcome === "failed") {
     const entry = { id, profileId: spec.profileId, now };
     await recordPendingRemoval(sandboxesFolder, engine, entry, AbortSignal.timeout(RECORD_MS));

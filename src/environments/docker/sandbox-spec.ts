@@ -33,6 +33,8 @@ export interface SandboxSpec extends SandboxIdentity {
   /** In persist mode the same for every process that asks for this pair, else this process's alone. */
   readonly name: string;
   readonly persistAcrossProcesses: boolean;
+  /** Where its files and the record of it lie. */
+  readonly sandboxesFolder: string;
   readonly image: string;
   readonly workingFolder: string;
   readonly user: HostUser | undefined;
@@ -104,6 +106,7 @@ export async function createSandboxSpec(
     ...parts,
     name: options.docker_persist_across_processes ? name : uniqueName(name),
     persistAcrossProcesses: options.docker_persist_across_processes,
+    sandboxesFolder: host.sandboxesFolder,
     onDrift: options.docker_on_drift,
     pullTimeoutMs: options.docker_pull_timeout_seconds * 1_000,
     fields,
@@ -117,6 +120,7 @@ type SpecParts = Omit<
   | keyof SandboxIdentity
   | "name"
   | "persistAcrossProcesses"
+  | "sandboxesFolder"
   | "onDrift"
   | "pullTimeoutMs"
   | "fields"

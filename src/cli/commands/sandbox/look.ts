@@ -3,10 +3,12 @@ import { describeIsolation, isolationOf } from "../../../environments/docker/iso
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
 import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
+import { keepRules, showMoment } from "../../../environments/docker/stopped-sandbox.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { showBytes } from "../../show-bytes.ts";
 import { renderTable } from "../../table.ts";
+import { listKnownProfiles } from "./known-profiles.ts";
 import { dockerFor } from "./place.ts";
 
 interface TaskOption {
@@ -31,9 +33,10 @@ export async function listAll(
     row.task,
     row.image,
     row.profile,
+    row.kept_until === null ? "" : showMoment(Date.parse(row.kept_until)),
     ...(size ? [sizeCell(row)] : []),
   ]);
-  const header = ["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE", ...(size ? ["SIZE"] : [])];
+  const header = ["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE", "KEPT UNTIL", ...(size ? ["SIZE"] : [])];
   context.terminal.print(renderTable(header, cells, context.terminal));
 }
 
@@ -49,12 +52,15 @@ export async function showStatus(context: CommandContext, { task, json }: TaskOp
   const row = rows.find((candidate) => candidate.name === spec.name);
   if (json) return context.terminal.printJson(row ?? { name: spec.name, state: "absent", task });
   if (!row) return context.terminal.print(`${spec.name} does not exist yet; the first command makes it.`);
-  const lines: [string, string][] = [
+  const lines: (readonly [string, string])[] = [
     ["name", row.name],
     ["id", row.id.slice(0, 12)],
     ["state", row.state],
     ["in use", row.leased ? "yes" : "no"],
     ["last used", row.last_used_at ?? "unknown"],
+    ...(row.kept_until === null
+      ? []
+      : ([["kept until", `${showMoment(Date.parse(row.kept_until))}, unless it is started`]] as const)),
     ["image", row.image],
     ["drift", row.drift.length === 0 ? "none: it matches the settings" : describeDrift(row.drift)],
   ];
@@ -79,6 +85,7 @@ async function sandboxes(
   { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
 ): Promise<SandboxRow[]> {
   const { engine, request } = await dockerFor(context, "default");
+  const known = await listKnownProfiles(context, request.profile.root);
   const profile = { name: request.profile.name, id: await request.profileId() };
   const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the sandbox is used
   // Only our own settings are known here, so only our own sandboxes can have drifted from them.
@@ -88,7 +95,13 @@ async function sandboxes(
       : undefined;
   return listSandboxes(
     engine,
-    { profile: allProfiles ? undefined : profile, withSize, specOf },
+    {
+      profile: allProfiles ? undefined : profile,
+      places: known,
+      keep: keepRules(request.options),
+      withSize,
+      specOf,
+    },
     context.signal,
   );
 }

@@ -6,10 +6,18 @@ import { isOurs } from "../../../environments/docker/labels.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
+import { forgetSandbox } from "../../../environments/docker/sandbox-record.ts";
 import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
+import {
+  keepRules,
+  keptUntil,
+  loadStandings,
+  showMoment,
+} from "../../../environments/docker/stopped-sandbox.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { renderTable } from "../../table.ts";
+import { listKnownProfiles } from "./known-profiles.ts";
 import { dockerFor } from "./place.ts";
 
 interface TaskOptions {
@@ -38,14 +46,28 @@ export async function openShell(context: CommandContext, { task }: { task: strin
 }
 
 export async function stopOne(context: CommandContext, options: TaskOptions): Promise<void> {
-  const { engine, container } = await requireFree(context, options);
-  const stopped = await stopSandbox(engine, container.id, context.signal);
-  conclude(context, options, container, stopped);
+  const { engine, container, keep, place } = await requireFree(context, options);
+  const end = await stopSandbox(engine, container.id, context.signal);
+  const stopped = await findContainer(engine, container.id, context.signal);
+  const standing = (await loadStandings([place]))(container);
+  const until = stopped && keptUntil(stopped, standing, keep);
+  const json = { kept_until: until === undefined ? null : new Date(until).toISOString() };
+  conclude(context, options, container, end, { json, words: describeStopped(stopped, until) });
+}
+
+/** What becomes of a sandbox that was stopped. */
+function describeStopped(stopped: Container | undefined, until: number | undefined): string {
+  if (stopped === undefined) return "";
+  const start = "The next command starts it again";
+  if (until === undefined)
+    return ` ${start}; it is kept for ever (terminal.docker_stopped_ttl_seconds is 0).`;
+  return ` ${start}; unused, it is kept until ${showMoment(until)} (terminal.docker_stopped_ttl_seconds).`;
 }
 
 export async function removeOne(context: CommandContext, options: TaskOptions): Promise<void> {
-  const { engine, container } = await requireFree(context, options);
+  const { engine, container, place } = await requireFree(context, options);
   const removed = await removeSandbox(engine, container.id, context.signal);
+  if (removed.outcome !== "failed") await forgetSandbox(place, container.id);
   conclude(context, options, container, removed);
 }
 
@@ -60,7 +82,10 @@ export async function collectGarbage(
     engine,
     {
       profileId: allProfiles ? undefined : profileId,
-      lifetimeSeconds: options.lifetime_seconds,
+      places: allProfiles
+        ? await listKnownProfiles(context, request.profile.root)
+        : [{ sandboxesFolder, profileId }],
+      ...keepRules(options),
       idleTtlSeconds: options.docker_idle_ttl_seconds,
       maxAgeSeconds: options.docker_max_age_seconds,
       dryRun: dryRun ?? false,
@@ -93,7 +118,7 @@ export async function collectGarbage(
 }
 
 async function requireFree(context: CommandContext, { task, force }: TaskOptions) {
-  const { engine, spec } = await dockerFor(context, task);
+  const { engine, spec, request } = await dockerFor(context, task);
   const container = await findContainer(engine, spec.name, context.signal);
   if (!container || !isOurs(container.labels)) {
     throw new AppError("sandbox-unavailable", `There is no sandbox ${spec.name}.`, {
@@ -105,7 +130,7 @@ async function requireFree(context: CommandContext, { task, force }: TaskOptions
       hint: "Wait until it is done, or add --force.",
     });
   }
-  return { engine, container };
+  return { engine, container, place: spec, keep: keepRules(request.options) };
 }
 
 function conclude(
@@ -113,8 +138,9 @@ function conclude(
   { json }: TaskOptions,
   { id, name }: Container,
   end: { readonly outcome: string; readonly reason?: string },
+  more: { readonly json: object; readonly words: string } = { json: {}, words: "" },
 ): void {
   if (end.outcome === "failed") throw new AppError("sandbox-unavailable", `${name}: ${end.reason}`);
-  if (json) context.terminal.printJson({ id, name, outcome: end.outcome });
-  else context.terminal.note(`${name}: ${end.outcome}.`);
+  if (json) context.terminal.printJson({ id, name, outcome: end.outcome, ...more.json });
+  else context.terminal.note(`${name}: ${end.outcome}.${more.words}`);
 }

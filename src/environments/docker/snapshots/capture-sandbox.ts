@@ -9,13 +9,14 @@ import { isOurs, LABEL } from "../labels.ts";
 import type { BindMount, Mount } from "../mounts.ts";
 import { parseJson } from "../parse-json.ts";
 import { sandboxKey } from "../sandbox-names.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { startContainer } from "../start-container.ts";
 import { archivePaths, canArchive } from "./archive.ts";
 import { canCopy, copyFolder, sizeOf } from "./copy-folder.ts";
 import { openFreeze } from "./freeze.ts";
 import { type Commit, commitContainer } from "./own-images.ts";
-import { type SnapshotManifest, type SnapshotPlace, snapshotsFolder } from "./snapshot-store.ts";
+import { type SnapshotManifest, snapshotsFolder } from "./snapshot-store.ts";
 
 /** Files in memory that are gone with the container; `/run` is left out, because it describes what runs. */
 const SCRATCH: readonly string[] = ["/tmp", "/var/tmp"];
@@ -34,7 +35,7 @@ export type Capture = Pick<
  * in the middle.
  */
 export async function withCaptureLock<Result>(
-  place: SnapshotPlace,
+  place: SandboxPlace,
   task: string,
   signal: AbortSignal,
   action: () => Promise<Result>,

@@ -7,6 +7,7 @@ import type { Reporter } from "../../environment-request.ts";
 import { findContainer } from "../container.ts";
 import type { Engine } from "../engine.ts";
 import { sandboxKey } from "../sandbox-names.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { ARCHIVE, captureSandbox, requireSource, withCaptureLock } from "./capture-sandbox.ts";
 import { copyFolder } from "./copy-folder.ts";
@@ -16,7 +17,6 @@ import { plantSandbox, type Seed } from "./plant-sandbox.ts";
 import {
   createSnapshotId,
   type SnapshotManifest,
-  type SnapshotPlace,
   snapshotFolder,
   snapshotsFolder,
 } from "./snapshot-store.ts";
@@ -77,7 +77,7 @@ export async function forkSandbox(
 
 /** Only one process at a time gives a task its sandbox from a seed. */
 export async function withTaskLock<Result>(
-  place: SnapshotPlace,
+  place: SandboxPlace,
   task: string,
   signal: AbortSignal,
   action: () => Promise<Result>,
@@ -91,7 +91,7 @@ export async function withTaskLock<Result>(
 export async function prepareSeed(
   engine: Engine,
   source: ForkSource,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   operation: Operation,
   { now, reporter }: Pick<ForkOptions, "now" | "reporter">,
   signal: AbortSignal,
@@ -117,7 +117,7 @@ export async function dropSeed(engine: Engine, operation: Operation, signal: Abo
 async function fromSnapshot(
   engine: Engine,
   snapshot: SnapshotManifest,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   folder: string,
   signal: AbortSignal,
 ): Promise<Seed> {
@@ -136,7 +136,7 @@ async function fromSnapshot(
 async function fromSandbox(
   engine: Engine,
   spec: SandboxSpec,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   operation: Operation,
   folder: string,
   { now, reporter }: Pick<ForkOptions, "now" | "reporter">,

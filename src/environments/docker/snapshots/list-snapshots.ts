@@ -1,8 +1,9 @@
 import { listContainers } from "../container.ts";
 import type { Engine } from "../engine.ts";
 import { isOurs, LABEL } from "../labels.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import { listOwnImages } from "./own-images.ts";
-import { loadManifests, type SnapshotPlace } from "./snapshot-store.ts";
+import { loadManifests } from "./snapshot-store.ts";
 
 /** A snapshot as it is printed. */
 export interface SnapshotRow {
@@ -25,7 +26,7 @@ export interface SnapshotRow {
 /** The snapshots of a profile, oldest first. */
 export async function listSnapshots(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   signal: AbortSignal,
 ): Promise<SnapshotRow[]> {
   const manifests = await loadManifests(place);

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../../lib/files.ts";
 import { livenessOf, ownIdentity, parseIdentity, serialiseIdentity } from "../../../lib/process-identity.ts";
+import { namesIn } from "../names-in.ts";
 import { parseJson } from "../parse-json.ts";
-import { namesIn, type SnapshotPlace, snapshotsFolder } from "./snapshot-store.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
+import { snapshotsFolder } from "./snapshot-store.ts";
 
 const RECORD = "operation.json";
 /** A folder without a record is that of a process which is just beginning, or died then. */
@@ -32,12 +34,12 @@ export interface Operation {
   end(): Promise<void>;
 }
 
-function workFolder(place: SnapshotPlace): string {
+function workFolder(place: SandboxPlace): string {
   return join(snapshotsFolder(place), "work");
 }
 
 export async function beginOperation(
-  place: SnapshotPlace,
+  place: SandboxPlace,
   id: string,
   about: Pick<OperationRecord, "kind" | "task" | "key">,
   signal: AbortSignal,
@@ -71,7 +73,7 @@ export interface LeftOperation {
 }
 
 export async function listOperations(
-  place: SnapshotPlace,
+  place: SandboxPlace,
   now: number,
   signal: AbortSignal,
 ): Promise<LeftOperation[]> {

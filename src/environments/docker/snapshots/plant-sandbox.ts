@@ -8,11 +8,12 @@ import { complaintOf, type Engine, succeeded } from "../engine.ts";
 import { makeSandbox } from "../make-sandbox.ts";
 import { removeSandbox } from "../remove-sandbox.ts";
 import { asideName, sandboxKey, uniqueName } from "../sandbox-names.ts";
+import { noteSandbox, type SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { fingerprintOf } from "../spec-fields.ts";
 import { unpackArchive } from "./archive.ts";
 import { moveFolder, type Operation, removeFolder } from "./operation.ts";
-import { type SnapshotManifest, type SnapshotPlace, snapshotsFolder } from "./snapshot-store.ts";
+import { type SnapshotManifest, snapshotsFolder } from "./snapshot-store.ts";
 
 const RENAME_TIMEOUT_MS = 10_000;
 const UNDO_MS = 90_000;
@@ -28,12 +29,12 @@ export interface Seed {
 }
 
 /** Where the folders of a task's sandbox lie. */
-export function keyFolder({ sandboxesFolder, profileId }: SnapshotPlace, task: string): string {
+export function keyFolder({ sandboxesFolder, profileId }: SandboxPlace, task: string): string {
   return join(sandboxesFolder, "docker", sandboxKey(profileId, task));
 }
 
 /** Where folders wait that gave way to others; nothing in it is removed before its time. */
-export function asideFolder(place: SnapshotPlace): string {
+export function asideFolder(place: SandboxPlace): string {
   return join(snapshotsFolder(place), "aside");
 }
 
@@ -49,7 +50,7 @@ export function plantMark(operationId: string): string {
 export async function plantSandbox(
   engine: Engine,
   spec: SandboxSpec,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   seed: Seed,
   operation: Operation,
   reporter: Reporter,
@@ -83,12 +84,13 @@ export async function plantSandbox(
     if ((await findContainer(engine, spec.name, undo)) === undefined) await discardFolder(place, target);
     throw error;
   }
+  await noteSandbox(engine, place, { id, task: spec.task });
   await rm(join(target, mark), { force: true });
   return id;
 }
 
 /** Folders of an earlier sandbox of that task, whose container is gone. */
-async function clearTheWay(place: SnapshotPlace, target: string, reporter: Reporter): Promise<void> {
+async function clearTheWay(place: SandboxPlace, target: string, reporter: Reporter): Promise<void> {
   const aside = await asidePath(place, target);
   if (await moveFolder(target, aside)) {
     reporter.onNotice(`Files of an earlier sandbox of this task were moved to ${aside}.`);
@@ -96,13 +98,13 @@ async function clearTheWay(place: SnapshotPlace, target: string, reporter: Repor
 }
 
 /** A path that a folder of ours can be moved to. */
-export async function asidePath(place: SnapshotPlace, folder: string): Promise<string> {
+export async function asidePath(place: SandboxPlace, folder: string): Promise<string> {
   await ensurePrivateFolder(asideFolder(place));
   return join(asideFolder(place), asideName(basename(folder), Date.now()));
 }
 
 /** Takes copies out of the way and removes them; what cannot be removed waits aside for gc. */
-export async function discardFolder(place: SnapshotPlace, folder: string): Promise<void> {
+export async function discardFolder(place: SandboxPlace, folder: string): Promise<void> {
   const aside = await asidePath(place, folder);
   if (await moveFolder(folder, aside)) await removeFolder(aside).catch(() => undefined);
 }

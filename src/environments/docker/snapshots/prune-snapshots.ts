@@ -3,10 +3,11 @@ import { join } from "node:path";
 import type { Engine } from "../engine.ts";
 import { LABEL } from "../labels.ts";
 import type { ReclaimRow } from "../reclaim.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import { listSnapshots, listUsers, type SnapshotRow } from "./list-snapshots.ts";
 import { listOperations, removeFolder } from "./operation.ts";
 import { listOwnImages, type OwnImage, removeOwnImage } from "./own-images.ts";
-import { MANIFEST, type SnapshotPlace, snapshotFolder } from "./snapshot-store.ts";
+import { MANIFEST, snapshotFolder } from "./snapshot-store.ts";
 
 /** What is removed; with none of the first three, nothing. */
 export interface PruneRules {
@@ -29,7 +30,7 @@ export interface PruneRow extends ReclaimRow {
 /** Removes snapshots by age, by number or all; one that a container began with stays as long as that container. */
 export async function pruneSnapshots(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   rules: PruneRules,
   signal: AbortSignal,
 ): Promise<PruneRow[]> {
@@ -63,7 +64,7 @@ type Outcome = Pick<PruneRow, "action" | "reason">;
 
 async function remove(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   { id, image }: SnapshotRow,
   reason: string,
   dryRun: boolean,
@@ -87,7 +88,7 @@ async function remove(
  */
 export async function pruneImages(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   { olderThanMs, all, dryRun, now }: PruneRules,
   signal: AbortSignal,
 ): Promise<PruneRow[]> {

@@ -5,12 +5,13 @@ import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab, type SnapshotLab } from "../../../../test/support/snapshots.ts";
 import { findContainer } from "../container.ts";
+import { namesIn } from "../names-in.ts";
 import { forkSandbox } from "./fork-sandbox.ts";
 import { listSnapshots } from "./list-snapshots.ts";
 import { pruneSnapshots } from "./prune-snapshots.ts";
 import { reclaimSnapshots } from "./reclaim-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
-import { namesIn, snapshotsFolder } from "./snapshot-store.ts";
+import { snapshotsFolder } from "./snapshot-store.ts";
 
 vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 

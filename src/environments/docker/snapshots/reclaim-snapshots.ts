@@ -5,15 +5,17 @@ import { withFileLock } from "../../../lib/file-lock.ts";
 import { type Container, findContainer, listContainers } from "../container.ts";
 import type { Engine } from "../engine.ts";
 import { isOurs, LABEL } from "../labels.ts";
+import { namesIn } from "../names-in.ts";
 import type { ReclaimReport, ReclaimRow } from "../reclaim.ts";
 import { removeSandbox } from "../remove-sandbox.ts";
 import { asideSince, containerName } from "../sandbox-names.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import { type LeftOperation, listOperations, type OperationRecord, removeFolder } from "./operation.ts";
 import { imageTag, removeOwnImage } from "./own-images.ts";
 import { asideFolder, discardFolder, keyFolder, plantMark } from "./plant-sandbox.ts";
 import { pruneImages, pruneSnapshots } from "./prune-snapshots.ts";
 import { putBack } from "./restore-sandbox.ts";
-import { loadManifests, namesIn, type SnapshotPlace, snapshotsFolder } from "./snapshot-store.ts";
+import { loadManifests, snapshotsFolder } from "./snapshot-store.ts";
 
 export interface SnapshotRules {
   /** 0 means never. */
@@ -29,7 +31,7 @@ export interface SnapshotRules {
  */
 export async function reclaimSnapshots(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   { ttlSeconds, dryRun, now }: SnapshotRules,
   signal: AbortSignal,
 ): Promise<ReclaimReport> {
@@ -52,7 +54,7 @@ export async function reclaimSnapshots(
 /** Takes back what a process was making when it died, or completes it when only the last traces are left. */
 async function undo(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   operation: LeftOperation,
   dryRun: boolean,
   signal: AbortSignal,
@@ -77,7 +79,7 @@ async function undo(
 
 async function takeBack(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   id: string,
   { task, key, kind, aside }: OperationRecord,
   signal: AbortSignal,
@@ -107,7 +109,7 @@ async function takeBack(
 
 async function removeImages(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   id: string,
   kind: OperationRecord["kind"],
   done: Container | undefined,
@@ -122,7 +124,7 @@ async function removeImages(
 /** Containers that were being made for the task and never got its name; nobody else makes any while the lock is held. */
 async function listUnfinished(
   engine: Engine,
-  { profileId }: SnapshotPlace,
+  { profileId }: SandboxPlace,
   name: string,
   signal: AbortSignal,
 ): Promise<Container[]> {
@@ -137,7 +139,7 @@ async function listUnfinished(
 }
 
 async function pruneAside(
-  place: SnapshotPlace,
+  place: SandboxPlace,
   { olderThanMs, dryRun, now }: { olderThanMs: number | undefined; dryRun: boolean; now: number },
 ): Promise<ReclaimRow[]> {
   const rows: ReclaimRow[] = [];

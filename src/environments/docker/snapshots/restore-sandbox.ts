@@ -6,12 +6,13 @@ import { isOurs, LABEL } from "../labels.ts";
 import { removeSandbox } from "../remove-sandbox.ts";
 import { asideName, sandboxKey } from "../sandbox-names.ts";
 import { isHeld } from "../sandbox-processes.ts";
+import { forgetSandbox, type SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { dropSeed, type ForkedSandbox, type ForkOptions, prepareSeed, withTaskLock } from "./fork-sandbox.ts";
 import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
 import { asidePath, keyFolder, plantSandbox } from "./plant-sandbox.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
-import { createSnapshotId, type SnapshotManifest, type SnapshotPlace } from "./snapshot-store.ts";
+import { createSnapshotId, type SnapshotManifest } from "./snapshot-store.ts";
 
 const RENAME_TIMEOUT_MS = 10_000;
 const UNDO_MS = 60_000;
@@ -57,7 +58,7 @@ export async function restoreSandbox(
       await moveFolder(keyFolder(place, spec.task), aside.folder);
       const id = await plantSandbox(engine, spec, place, seed, operation, reporter, signal);
       await operation.end();
-      if (old !== undefined) await letGo(engine, old, before && aside.folder, reporter, signal);
+      if (old !== undefined) await letGo(engine, place, old, before && aside.folder, reporter, signal);
       const durationMs = performance.now() - startedAt;
       return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before };
     } catch (error) {
@@ -76,7 +77,7 @@ interface Aside {
 /** Gives the task what was moved aside, unless something else stands there. */
 export async function putBack(
   engine: Engine,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   spec: { readonly name: string; readonly task: string },
   aside: Aside,
   signal: AbortSignal,
@@ -127,6 +128,7 @@ async function keepBefore(
 /** The new one is in place. What cannot be removed is no harm: gc finds it. */
 async function letGo(
   engine: Engine,
+  place: SandboxPlace,
   old: Container,
   folder: string | undefined,
   reporter: Reporter,
@@ -135,7 +137,7 @@ async function letGo(
   const removal = await removeSandbox(engine, old.id, signal);
   if (removal.outcome === "failed") {
     reporter.onNotice(`The old sandbox is left aside, because it cannot be removed: ${removal.reason}`);
-  }
+  } else await forgetSandbox(place, old.id);
   if (folder !== undefined) await removeFolder(folder).catch(() => undefined);
 }
 

@@ -7,10 +7,11 @@ import { openSnapshotLab } from "../../../../test/support/snapshots.ts";
 import { findContainer } from "../container.ts";
 import { ensureSandbox } from "../ensure-sandbox.ts";
 import { isOurs } from "../labels.ts";
+import { namesIn } from "../names-in.ts";
 import { forkSandbox } from "./fork-sandbox.ts";
 import { listSnapshots } from "./list-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
-import { namesIn, requireSnapshot, snapshotFolder, snapshotsFolder } from "./snapshot-store.ts";
+import { requireSnapshot, snapshotFolder, snapshotsFolder } from "./snapshot-store.ts";
 
 vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
 

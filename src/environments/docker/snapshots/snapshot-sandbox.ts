@@ -6,6 +6,7 @@ import type { Reporter } from "../../environment-request.ts";
 import type { Container } from "../container.ts";
 import type { Engine } from "../engine.ts";
 import { sandboxKey } from "../sandbox-names.ts";
+import type { SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { captureSandbox, requireSource, withCaptureLock } from "./capture-sandbox.ts";
 import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
@@ -16,7 +17,6 @@ import {
   MANIFEST,
   requireSnapshotName,
   type SnapshotManifest,
-  type SnapshotPlace,
   snapshotFolder,
 } from "./snapshot-store.ts";
 
@@ -57,7 +57,7 @@ async function take(
   engine: Engine,
   spec: SandboxSpec,
   source: Container,
-  place: SnapshotPlace,
+  place: SandboxPlace,
   { name, now, reporter }: { readonly name: string; readonly now: number; readonly reporter: Reporter },
   signal: AbortSignal,
 ): Promise<SnapshotManifest> {

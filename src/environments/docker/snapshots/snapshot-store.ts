@@ -1,18 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { closest } from "../../../lib/did-you-mean.ts";
-import { AppError, errnoOf } from "../../../lib/errors.ts";
+import { AppError } from "../../../lib/errors.ts";
 import { readTextFile } from "../../../lib/files.ts";
+import { namesIn } from "../names-in.ts";
 import { parseJson } from "../parse-json.ts";
 import { digestOf } from "../sandbox-names.ts";
-
-/** Whose snapshots, and where they lie. */
-export interface SnapshotPlace {
-  readonly sandboxesFolder: string;
-  readonly profileId: string;
-}
+import type { SandboxPlace } from "../sandbox-record.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 const ID = /^\d{8}-\d{6}-[0-9a-f]{8}$/;
@@ -43,12 +38,12 @@ const manifest = z.object({
 export type SnapshotManifest = z.infer<typeof manifest>;
 
 /** Snapshots of one profile; a profile id is never trusted as the name of a folder. */
-export function snapshotsFolder({ sandboxesFolder, profileId }: SnapshotPlace): string {
+export function snapshotsFolder({ sandboxesFolder, profileId }: SandboxPlace): string {
   return join(sandboxesFolder, "snapshots", digestOf(profileId).slice(0, 12));
 }
 
 /** Where a whole snapshot lies. */
-export function snapshotFolder(place: SnapshotPlace, id: string): string {
+export function snapshotFolder(place: SandboxPlace, id: string): string {
   return join(snapshotsFolder(place), id);
 }
 
@@ -66,7 +61,7 @@ export function requireSnapshotName(name: string): void {
 }
 
 /** The whole snapshots of the profile, oldest first. What has no manifest is none. */
-export async function loadManifests(place: SnapshotPlace): Promise<SnapshotManifest[]> {
+export async function loadManifests(place: SandboxPlace): Promise<SnapshotManifest[]> {
   const found: SnapshotManifest[] = [];
   for (const id of (await namesIn(snapshotsFolder(place))).filter((name) => ID.test(name))) {
     const text = await readTextFile(join(snapshotFolder(place, id), MANIFEST));
@@ -77,7 +72,7 @@ export async function loadManifests(place: SnapshotPlace): Promise<SnapshotManif
 }
 
 /** The snapshot of that id or name; throws with the nearest one when there is none. */
-export async function requireSnapshot(place: SnapshotPlace, word: string): Promise<SnapshotManifest> {
+export async function requireSnapshot(place: SandboxPlace, word: string): Promise<SnapshotManifest> {
   const all = await loadManifests(place);
   const found = all.find(({ id, name }) => id === word || name === word);
   if (found !== undefined) return found;
@@ -88,14 +83,4 @@ export async function requireSnapshot(place: SnapshotPlace, word: string): Promi
   throw new AppError("snapshot-not-found", `There is no snapshot ${word}.`, {
     ...(near === undefined ? {} : { hint: `Did you mean ${near}? See \`hermes sandbox snapshots\`.` }),
   });
-}
-
-/** What a folder holds; nothing when it is not there. */
-export async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  }
 }
