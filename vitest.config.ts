@@ -14,6 +14,7 @@ export default defineConfig({
   oxc: { target: "node20" },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
+    setupFiles: ["test/support/time-limit.ts"],
     testTimeout: 600_000, // ends what hangs; a busy machine is no failure
     hookTimeout: 600_000,
     expect: { poll: { timeout: 150_000 } },

@@ -61,7 +61,8 @@ export function findBreaches(source: string): string[] {
   return [...modules.flatMap(breachesOf), ...cycles(modules)];
 }
 
-function readModules(source: string): Module[] {
+/** All modules below a folder with what they import, both named from that folder on. */
+export function readModules(source: string): Module[] {
   const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) =>
     /\.tsx?$/.test(file),
   );

@@ -2,14 +2,26 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { findChangedFiles, findDeepFiles, foldersOf } from "./deep-lane.ts";
+import { type RunReport, reportLines } from "./test-report.ts";
 
 /**
- * `npm test [-- FILES…]`: the real services, then the tests, then the count. Services that already run are used and left
- * alone; otherwise this run starts its own, apart from those of any other run, and puts them away again.
+ * `npm test [-- FILES…]`: the real services, then the tests, then the slowest files and the count. Services that already
+ * run are used and left alone; otherwise this run starts its own, apart from those of any other run, and puts them away
+ * again. `npm run test:deep [-- FILES… | --changed]` does the same with the full counts of test/support/scale.ts, for all
+ * files that use one or for those of the parts that changed. What would begin after HERMES_TEST_UNTIL (seconds since
+ * 1970) is not run, and named at the end.
  */
 
+const CHANGED = "--changed";
 const SERVICES = "scripts/test-services";
 
+const given = process.argv.slice(2);
+const args = process.env["HERMES_TEST_LANE"] === "deep" ? deepArguments() : given;
+if (args.length === 0 && given.includes(CHANGED)) {
+  process.stdout.write("Nothing that changed has a deep lane.\n0 passed, 0 failed, 0 skipped\n");
+  process.exit();
+}
 const folder = mkdtempSync(join(tmpdir(), "hermes-test-"));
 const report = process.env["HERMES_TEST_REPORT"] ?? join(folder, "report.json");
 const own = !isAnyRunning();
@@ -17,31 +29,49 @@ const own = !isAnyRunning();
 if (own) process.env["HERMES_TEST_SERVICES"] = `${folder}-services`;
 
 const started = services("start");
-const tested = await vitest(process.argv.slice(2), report);
+const tested = await vitest(args, report);
 const stopped = !own || services("stop");
-const counts = readCounts(report, tested);
+const found = readReport(report);
 for (const path of [folder, `${folder}-services`]) rmSync(path, { recursive: true, force: true });
 
 // A part that may not be installed here is skipped aloud; one that should run and does not is a failure.
 const broken = started && stopped ? 0 : 1;
+const counts = countTests(found, tested);
+for (const line of found === undefined ? [] : reportLines(found, process.cwd()))
+  process.stdout.write(`${line}\n`);
 process.stdout.write(
   `${counts.passed} passed, ${counts.failed + broken} failed, ${counts.skipped} skipped\n`,
 );
 process.exitCode = tested || broken;
 
-/** A file that could not be loaded, or an error outside of any test, counts as a failure too. */
-function readCounts(path: string, exitCode: number): { passed: number; failed: number; skipped: number } {
+/** What is named is run; otherwise the files of the deep lane, or those of them that belong to what changed. */
+function deepArguments(): string[] {
+  const named = given.filter((arg) => arg !== CHANGED);
+  if (named.length > 0) return named;
+  const folders = given.includes(CHANGED) ? foldersOf(findChangedFiles(".", process.env)) : [""];
+  return findDeepFiles(".").filter((file) => folders.some((folder) => file.startsWith(folder)));
+}
+
+function readReport(path: string): RunReport | undefined {
   try {
-    const found = JSON.parse(readFileSync(path, "utf8")) as Record<string, number>;
-    const unnamed = exitCode !== 0 && found["numFailedTests"] === 0 ? 1 : 0;
-    return {
-      passed: found["numPassedTests"] ?? 0,
-      failed: (found["numFailedTests"] ?? 0) + unnamed,
-      skipped: (found["numPendingTests"] ?? 0) + (found["numTodoTests"] ?? 0),
-    };
+    return JSON.parse(readFileSync(path, "utf8")) as RunReport;
   } catch {
-    return { passed: 0, failed: 1, skipped: 0 };
+    return undefined;
   }
+}
+
+/** A file that could not be loaded, or an error outside of any test, counts as a failure too. */
+function countTests(
+  run: RunReport | undefined,
+  exitCode: number,
+): { passed: number; failed: number; skipped: number } {
+  if (run === undefined) return { passed: 0, failed: 1, skipped: 0 };
+  const unnamed = exitCode !== 0 && run.numFailedTests === 0 ? 1 : 0;
+  return {
+    passed: run.numPassedTests,
+    failed: run.numFailedTests + unnamed,
+    skipped: run.numPendingTests + run.numTodoTests,
+  };
 }
 
 function isAnyRunning(): boolean {

@@ -1,0 +1,59 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { readModules } from "./imports.ts";
+
+const SCALE = "test/support/scale.ts";
+const NEW_SECONDS = 6 * 3_600;
+/** What git calls a tree without files: compared with it, everything is new. */
+const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+/** End-to-end tests of a part; those of no part here are the agent's, which all other parts serve. */
+const END_TO_END: Readonly<Record<string, string>> = {
+  environments: "test/e2e/sandbox",
+  board: "test/e2e/kanban",
+};
+const OF_AGENT = "test/e2e/agent";
+
+/** The test files that use a count of scale.ts. The others would only run as they do in `npm test`. */
+export function findDeepFiles(root: string): string[] {
+  const users = new Map<string, string[]>();
+  for (const folder of ["src", "test"]) {
+    for (const { path, imports } of readModules(join(root, folder))) {
+      for (const target of imports) {
+        const file = join(folder, target);
+        users.set(file, [...(users.get(file) ?? []), join(folder, path)]);
+      }
+    }
+  }
+  const found = new Set([SCALE]);
+  for (const file of found) for (const user of users.get(file) ?? []) found.add(user); // grows while it is walked
+  return [...found].filter((file) => file.endsWith(".test.ts")).toSorted();
+}
+
+/** Where the deep lane of the changed files lies: the folder of each part, and the end-to-end tests of it. */
+export function foldersOf(changed: readonly string[]): string[] {
+  const folders = changed.flatMap((file) => {
+    const [top, part = "", ...rest] = file.split("/");
+    if (top === "src" && rest.length > 0) return [`src/${part}/`, END_TO_END[part] ?? OF_AGENT];
+    return file.endsWith(".test.ts") ? [file] : [];
+  });
+  return [...new Set(folders)].toSorted();
+}
+
+/**
+ * The files that are new in this checkout. HERMES_CI_BASE names the commit to compare with. Without it, a branch is
+ * compared with where it left the main branch of its origin. On the main branch itself (a fresh clone of it says nothing
+ * about what was tested before) it is what came in the six hours up to the last commit; where there is nothing older,
+ * as in a shallow clone, everything.
+ */
+export function findChangedFiles(root: string, variables: NodeJS.ProcessEnv): string[] {
+  const git = (...args: readonly string[]): string =>
+    spawnSync("git", args, { cwd: root, encoding: "utf8" }).stdout?.trim() ?? "";
+  const head = git("rev-parse", "HEAD");
+  const left = git("merge-base", "HEAD", "refs/remotes/origin/HEAD");
+  const newSince = Number(git("log", "-1", "--format=%ct")) - NEW_SECONDS;
+  const older = git("log", "-1", "--first-parent", `--before=${newSince}`, "--format=%H");
+  const base = variables["HERMES_CI_BASE"] || (left !== head && left) || older || EMPTY_TREE;
+  return git("diff", "--name-only", base, "HEAD")
+    .split("\n")
+    .filter((line) => line !== "");
+}
