@@ -43,9 +43,9 @@ async function openContainer(request: EnvironmentRequest, signal: AbortSignal): 
 export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
   if (request.options.backend === "singularity") return lookAfterInstances(request, signal);
   if (OPEN[request.options.backend] !== openContainer) return;
-  const { prepareDocker } = await import("./docker/prepare-docker.ts");
+  const { findDocker } = await import("./docker/prepare-docker.ts");
   const { reclaimAtStart } = await import("./docker/reclaim-at-start.ts");
-  const { engine, sandboxesFolder } = await prepareDocker(request, signal);
+  const { engine, sandboxesFolder } = await findDocker(request);
   const { options, reporter } = request;
   const profileId = await request.profileId();
   await reclaimAtStart({ engine, options, profileId, sandboxesFolder, reporter, now: Date.now() }, signal);

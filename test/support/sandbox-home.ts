@@ -41,6 +41,8 @@ export interface SandboxRunOptions {
 export interface SandboxHome extends AsyncDisposable {
   readonly path: string;
   readonly folder: string;
+  /** The whole environment that the program runs in. */
+  readonly variables: Readonly<Record<string, string>>;
   /** Runs `hermes sandbox ARGS…` to its end. */
   sandbox(args: readonly string[], options?: SandboxRunOptions): Promise<SandboxRun>;
   start(args: readonly string[], options?: SandboxRunOptions): StartedSandbox;
@@ -92,6 +94,7 @@ export async function openSandboxHome(
   return {
     path: home.path,
     folder: home.folder,
+    variables: base,
     start,
     sandbox,
     agent: (args) => home.start(args, { env: base, cwd: home.folder }),

@@ -1,9 +1,12 @@
 import { randomBytes } from "node:crypto";
+import { AppError } from "../../lib/errors.ts";
+import type { ProcessResult } from "../../lib/process.ts";
 import type { Reporter } from "../environment-request.ts";
 import { type CreateFacts, optionalFlags } from "./create-arguments.ts";
 import {
   CAPABILITIES,
   type Capability,
+  complaintOf,
   type Engine,
   type EngineInfo,
   noticeOnce,
@@ -25,6 +28,16 @@ const LOST: Readonly<Record<Capability, string>> = {
   "no-new-privileges": "The sandbox is weaker than it should be: programs in it may gain privileges",
 };
 
+/** Values that every engine with such a limit takes: where they work, a refusal is about the value of the setting. */
+const MODEST: Readonly<
+  Partial<Record<Capability, { readonly setting: string; readonly flags: readonly string[] }>>
+> = {
+  cpus: { setting: "terminal.container_cpu", flags: ["--cpus", "0.5"] },
+  memory: { setting: "terminal.container_memory", flags: ["--memory", "64m"] },
+  pids: { setting: "terminal.docker_pids_limit", flags: ["--pids-limit", "32"] },
+  shm: { setting: "terminal.docker_shm_size", flags: ["--shm-size", "64m"] },
+};
+
 /** Remembers what the engine itself says that it cannot do, and tells it once. */
 export function noteInfo(engine: Engine, info: EngineInfo, spec: SandboxSpec, reporter: Reporter): void {
   const { limits, storageDriver, backingFileSystem, rootless } = info;
@@ -44,13 +57,14 @@ export function noteInfo(engine: Engine, info: EngineInfo, spec: SandboxSpec, re
   // Only this pair can have project quotas, and whether they are switched on shows when it is tried.
   if (spec.diskMb > 0 && !(storageDriver === "overlay2" && backingFileSystem === "xfs")) {
     const place = [storageDriver ?? "its storage", backingFileSystem].filter(Boolean).join(" on ");
-    lack(engine, "disk", `${place} cannot limit it`, reporter);
+    lack(engine, "disk", `${place} cannot limit it to ${spec.diskMb} MB`, reporter);
   }
 }
 
 /**
  * Finds out, after a sandbox could not be made, which optional flags this engine refuses, by running the real image
- * with each of them alone. Empty when none is to blame.
+ * with each of them alone. Empty when none is to blame. Throws when the engine has the limit and refuses only the value:
+ * a sandbox without the limit is not what the settings ask for.
  */
 export async function probeCapabilities(
   engine: Engine,
@@ -59,13 +73,23 @@ export async function probeCapabilities(
   reporter: Reporter,
   signal: AbortSignal,
 ): Promise<readonly Capability[]> {
-  const runs = (flags: readonly string[]) => probe(engine, spec, flags, signal);
-  if (!(await runs([]))) return [];
+  const tryWith = (flags: readonly string[]) => probe(engine, spec, flags, signal);
+  if (!succeeded(await tryWith([]))) return [];
   const flags = optionalFlags(spec, facts);
   const refused: Capability[] = [];
   for (const capability of CAPABILITIES) {
     const own = flags[capability];
-    if (own.length === 0 || (await runs(own))) continue;
+    if (own.length === 0) continue;
+    const tried = await tryWith(own);
+    if (succeeded(tried)) continue;
+    const modest = MODEST[capability];
+    if (modest !== undefined && succeeded(await tryWith(modest.flags))) {
+      const [complaint] = complaintOf(tried).split("\n");
+      throw new AppError(
+        "sandbox-refused",
+        `The engine refuses the value of ${modest.setting} (${own.join(" ")}): ${complaint}`,
+      );
+    }
     refused.push(capability);
     lack(engine, capability, `the engine refuses ${own.join(" ")}`, reporter);
   }
@@ -83,7 +107,7 @@ async function probe(
   spec: SandboxSpec,
   flags: readonly string[],
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<ProcessResult> {
   const fields = serialiseFields(spec.fields);
   const labels = sandboxLabels({ ...spec, fields }, randomBytes(8).toString("hex"));
   const args = [
@@ -93,5 +117,5 @@ async function probe(
     ...flags,
     ...[spec.image, "-c", ":"],
   ];
-  return succeeded(await engine.run(args, { timeoutMs: PROBE_TIMEOUT_MS }, signal));
+  return engine.run(args, { timeoutMs: PROBE_TIMEOUT_MS }, signal);
 }

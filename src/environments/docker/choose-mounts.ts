@@ -25,8 +25,9 @@ export interface MountSettings {
   readonly container_persistent: boolean;
 }
 
+/** Engines add noexec to a tmpfs unless told otherwise; compilers and test runners execute what they build in /tmp. */
 const SCRATCH: readonly Mount[] = [
-  { kind: "tmpfs", target: "/tmp", options: "rw,nosuid,size=512m" },
+  { kind: "tmpfs", target: "/tmp", options: "rw,exec,nosuid,size=512m" },
   { kind: "tmpfs", target: "/var/tmp", options: "rw,noexec,nosuid,size=256m" },
   { kind: "tmpfs", target: "/run", options: "rw,noexec,nosuid,size=64m" },
 ];

@@ -28,6 +28,11 @@ export interface CreateCall {
 const CLIENT_NAMES =
   /^(DOCKER_.*|BUILDKIT_.*|CONTAINERS?_.*|PODMAN_.*|XDG_.*|SSH_.*|SSL_.*|LD_.*|GO.*|HOME|PATH|TMPDIR|.*_PROXY)$/i;
 
+/** Whether a variable in its own environment would change what the client does. */
+export function changesClient(name: string): boolean {
+  return CLIENT_NAMES.test(name);
+}
+
 /** The `create` command of a spec: no value of a variable is among its arguments. */
 export function createArguments(
   spec: SandboxSpec,
@@ -112,7 +117,7 @@ function quoteCsv(field: string): string {
 function environmentOf({ environment }: SandboxSpec) {
   const entries = Object.entries(environment);
   // A file of variables has one per line, so a value of several lines takes the other way whatever its name.
-  const inFile = entries.filter(([name, value]) => CLIENT_NAMES.test(name) && !/[\r\n]/.test(value));
+  const inFile = entries.filter(([name, value]) => changesClient(name) && !/[\r\n]/.test(value));
   const byName = entries.filter((entry) => !inFile.includes(entry));
   return {
     args: [

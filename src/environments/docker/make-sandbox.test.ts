@@ -75,7 +75,7 @@ describeWith("docker", "making a sandbox", (service) => {
     );
     const { id } = await ensure(lab, await lab.spec({ container_disk: 100 }), ext);
     expect(lab.notices).toEqual([
-      "terminal.container_disk is not applied: overlay2 on extfs cannot limit it.",
+      "terminal.container_disk is not applied: overlay2 on extfs cannot limit it to 100 MB.",
     ]);
     expect(await lab.inspect(id, "{{.HostConfig.StorageOpt}}")).toBe("map[]");
   });

@@ -1,4 +1,6 @@
-import { join } from "node:path";
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { errnoOf } from "../../lib/errors.ts";
 import type { EnvironmentRequest } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
 import { findEngine } from "./find-engine.ts";
@@ -12,20 +14,40 @@ export interface PreparedDocker {
   readonly sandboxesFolder: string;
 }
 
+/** The engine and the folder of a request's sandboxes; the engine is not asked anything. */
+export async function findDocker({
+  options,
+  profile,
+  variables,
+}: EnvironmentRequest): Promise<Pick<PreparedDocker, "engine" | "sandboxesFolder">> {
+  const engine = await findEngine({
+    backend: options.backend === "podman" ? "podman" : "docker",
+    binary: options.docker_binary,
+    variables,
+  });
+  const folder = sandboxesFolderOf(options, profile.home);
+  return { engine, sandboxesFolder: await resolveLinks(resolve(folder)) };
+}
+
+/** The same folder must have the same name through whatever link the home is reached, or its mounts count as changed. */
+async function resolveLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    // What is missing will be made below the real path of its parent.
+    return errnoOf(error) === "ENOENT" ? join(await resolveLinks(dirname(path)), basename(path)) : path;
+  }
+}
+
 /** The engine and the spec that a request means; nothing is started, and a reachable engine is not asked anything. */
 export async function prepareDocker(
   request: EnvironmentRequest,
   signal: AbortSignal,
 ): Promise<PreparedDocker> {
   const { options, profile, reporter, variables } = request;
-  const engine = await findEngine({
-    backend: options.backend === "podman" ? "podman" : "docker",
-    binary: options.docker_binary,
-    variables,
-  });
+  const { engine, sandboxesFolder } = await findDocker(request);
   // What was found by its own name needs no question, which would cost each command its time.
   if (options.docker_binary !== "") await requireKind(engine, options.backend, reporter, signal);
-  const sandboxesFolder = sandboxesFolderOf(options, profile.home);
   const uid = process.getuid?.();
   const gid = process.getgid?.();
   const { spec, notices } = await createSandboxSpec(

@@ -40,6 +40,14 @@ describeWith("docker", "what a process does for its predecessors when it starts"
     expect(lab.notices.join()).toContain("removed");
   });
 
+  test("C33: a stamp from the future, left by a wrong clock, does not switch it off", async () => {
+    const { lab, start } = await abandoned();
+    await using _ = lab;
+    await start(Date.now() + 1_000 * HOUR_MS, { docker_orphan_reaper: true }, await lab.wrap("exit 1"));
+    await start(Date.now() + HOUR_MS);
+    expect(await lab.containers()).toEqual([]);
+  });
+
   test("C34: switched off it asks the engine nothing, and works when it is switched on later", async () => {
     const { lab, start } = await abandoned();
     await using _ = lab;

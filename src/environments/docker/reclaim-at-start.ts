@@ -5,10 +5,6 @@ import { ensurePrivateFolder } from "../../lib/files.ts";
 import type { Reporter } from "../environment-request.ts";
 import type { TerminalOptions } from "../options.ts";
 import type { Engine } from "./engine.ts";
-import { retryPendingRemovals } from "./pending-removals.ts";
-import { reclaimSandboxes } from "./reclaim.ts";
-import { reclaimSnapshots } from "./snapshots/reclaim-snapshots.ts";
-import { keepRules } from "./stopped-sandbox.ts";
 
 export interface StartUp {
   readonly engine: Engine;
@@ -27,6 +23,14 @@ const STAMP = ".last-reclaim";
 export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Promise<void> {
   const { engine, options, profileId, sandboxesFolder, reporter, now } = startUp;
   if (!options.docker_orphan_reaper || !(await isDue(sandboxesFolder, now))) return;
+  // Loaded here, because most processes have nothing to reclaim.
+  const [{ retryPendingRemovals }, { reclaimSandboxes }, { reclaimSnapshots }, { keepRules }] =
+    await Promise.all([
+      import("./pending-removals.ts"),
+      import("./reclaim.ts"),
+      import("./snapshots/reclaim-snapshots.ts"),
+      import("./stopped-sandbox.ts"),
+    ]);
   await retryPendingRemovals(sandboxesFolder, engine, { profileId, now }, reporter, signal);
   const { rows, problem } = await reclaimSandboxes(
     engine,
@@ -61,7 +65,9 @@ async function isDue(folder: string, now: number): Promise<boolean> {
   const path = join(folder, STAMP);
   const seconds = now / 1_000;
   try {
-    if (now - (await stat(path)).mtimeMs < EVERY_MS) return false;
+    const agoMs = now - (await stat(path)).mtimeMs;
+    // A stamp of the future comes from a clock that was wrong, and must not switch the reaper off until then.
+    if (agoMs >= 0 && agoMs < EVERY_MS) return false;
     await utimes(path, seconds, seconds);
     return true;
   } catch (error) {

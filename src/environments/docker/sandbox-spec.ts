@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import type { terminalOptions } from "../options.ts";
+import { passedVariables } from "../passed-variables.ts";
 import { chooseMounts, type HostUser } from "./choose-mounts.ts";
 import { flagValues, requireHarmless } from "./extra-arguments.ts";
 import type { Mount, MountHost } from "./mounts.ts";
@@ -97,7 +98,7 @@ export async function createSandboxSpec(
     snapCompat: options.docker_snap_compat,
     mounts: mounts.all,
     environment: chooseEnvironment(options.docker_env, user !== undefined),
-    forwardedVariables: forwardedVariables(options.docker_forward_env, host),
+    forwardedVariables: forwardedVariables(options, host),
     extraArguments: options.docker_extra_args,
   };
   const fields = comparableFields(parts);
@@ -177,11 +178,12 @@ function chooseEnvironment(
   return { ...home, ...Object.fromEntries(texts) };
 }
 
-function forwardedVariables(names: readonly string[], host: SandboxHost): ReadonlyMap<string, string> {
-  return new Map(
-    names.flatMap((name) => {
-      const value = host.findValue(name);
-      return value === undefined ? [] : [[name, value] as const];
-    }),
-  );
+/** Those of `env_passthrough`, which never are a provider's, and those that are named for the container itself. */
+function forwardedVariables(options: TerminalOptions, host: SandboxHost): ReadonlyMap<string, string> {
+  const passed = passedVariables(options.env_passthrough, host.findValue);
+  const named = options.docker_forward_env.flatMap((name) => {
+    const value = host.findValue(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return new Map([...Object.entries(passed), ...named]);
 }

@@ -9,6 +9,10 @@ import type { SandboxSpec } from "./sandbox-spec.ts";
 
 const EXEC_TIMEOUT_MS = 30_000;
 
+/** What the engine does not even create has nothing to do with the programs of the image. */
+export const REFUSED_SETTINGS_HINT =
+  "Check the settings terminal.docker_volumes, docker_env, docker_shm_size and docker_extra_args.";
+
 /** Without `sh` or `sleep` a container ends at its start or a moment later: whoever notices first says the same. */
 export const UNUSABLE_IMAGE_HINT =
   "Check that the image has `sh` and `sleep`, and the settings terminal.docker_*.";
@@ -18,18 +22,29 @@ const FIND_MISSING = 'for path; do [ -e "$path" ] || [ -L "$path" ] || printf "%
 
 /** Makes the folders that a sandbox keeps on the host. */
 export async function prepareFolders(spec: SandboxSpec): Promise<void> {
-  for (const { localSource } of bindsOf(spec).filter(({ ours }) => ours)) {
+  for (const { localSource, target } of keptFoldersOf(spec)) {
     await ensurePrivateFolder(dirname(localSource));
     try {
       await mkdir(localSource);
-      // The folder above keeps strangers out; inside, the image's own user must be able to work.
-      await chmod(localSource, 0o777);
+      await chmod(localSource, target === "/root" ? 0o700 : 0o755); // whatever the umask is
     } catch (error) {
       if (errnoOf(error) === "EEXIST") continue;
       throw new AppError("file-unwritable", `Cannot make the folder ${localSource}: ${messageOf(error)}`, {
         cause: error,
       });
     }
+  }
+}
+
+/**
+ * Lets a user of the sandbox who is neither root nor the owner of the kept folders work in them: no engine gives such a
+ * sandbox the right to change owners. On the host, the folder above keeps others out.
+ */
+export async function openKeptFolders(spec: SandboxSpec): Promise<void> {
+  for (const { localSource } of keptFoldersOf(spec)) {
+    await chmod(localSource, 0o777).catch((error: unknown) => {
+      if (errnoOf(error) !== "EPERM") throw error; // an earlier sandbox made it its own
+    });
   }
 }
 
@@ -111,6 +126,10 @@ function exists(path: string): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+function keptFoldersOf(spec: SandboxSpec): BindMount[] {
+  return bindsOf(spec).filter(({ ours }) => ours);
 }
 
 function bindsOf({ mounts }: SandboxSpec): BindMount[] {

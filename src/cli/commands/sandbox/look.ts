@@ -20,7 +20,7 @@ export async function listAll(
   context: CommandContext,
   { allProfiles, size, json }: { allProfiles?: boolean; size?: boolean; json?: boolean },
 ): Promise<void> {
-  const rows = await sandboxes(context, {
+  const rows = await sandboxes(context, await dockerFor(context, "default"), {
     allProfiles: allProfiles ?? false,
     withSize: (size ?? false) || (json ?? false),
   });
@@ -47,8 +47,9 @@ function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
 }
 
 export async function showStatus(context: CommandContext, { task, json }: TaskOption): Promise<void> {
-  const { spec } = await dockerFor(context, task);
-  const rows = await sandboxes(context, { allProfiles: false, withSize: json ?? false });
+  const docker = await dockerFor(context, task);
+  const { spec } = docker;
+  const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
   const row = rows.find((candidate) => candidate.name === spec.name);
   if (json) return context.terminal.printJson(row ?? { name: spec.name, state: "absent", task });
   if (!row) return context.terminal.print(`${spec.name} does not exist yet; the first command makes it.`);
@@ -82,9 +83,9 @@ export async function explainSandbox(context: CommandContext, { task, json }: Ta
 
 async function sandboxes(
   context: CommandContext,
+  { engine, request }: Awaited<ReturnType<typeof dockerFor>>,
   { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
 ): Promise<SandboxRow[]> {
-  const { engine, request } = await dockerFor(context, "default");
   const known = await listKnownProfiles(context, request.profile.root);
   const profile = { name: request.profile.name, id: await request.profileId() };
   const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the sandbox is used
