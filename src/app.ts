@@ -4,12 +4,15 @@ import type { BoardsPlace } from "./board/boards-place.ts";
 import { findCurrentBoard } from "./board/current-board.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
 import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
-import type { EnvironmentRequest } from "./environments/environment-request.ts";
-import { AppError } from "./lib/errors.ts";
+import type { EnvironmentRegistry } from "./environments/environment-registry.ts";
+import type { EnvironmentFacts } from "./environments/environment-request.ts";
+import { AppError, messageOf } from "./lib/errors.ts";
 import { ensurePrivateFolder } from "./lib/files.ts";
 import type { Log } from "./lib/log/log.ts";
 import { type Profile, resolveProfile } from "./profiles/profile.ts";
 import { ensureProfileId } from "./profiles/profile-id.ts";
+
+const LOOK_AFTER_WITHIN_MS = 10_000;
 
 /** What every entry point starts from: one profile and its settings, read once and handed down. */
 export interface App {
@@ -17,13 +20,12 @@ export interface App {
   readonly resolved: LoadedConfig;
 }
 
-/** Where and for whom commands are to run. */
+/** From where commands are to run. */
 export interface EnvironmentChoice {
-  readonly task: string;
   readonly cwd: string;
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
-  readonly reporter: EnvironmentRequest["reporter"];
+  readonly reporter: EnvironmentFacts["reporter"];
 }
 
 export interface AppChoice {
@@ -50,10 +52,7 @@ export async function openApp(choice: AppChoice): Promise<App> {
 }
 
 /** What an environment may know: the profile's terminal settings and identity, and nothing else of it. */
-export function environmentRequest(
-  { profile, resolved }: App,
-  choice: EnvironmentChoice,
-): EnvironmentRequest {
+export function environmentFacts({ profile, resolved }: App, choice: EnvironmentChoice): EnvironmentFacts {
   return {
     ...choice,
     options: resolved.config.terminal,
@@ -63,10 +62,36 @@ export function environmentRequest(
   };
 }
 
+/** The environments that the conversations of this process share; to be disposed after the last of them. */
+export async function openAppEnvironments(
+  tell: (text: string) => void,
+  signal: AbortSignal,
+): Promise<EnvironmentRegistry> {
+  const [{ createEnvironmentRegistry }, { openEnvironment, lookAfterAbandoned }, { openDeadline }] =
+    await Promise.all([
+      import("./environments/environment-registry.ts"),
+      import("./environments/open-environment.ts"),
+      import("./lib/deadline.ts"),
+    ]);
+  return createEnvironmentRegistry({
+    open: openEnvironment,
+    async lookAfter(request) {
+      using deadline = openDeadline(signal, LOOK_AFTER_WITHIN_MS);
+      await lookAfterAbandoned(request, deadline.signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+      });
+    },
+    onError: (what, error) => tell(`${what} ${messageOf(error)}`),
+  });
+}
+
 /** A conversation of the profile, on whichever surface. */
 export async function openAppConversation(
   { profile, resolved }: App,
-  request: Pick<ConversationRequest, "environment" | "choice" | "model" | "surface">,
+  request: Pick<
+    ConversationRequest,
+    "environments" | "environment" | "task" | "choice" | "model" | "surface"
+  >,
   signal: AbortSignal,
 ): Promise<OpenConversation> {
   const [{ openConversation }, { createRedactor }, { judgeHardline }] = await Promise.all([

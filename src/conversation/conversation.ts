@@ -27,6 +27,8 @@ export interface ConversationParts {
   readonly haltsLoops: boolean;
   readonly spendingCaps: SpendingCaps;
   readonly clock: Clock;
+  /** The state of the session's shell as it is to be stored; undefined while there is none. */
+  saveShell(): string | undefined;
 }
 
 /** One session, and the agent that answers in it. */
@@ -51,6 +53,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   const steers: string[] = [];
   let { isStored } = parts;
   let failure: ModelFailure | undefined;
+  let keptShell: string | undefined;
 
   async function* run(
     message: UserMessage | undefined,
@@ -119,13 +122,24 @@ export function createConversation(parts: ConversationParts): Conversation {
     );
     let outcome = "failed";
     // A stop must not keep the end of the turn from being written down.
-    const commit = (event: AgentEvent): Promise<void> => turn.record(event, turn.lost);
+    const commit = async (event: AgentEvent): Promise<void> => {
+      if (event.type === "tool-end") await keepShell(turn);
+      await turn.record(event, turn.lost);
+    };
     for await (const event of recorded(events, commit)) {
       isStored = true;
       if (event.type === "turn-end") ({ outcome } = event);
       yield event;
     }
     return outcome;
+  }
+
+  /** Before the result of a call is committed: a model that was told of a new folder must find itself in it again. */
+  async function keepShell(turn: SessionTurn): Promise<void> {
+    const shell = parts.saveShell();
+    if (shell === undefined || shell === keptShell) return;
+    await turn.keepShell(shell, turn.lost);
+    keptShell = shell;
   }
 
   async function* noted<Event extends ModelEvent | AttemptFailed>(

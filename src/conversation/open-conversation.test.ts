@@ -4,6 +4,8 @@ import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
 import { agentOptions } from "../agent/options.ts";
+import { createEnvironmentRegistry } from "../environments/environment-registry.ts";
+import { openEnvironment } from "../environments/open-environment.ts";
 import { terminalOptions } from "../environments/options.ts";
 import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
@@ -14,7 +16,7 @@ const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) as const;
 
-async function openPlace(baseUrl: string, apiMode: string) {
+async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}) {
   const folder = await tempFolder();
   const home = folder.file("home");
   await mkdir(home);
@@ -24,16 +26,23 @@ async function openPlace(baseUrl: string, apiMode: string) {
     agent: agentOptions.parse({}),
     tool_output: toolOutputOptions.parse({}),
   };
+  const environments = createEnvironmentRegistry({
+    open: openEnvironment,
+    lookAfter: async () => undefined,
+    onError: (what, error) => {
+      throw new Error(what, { cause: error });
+    },
+  });
   const request = (resume: string | undefined): ConversationRequest => ({
     home,
     sessionsPath: folder.file("home/sessions.sqlite"),
     settings,
     redactor: createRedactor({ secrets: [] }),
+    environments,
     environment: {
-      options: terminalOptions.parse({}),
+      options: terminalOptions.parse(terminal),
       profile: { name: "default", root: home, home },
       profileId: async () => "p",
-      task: "default",
       variables: { PATH: process.env["PATH"], HOME: folder.path },
       variable: () => undefined,
       userHome: folder.path,
@@ -45,7 +54,13 @@ async function openPlace(baseUrl: string, apiMode: string) {
     surface: { source: "cli", words: "", ask: undefined, canNotify: false, haltsLoops: false },
     judge: () => undefined,
   });
-  return { request, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
+  return {
+    request,
+    async [Symbol.asyncDispose]() {
+      await environments[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
 }
 
 test.each(["chat_completions", "anthropic_messages"])(
@@ -96,3 +111,42 @@ test.each(["chat_completions", "anthropic_messages"])(
   },
   120_000,
 );
+
+test.each([
+  [0, "closed"],
+  [300, "kept"],
+])(
+  "terminal.lifetime_seconds %i: between two turns the shell is %s, and the session keeps its folder and variables",
+  async (lifetime_seconds, expected) => {
+    const shell = (command: string) => ({
+      tools: [{ name: "terminal", input: { command: `echo "<$PWD> <$COLOUR> <$$>"; ${command}` } }],
+    });
+    await using server = await startScriptedServer({
+      turns: [
+        { when: "first", answers: [shell("cd /usr; export COLOUR=blue"), { text: "done" }] },
+        { when: "second", answers: [shell(":"), { text: "done" }] },
+      ],
+    });
+    await using place = await openPlace(`${server.url}/v1`, "chat_completions", { lifetime_seconds });
+    await using conversation = await openConversation(place.request(undefined), never);
+    const runTurn = async (word: string) => {
+      let result = "";
+      for await (const event of conversation.say(say(word), NO_LIMITS, never))
+        if (event.type === "tool-end") result = event.text;
+      return [...result.matchAll(/<([^>]*)>/g)].map(([, text = ""]) => text);
+    };
+    const [, , pid] = await runTurn("first");
+    if (expected === "closed") await expect.poll(() => isAlive(Number(pid)), { timeout: 60_000 }).toBe(false);
+    const [folder, colour] = await runTurn("second");
+    expect([folder, colour]).toEqual(["/usr", "blue"]);
+    expect(isAlive(Number(pid)) ? "kept" : "closed").toBe(expected);
+  },
+);
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,8 @@
+import type { AgentEvent } from "../agent/events.ts";
 import { createResultFitter } from "../agent/fit-result.ts";
 import { createSystemPrompt } from "../agent/system-prompt.ts";
-import type { EnvironmentRequest } from "../environments/environment-request.ts";
+import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
+import { type EnvironmentFacts, environmentTask } from "../environments/environment-request.ts";
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile } from "../environments/spill-file.ts";
 import { systemClock } from "../lib/clock.ts";
@@ -53,7 +55,11 @@ export interface ConversationRequest {
     readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
   };
   readonly redactor: Redactor;
-  readonly environment: EnvironmentRequest;
+  /** Where its environment is opened, together with those of all other conversations of the process. */
+  readonly environments: EnvironmentRegistry;
+  readonly environment: EnvironmentFacts;
+  /** The task of the board that it works on. */
+  readonly task?: string | undefined;
   readonly choice: SessionChoice;
   readonly model: RouteRequest;
   readonly surface: Surface;
@@ -91,10 +97,19 @@ export async function openConversation(
       clock: systemClock,
       random: Math.random,
     });
-    const place = { ...environment, ...(resumed && { cwd: resumed.session.cwd }) };
     const id = resumed?.session.id ?? store.createSession(NOTHING).id;
     const holder = createWorkspaceHolder({
-      request: place,
+      environments: request.environments,
+      request: {
+        ...environment,
+        ...(resumed && { cwd: resumed.session.cwd }),
+        task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
+      },
+      savedShell: resumed?.shell,
+      onLoss(sentence) {
+        environment.reporter.onNotice(sentence);
+        conversation.steer(sentence); // for the model, which would look for its files in vain
+      },
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
@@ -143,9 +158,23 @@ export async function openConversation(
         day: settings.agent.max_daily_cost_usd ?? undefined,
       },
       clock: systemClock,
+      saveShell: holder.saveShell,
     });
+    /** The shell is opened while the model thinks, and nobody holds the place between two turns. */
+    async function* inPlace(events: AsyncGenerator<AgentEvent>): AsyncGenerator<AgentEvent> {
+      try {
+        for await (const event of events) {
+          if (event.type === "request-sent") holder.warm();
+          yield event;
+        }
+      } finally {
+        await holder.rest();
+      }
+    }
     return {
       ...conversation,
+      say: (message, limits, within) => inPlace(conversation.say(message, limits, within)),
+      finish: (limits, within) => inPlace(conversation.finish(limits, within)),
       model: { provider: route.provider, name: route.model, isPriced: route.price !== undefined },
       isResumed: resumed !== undefined,
       async [Symbol.asyncDispose]() {

@@ -1,29 +1,53 @@
-import type { Environment } from "../environments/environment.ts";
-import type { EnvironmentRequest } from "../environments/environment-request.ts";
+import { z } from "zod";
+import type { Environment, SavedShell, ShellSession } from "../environments/environment.ts";
+import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
+import {
+  type EnvironmentRequest,
+  environmentKey,
+  type Reporter,
+} from "../environments/environment-request.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
+const RESTORE_WITHIN_MS = 30_000;
 
 export interface WorkspaceHolder extends AsyncDisposable {
-  /** Opens the place when it is first asked for; a failure is forgotten, so that the next call tries anew. */
+  /** Opens the place when it is first asked for; a failure is forgotten, so that the next call tries again. */
   workspace(signal: AbortSignal): Promise<Workspace>;
+  /** Opens the shell ahead of the first command, in a place that is there already. Never fails. */
+  warm(): void;
+  /** Gives the place back at the end of a turn; the shell's folder and variables stay with the session. */
+  rest(): Promise<void>;
+  /** The state of the shell as text, for the next process; undefined until a command has run. */
+  saveShell(): string | undefined;
 }
 
 export interface WorkspaceParts {
+  readonly environments: EnvironmentRegistry;
   readonly request: EnvironmentRequest;
+  /** What `saveShell` of an earlier process gave. */
+  readonly savedShell: string | undefined;
+  /** Hears, in a sentence, what of the earlier process could not be restored. */
+  onLoss(sentence: string): void;
   redact(text: string): string;
   /** Whether a session is still known; jobs of those that are not have nobody who will ask for them. */
   isKnown(session: string): boolean;
 }
 
-/** The place of one session. Nothing is opened for a conversation that never runs anything. */
-export function createWorkspaceHolder({ request, redact, isKnown }: WorkspaceParts): WorkspaceHolder {
+/** The place of one session. No sandbox is made for a conversation that never runs anything. */
+export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
+  const { environments, redact, isKnown } = parts;
+  const reporter = createHeldReporter(parts.request.reporter);
+  const request: EnvironmentRequest = { ...parts.request, reporter };
+  const place = environmentKey(request);
   let environment: Environment | undefined;
+  let session: ShellSession | undefined;
   let records: ProfileJobs | undefined;
+  let warming: { readonly stop: AbortController; readonly over: Promise<void> } | undefined;
 
-  const openJobs = retrying(async (signal) => {
+  const jobs = retrying(async (signal) => {
     const { openProfileJobs } = await import("../environments/jobs/open-profile-jobs.ts");
     if (environment === undefined) throw new Error("the jobs of a place are asked of the place");
     records ??= await openProfileJobs(request, redact, signal);
@@ -32,42 +56,140 @@ export function createWorkspaceHolder({ request, redact, isKnown }: WorkspacePar
 
   /** Whoever has to do with jobs ends those that have outlived their session or their time, in this place. */
   async function sweepJobs(): Promise<void> {
-    const jobs = await openJobs.opened();
+    const opened = await jobs.opened();
     const deadline = AbortSignal.timeout(SWEEP_WITHIN_MS);
     try {
-      await jobs?.sweepExpired((owner) => (isKnown(owner) ? "in-turn" : "gone"), deadline);
+      await opened?.sweepExpired((owner) => (isKnown(owner) ? "in-turn" : "gone"), deadline);
     } catch (error) {
       const why = messageOf(error);
-      request.reporter.onNotice(`Jobs without a session were not ended, a later session tries again: ${why}`);
+      reporter.onNotice(`Jobs without a session were not ended, a later session tries again: ${why}`);
     }
   }
 
-  const open = retrying(async (signal): Promise<Workspace> => {
-    const [{ openEnvironment }, { createEnvironmentFiles }] = await Promise.all([
-      import("../environments/open-environment.ts"),
-      import("../environments/files/environment-files.ts"),
-    ]);
-    const [opened, ripgrep] = await Promise.all([
-      openEnvironment(request, signal),
-      request.options.backend === "local" ? ownRipgrep() : undefined,
-    ]);
-    environment = opened;
-    const session = opened.openSession();
-    return {
-      environment: opened,
-      session,
-      files: createEnvironmentFiles(opened, session, { ripgrep }),
-      jobs: openJobs.get,
-    };
+  const open = retrying(async (signal) => {
+    environment = await environments.acquire(request, signal);
+    return environment;
   });
 
+  /** The session's shell: where the last process left it, as far as that is still there. */
+  async function openShell(opened: Environment, signal: AbortSignal): Promise<ShellSession> {
+    const saved = parseSaved(parts.savedShell);
+    if (saved === undefined) return opened.openSession();
+    if (saved.place !== place) {
+      parts.onLoss(
+        `Earlier commands of this session ran elsewhere (${saved.place}); their working folder and variables are not restored here (${place}).`,
+      );
+      return opened.openSession();
+    }
+    let shell = opened.openSession(saved);
+    const probe = { command: ":", session: shell, timeoutMs: RESTORE_WITHIN_MS, onOutput: () => undefined };
+    if ((await opened.run(probe, signal)).badWorkdir) {
+      shell = opened.openSession({ ...saved, cwd: undefined });
+      parts.onLoss(
+        `The working folder of this session, ${saved.cwd}, is gone; commands start in the default folder instead.`,
+      );
+    }
+    if (saved.withheld.length > 0) {
+      const names = saved.withheld.join(", ");
+      parts.onLoss(
+        `These exported variables may hold secrets and were not stored, so they are not set: ${names}.`,
+      );
+    }
+    return shell;
+  }
+
+  const build = retrying(async (signal): Promise<Workspace> => {
+    const [{ createEnvironmentFiles }, opened, ripgrep] = await Promise.all([
+      import("../environments/files/environment-files.ts"),
+      open.get(signal),
+      request.options.backend === "local" ? ownRipgrep() : undefined,
+    ]);
+    session ??= await openShell(opened, signal);
+    const files = createEnvironmentFiles(opened, session, { ripgrep });
+    return { environment: opened, session, files, jobs: jobs.get };
+  });
+
+  async function letGo(): Promise<void> {
+    warming?.stop.abort();
+    await warming?.over;
+    await open.opened();
+    await environment?.[Symbol.asyncDispose]();
+    environment = undefined;
+    open.forget();
+    build.forget();
+  }
+
   return {
-    workspace: open.get,
+    async workspace(signal) {
+      reporter.release();
+      const stopWarming = (): void => warming?.stop.abort();
+      signal.addEventListener("abort", stopWarming);
+      await warming?.over; // the shell that is being opened is there sooner than a second one
+      signal.removeEventListener("abort", stopWarming);
+      return build.get(signal);
+    },
+    warm() {
+      if (environment !== undefined || warming !== undefined) return;
+      const stop = new AbortController();
+      const opened = open.get(stop.signal).then((found) => found.warm(stop.signal));
+      const over = opened
+        .catch(() => reporter.drop()) // the first command tries again, and reports why it cannot run
+        .finally(() => {
+          warming = undefined;
+        });
+      warming = { stop, over };
+    },
+    async rest() {
+      if (records === undefined) await letGo(); // jobs keep the place open that they run in
+    },
+    saveShell() {
+      const saved = session?.save(redact);
+      return saved && JSON.stringify({ place, ...saved } satisfies StoredShell);
+    },
     async [Symbol.asyncDispose]() {
-      await open.opened();
       await sweepJobs();
-      await environment?.[Symbol.asyncDispose]();
+      await letGo();
       records?.[Symbol.dispose]();
+    },
+  };
+}
+
+/** The shell with the environment it belongs to: its folders and variables mean nothing in another one. */
+interface StoredShell extends SavedShell {
+  readonly place: string;
+}
+
+const storedShell = z.object({
+  place: z.string(),
+  cwd: z.string().optional(),
+  previousCwd: z.string().optional(),
+  variables: z.record(z.string(), z.string()),
+  unset: z.array(z.string()),
+  withheld: z.array(z.string()),
+});
+
+/** Undefined where nothing is stored, and for what another version of the program has stored differently. */
+function parseSaved(text: string | undefined): StoredShell | undefined {
+  return text === undefined ? undefined : storedShell.safeParse(JSON.parse(text)).data;
+}
+
+/** Holds notices back until the place is used: nobody wants to hear of a sandbox that no command needs. */
+function createHeldReporter(reporter: Reporter): Reporter & { release(): void; drop(): void } {
+  let held: string[] | undefined = [];
+  const tell = (text: string): void => {
+    if (held === undefined) reporter.onNotice(text);
+    else held.push(text);
+  };
+  return {
+    onNotice: tell,
+    onProgress: (text) => (held === undefined ? reporter.onProgress(text) : tell(text)),
+    release() {
+      const notices = held ?? [];
+      held = undefined;
+      for (const notice of notices) reporter.onNotice(notice);
+    },
+    drop() {
+      held &&= [];
     },
   };
 }
@@ -82,6 +204,8 @@ function retrying<Result>(action: (signal: AbortSignal) => Promise<Result>): {
   readonly get: (signal: AbortSignal) => Promise<Result>;
   /** What there is, without doing it. */
   opened(): Promise<Result | undefined>;
+  /** The next who asks has it done again. */
+  forget(): void;
 } {
   let attempt: Promise<Result> | undefined;
   return {
@@ -94,6 +218,9 @@ function retrying<Result>(action: (signal: AbortSignal) => Promise<Result>): {
     },
     async opened() {
       return await attempt?.catch(() => undefined);
+    },
+    forget() {
+      attempt = undefined;
     },
   };
 }

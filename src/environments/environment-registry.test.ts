@@ -8,8 +8,7 @@ import { AppError } from "../lib/errors.ts";
 import { collect } from "./environment.contract.ts";
 import type { CommandRequest, CommandResult, Environment } from "./environment.ts";
 import { createEnvironmentRegistry, type EnvironmentRegistryParts } from "./environment-registry.ts";
-import type { EnvironmentRequest } from "./environment-request.ts";
-import type { EnvironmentClaim } from "./environment-scope.ts";
+import { type EnvironmentRequest, environmentTask } from "./environment-request.ts";
 import { openEnvironment } from "./open-environment.ts";
 import { terminalOptions } from "./options.ts";
 
@@ -71,19 +70,25 @@ interface Claim {
   readonly options?: object;
 }
 
-function claimOf({ task = "main", session = "s1", home = "/home-a", cwd = "/start", options = {} }: Claim) {
-  const request: EnvironmentRequest = {
-    options: terminalOptions.parse(options),
+function requestOf({
+  task = "main",
+  session = "s1",
+  home = "/home-a",
+  cwd = "/start",
+  options: given = {},
+}: Claim): EnvironmentRequest {
+  const options = terminalOptions.parse(given);
+  return {
+    options,
     profile: { name: "a", root: home, home },
     profileId: async () => "id",
-    task,
+    task: environmentTask(options.isolation, { session, task }),
     variables: {},
     variable: () => undefined,
     userHome: "/u",
     cwd,
     reporter: { onNotice: () => undefined, onProgress: () => undefined },
   };
-  return { request, session } satisfies EnvironmentClaim;
 }
 
 function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
@@ -98,6 +103,7 @@ function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
       opened.push(fake);
       return fake;
     },
+    lookAfter: async () => undefined,
     onError: (what, error) => void errors.push(`${what} ${error instanceof Error ? error.message : error}`),
     ...parts,
   });
@@ -106,7 +112,7 @@ function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
     opened,
     errors,
     registry,
-    acquire: (claim: Claim = {}) => registry.acquire(claimOf(claim), new AbortController().signal),
+    acquire: (claim: Claim = {}) => registry.acquire(requestOf(claim), new AbortController().signal),
     /** The place that was opened at that turn. */
     place(index: number) {
       const found = opened[index];
@@ -115,7 +121,6 @@ function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
     },
     names: () => opened.map(({ request }) => request.task),
     disposals: () => opened.map(({ disposed }) => disposed),
-    folders: (index: number) => opened[index]?.commands.map(({ workdir }) => workdir),
   };
 }
 
@@ -150,126 +155,20 @@ test("D2: isolation says who shares: all of a profile, a session with its subage
   }
 });
 
-test("F22: a task with its own folder shares the environment, and its commands start in that folder", async () => {
-  const { registry, acquire, folders, opened } = setUp();
-  const owner = { home: "/home-a", task: "child" };
-  registry.overrides.register(owner, { cwd: "/srv/child" });
-  const [main, child] = [await acquire(), await acquire({ task: "child" })];
-  expect(opened).toHaveLength(1);
-  const session = child.openSession();
-  await main.run(command(main), signal);
-  await child.run(command(child, { session }), signal);
-  await child.run(command(child, { session }), signal);
-  registry.overrides.update(owner, { cwd: "/missing" });
-  await child.run(command(child, { session }), signal);
-  await child.run(command(child, { session }), signal);
-  await child.run(command(child, { session, workdir: "/explicit" }), signal);
-  registry.overrides.update(owner, { cwd: "/srv/next" });
-  await child.run(command(child, { session }), signal);
-  const again = await acquire({ task: "child" });
-  await again.run(command(again, { session }), signal);
-  expect(folders(0)).toEqual([
-    undefined,
-    "/srv/child",
-    undefined, // it stays where it went by itself
-    "/missing",
-    "/missing", // it never got there, and must not believe so
-    "/explicit",
-    "/srv/next", // also in an environment that is already open
-    undefined,
+test("F22, F23: an environment is opened with the settings and the folder of whoever asks, never of another", async () => {
+  const { acquire, opened } = setUp();
+  const old = await acquire({ cwd: "/one" });
+  await acquire({ cwd: "/two" });
+  await acquire({ cwd: "/one", options: { cwd: "/three" } });
+  await acquire({ cwd: "/one", options: { docker_image: "other" } });
+  await acquire({ cwd: "/one" });
+  expect(opened.map(({ request: { cwd, options } }) => [cwd, options.cwd, options.docker_image])).toEqual([
+    ["/one", "", expect.any(String)],
+    ["/two", "", expect.any(String)],
+    ["/one", "/three", expect.any(String)],
+    ["/one", "", "other"],
   ]);
-});
-
-test("a second session with another current folder does not start in that of the first", async () => {
-  const { acquire, folders } = setUp();
-  const one = await acquire({ cwd: "/one" });
-  const two = await acquire({ cwd: "/two" });
-  const three = await acquire({ cwd: "/one", options: { cwd: "/three", timeout: 9 } });
-  for (const handle of [one, two, three]) await handle.run(command(handle), signal);
-  expect(folders(0)).toEqual([undefined, "/two", "/three"]);
-});
-
-test("a task's folder that only the host has is left out of a container, aloud", async () => {
-  const { registry, folders } = setUp();
-  registry.overrides.register({ home: "/home-a", task: "main" }, { cwd: "/home/me/project" });
-  const claim = claimOf({ options: { backend: "docker" } });
-  const notices: string[] = [];
-  const reporter = { ...claim.request.reporter, onNotice: (text: string) => void notices.push(text) };
-  const handle = await registry.acquire({ ...claim, request: { ...claim.request, reporter } }, signal);
-  const session = handle.openSession();
-  for (let round = 0; round < 2; round++) await handle.run(command(handle, { session }), signal);
-  expect(folders(0)).toEqual([undefined, undefined]);
-  expect(notices).toEqual([expect.stringContaining("/home/me/project")]);
-});
-
-test("D2: a task with its own image or backend has its own environment, opened with its settings", async () => {
-  for (const setting of [{ docker_image: "x" }, { singularity_image: "x.sif" }, { backend: "ssh" }]) {
-    const { registry, acquire, place, names } = setUp();
-    registry.overrides.register({ home: "/home-a", task: "own" }, { ...setting, cwd: "/own" });
-    const handle = await acquire({ task: "own" });
-    registry.overrides.update({ home: "/home-a", task: "own" }, { cwd: "/next" });
-    await acquire({ task: "own" });
-    await acquire({ task: "other" });
-    expect(names()).toEqual(["own", "default"]);
-    expect(place(0).request.options.cwd).toBe(""); // else the place would differ with each folder
-    expect(place(0).request.options).toMatchObject(setting);
-    expect(handle.options).toMatchObject(setting);
-    expect(place(1).request.options).toEqual(terminalOptions.parse({}));
-  }
-});
-
-test("F23: what an environment is opened with does not depend on who came first", async () => {
-  const { registry, acquire, place } = setUp();
-  registry.overrides.register({ home: "/home-a", task: "slow" }, { timeout: 7, cwd: "/slow" });
-  const slow = await acquire({ task: "slow" });
-  expect(slow.options).toMatchObject({ timeout: 7, cwd: "/slow" });
-  expect(place(0).request.options).toMatchObject({ timeout: 180, cwd: "" });
-  registry.overrides.register({ home: "/home-a", task: "cut-off" }, { docker_network: false });
-  await expect(acquire({ task: "cut-off" })).rejects.toMatchObject({
-    code: "config-invalid",
-    message: expect.stringContaining("docker_network"),
-  });
-  await acquire({ task: "cut-off", options: { isolation: "task" } });
-  expect(place(1).request).toMatchObject({ task: "cut-off", options: { docker_network: false } });
-});
-
-test("F23: changed settings of a task get a new environment, and who holds the old one keeps it", async () => {
-  const { registry, acquire, opened } = setUp();
-  const owner = { home: "/home-a", task: "own" };
-  registry.overrides.register(owner, { docker_image: "one" });
-  const old = await acquire({ task: "own" });
-  registry.overrides.update(owner, { docker_image: "two" });
-  await acquire({ task: "own" });
-  expect(opened.map(({ request }) => request.options.docker_image)).toEqual(["one", "two"]);
   expect(await old.run(command(old), signal)).toMatchObject({ exitCode: 0 });
-});
-
-test("overrides: register replaces, update adds, a folder is cleared only if it is the expected one", () => {
-  const { overrides } = setUp().registry;
-  const owner = { home: "/home-a", task: "t" };
-  overrides.register(owner, { cwd: "/a", timeout: 5 });
-  overrides.register(owner, { cwd: "/b" });
-  expect(overrides.of(owner)).toEqual({ cwd: "/b" });
-  overrides.update(owner, { docker_image: "x", timeout: undefined });
-  expect(overrides.of(owner)).toEqual({ cwd: "/b", docker_image: "x" });
-  expect(overrides.clearCwd(owner, "/a")).toBe(false);
-  expect(overrides.of(owner)).toEqual({ cwd: "/b", docker_image: "x" });
-  expect(overrides.clearCwd(owner, "/b")).toBe(true);
-  expect(overrides.of(owner)).toEqual({ docker_image: "x" });
-  expect(overrides.of({ ...owner, home: "/home-b" })).toEqual({});
-  overrides.clear(owner);
-  expect(overrides.of(owner)).toEqual({});
-});
-
-test("overrides pass the schema of the settings, and a refused one changes nothing", () => {
-  const { overrides } = setUp().registry;
-  const owner = { home: "/home-a", task: "t" };
-  overrides.register(owner, { cwd: "/a" });
-  for (const wrong of [{ backend: "lokal" }, { docker_imgae: "x" }, { timeout: "5" }, "x", null]) {
-    expect(() => overrides.update(owner, wrong)).toThrow(AppError);
-  }
-  expect(() => overrides.register(owner, { timeout: 0 })).toThrow("terminal.timeout");
-  expect(overrides.of(owner)).toEqual({ cwd: "/a" });
 });
 
 test("A21: a failed opening is told to all who wait, and whoever tries again starts from scratch", async () => {
@@ -303,8 +202,8 @@ test("who waits may give up; when all have, the opening is ended and what it sti
     },
   });
   const [one, two] = [new AbortController(), new AbortController()];
-  const first = registry.acquire(claimOf({}), one.signal);
-  const second = registry.acquire(claimOf({}), two.signal);
+  const first = registry.acquire(requestOf({}), one.signal);
+  const second = registry.acquire(requestOf({}), two.signal);
   await turn();
   one.abort(new Error("enough"));
   await expect(first).rejects.toThrow("enough");
@@ -312,7 +211,7 @@ test("who waits may give up; when all have, the opening is ended and what it sti
   two.abort(new Error("me too"));
   await expect(second).rejects.toThrow("me too");
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  const third = registry.acquire(claimOf({}), signal);
+  const third = registry.acquire(requestOf({}), signal);
   gate.open();
   await third;
   await expect.poll(() => made.map(({ disposed }) => disposed)).toEqual([1, 0]);
@@ -463,60 +362,33 @@ test("who still waits for an opening when the registry closes is told so, even i
   await refused;
 });
 
-test("C33: work before the first of a kind runs once and before it, however many are opened at once", async () => {
-  const events: string[] = [];
-  const gate = createGate();
+test("C33, C46: what was abandoned is looked for once per profile and backend, after the first command", async () => {
+  const looked: string[] = [];
   const { acquire } = setUp({
-    firstOpen: {
-      isWanted: () => true,
-      async run({ options, profile }) {
-        events.push(`work ${options.backend} ${profile.home}`);
-        await gate.passed;
-      },
-    },
-    async open(request) {
-      events.push(`open ${request.options.backend}`);
-      return fakeEnvironment(request);
-    },
+    lookAfter: async ({ options, profile }) => void looked.push(`${options.backend} ${profile.home}`),
   });
   const options = { backend: "docker", isolation: "task" };
-  const all = ["a", "b", "c"].map((task) => acquire({ task, options }));
+  const all = await Promise.all(["a", "b", "c"].map((task) => acquire({ task, options })));
+  expect(looked).toEqual([]); // whoever runs nothing looks for nothing
+  for (const handle of all) await handle.run(command(handle), signal);
+  expect(looked).toEqual(["docker /home-a"]);
+  const others = [await acquire({}), await acquire({ home: "/home-b", options })];
+  for (const handle of others) await handle.run(command(handle), signal);
+  expect(looked).toEqual(["docker /home-a", "local /home-a", "docker /home-b"]);
+});
+
+test("C44: a failed look at what was abandoned costs nobody a command, and the end waits for one on its way", async () => {
+  const gate = createGate();
+  const { acquire, errors, registry } = setUp({
+    lookAfter: () => gate.passed.then(() => Promise.reject(new Error("no permission"))),
+  });
+  const handle = await acquire();
+  expect(await handle.run(command(handle), signal)).toMatchObject({ exitCode: 0 });
+  const closing = registry[Symbol.asyncDispose]();
   await turn();
-  expect(events).toEqual(["work docker /home-a"]);
   gate.open();
-  await Promise.all(all);
-  await acquire({ task: "d", options });
-  expect(events).toEqual(["work docker /home-a", ...Array<string>(4).fill("open docker")]);
-  await acquire({ options: { backend: "local" } });
-  await acquire({ home: "/home-b", options }); // C46: what is done for one profile leaves the other's undone
-  expect(events.filter((event) => event.startsWith("work"))).toEqual([
-    "work docker /home-a",
-    "work local /home-a",
-    "work docker /home-b",
-  ]);
-});
-
-test("C34: while the settings do not ask for it the work is not done, and stays to be done later", async () => {
-  let runs = 0;
-  const { acquire } = setUp({
-    firstOpen: {
-      isWanted: ({ options }) => options.docker_orphan_reaper,
-      run: async () => void runs++,
-    },
-  });
-  await acquire({ options: { docker_orphan_reaper: false } });
-  expect(runs).toBe(0);
-  await acquire({ options: { docker_orphan_reaper: true } });
-  expect(runs).toBe(1);
-});
-
-test("C44: when that work fails the environment is opened all the same, and somebody hears of it", async () => {
-  const { acquire, errors, opened } = setUp({
-    firstOpen: { isWanted: () => true, run: () => Promise.reject(new Error("no permission")) },
-  });
-  await acquire();
-  expect(opened).toHaveLength(1);
-  expect(errors).toEqual(["Work before the first local environment failed. no permission"]);
+  await closing;
+  expect(errors).toEqual(["Abandoned sandboxes were not looked for. no permission"]);
 });
 
 test("an unused environment does not keep the process alive", async () => {
@@ -527,10 +399,9 @@ test("an unused environment does not keep the process alive", async () => {
     script,
     `import { createEnvironmentRegistry } from ${JSON.stringify(registryUrl)};
      const place = { openSession: () => ({ cwd: undefined }), busy: 0, async [Symbol.asyncDispose]() {} };
-     const registry = createEnvironmentRegistry({ open: async () => place, onError() {} });
-     const options = { isolation: "shared", lifetime_seconds: 300 };
-     const request = { task: "t", profile: { home: "/h" }, options };
-     await registry.acquire({ request, session: "s" }, new AbortController().signal);
+     const registry = createEnvironmentRegistry({ open: async () => place, lookAfter: async () => {}, onError() {} });
+     const request = { task: "t", profile: { home: "/h" }, options: { lifetime_seconds: 300 } };
+     await registry.acquire(request, new AbortController().signal);
      process.stdout.write("held");`,
   );
   const child = spawnSync(process.execPath, ["--import", "tsx", script], {
@@ -540,31 +411,31 @@ test("an unused environment does not keep the process alive", async () => {
   expect(child).toMatchObject({ stdout: "held", stderr: "", status: 0 });
 });
 
-test("a real environment serves two tasks, each in its folder, and what runs ends with the registry", async () => {
+test("real environments serve two folders, and what runs ends with the registry", async () => {
   await using folder = await tempFolder();
   const path = await realpath(folder.path);
   const errors: unknown[] = [];
   await using registry = createEnvironmentRegistry({
     open: openEnvironment,
+    lookAfter: async () => undefined,
     onError: (_, error) => void errors.push(error),
   });
   const options = { auto_source_bashrc: false, shell_init_files: ["/dev/null"] };
-  const claim = (task: string): EnvironmentClaim => {
-    const { request, session } = claimOf({ task, home: path, cwd: path, options });
-    return { session, request: { ...request, variables: { PATH: process.env["PATH"], HOME: path } } };
-  };
-  registry.overrides.register({ home: path, task: "child" }, { cwd: "/" });
-  const main = await registry.acquire(claim("main"), signal);
-  const child = await registry.acquire(claim("child"), signal);
+  const request = (cwd: string): EnvironmentRequest => ({
+    ...requestOf({ home: path, cwd, options }),
+    variables: { PATH: process.env["PATH"], HOME: path },
+  });
+  const main = await registry.acquire(request(path), signal);
+  const child = await registry.acquire(request("/"), signal);
   const session = child.openSession();
   expect((await collect(main, "pwd")).stdout).toBe(`${path}\n`);
   expect((await collect(child, "pwd; cd /usr", { session })).stdout).toBe("/\n");
   expect((await collect(child, "pwd", { session })).stdout).toBe("/usr\n");
   const running = collect(main, "touch started; sleep 600");
   await expect.poll(async () => (await collect(child, `ls ${path}`)).stdout).toContain("started");
-  const request = command(child, { session });
+  const late = command(child, { session });
   await registry[Symbol.asyncDispose]();
   expect(await running).toMatchObject({ ended: "stopped", exitCode: 130, survivors: [] });
-  await expect(child.run(request, signal)).rejects.toEqual(closedError);
+  await expect(child.run(late, signal)).rejects.toEqual(closedError);
   expect(errors).toEqual([]);
 });

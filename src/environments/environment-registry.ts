@@ -1,32 +1,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "../lib/clock.ts";
 import type { Environment } from "./environment.ts";
-import { createEnvironmentOverrides, type EnvironmentOverrides } from "./environment-overrides.ts";
-import type { EnvironmentRequest } from "./environment-request.ts";
-import { type EnvironmentClaim, type EnvironmentScope, scopeOf } from "./environment-scope.ts";
-import { createSessionFolders } from "./session-folders.ts";
-import {
-  closed,
-  createSharedEnvironment,
-  type EnvironmentHandle,
-  type SharedEnvironment,
-} from "./shared-environment.ts";
+import { type EnvironmentRequest, SHARED_TASK } from "./environment-request.ts";
+import { closed, createSharedEnvironment, type SharedEnvironment } from "./shared-environment.ts";
 
 const SHORTEST_CHECK_MS = 1_000;
 const LONGEST_CHECK_MS = 60_000;
 const TEARDOWN_MS = 15_000;
 
-/** Work to be done once in a process, before the first environment of a kind is opened for a profile. */
-export interface FirstOpen {
-  /** Whether the settings ask for it; when they do not, it stays to be done. */
-  isWanted(request: EnvironmentRequest): boolean;
-  /** A failure is told and then forgotten: it must not cost anybody an environment. */
-  run(request: EnvironmentRequest, signal: AbortSignal): Promise<void>;
-}
-
 export interface EnvironmentRegistryParts {
   open(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment>;
-  readonly firstOpen?: FirstOpen;
+  /**
+   * Looks after what earlier processes abandoned. Called once for each profile and backend, when the first command has
+   * run; the end of the process waits for it. A failure is reported and costs nobody an environment.
+   */
+  lookAfter(request: EnvironmentRequest): Promise<void>;
   /** Hears what went wrong where nobody waits for an answer. */
   onError(what: string, error: unknown): void;
   /** Its sleeps should not keep the process alive. */
@@ -37,11 +25,11 @@ export interface EnvironmentRegistryParts {
 
 /** The environments of a process: each is opened once for all who share it, and closed when nobody uses it any more. */
 export interface EnvironmentRegistry extends AsyncDisposable {
-  /** While a handle is held its environment stays, whatever else happens in between. */
-  acquire(claim: EnvironmentClaim, signal: AbortSignal): Promise<EnvironmentHandle>;
-  /** The session is over: its own environment is closed as soon as nobody uses it, without waiting for its lifetime. */
-  endSession(owner: { readonly home: string; readonly session: string }): void;
-  readonly overrides: EnvironmentOverrides;
+  /**
+   * The environment of that name and those settings. It stays open until its last holder has disposed what this returns
+   * and `lifetime_seconds` have passed since.
+   */
+  acquire(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment>;
 }
 
 /** The machine's clock, without keeping the process alive. */
@@ -53,45 +41,41 @@ const backgroundClock: Clock = {
 interface Entry {
   /** Let go because the process ends, which is no end of a session: another process may go on with it. */
   endsWithProcess: boolean;
-  /** Undefined unless it serves one session alone. */
-  readonly session: string | undefined;
-  readonly request: EnvironmentRequest;
+  readonly task: string;
   readonly lifetimeMs: number;
   readonly shared: SharedEnvironment;
 }
 
 export function createEnvironmentRegistry({
   open,
-  firstOpen,
+  lookAfter,
   onError,
   clock = backgroundClock,
   teardownMs = TEARDOWN_MS,
 }: EnvironmentRegistryParts): EnvironmentRegistry {
   const entries = new Map<string, Entry>();
-  const firstOpens = new Map<string, Promise<void>>();
+  const lookedAfter = new Map<string, Promise<void>>();
   /** Also those that the reaper began: a process must not end before them. */
   const teardowns = new Map<Promise<void>, Entry>();
-  const overrides = createEnvironmentOverrides();
-  const folders = createSessionFolders(overrides);
   const stop = new AbortController();
   let isReaping = false;
   let closing: Promise<void> | undefined;
 
-  function enter({ key, request, session, isPassing }: EnvironmentScope): Entry {
-    const lifetimeMs = request.options.lifetime_seconds * 1_000;
+  function enter(key: string, request: EnvironmentRequest): Entry {
+    const { task, options } = request;
+    // Nobody but one session or task has files there, and they vanish with it: unused, there is nothing to keep.
+    const isEphemeral = task !== SHARED_TASK && !options.container_persistent;
+    const lifetimeMs = options.lifetime_seconds * 1_000;
     const entry: Entry = {
       endsWithProcess: false,
-      session,
-      request,
+      task,
       lifetimeMs,
       shared: createSharedEnvironment({
         lifetimeMs,
         clock,
-        async open(signal) {
-          await prepare(request);
-          signal.throwIfAborted();
-          return open({ ...request, mayRemove: () => isPassing && !entry.endsWithProcess }, signal);
-        },
+        open: (signal) =>
+          open({ ...request, mayRemove: () => isEphemeral && !entry.endsWithProcess }, signal),
+        onRun: () => lookAfterOnce(request),
         onUnused: () => {
           if (entry.shared.isOver()) retire(key, entry);
         },
@@ -102,17 +86,13 @@ export function createEnvironmentRegistry({
     return entry;
   }
 
-  function prepare(request: EnvironmentRequest): Promise<void> {
-    if (!firstOpen?.isWanted(request)) return Promise.resolve();
+  function lookAfterOnce(request: EnvironmentRequest): void {
     const key = JSON.stringify([request.profile.home, request.options.backend]);
-    const begun = firstOpens.get(key);
-    if (begun !== undefined) return begun;
-    const { backend } = request.options;
-    const work = Promise.resolve()
-      .then(() => firstOpen.run(request, stop.signal))
-      .catch((error) => onError(`Work before the first ${backend} environment failed.`, error));
-    firstOpens.set(key, work);
-    return work;
+    if (lookedAfter.has(key)) return;
+    const work = lookAfter(request).catch((error: unknown) =>
+      onError("Abandoned sandboxes were not looked for.", error),
+    );
+    lookedAfter.set(key, work);
   }
 
   /** Off the list at once, so that nobody gets it any more; closed meanwhile. */
@@ -121,7 +101,7 @@ export function createEnvironmentRegistry({
     entries.delete(key);
     const teardown: Promise<void> = entry.shared
       .close()
-      .catch((error) => onError(`The environment ${entry.request.task} could not be closed.`, error))
+      .catch((error) => onError(`The environment ${entry.task} could not be closed.`, error))
       .finally(() => teardowns.delete(teardown));
     teardowns.set(teardown, entry);
   }
@@ -143,7 +123,7 @@ export function createEnvironmentRegistry({
     }
   }
 
-  async function within(teardown: Promise<void>, { request }: Entry): Promise<void> {
+  async function within(teardown: Promise<void>, { task }: Entry): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<"late">((resolve) => {
       timer = setTimeout(() => resolve("late"), teardownMs);
@@ -152,7 +132,7 @@ export function createEnvironmentRegistry({
     clearTimeout(timer);
     if (outcome !== "late") return;
     onError(
-      `The environment ${request.task} is left behind.`,
+      `The environment ${task} is left behind.`,
       new Error(`it was not closed within ${teardownMs / 1_000} s`),
     );
   }
@@ -164,25 +144,17 @@ export function createEnvironmentRegistry({
       retire(key, entry);
     }
     await Promise.allSettled([...teardowns].map(([teardown, entry]) => within(teardown, entry)));
+    await Promise.all(lookedAfter.values());
   }
 
   return {
-    overrides,
-    async acquire(claim, signal) {
+    async acquire(request, signal) {
       signal.throwIfAborted();
       if (stop.signal.aborted) throw closed();
-      const scope = scopeOf(claim, overrides);
-      const { options } = scope;
-      const entry = entries.get(scope.key) ?? enter(scope);
-      const chooseFolder = folders.chooser(claim.request, entry.request);
-      return entry.shared.hold({ options, chooseFolder }, signal);
-    },
-    endSession({ home, session }) {
-      for (const [key, entry] of entries) {
-        if (entry.session !== session || entry.request.profile.home !== home) continue;
-        entry.shared.expire();
-        if (entry.shared.isOver()) retire(key, entry);
-      }
+      const { profile, task, cwd, options } = request;
+      const key = JSON.stringify([profile.home, task, cwd, options]);
+      const entry = entries.get(key) ?? enter(key, request);
+      return entry.shared.hold(signal);
     },
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };

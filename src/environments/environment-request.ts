@@ -7,19 +7,42 @@ export interface Reporter {
   onProgress(text: string): void;
 }
 
-/** Whose environment is wanted, and what it may know of this machine. Values only: nothing here is looked up later. */
-export interface EnvironmentRequest {
+/** What an environment may know of its profile and this machine. Values only: nothing here is looked up later. */
+export interface EnvironmentFacts {
   readonly options: TerminalOptions;
   readonly profile: { readonly name: string; readonly root: string; readonly home: string };
   /** Asked for only by environments that outlive us. */
   profileId(): Promise<string>;
-  readonly task: string;
-  /** Asked when the environment is let go: whether the place itself may go too, if nobody else uses it. */
-  mayRemove?(): boolean;
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** A variable of the environment, else of the profile's `.env`. */
   variable(name: string): string | undefined;
   readonly userHome: string;
   readonly cwd: string;
   readonly reporter: Reporter;
+}
+
+/** Which environment is wanted. */
+export interface EnvironmentRequest extends EnvironmentFacts {
+  /** The name that all who share the environment ask for. */
+  readonly task: string;
+  /** Asked when the environment is let go: whether the place itself may go too, if nobody else uses it. */
+  mayRemove?(): boolean;
+}
+
+/** The name of the environment that all sessions of a profile share. */
+export const SHARED_TASK = "default";
+
+/** The name of a conversation's environment by the setting `isolation`; without a task of the board a session is its own. */
+export function environmentTask(
+  isolation: TerminalOptions["isolation"],
+  { session, task = session }: { readonly session: string; readonly task?: string | undefined },
+): string {
+  return { shared: SHARED_TASK, session, task }[isolation];
+}
+
+/** The name of the environment in what is stored: the same for every process that means the same place. */
+export function environmentKey({ options, task }: Pick<EnvironmentRequest, "options" | "task">): string {
+  if (options.backend === "local") return "local";
+  if (options.backend !== "ssh") return `${options.backend}:${task}`;
+  return `ssh:${options.ssh_user}@${options.ssh_host}:${options.ssh_port}`;
 }

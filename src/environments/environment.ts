@@ -5,7 +5,8 @@ export type OutputStream = "stdout" | "stderr";
 
 /** What of a session's shell outlives a process: no functions, no aliases, and no value that may be a secret. */
 export interface SavedShell {
-  readonly cwd: TargetPath;
+  /** Undefined for the folder that the place itself starts in. */
+  readonly cwd?: TargetPath | undefined;
   /** Where `cd -` leads. */
   readonly previousCwd?: TargetPath | undefined;
   /** Exported variables that a fresh shell has not, or not with this value. */

@@ -5,7 +5,7 @@ import { describeWith } from "../../test/support/services.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { collect } from "./environment.contract.ts";
 import { createEnvironmentRegistry, type EnvironmentRegistry } from "./environment-registry.ts";
-import type { EnvironmentClaim } from "./environment-scope.ts";
+import { type EnvironmentRequest, environmentTask } from "./environment-request.ts";
 import { openEnvironment } from "./open-environment.ts";
 import type { TerminalOptions } from "./options.ts";
 
@@ -18,32 +18,31 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     settings: Partial<TerminalOptions>,
     session: string,
     task: string,
-  ): EnvironmentClaim => {
+  ): EnvironmentRequest => {
     const home = join(lab.folder, "home");
-    const variables = { ...process.env, DOCKER_HOST: service.host };
+    const options = testOptions(service.images.busybox, { docker_binary: service.client, ...settings });
     return {
-      session,
-      request: {
-        options: testOptions(service.images.busybox, { docker_binary: service.client, ...settings }),
-        profile: { name: "tester", root: home, home },
-        profileId: async () => lab.profileId,
-        task,
-        variables,
-        variable: () => undefined,
-        userHome: join(lab.folder, "user"),
-        cwd: join(lab.folder, "project"),
-        reporter: lab.reporter,
-      },
+      options,
+      profile: { name: "tester", root: home, home },
+      profileId: async () => lab.profileId,
+      task: environmentTask(options.isolation, { session, task }),
+      variables: { ...process.env, DOCKER_HOST: service.host },
+      variable: () => undefined,
+      userHome: join(lab.folder, "user"),
+      cwd: join(lab.folder, "project"),
+      reporter: lab.reporter,
     };
   };
-  const open = () =>
+  const open = (clock = new TurnableClock()) =>
     createEnvironmentRegistry({
       open: openEnvironment,
+      lookAfter: async () => undefined,
+      clock,
       onError: (what, error) => {
         throw new Error(what, { cause: error });
       },
     });
-  const where = async (registry: EnvironmentRegistry, whose: EnvironmentClaim) => {
+  const where = async (registry: EnvironmentRegistry, whose: EnvironmentRequest) => {
     await using handle = await registry.acquire(whose, never);
     return (await collect(handle, "hostname")).stdout.trim();
   };
@@ -71,47 +70,26 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     },
   );
 
-  const passing = { isolation: "session", container_persistent: false } as const;
+  const ephemeral = { isolation: "session", container_persistent: false } as const;
   const count = (lab: DockerLab) => vi.waitFor(async () => (await lab.containers()).length);
 
-  test("F68, D2: the sandbox of a session without kept files goes with the session, not while it is used", async () => {
+  test("F68, D2: the sandbox of a session without kept files goes when it is idle, but not while another process uses it", async () => {
     await using lab = await openDockerLab(service);
-    await using registry = open();
-    const home = join(lab.folder, "home");
-    const handle = await registry.acquire(claim(lab, passing, "s1", "main"), never);
-    await collect(handle, "echo a > /workspace/a");
-    await where(registry, claim(lab, passing, "s2", "main"));
-    registry.endSession({ home, session: "s1" });
-    expect((await collect(handle, "cat /workspace/a")).stdout).toBe("a\n");
-    expect(await count(lab)).toBe(2);
-    await handle[Symbol.asyncDispose]();
-    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(1);
-    registry.endSession({ home, session: "s2" });
-    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(0);
-  });
-
-  test("F68, D2: it goes when the session is idle, but stays while another process uses it", async () => {
-    await using lab = await openDockerLab(service);
-    await using elsewhere = open();
-    const clock = new TurnableClock();
-    const registry = createEnvironmentRegistry({
-      open: openEnvironment,
-      clock,
-      onError: (what, error) => {
-        throw new Error(what, { cause: error });
-      },
-    });
-    const own = claim(lab, { ...passing, lifetime_seconds: 60 }, "s1", "main");
+    const [ours, theirs] = [new TurnableClock(), new TurnableClock()];
+    await using registry = open(ours);
+    await using elsewhere = open(theirs);
+    const own = claim(lab, { ...ephemeral, lifetime_seconds: 60 }, "s1", "main");
     const held = await elsewhere.acquire(own, never);
     await collect(held, "echo a > /workspace/a");
     await where(registry, own);
-    await clock.advance(120_000);
+    await ours.advance(120_000);
     await registry[Symbol.asyncDispose](); // waits for what was begun
     expect((await collect(held, "cat /workspace/a")).stdout).toBe("a\n");
     expect(await count(lab)).toBe(1);
     await held[Symbol.asyncDispose]();
-    elsewhere.endSession({ home: join(lab.folder, "home"), session: "s1" });
-    await expect.poll(() => count(lab), { timeout: 150_000 }).toBe(0);
+    await theirs.advance(120_000);
+    await elsewhere[Symbol.asyncDispose]();
+    expect(await count(lab)).toBe(0);
   });
 
   test("F68: a session whose files are kept, or that another process may go on with, keeps its sandbox", async () => {
@@ -119,8 +97,7 @@ describeWith("docker", "isolation of sandboxes", (service) => {
     {
       await using registry = open();
       await where(registry, claim(lab, { isolation: "session" }, "kept", "main"));
-      registry.endSession({ home: join(lab.folder, "home"), session: "kept" });
-      await where(registry, claim(lab, passing, "goes-on", "main"));
+      await where(registry, claim(lab, ephemeral, "goes-on", "main"));
     }
     expect(await count(lab)).toBe(2);
   });

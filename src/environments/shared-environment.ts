@@ -1,37 +1,24 @@
 import type { Clock } from "../lib/clock.ts";
 import { AppError } from "../lib/errors.ts";
 import type { CommandRequest, CommandResult, Environment } from "./environment.ts";
-import type { TerminalOptions } from "./options.ts";
-import type { ChooseFolder } from "./session-folders.ts";
 
 export interface SharedEnvironmentParts {
   /** Called once. */
   open(signal: AbortSignal): Promise<Environment>;
   readonly lifetimeMs: number;
   readonly clock: Clock;
+  /** A command has ended. */
+  onRun(): void;
   /** Nobody holds it any more, or its last command has ended. */
   onUnused(): void;
 }
 
-/** The right to use a shared environment. Disposing gives it back; using it afterwards is refused. */
-export interface EnvironmentHandle extends Environment {
-  /** The settings of the task that asked, for its own commands. */
-  readonly options: TerminalOptions;
-}
-
-export interface Holder {
-  readonly options: TerminalOptions;
-  readonly chooseFolder: ChooseFolder;
-}
-
 /** One environment that several hold: opened once, and usable by each until it is given back. */
 export interface SharedEnvironment {
-  /** Waits until it is open. */
-  hold(holder: Holder, signal: AbortSignal): Promise<EnvironmentHandle>;
+  /** Waits until it is open. Disposing the result gives it back; using it afterwards is refused. */
+  hold(signal: AbortSignal): Promise<Environment>;
   /** Whether nobody has held it, and nothing has run in it, for as long as it is kept. */
   isOver(): boolean;
-  /** It is not kept for later any more: once unused, it is over. Whoever holds it anew takes that back. */
-  expire(): void;
   /** Ends what still runs and lets go of the place. Later calls give the same answer. */
   close(): Promise<void>;
 }
@@ -40,6 +27,7 @@ export function createSharedEnvironment({
   open,
   lifetimeMs,
   clock,
+  onRun,
   onUnused,
 }: SharedEnvironmentParts): SharedEnvironment {
   const stop = new AbortController();
@@ -48,7 +36,6 @@ export function createSharedEnvironment({
   let holders = 0;
   let usedAt = clock.now();
   let closing: Promise<void> | undefined;
-  let expired = false;
   // It belongs to all who wait, so the signal of one of them must not end it.
   const opening = Promise.resolve()
     .then(() => open(stop.signal))
@@ -77,7 +64,9 @@ export function createSharedEnvironment({
     const result = opened.run(request, cut.signal);
     running.set(cut, result);
     try {
-      return await result;
+      const done = await result;
+      onRun();
+      return done;
     } catch (error) {
       throw stop.signal.aborted && !signal.aborted ? closed() : error;
     } finally {
@@ -88,13 +77,12 @@ export function createSharedEnvironment({
     }
   }
 
-  function createHandle(opened: Environment, { options, chooseFolder }: Holder): EnvironmentHandle {
+  function createHandle(opened: Environment): Environment {
     let isHeld = true;
     const requireUsable = (): void => {
       if (!isHeld || stop.signal.aborted) throw closed();
     };
     return {
-      options,
       openSession(saved) {
         requireUsable();
         return opened.openSession(saved);
@@ -105,11 +93,7 @@ export function createSharedEnvironment({
       },
       async run(request, signal) {
         requireUsable();
-        const folder = request.workdir === undefined ? chooseFolder(request.session) : undefined;
-        const workdir = folder?.workdir ?? request.workdir;
-        const result = await run(opened, { ...request, workdir }, signal);
-        if (result.ended === "exited" && !result.badWorkdir) folder?.onDone();
-        return result;
+        return run(opened, request, signal);
       },
       get busy() {
         return opened.busy;
@@ -131,13 +115,12 @@ export function createSharedEnvironment({
   }
 
   return {
-    async hold(holder, signal) {
+    async hold(signal) {
       holders++;
-      expired = false; // somebody came back
       try {
         const opened = await untilAborted(ready, signal);
         if (stop.signal.aborted) throw closed();
-        return createHandle(opened, holder);
+        return createHandle(opened);
       } catch (error) {
         letGo();
         throw error;
@@ -147,10 +130,7 @@ export function createSharedEnvironment({
       if (holders > 0 || running.size > 0) return false;
       if (environment === undefined) return true; // it failed, or nobody waits for it any more
       if (environment.busy > 0) usedAt = clock.now();
-      return environment.busy === 0 && (expired || clock.now() - usedAt >= lifetimeMs);
-    },
-    expire() {
-      expired = true;
+      return environment.busy === 0 && clock.now() - usedAt >= lifetimeMs;
     },
     close: () => (closing ??= end()),
   };

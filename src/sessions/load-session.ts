@@ -10,6 +10,7 @@ interface SessionRow extends SummaryRow {
   readonly key: number;
   readonly system_prompt: string;
   readonly tools_json: string;
+  readonly shell: string | null;
 }
 
 interface MessageRow {
@@ -37,7 +38,7 @@ interface TurnRow {
 
 /** What one look at a session costs is its own length, never that of the store; a test reads the plans of these. */
 export const LOAD_SQL = {
-  session: `select session.key, ${SUMMARY_COLUMNS}, session.system_prompt, session.tools_json
+  session: `select session.key, ${SUMMARY_COLUMNS}, session.system_prompt, session.tools_json, session.shell
     from session left join session as parent on parent.key = session.parent_key where session.id = ?`,
   messages: `select message.key, turn_key, role, kind, body
     from turn join message on message.turn_key = turn.key where turn.session_key = ? order by turn.key, position`,
@@ -69,6 +70,7 @@ export function createSessionLoader(
         messages: toMessages(session.systemPrompt, rows, calls),
         openTurn: open === undefined ? undefined : toOpenTurn(open, rows, calls),
         prefix: prefixes.last(row.key),
+        shell: row.shell ?? undefined,
       };
     });
 }

@@ -96,5 +96,15 @@ const sessionMigration: Migration = {
     create index request_by_time on request (sent_at)`,
 };
 
+const shellMigration: Migration = {
+  name: "shell of a session",
+  sql: "alter table session add column shell text check (shell is null or json_valid(shell))",
+};
+
 /** The schema of `sessions.sqlite`. */
-export const sessionMigrations: readonly Migration[] = [leaseMigration, sessionMigration, searchMigration];
+export const sessionMigrations: readonly Migration[] = [
+  leaseMigration,
+  sessionMigration,
+  searchMigration,
+  shellMigration,
+];

@@ -17,6 +17,8 @@ export interface SessionTurn extends AsyncDisposable {
    * `session-event-refused`, what comes from a holder that was replaced with `session-lost`; neither changes anything.
    */
   record(event: AgentEvent, signal: AbortSignal): Promise<void>;
+  /** Stores the state of the session's shell, JSON without secrets, for the process that goes on with it. */
+  keepShell(shell: string, signal: AbortSignal): Promise<void>;
 }
 
 export interface TurnTimes {
@@ -53,6 +55,12 @@ export async function acquireTurn(
   if ("heldBy" in taken) throw busyError(database, sessionId, taken, identity);
   const { token } = taken;
   const holds = database.prepare("select 1 from lease where name = ? and token = ?");
+  const updateShell = database.prepare("update session set shell = ? where id = ?");
+  const write = (change: () => void, signal: AbortSignal): Promise<void> =>
+    database.write(() => {
+      if (holds.get(name, token) === undefined) throw lostError(sessionId);
+      change();
+    }, signal);
   const lost = new AbortController();
   const heartbeat = startHeartbeat(
     times,
@@ -64,12 +72,9 @@ export async function acquireTurn(
     token,
     lost: lost.signal,
     async record(event, signal) {
-      if (!isDurable(event)) return;
-      await database.write(() => {
-        if (holds.get(name, token) === undefined) throw lostError(sessionId);
-        recorder.record(session, event);
-      }, signal);
+      if (isDurable(event)) await write(() => recorder.record(session, event), signal);
     },
+    keepShell: (shell, signal) => write(() => void updateShell.run(shell, sessionId), signal),
     async [Symbol.asyncDispose]() {
       heartbeat.stop();
       const deadline = AbortSignal.timeout(RELEASE_WITHIN_MS);

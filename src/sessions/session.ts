@@ -60,6 +60,8 @@ export interface LoadedSession {
   readonly openTurn: OpenTurn | undefined;
   /** The hashes of the last request that was sent. */
   readonly prefix: readonly string[];
+  /** The state of its shell, as JSON that whoever kept it understands. */
+  readonly shell: string | undefined;
 }
 
 /** Sums of many requests. A count that no provider gave is 0. */

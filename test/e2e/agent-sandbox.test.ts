@@ -7,8 +7,8 @@ import { describeWith } from "../support/services.ts";
 const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
 
 describeWith("docker", "an agent in a Docker sandbox", (service) => {
-  async function openHome(answers: readonly object[]) {
-    const home = await openSandboxHome(service);
+  async function openHome(answers: readonly object[], settings: Readonly<Record<string, string>> = {}) {
+    const home = await openSandboxHome(service, settings);
     const path = join(home.folder, "script.json");
     await writeFile(
       path,
@@ -55,4 +55,35 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
     expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
     expect(await home.containers()).toEqual([before]);
   });
+
+  test.each([
+    ["shared", 1],
+    ["session", 2],
+    ["task", 2],
+  ] as const)(
+    "terminal.isolation %s: two sessions work in %i sandboxes, and a resumed one works in its own again",
+    async (isolation, count) => {
+      await using place = await openHome([terminal("hostname"), { text: "done" }], {
+        TERMINAL_ISOLATION: isolation,
+      });
+      const { home, model } = place;
+      const hostOf = async (...words: string[]) => {
+        const run = await home.agent([...words, "-z", "work", "-m", model, "--json"]).ended;
+        expect(run.exitCode, run.stderr).toBe(0);
+        return {
+          session: /"sessionId":"([^"]+)"/.exec(run.stdout)?.[1] ?? "",
+          host: /output\\":\\"([0-9a-f]{12})/.exec(run.stdout)?.[1],
+        };
+      };
+      const first = await hostOf();
+      const second = await hostOf();
+      const again = await hostOf("-r", first.session);
+      expect(again.host).toBe(first.host);
+      expect(new Set([first.host, second.host]).size).toBe(count);
+      expect(await home.containers()).toHaveLength(count);
+      const task = isolation === "shared" ? "default" : first.session;
+      const seen = await home.sandbox(["exec", "--task", task, "--", "hostname"]);
+      expect(seen.stdout.trim()).toBe(first.host);
+    },
+  );
 });

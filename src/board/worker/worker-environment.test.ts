@@ -2,17 +2,16 @@ import { expect, test } from "vitest";
 import { terminalOptions } from "../../environments/options.ts";
 import { createWorkerEnvironment } from "./worker-environment.ts";
 
-const run = { taskId: "t_1", maxRuntimeSeconds: null };
+const run = { maxRuntimeSeconds: null };
 
 test("on this machine commands start in the workspace, which keeps its name", () => {
   const found = createWorkerEnvironment(terminalOptions.parse({ backend: "local" }), run, "/work");
-  expect(found).toMatchObject({ task: "default", seenAs: undefined, options: { cwd: "/work" } });
+  expect(found).toMatchObject({ seenAs: undefined, options: { cwd: "/work" } });
 });
 
 test("a container is the task's own, also where the profile shares one, and has the workspace in it", () => {
   for (const backend of ["docker", "podman"])
     expect(createWorkerEnvironment(terminalOptions.parse({ backend }), run, "/work")).toMatchObject({
-      task: "t_1",
       seenAs: "/workspace",
       options: { backend, isolation: "task", docker_mount_cwd_to_workspace: true, cwd: "/workspace" },
     });
@@ -36,7 +35,7 @@ test("board C2: commands may take as long as the run has, less a margin, and nev
   const limits = (maxRuntimeSeconds: number | null) => {
     const { timeout, max_foreground_timeout } = createWorkerEnvironment(
       options,
-      { taskId: "t_1", maxRuntimeSeconds },
+      { maxRuntimeSeconds },
       "/w",
     ).options;
     return [timeout, max_foreground_timeout];

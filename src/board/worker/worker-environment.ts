@@ -10,8 +10,6 @@ const MOUNTED_AT = "/workspace";
 /** Where the commands of a run's worker are run. */
 export interface WorkerEnvironment {
   readonly options: TerminalOptions;
-  /** The name by which the environment is shared, if it is. */
-  readonly task: string;
   /** What the workspace is called there, if not by its own path. */
   readonly seenAs: string | undefined;
 }
@@ -22,7 +20,7 @@ export interface WorkerEnvironment {
  */
 export function createWorkerEnvironment(
   options: TerminalOptions,
-  run: { readonly taskId: string; readonly maxRuntimeSeconds: number | null },
+  run: { readonly maxRuntimeSeconds: number | null },
   workspace: string,
 ): WorkerEnvironment {
   const longest = run.maxRuntimeSeconds === null ? 0 : run.maxRuntimeSeconds - MARGIN_SECONDS;
@@ -31,10 +29,9 @@ export function createWorkerEnvironment(
     timeout: Math.max(options.timeout, longest),
     max_foreground_timeout: Math.max(options.max_foreground_timeout, longest),
   };
-  const shared = options.isolation === "shared" ? "default" : run.taskId;
   switch (options.backend) {
     case "local":
-      return { options: { ...patient, cwd: workspace }, task: shared, seenAs: undefined };
+      return { options: { ...patient, cwd: workspace }, seenAs: undefined };
     case "docker":
     case "podman":
       refuseOtherWorkspace(options);
@@ -47,11 +44,10 @@ export function createWorkerEnvironment(
           docker_persist_across_processes: false,
           container_persistent: false,
         },
-        task: run.taskId,
         seenAs: MOUNTED_AT,
       };
     default:
-      return { options: patient, task: shared, seenAs: undefined };
+      return { options: patient, seenAs: undefined };
   }
 }
 

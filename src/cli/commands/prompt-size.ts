@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type App, environmentRequest } from "../../app.ts";
+import { type App, environmentFacts } from "../../app.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Route } from "../../providers/resolve-route.ts";
 import type { CommandContext } from "../context.ts";
@@ -50,8 +50,7 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
   });
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const reporter = { onNotice: tell, onProgress: tell };
-  const environment = environmentRequest(app, {
-    task: "default",
+  const environment = environmentFacts(app, {
     cwd: process.cwd(),
     variables,
     userHome,

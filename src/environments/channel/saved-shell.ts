@@ -52,12 +52,12 @@ export function saveShell(
 }
 
 /** The state of a shell that goes on with what was saved of another, on top of what it finds by itself. */
-export function restoreShell(base: ShellState, { cwd, variables, unset }: SavedShell): ShellState {
+export function restoreShell(base: ShellState, { variables, unset }: SavedShell): ShellState {
   const exports = new Map(base.exports);
   for (const name of unset) exports.delete(name);
   for (const [name, value] of Object.entries(variables))
     exports.set(name, `export ${name}=${quoteWord(value)}\n`);
-  return { cwd, exports, definitions: base.definitions };
+  return { ...base, exports };
 }
 
 function secretsOf({ exports }: ShellState): string[] {

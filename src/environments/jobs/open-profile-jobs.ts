@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { systemClock } from "../../lib/clock.ts";
 import { openDatabase } from "../../lib/database.ts";
 import type { Environment } from "../environment.ts";
-import type { EnvironmentRequest } from "../environment-request.ts";
+import { type EnvironmentRequest, environmentKey } from "../environment-request.ts";
 import { createJobs } from "./create-jobs.ts";
 import { createJobStore, type JobStore, jobMigration } from "./job-store.ts";
 import type { Jobs } from "./jobs.ts";
@@ -12,13 +12,6 @@ export interface ProfileJobs extends Disposable {
   /** The records alone, for whoever has no need to open the environment. */
   readonly store: JobStore;
   jobsOf(environment: Environment): Jobs;
-}
-
-/** The name of a request's environment in job records: the same for every process that means the same place. */
-export function jobEnvironmentKey({ options, task }: Pick<EnvironmentRequest, "options" | "task">): string {
-  if (options.backend === "local") return "local";
-  if (options.backend !== "ssh") return `${options.backend}:${task}`;
-  return `ssh:${options.ssh_user}@${options.ssh_host}:${options.ssh_port}`;
 }
 
 /**
@@ -34,7 +27,7 @@ export async function openProfileJobs(
   const path = join(request.profile.home, "jobs.sqlite");
   const options = { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock } as const;
   const database = await openDatabase(path, options, signal);
-  const store = createJobStore(database, jobEnvironmentKey(request));
+  const store = createJobStore(database, environmentKey(request));
   const graceMs = request.options.daemon_term_grace_seconds * 1_000;
   return {
     store,

@@ -1,5 +1,5 @@
 import type { AgentEventOf } from "../../../agent/events.ts";
-import { environmentRequest, openAppConversation } from "../../../app.ts";
+import { environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
@@ -30,11 +30,12 @@ export async function runOnce(context: CommandContext, options: RunOptions): Pro
   const [task, app] = await Promise.all([readTask(options), startApp(context)]);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = process.cwd();
+  await using environments = await openAppEnvironments(tell, signal);
   await using conversation = await openAppConversation(
     app,
     {
-      environment: environmentRequest(app, {
-        task: "default",
+      environments,
+      environment: environmentFacts(app, {
         cwd,
         variables,
         userHome,

@@ -1,4 +1,4 @@
-import { type App, environmentRequest, openAppConversation } from "../../../app.ts";
+import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import { createBoardTools } from "../../../board/tools/board-tools.ts";
 import { endOwnRun } from "../../../board/worker/end-own-run.ts";
@@ -12,6 +12,7 @@ import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
 import { firstWords, LIFECYCLE } from "../../../board/worker/worker-words.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
+import type { EnvironmentRegistry } from "../../../environments/environment-registry.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { CommandContext } from "../../context.ts";
@@ -43,7 +44,9 @@ export async function runWorker(
     const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
     const { runs } = await store.show(run.taskId, signal);
     const earlier = findRunToResume(runs, run.runId);
-    const parts = { context, options, app, store, order: pipe.order, cwd, place };
+    const tell = (text: string): void => context.terminal.note(`hermes: ${text}`);
+    await using environments = await openAppEnvironments(tell, signal);
+    const parts = { context, options, app, store, order: pipe.order, cwd, place, environments, tell };
     await using conversation = await openConversation(parts, earlier?.session_id ?? undefined);
     const about = await store.context(run.taskId, signal);
     const resumed = conversation.isResumed ? earlier : undefined;
@@ -105,16 +108,17 @@ interface Parts {
   readonly order: WorkerOrder;
   readonly cwd: string;
   readonly place: WorkerEnvironment;
+  readonly environments: EnvironmentRegistry;
+  tell(text: string): void;
 }
 
 /** Goes on with a session if it is still there, and begins a new one otherwise. */
 async function openConversation(
-  { context, options, app, store, order, cwd, place }: Parts,
+  { context, options, app, store, order, cwd, place, environments, tell }: Parts,
   sessionId: string | undefined,
 ): Promise<OpenConversation> {
-  const { terminal, variables, userHome, signal } = context;
+  const { variables, userHome, signal } = context;
   const { place: board, run } = order;
-  const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const redactor = createRedactor({ secrets: app.resolved.secrets });
   const tools = createBoardTools({
     store,
@@ -127,9 +131,10 @@ async function openConversation(
     openAppConversation(
       app,
       {
+        environments,
+        task: run.taskId,
         environment: {
-          ...environmentRequest(app, {
-            task: place.task,
+          ...environmentFacts(app, {
             cwd,
             variables,
             userHome,

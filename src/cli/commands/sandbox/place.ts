@@ -1,4 +1,4 @@
-import { type App, environmentRequest } from "../../../app.ts";
+import { type App, environmentFacts } from "../../../app.ts";
 import { type PreparedDocker, prepareDocker } from "../../../environments/docker/prepare-docker.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -18,7 +18,7 @@ export async function requestFor(
   };
   return {
     app,
-    request: environmentRequest(app, { task, cwd: process.cwd(), variables, userHome, reporter }),
+    request: { ...environmentFacts(app, { cwd: process.cwd(), variables, userHome, reporter }), task },
   };
 }
 
