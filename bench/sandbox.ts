@@ -76,6 +76,7 @@ async function createSpec(
     stateFolders: [],
     userHome: "/nonexistent",
     cwd: folder,
+    engineSockets: [],
     remoteEngine: false,
     ownMounts: undefined,
     user: undefined,

@@ -138,6 +138,11 @@ export const terminalOptions = z.strictObject({
     description: "Extra mounts as host:container[:ro]",
     usedBy: ENGINES,
   }),
+  docker_allow_engine_socket: flag.default(false).meta({
+    description:
+      "Let docker_volumes and docker_extra_args hand a container engine's socket to the sandbox, whose commands then control the whole machine",
+    usedBy: ENGINES,
+  }),
   docker_forward_env: names.default([]).meta({
     description: "Variables whose values are handed into the container, by name",
     usedBy: ENGINES,

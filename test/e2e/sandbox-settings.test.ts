@@ -1,5 +1,5 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as pty from "@lydell/node-pty";
 import { expect, test, vi } from "vitest";
@@ -73,6 +73,49 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
     expect(await create("three", { TERMINAL_CONTAINER_DISK: "100" })).toContain("cannot limit it to 100 MB");
   });
 
+  test.each([
+    ["a volume", { TERMINAL_DOCKER_VOLUMES: JSON.stringify([`${service.socket}:/x.sock`]) }],
+    ["the folder of it", { TERMINAL_DOCKER_VOLUMES: JSON.stringify([`${dirname(service.socket)}:/x:ro`]) }],
+    ["--mount", extraArguments("--mount", `type=bind,Source=${service.socket},target=/x`)],
+    ["-v", extraArguments("-v", `${service.socket}:/x`)],
+    ["--use-api-socket", extraArguments("--use-api-socket")],
+  ])("an engine's socket is refused unless it is asked for by name: %s", async (_, settings) => {
+    await using home = await openSandboxHome(service, settings);
+    const run = await home.exec("true");
+    expect(run.exitCode).toBe(125);
+    expect(run.stderr).toMatch(/controls? the whole machine/);
+    expect(run.stderr).toContain("terminal.docker_allow_engine_socket");
+    expect(await home.containers()).toEqual([]);
+  });
+
+  test("explain says what the kernel and the engine do, whatever the settings say", async () => {
+    await using home = await openSandboxHome(service, {
+      TERMINAL_DOCKER_ALLOW_ENGINE_SOCKET: "true",
+      TERMINAL_DOCKER_VOLUMES: JSON.stringify([`${service.socket}:/engine`]),
+      ...extraArguments(
+        "--security-opt",
+        "no-new-privileges:false",
+        "--security-opt=seccomp=unconfined",
+        "--pid=host",
+      ),
+    });
+    expect((await home.exec("true")).stderr).toBe("");
+    const { stdout, stderr } = await home.sandbox(["explain"]);
+    expect(stderr).toBe("");
+    for (const line of [
+      "ENGINE SOCKET /engine: commands control the engine, and with it the whole machine",
+      "new privileges possible",
+      "system calls not filtered (seccomp is off)",
+      "namespace pid of the host: the machine's processes can be seen",
+    ]) {
+      expect(stdout.split("\n")).toContain(line);
+    }
+    await home.sandbox(["stop"]);
+    const stopped = await home.sandbox(["explain"]);
+    expect(stopped.stderr).toContain("it does not run");
+    expect(stopped.stdout).toContain("new privileges possible");
+  });
+
   test("a home that is reached through a link has the same sandbox, made with the same settings", async () => {
     await using home = await openSandboxHome(service);
     expect((await home.exec("true")).stderr).toBe("");
@@ -116,6 +159,11 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
     expect(screen).toContain("[]");
   });
 });
+
+/** Settings with these further arguments of the create command. */
+function extraArguments(...args: readonly string[]): Record<string, string> {
+  return { TERMINAL_DOCKER_EXTRA_ARGS: JSON.stringify(args) };
+}
 
 /** Types one line into `hermes sandbox shell` and resolves to all that the terminal showed. */
 function typeInShell(home: SandboxHome, line: string): Promise<string> {

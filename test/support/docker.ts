@@ -40,6 +40,7 @@ export function testHost(folder: string): SandboxHost {
     stateFolders: [join(folder, "home")],
     userHome: join(folder, "user"),
     cwd: join(folder, "project"),
+    engineSockets: [],
     remoteEngine: false,
     ownMounts: undefined,
     user: { uid: 1234, gid: 2345 },

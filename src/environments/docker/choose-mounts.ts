@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { AppError } from "../../lib/errors.ts";
 import { flagValues } from "./extra-arguments.ts";
 import {
@@ -112,7 +112,7 @@ async function requireMountableExtras(args: readonly string[], host: MountHost):
   }
   for (const text of flagValues(args, "--mount")) {
     const source = mountOption(text, "source", "src");
-    if (source?.startsWith("/")) await createBind(source, "/", false, host);
+    if (/^[/.]/.test(source ?? "")) await createBind(resolve(host.cwd, source ?? ""), "/", false, host);
   }
 }
 
@@ -125,6 +125,7 @@ function extraMountTargets(args: readonly string[]): string[] {
 }
 
 function mountOption(text: string, ...names: readonly string[]): string | undefined {
-  const pairs = text.split(",").map((pair) => pair.split("="));
-  return pairs.find(([name]) => name !== undefined && names.includes(name))?.[1];
+  // As the client reads it: one record of CSV, with names in any case.
+  const pairs = text.split(",").map((pair) => pair.replaceAll('"', "").trim().split("="));
+  return pairs.find(([name]) => name !== undefined && names.includes(name.toLowerCase()))?.[1];
 }

@@ -41,6 +41,11 @@ const inspected = z.object({
     Memory: z.number().optional(),
     PidsLimit: z.number().nullish(),
     Tmpfs: z.record(z.string(), z.string()).nullish(),
+    PidMode: z.string().optional(),
+    IpcMode: z.string().optional(),
+    UTSMode: z.string().optional(),
+    Devices: z.array(z.object({ PathInContainer: z.string() })).nullish(),
+    DeviceRequests: z.array(z.object({ Driver: z.string().optional() })).nullish(),
     StorageOpt: z.record(z.string(), z.string()).nullish(),
   }),
   Mounts: z

@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { ALLOW_SOCKET_HINT } from "./mounts.ts";
 
 /** Flags that belong to the lifecycle: with them the sandbox could not be found, kept or reclaimed. */
 const OURS = ["--name", "--entrypoint", "--rm", "--cidfile"];
@@ -24,10 +25,16 @@ function attachedValue(argument: string, flag: string): string | undefined {
   return letter === undefined ? undefined : new RegExp(`^-[itP]*${letter}(.*)$`, "s").exec(argument)?.[1];
 }
 
-/** Throws when the extra arguments contradict the lifecycle or a network that is switched off. */
-export function requireHarmless(args: readonly string[], network: boolean): void {
+/** Throws when the extra arguments contradict the lifecycle, a network that is switched off or the refusal of engine sockets. */
+export function requireHarmless(
+  args: readonly string[],
+  { network, engineSocket }: { readonly network: boolean; readonly engineSocket: boolean },
+): void {
   const taken = OURS.find((flag) => flagValues(args, flag).length > 0);
   if (taken !== undefined) throw refusal(`hold ${taken}, which is ours to set`);
+  if (!engineSocket && args.some((argument) => argument.startsWith("--use-api-socket"))) {
+    throw refusal("hold --use-api-socket, which lets commands control the whole machine", ALLOW_SOCKET_HINT);
+  }
   const label = flagValues(args, "--label", "-l").find((value) => value.startsWith("hermes-"));
   if (label !== undefined) throw refusal(`set the label ${label.split("=")[0]}, which is ours to set`);
   const [other] = flagValues(args, "--network", "--net").filter((value) => value !== "none");
@@ -36,8 +43,8 @@ export function requireHarmless(args: readonly string[], network: boolean): void
   }
 }
 
-function refusal(problem: string): AppError {
+function refusal(problem: string, hint = "Change terminal.docker_extra_args."): AppError {
   return new AppError("sandbox-refused", `terminal.docker_extra_args ${problem}.`, {
-    hint: "Change terminal.docker_extra_args.",
+    hint,
   });
 }

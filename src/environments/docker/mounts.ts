@@ -1,6 +1,11 @@
 import { realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, posix, relative, resolve } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
+import { isEngineSocket } from "./engine-sockets.ts";
+
+/** For whoever really wants a sandbox that is none. */
+export const ALLOW_SOCKET_HINT =
+  "Take it out, or set terminal.docker_allow_engine_socket to true if commands may control this machine.";
 
 /** One thing that is mounted into a sandbox. */
 export type Mount =
@@ -40,6 +45,8 @@ export interface MountHost {
   readonly userHome: string;
   /** Folders with our settings, secrets and databases. */
   readonly stateFolders: readonly string[];
+  /** Sockets of container engines, which no sandbox may have; undefined where the settings ask for one by name. */
+  readonly engineSockets: readonly string[] | undefined;
   readonly cwd: string;
   /** The engine runs on another machine, whose files we cannot see. */
   readonly remoteEngine: boolean;
@@ -115,26 +122,32 @@ async function requireExisting(path: string): Promise<string> {
 
 /** Refuses what holds the whole machine, the whole user or our own secrets, also through a link. */
 export async function requireMountable(path: string, host: MountHost): Promise<void> {
-  const guarded = [
+  const guarded: { readonly folder: string; readonly what: string; readonly hint?: string }[] = [
     { folder: host.userHome, what: "your home folder" },
     ...host.stateFolders.map((folder) => ({
       folder,
       what: "the folder with the settings and secrets of Hermes",
     })),
   ];
+  if (host.engineSockets !== undefined) {
+    const what = "the socket of a container engine, which controls the whole machine";
+    if (isEngineSocket(path)) throw refusal(path, `it is ${what}`, ALLOW_SOCKET_HINT);
+    guarded.push(...host.engineSockets.map((folder) => ({ folder, what, hint: ALLOW_SOCKET_HINT })));
+  }
   if (path === "/") throw refusal(path, "it is the whole file system");
-  for (const { folder, what } of guarded) {
+  for (const { folder, what, hint } of guarded) {
     for (const place of [resolve(folder), await realpath(folder).catch(() => resolve(folder))]) {
       const inner = relative(path, place);
-      if (inner === "") throw refusal(path, `it is ${what}`);
+      if (inner === "") throw refusal(path, `it is ${what}`, hint);
       if (inner !== ".." && !inner.startsWith("../") && !isAbsolute(inner))
-        throw refusal(path, `it contains ${what}`);
+        throw refusal(path, `it contains ${what}`, hint);
     }
   }
 }
 
-function refusal(path: string, reason: string): AppError {
-  return new AppError("sandbox-mount-refused", `Refused to mount ${path} into the sandbox: ${reason}.`);
+function refusal(path: string, reason: string, hint?: string): AppError {
+  const message = `Refused to mount ${path} into the sandbox: ${reason}.`;
+  return new AppError("sandbox-mount-refused", message, hint === undefined ? {} : { hint });
 }
 
 /** What a path of ours is called on the engine's machine, when we run in a container of that engine. */

@@ -9,7 +9,7 @@ import { collect, environmentContract } from "../environment.contract.ts";
 import { findContainer } from "./container.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
 import { createEngine } from "./engine.ts";
-import { isolationOf } from "./isolation.ts";
+import { readIsolation } from "./isolation.ts";
 import { listSandboxes, type SandboxQuery } from "./list-sandboxes.ts";
 import { createSandboxSpec } from "./sandbox-spec.ts";
 
@@ -68,7 +68,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     );
     const container = await findContainer(engine, (await specOf()).name, never);
     if (container === undefined) throw new Error("the container is gone");
-    expect(isolationOf(container)).toMatchObject({
+    expect(await readIsolation(engine, container, never)).toMatchObject({
       noNewPrivileges: true,
       memoryBytes: 256 * 1024 * 1024,
       network: "none",

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { errnoOf } from "../../lib/errors.ts";
 import type { EnvironmentRequest } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
+import { engineSockets } from "./engine-sockets.ts";
 import { findEngine } from "./find-engine.ts";
 import { findOwnMounts } from "./own-mounts.ts";
 import { requireKind } from "./require-kind.ts";
@@ -57,6 +58,7 @@ export async function prepareDocker(
       sandboxesFolder,
       stateFolders: [profile.root, profile.home],
       userHome: request.userHome,
+      engineSockets: options.docker_allow_engine_socket ? undefined : engineSockets(variables),
       cwd: request.cwd,
       remoteEngine: isRemote(variables["DOCKER_HOST"]),
       ownMounts: await findOwnMounts(engine, signal),

@@ -76,7 +76,10 @@ export async function createSandboxSpec(
   host: SandboxHost,
 ): Promise<CreatedSpec> {
   const notices: string[] = [];
-  requireHarmless(options.docker_extra_args, options.docker_network);
+  requireHarmless(options.docker_extra_args, {
+    network: options.docker_network,
+    engineSocket: options.docker_allow_engine_socket,
+  });
   const key = sandboxKey(identity.profileId, identity.task);
   const user = chooseUser(options, host, notices);
   const folder = join(host.sandboxesFolder, "docker", key);

@@ -1,5 +1,5 @@
 import { findContainer } from "../../../environments/docker/container.ts";
-import { describeIsolation, isolationOf } from "../../../environments/docker/isolation.ts";
+import { describeIsolation, readIsolation } from "../../../environments/docker/isolation.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
 import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
@@ -76,9 +76,14 @@ export async function explainSandbox(context: CommandContext, { task, json }: Ta
       hint: "Make it with `hermes sandbox exec -- true`; what it really is can only be read off the thing itself.",
     });
   }
-  const isolation = isolationOf(container);
+  const isolation = await readIsolation(engine, container, context.signal);
   if (json) return context.terminal.printJson({ name: spec.name, id: container.id, ...isolation });
-  for (const part of describeIsolation(isolation).split("; ")) context.terminal.print(part);
+  if (!isolation.seenFromInside) {
+    context.terminal.note(
+      "hermes: it does not run, so this is what the engine says; the kernel was not asked.",
+    );
+  }
+  for (const line of describeIsolation(isolation)) context.terminal.print(line);
 }
 
 async function sandboxes(

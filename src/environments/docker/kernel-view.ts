@@ -1,0 +1,123 @@
+import { AppError } from "../../lib/errors.ts";
+import { complaintOf, type Engine, succeeded } from "./engine.ts";
+
+const EXEC_TIMEOUT_MS = 10_000;
+
+/** What the kernel says inside of a sandbox about a command that runs there, whatever the engine was asked for. */
+export interface KernelView {
+  readonly user: string;
+  /** All that a command could ever have, not only what it begins with. */
+  readonly capabilities: readonly string[];
+  readonly noNewPrivileges: boolean;
+  readonly filtersSystemCalls: boolean;
+  /** The AppArmor profile or SELinux label; undefined where the kernel has neither. */
+  readonly confinement: string | undefined;
+  /** Namespaces that are the machine's own. */
+  readonly hostNamespaces: readonly string[];
+  readonly interfaces: readonly string[];
+  /** Beyond those that every container has. */
+  readonly devices: readonly string[];
+  /** Sockets of the host, by their paths in the sandbox. */
+  readonly sockets: readonly string[];
+  readonly mounts: readonly KernelMount[];
+  readonly memoryBytes: number | undefined;
+  readonly pids: number | undefined;
+  readonly cpus: number | undefined;
+}
+
+export interface KernelMount {
+  readonly target: string;
+  readonly writable: boolean;
+  readonly type: string;
+}
+
+/** By number, as in linux/capability.h. */
+const CAPABILITIES = (
+  "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
+  "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
+  "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE " +
+  "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
+).split(" ");
+
+/** The kernel gives the machine's own namespaces these numbers, always. */
+const HOST_NAMESPACES = { pid: "4026531836", ipc: "4026531839", uts: "4026531838" } as const;
+
+const USUAL_DEVICES = /^\/dev\/(null|zero|full|random|urandom|tty|console|ptmx|pts\/\d+|pts\/ptmx|fuse)$/;
+
+/** A limit of the first version of control groups is "none" when it is about as large as a number can be. */
+const NO_LIMIT = 2 ** 60;
+
+/** One section after the other, each behind its name; what cannot be read is empty. */
+const LOOK = `
+echo @status; cat /proc/self/status
+echo @confinement; cat /proc/self/attr/current 2>/dev/null | tr -d '\\0'; echo
+echo @namespaces; for name in pid ipc uts; do echo "$name $(readlink /proc/self/ns/$name)"; done
+echo @interfaces; cat /proc/net/dev
+echo @devices; for path in /dev/* /dev/*/*; do if [ -b "$path" ] || [ -c "$path" ]; then echo "$path"; fi; done
+echo @mounts; cat /proc/self/mountinfo
+echo @sockets; while read -r _ _ _ _ target _; do case $target in /|/proc*|/sys*|/dev*) continue;; esac
+for path in "$target" "$target"/* "$target"/*/*; do [ ! -S "$path" ] || echo "$path"; done; done </proc/self/mountinfo
+cd /sys/fs/cgroup 2>/dev/null || exit 0
+echo @memory; cat memory.max memory/memory.limit_in_bytes 2>/dev/null
+echo @pids; cat pids.max pids/pids.max 2>/dev/null
+echo @cpus; cat cpu.max 2>/dev/null || echo $(cat cpu/cpu.cfs_quota_us cpu/cpu.cfs_period_us 2>/dev/null)
+exit 0`;
+
+/** Looks from inside, as the user that commands run as. */
+export async function readKernelView(engine: Engine, id: string, signal: AbortSignal): Promise<KernelView> {
+  const args = ["exec", id, "sh", "-c", LOOK];
+  const result = await engine.run(args, { timeoutMs: EXEC_TIMEOUT_MS }, signal);
+  if (succeeded(result)) return parseKernelView(result.stdout);
+  throw new AppError("sandbox-unavailable", `The sandbox cannot be looked into: ${complaintOf(result)}`);
+}
+
+export function parseKernelView(text: string): KernelView {
+  const sections = new Map(
+    text
+      .split(/^@/m)
+      .slice(1)
+      .map((section) => {
+        const [name = "", ...lines] = section.trimEnd().split("\n");
+        return [name, lines] as const;
+      }),
+  );
+  const linesOf = (name: string): readonly string[] => sections.get(name) ?? [];
+  const status = new Map(linesOf("status").map((line) => [line.split(":")[0], line.split("\t").slice(1)]));
+  const bits = BigInt(`0x${status.get("CapBnd")?.[0] ?? "0"}`);
+  const [confinement = ""] = linesOf("confinement");
+  return {
+    user: `${status.get("Uid")?.[0]}:${status.get("Gid")?.[0]}`,
+    capabilities: CAPABILITIES.filter((_, bit) => bits & (1n << BigInt(bit))).toSorted(),
+    noNewPrivileges: status.get("NoNewPrivs")?.[0] === "1",
+    filtersSystemCalls: (status.get("Seccomp")?.[0] ?? "0") !== "0",
+    confinement: confinement === "" ? undefined : confinement,
+    hostNamespaces: Object.entries(HOST_NAMESPACES)
+      .filter(([name, number]) => linesOf("namespaces").includes(`${name} ${name}:[${number}]`))
+      .map(([name]) => name),
+    interfaces: linesOf("interfaces").flatMap((line) => /^\s*([^\s:]+):/.exec(line)?.[1] ?? []),
+    devices: linesOf("devices").filter((path) => !USUAL_DEVICES.test(path)),
+    sockets: [...new Set(linesOf("sockets"))].toSorted(),
+    mounts: linesOf("mounts").flatMap((line) => parseMount(line) ?? []),
+    memoryBytes: parseLimit(linesOf("memory")[0]),
+    pids: parseLimit(linesOf("pids")[0]),
+    cpus: parseCpus(linesOf("cpus")[0]),
+  };
+}
+
+function parseMount(line: string): KernelMount | undefined {
+  const [before = "", after = ""] = line.split(" - ");
+  const [, , , , target, options = ""] = before.split(" ");
+  if (target === undefined) return undefined;
+  const path = target.replace(/\\(\d{3})/g, (_, octal) => String.fromCharCode(Number.parseInt(octal, 8)));
+  return { target: path, writable: options.split(",").includes("rw"), type: after.split(" ")[0] ?? "" };
+}
+
+function parseLimit(text = ""): number | undefined {
+  const limit = Number.parseInt(text, 10);
+  return limit > 0 && limit < NO_LIMIT ? limit : undefined;
+}
+
+function parseCpus(text = ""): number | undefined {
+  const [quota, period] = text.split(" ").map(Number);
+  return quota !== undefined && period !== undefined && quota > 0 && period > 0 ? quota / period : undefined;
+}
