@@ -28,6 +28,12 @@ export const scale = {
   /** Files that are patched by us and by the program patch. */
   patchedFiles: count(100, 400),
 
+  /** Tasks that depend on each other, in layers of four, and how long processes are killed while they are worked off. */
+  graphTasks: count(8, 20),
+  troubleMs: count(5_000, 20_000),
+  /** How often a database server is killed and started again. */
+  losses: count(1, 3),
+
   /** What flows through a pipe while memory stays bounded. */
   streamBytes: count(64_000_000, 2_000_000_000),
   /** How long a writer is silent in between. The first is longer than the heartbeat of a channel. */

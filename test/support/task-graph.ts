@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 import { type HermesRun, tempHome } from "./hermes.ts";
+import { scale } from "./scale.ts";
 
 const PROFILES = ["alpha", "beta", "gamma"];
-const TASKS = 20;
 const WITHIN_MS = 1_500_000;
 
 interface TaskRow {
@@ -43,12 +43,12 @@ export interface TaskGraph extends AsyncDisposable {
   workOff(daemons: number, trouble?: (signal: AbortSignal) => Promise<void>): Promise<void>;
   /** Lets daemons work until some are done and some are at it, and then kills all processes at one instant. */
   workUntilKilled(daemons: number): Promise<void>;
-  /** Kills one process or another for so long. */
-  killRandomly(forMs: number, signal: AbortSignal): Promise<void>;
+  /** Kills one process or another for a while. */
+  killRandomly(signal: AbortSignal): Promise<void>;
   countDone(): Promise<number>;
 }
 
-/** A home with three profiles, and a board with twenty tasks in five layers of which each waits for two of the one before. */
+/** A home with three profiles, and a board with tasks in layers of four of which each waits for two of the one before. */
 export async function openTaskGraph({
   databaseUrl = "",
   maxRetries,
@@ -105,7 +105,7 @@ export async function openTaskGraph({
       const troubled = trouble(calm.signal);
       try {
         await troubled;
-        await expect.poll(countDone, { timeout: WITHIN_MS, interval: 1_000 }).toBe(TASKS);
+        await expect.poll(countDone, { timeout: WITHIN_MS, interval: 1_000 }).toBe(scale.graphTasks);
       } finally {
         calm.abort();
         stop.abort();
@@ -117,7 +117,7 @@ export async function openTaskGraph({
       }
     },
     async workUntilKilled(daemons) {
-      const enough = 2 + Math.floor(Math.random() * 10);
+      const enough = 2 + Math.floor((Math.random() * scale.graphTasks) / 2);
       const started = Array.from({ length: daemons }, startDaemon);
       const isFarEnough = async (): Promise<boolean> =>
         (await countDone()) >= enough &&
@@ -127,8 +127,8 @@ export async function openTaskGraph({
       expect(await killEverything(home.folder)).toBeGreaterThan(daemons);
       for (const { ended } of started) expect((await ended).exitCode).toBeNull();
     },
-    async killRandomly(forMs, signal) {
-      const until = performance.now() + forMs;
+    async killRandomly(signal) {
+      const until = performance.now() + scale.troubleMs;
       while (!signal.aborted && performance.now() < until) {
         await sleep(400 + Math.random() * 1_200);
         const pids = await processesOf(home.folder, { onlyOurs: true });
@@ -149,7 +149,7 @@ async function createTasks(
 ): Promise<readonly string[]> {
   const patience = maxRetries === undefined ? [] : ["--max-retries", String(maxRetries)];
   const ids: string[] = [];
-  for (let number = 0; number < TASKS; number++) {
+  for (let number = 0; number < scale.graphTasks; number++) {
     const parents = number < 4 ? [] : [ids[number - 4], ids[number % 4 === 3 ? number - 7 : number - 3]];
     const flags = ["--assignee", PROFILES[number % 3] ?? "", ...patience, "--json"];
     const links = parents.flatMap((id) => ["--parent", id ?? ""]);
