@@ -42,7 +42,8 @@ const CAPABILITIES = (
 /** The kernel gives the machine's own namespaces these numbers, always. */
 const HOST_NAMESPACES = { pid: "4026531836", ipc: "4026531839", uts: "4026531838" } as const;
 
-const USUAL_DEVICES = /^\/dev\/(null|zero|full|random|urandom|tty|console|ptmx|pts\/\d+|pts\/ptmx|fuse)$/;
+const USUAL_DEVICES =
+  /^\/dev\/(null|zero|full|random|urandom|tty|console|ptmx|pts\/\d+|pts\/ptmx|fd\/\d+|stdin|stdout|stderr)$/;
 
 /** A limit of the first version of control groups is "none" when it is about as large as a number can be. */
 const NO_LIMIT = 2 ** 60;
