@@ -6,12 +6,19 @@ interface Check {
   run(): Promise<{ ok: boolean; output: string }>;
 }
 
+/** Dependencies are left to the other run: scripts may use those of development. */
+const IN_PRODUCTION = "files,exports,types,duplicates";
+
 const CHECKS: readonly Check[] = [
   { name: "format and lint", run: () => program("biome", ["check", "--error-on-warnings"]) },
   { name: "types", run: () => program("tsc", ["-p", "."]) },
   { name: "imports", run: async () => imports() },
   { name: "generated files", run: () => program("tsx", ["scripts/generate.ts", "--check"]) },
   { name: "unused code", run: () => program("knip", []) },
+  {
+    name: "code that only tests reach",
+    run: () => program("knip", ["--production", "--include", IN_PRODUCTION]),
+  },
 ];
 
 const started = performance.now();

@@ -85,11 +85,6 @@ export function createReport(board: string, dryRun: boolean): TickReport {
   };
 }
 
-/** The ids under one outcome. */
-export function idsOf(report: TickReport, outcome: (typeof OUTCOMES)[number]): readonly string[] {
-  return report[outcome].map((entry) => (typeof entry === "string" ? entry : entry.task_id));
-}
-
 /** How many tasks had each outcome, for a line of a log. */
 export function countOutcomes(report: TickReport): Readonly<Record<string, number>> {
   return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, report[outcome].length]));

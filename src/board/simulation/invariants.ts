@@ -1,7 +1,8 @@
 import type { Eligible } from "../dispatcher/operations/list-eligible.ts";
 import type { DispatchPolicy } from "../dispatcher/resolve-dispatch-policy.ts";
 import { profileCap } from "../dispatcher/resolve-dispatch-policy.ts";
-import { idsOf, OUTCOMES, type TickReport } from "../dispatcher/tick-report.ts";
+import { OUTCOMES, type TickReport } from "../dispatcher/tick-report.ts";
+import { idsOf } from "./ids-of.ts";
 import type { MemoryDatabase } from "./memory-database.ts";
 import type { SimulatedHost } from "./simulated-host.ts";
 

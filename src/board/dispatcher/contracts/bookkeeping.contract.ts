@@ -1,10 +1,10 @@
 import { expect, it, vi } from "vitest";
 import { type BoardLab, runCaller } from "../../../../test/support/board-lab.ts";
 import type { ClaimedTask } from "../../operations/claim.ts";
+import { idsOf } from "../../simulation/ids-of.ts";
 import { dispatchTick } from "../dispatch-tick.ts";
 import type { DispatchSettings } from "../resolve-dispatch-policy.ts";
 import { runEndingOf, type WorkerExit } from "../run-ending.ts";
-import { idsOf } from "../tick-report.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 
 /** What a pass does with runs that went wrong, and who does it. */

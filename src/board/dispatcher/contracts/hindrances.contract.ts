@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import type { BoardLab } from "../../../../test/support/board-lab.ts";
 import type { ClaimedTask } from "../../operations/claim.ts";
+import { idsOf } from "../../simulation/ids-of.ts";
 import { findHindered } from "../find-hindered.ts";
 import { IdlePasses } from "../idle-passes.ts";
 import { liftGuards } from "../operations/tell-once.ts";
 import { reclaimTask } from "../reclaim-task.ts";
 import { runEndingOf, type WorkerExit } from "../run-ending.ts";
-import { idsOf } from "../tick-report.ts";
 import { whyNotRunning } from "../why.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 

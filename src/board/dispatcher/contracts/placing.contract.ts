@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { BoardLab } from "../../../../test/support/board-lab.ts";
-import { idsOf, OUTCOMES } from "../tick-report.ts";
+import { idsOf } from "../../simulation/ids-of.ts";
+import { OUTCOMES } from "../tick-report.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 
 const ids = (tasks: readonly { id: string }[]): string[] => tasks.map(({ id }) => id);
