@@ -3,13 +3,17 @@ import { AppError } from "../../lib/errors.ts";
 import type { Reporter } from "../environment-request.ts";
 import { type Container, findContainer } from "./container.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
-import { isOurs, LABEL } from "./labels.ts";
+import { belongsTo, findSandbox, listAside } from "./find-sandbox.ts";
 import { makeSandbox } from "./make-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
-import { asideName } from "./sandbox-names.ts";
+import { ensureImage } from "./sandbox-image.ts";
+import { asideName, sandboxKey } from "./sandbox-names.ts";
 import { isHeld } from "./sandbox-processes.ts";
 import { forgetSandbox, noteSandbox } from "./sandbox-record.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
+import { beginOperation, hasOperations, listOperations } from "./snapshots/operation.ts";
+import { createSnapshotId } from "./snapshots/snapshot-store.ts";
+import { withTaskLock } from "./snapshots/task-lock.ts";
 import { describeDrift, type FieldDrift, findDrift } from "./spec-fields.ts";
 import { startContainer } from "./start-container.ts";
 
@@ -41,7 +45,8 @@ export async function ensureSandbox(
   const deadline = performance.now() + PASSING_MS;
   const search: Search = { engine, spec, reporter, signal, isPatient: () => performance.now() < deadline };
   for (let round = 0; round < ROUNDS; round++) {
-    const found = spec.persistAcrossProcesses ? await findContainer(engine, spec.name, signal) : undefined;
+    const found = spec.persistAcrossProcesses ? await findOrRecover(search) : undefined;
+    if (found === "recovered") continue;
     const settled = found === undefined ? await make(search, "created") : await adopt(search, found);
     if (settled === undefined) continue;
     // Each time: whoever made it may have been killed before it came to that.
@@ -49,7 +54,7 @@ export async function ensureSandbox(
     return settled;
   }
   throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} keeps changing under our hands.`, {
-    hint: "Another program may be removing it again and again; look at `docker events`.",
+    hint: "See `hermes sandbox status`. Another program may be removing it again and again; look at `docker events`.",
   });
 }
 
@@ -59,6 +64,25 @@ interface Search {
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
   isPatient(): boolean;
+}
+
+/**
+ * The sandbox of the task. A process that was killed in the middle of replacing it may have left it under another name,
+ * and a living one may be about to give it back: then it is recovered first, or waited for.
+ */
+async function findOrRecover(search: Search): Promise<Container | "recovered" | undefined> {
+  const { engine, spec, reporter, signal } = search;
+  const key = sandboxKey(spec.profileId, spec.task);
+  const operations = (await hasOperations(spec)) ? await listOperations(spec, Date.now(), signal) : [];
+  const ofTask = operations.filter(({ record }) => record?.key === key);
+  const found = await findSandbox(engine, spec, signal);
+  const isLeft = ofTask.some(({ busy }) => busy === undefined);
+  if (found !== undefined && !isLeft) return found;
+  const isMissing = ofTask.some(({ record }) => record?.kind !== "snapshot");
+  if (!isLeft && !isMissing && (await listAside(engine, spec, signal)).length === 0) return undefined;
+  const { recoverTask } = await import("./snapshots/recover.ts");
+  await recoverTask(engine, spec, spec, reporter.onNotice, signal);
+  return "recovered";
 }
 
 async function make(search: Search, how: "created" | "replaced"): Promise<EnsuredSandbox | undefined> {
@@ -90,8 +114,9 @@ async function adopt(search: Search, found: Container): Promise<EnsuredSandbox |
   }
 }
 
-function requireOurs({ name, labels }: Container, spec: SandboxSpec): void {
-  if (isOurs(labels) && labels[LABEL.profileId] === spec.profileId) return;
+function requireOurs(found: Container, spec: SandboxSpec): void {
+  const { name } = found;
+  if (belongsTo(found, spec)) return;
   throw new AppError("sandbox-refused", `There is a container ${name} that is not ours; it was left alone.`, {
     hint: `Rename or remove it yourself (\`docker rename ${name} NEW-NAME\`).`,
   });
@@ -144,34 +169,48 @@ async function passBy(search: Search, found: Container): Promise<EnsuredSandbox 
   return undefined;
 }
 
-/** Moves a container of ours out of the way, makes a new one in its place, and only then removes the old one. */
+/**
+ * Moves a container of ours out of the way, makes a new one in its place, and only then removes the old one. Each step
+ * is written down before it is done, so that whoever comes after a kill can finish it or take it back.
+ */
 async function replace(search: Search, old: Container, reason: string): Promise<EnsuredSandbox | undefined> {
   const { engine, spec, reporter, signal } = search;
-  const aside = asideName(spec.name, Date.now());
-  const moved = await engine.run(["rename", old.id, aside], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
-  if (!succeeded(moved)) {
-    const now = await findContainer(engine, old.id, signal);
-    if (now?.name !== old.name) return undefined; // somebody else is replacing it
-    throw new AppError(
-      "sandbox-unavailable",
-      `The sandbox ${old.name} must be replaced, because ${reason}, but cannot be moved aside: ${complaintOf(moved)}`,
-    );
-  }
-  let made: EnsuredSandbox | undefined;
-  try {
-    made = await make(search, "replaced");
-  } catch (error) {
-    await engine.run(
-      ["rename", old.id, spec.name],
-      { timeoutMs: RENAME_TIMEOUT_MS },
-      AbortSignal.timeout(CLEANUP_MS),
-    );
-    throw error;
-  }
-  reporter.onNotice(`The sandbox ${old.name} was replaced, because ${reason}.`);
-  const removal = await removeSandbox(engine, old.id, signal);
-  if (removal.outcome === "failed") {
-    reporter.onNotice(`The old one is left as ${aside}, because it cannot be removed: ${removal.reason}`);
-  } else await forgetSandbox(spec, old.id);
-  return made;
+  await ensureImage(engine, spec, reporter, signal); // before anything is moved, because it may take long
+  return withTaskLock(spec, spec.task, signal, async () => {
+    if ((await findSandbox(engine, spec, signal))?.id !== old.id) return undefined; // somebody else has replaced it
+    const about = { kind: "replace", task: spec.task, key: sandboxKey(spec.profileId, spec.task) } as const;
+    const operation = await beginOperation(spec, createSnapshotId(Date.now()), about, signal);
+    const aside = asideName(spec.name, Date.now());
+    await operation.note({ aside: { container: aside }, old: old.id });
+    const moved = await engine.run(["rename", old.id, aside], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
+    if (!succeeded(moved)) {
+      await operation.end();
+      const now = await findContainer(engine, old.id, signal);
+      if (now?.name !== old.name) return undefined; // somebody has removed or renamed it
+      throw new AppError(
+        "sandbox-unavailable",
+        `The sandbox ${old.name} must be replaced, because ${reason}, but cannot be moved aside: ${complaintOf(moved)}`,
+      );
+    }
+    let made: EnsuredSandbox | undefined;
+    try {
+      made = await make(search, "replaced");
+    } catch (error) {
+      const back = ["rename", old.id, spec.name];
+      const returned = await engine.run(
+        back,
+        { timeoutMs: RENAME_TIMEOUT_MS },
+        AbortSignal.timeout(CLEANUP_MS),
+      );
+      if (succeeded(returned)) await operation.end();
+      throw error;
+    }
+    reporter.onNotice(`The sandbox ${old.name} was replaced, because ${reason}.`);
+    const removal = await removeSandbox(engine, old.id, signal);
+    if (removal.outcome === "failed") {
+      reporter.onNotice(`The old one is left as ${aside}, because it cannot be removed: ${removal.reason}`);
+    } else await forgetSandbox(spec, old.id);
+    await operation.end();
+    return made;
+  });
 }

@@ -37,6 +37,11 @@ export function sanitiseLabel(value: string, fallback = "unknown"): string {
   return `${safe.slice(0, LONGEST_VALUE - DIGEST_LENGTH - 1)}-${digestOf(value).slice(0, DIGEST_LENGTH)}`;
 }
 
+/** The task's name as a label holds it. */
+export function taskLabel(task: string): string {
+  return task.replace(/\p{Cc}/gu, " ");
+}
+
 export interface LabelledSandbox {
   readonly profile: string;
   readonly profileId: string;
@@ -53,7 +58,7 @@ export function sandboxLabels(sandbox: LabelledSandbox, creation: string): Label
     [LABEL.taskId]: sanitiseLabel(sandbox.task),
     [LABEL.profile]: sanitiseLabel(sandbox.profile, "default"),
     [LABEL.profileId]: sandbox.profileId,
-    [LABEL.task]: sandbox.task.replace(/\p{Cc}/gu, " "),
+    [LABEL.task]: taskLabel(sandbox.task),
     [LABEL.spec]: sandbox.fingerprint,
     [LABEL.specFields]: sandbox.fields,
     [LABEL.implementation]: IMPLEMENTATION,

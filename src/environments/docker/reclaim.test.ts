@@ -51,6 +51,10 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     expect(problem).toBeUndefined();
     return rows;
   };
+  async function labelsOf(lab: DockerLab, id: string) {
+    const labels: Record<string, string> = JSON.parse(await lab.inspect(id, "{{json .Config.Labels}}"));
+    return Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]);
+  }
   const stateOf = (lab: DockerLab, id: string) => lab.inspect(id, "{{.State.Status}}");
 
   it("C38, C39: removes what ended twice its lifetime ago, and keeps what ended later", LONG, async () => {
@@ -201,9 +205,12 @@ describeWith("docker", "reclaimSandboxes", (service) => {
   it("C51: removes what was only created, by its age", LONG, async () => {
     await using lab = await openDockerLab(service);
     const running = await make(lab);
-    const labels: Record<string, string> = JSON.parse(await lab.inspect(running, "{{json .Config.Labels}}"));
-    const flags = Object.entries(labels).flatMap(([name, value]) => ["--label", `${name}=${value}`]);
-    const created = await lab.docker("create", ...flags, service.images.busybox, "true");
+    const created = await lab.docker(
+      "create",
+      ...(await labelsOf(lab, running)),
+      service.images.busybox,
+      "true",
+    );
     const createdAt = Date.parse(await lab.inspect(created, "{{.Created}}"));
     const early = await reclaim(lab, createdAt + 599_000);
     expect(early.find(({ id }) => id === created)).toMatchObject({ action: "kept" });
@@ -290,10 +297,22 @@ describeWith("docker", "reclaimSandboxes", (service) => {
       await using lab = await openDockerLab(service);
       const id = await make(lab);
       const now = Date.now();
-      await lab.docker("rename", id, asideName((await lab.spec()).name, now));
-      expect(await reclaim(lab, now + 60_000)).toMatchObject([{ action: "kept" }]);
-      expect(await reclaim(lab, now + 3_600_000)).toMatchObject([{ action: "removed" }]);
-      expect(await lab.containers()).toEqual([]);
+      const { name } = await lab.spec();
+      await lab.docker("rename", id, asideName(name, now));
+      expect(await reclaim(lab, now + 3_600_000)).toMatchObject([{ id, action: "kept" }]); // it has no successor
+      await lab.docker(
+        "run",
+        "-d",
+        ...(await labelsOf(lab, id)),
+        "--name",
+        name,
+        service.images.busybox,
+        "top",
+      );
+      const fateOf = async (at: number) => (await reclaim(lab, at)).find((row) => row.id === id);
+      expect(await fateOf(now + 60_000)).toMatchObject({ action: "kept" });
+      expect(await fateOf(now + 3_600_000)).toMatchObject({ action: "removed" });
+      expect(await lab.containers()).toHaveLength(1);
     },
   );
 });

@@ -4,7 +4,7 @@ import { complaintOf, type Engine, engineAddress, succeeded } from "./engine.ts"
 import { isOurs, LABEL } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
 import { removeSandbox, stopSandbox } from "./remove-sandbox.ts";
-import { asideSince } from "./sandbox-names.ts";
+import { asideSince, isAsideOf } from "./sandbox-names.ts";
 import { listSandboxProcesses } from "./sandbox-processes.ts";
 import { forgetSandbox, loadRecords, type SandboxPlace } from "./sandbox-record.ts";
 import {
@@ -69,7 +69,14 @@ export async function reclaimSandboxes(
     const recorded = await listRecorded(engine, rules.places);
     const all = await listLabelled(engine, rules.profileId, signal);
     for (const container of all.filter(({ labels }) => isOurs(labels))) {
-      const verdict = await judge(engine, container, standingOf(container), rules, signal);
+      const verdict = await judge(
+        engine,
+        container,
+        standingOf(container),
+        replacedBy(container, all, rules.now),
+        rules,
+        signal,
+      );
       rows.push(await carryOut(engine, container, verdict, rules.dryRun, signal));
     }
     const removed = new Set(rows.flatMap(({ id, action }) => (action === "removed" ? id : [])));
@@ -126,20 +133,30 @@ interface Verdict {
   readonly reason: string;
 }
 
+/** The container for which this one was moved aside long enough ago; without it, it waits to be put back. */
+function replacedBy({ name }: Container, all: readonly Container[], now: number): Container | undefined {
+  const since = asideSince(name);
+  if (since === undefined || now - since < ASIDE_MS) return undefined;
+  return all.find((other) => isAsideOf(name, other.name));
+}
+
 async function judge(
   engine: Engine,
   container: Container,
   standing: Standing,
+  successor: Container | undefined,
   rules: ReclaimRules,
   signal: AbortSignal,
 ): Promise<Verdict> {
   switch (container.state) {
     case "running":
-      return judgeRunning(engine, container, rules, signal);
+      return judgeRunning(engine, container, successor, rules, signal);
     case "exited":
     case "created":
     case "dead":
     case "removing":
+      if (successor !== undefined)
+        return { action: "remove", reason: `${successor.name} has taken its place` };
       return judgeStopped(container, standing, rules);
     default:
       return keep(`it is ${container.state}`);
@@ -160,23 +177,23 @@ function judgeStopped(container: Container, standing: Standing, rules: ReclaimRu
 async function judgeRunning(
   engine: Engine,
   container: Container,
+  successor: Container | undefined,
   rules: ReclaimRules,
   signal: AbortSignal,
 ): Promise<Verdict> {
   const { now } = rules;
   const idleMs = rules.idleTtlSeconds * 1_000;
   const maxAgeMs = rules.maxAgeSeconds * 1_000;
-  const aside = asideSince(container.name);
-  const wasReplaced = aside !== undefined && now - aside >= ASIDE_MS;
   // Last use is never before the start, so one that started lately needs no closer look.
   const runsForMs = container.startedAt === undefined ? 0 : now - container.startedAt;
   const mayBeOver = [idleMs, maxAgeMs].some((limitMs) => limitMs > 0 && runsForMs >= limitMs);
-  if (!mayBeOver && !wasReplaced) return keep("it runs, and has not run for long");
+  if (!mayBeOver && successor === undefined) return keep("it runs, and has not run for long");
 
   const processes = await listSandboxProcesses(engine, container.id, signal);
   if (processes === undefined) return keep("the engine does not say what runs in it");
   if (processes.some(({ role }) => role === "channel")) return keep("somebody uses it");
-  if (wasReplaced) return { action: "remove-running", reason: "another one has taken its place" };
+  if (successor !== undefined)
+    return { action: "remove-running", reason: `${successor.name} has taken its place` };
 
   const lastUse = await findLastUse(engine, container, signal);
   if (lastUse === undefined) return keep("nobody knows when it was last used");

@@ -33,6 +33,16 @@ export function asideName(name: string, nowMs: number): string {
   return `${name}.aside-${Math.floor(nowMs / 1_000).toString(36)}-${randomBytes(4).toString("hex")}`;
 }
 
+/** Whether that is what a container of the name is called while it has given way to another one. */
+export function isAsideOf(name: string, base: string): boolean {
+  return name.startsWith(`${base}.aside-`) && asideSince(name) !== undefined;
+}
+
+/** Whether that is a name by which one process alone knows a container: its own, or one that is only being made. */
+export function isUniqueOf(name: string, base: string): boolean {
+  return name.startsWith(`${base}-`) && /^[0-9a-f]{8}$/.test(name.slice(base.length + 1));
+}
+
 /** When a container of that name was moved aside, or undefined when it was not. */
 export function asideSince(name: string): number | undefined {
   const seconds = ASIDE.exec(name)?.[1];

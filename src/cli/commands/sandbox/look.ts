@@ -1,7 +1,10 @@
-import { findContainer } from "../../../environments/docker/container.ts";
+import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
 import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
+import { sandboxKey } from "../../../environments/docker/sandbox-names.ts";
+import type { SandboxSpec } from "../../../environments/docker/sandbox-spec.ts";
+import { hasOperations, listOperations } from "../../../environments/docker/snapshots/operation.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
 import { keepRules, showMoment } from "../../../environments/docker/stopped-sandbox.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -48,11 +51,20 @@ function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
 
 export async function showStatus(context: CommandContext, { task, json }: TaskOption): Promise<void> {
   const docker = await dockerFor(context, task);
-  const { spec } = docker;
+  const { engine, spec } = docker;
+  const found = await findSandbox(engine, spec, context.signal);
   const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
-  const row = rows.find((candidate) => candidate.name === spec.name);
-  if (json) return context.terminal.printJson(row ?? { name: spec.name, state: "absent", task });
-  if (!row) return context.terminal.print(`${spec.name} does not exist yet; the first command makes it.`);
+  const row = rows.find(({ id }) => id === found?.id);
+  const under_way = await underWay(spec, context.signal);
+  if (json) {
+    return context.terminal.printJson({ ...(row ?? { name: spec.name, state: "absent", task }), under_way });
+  }
+  for (const { kind, by } of under_way) context.terminal.print(`under way  ${kind}: ${by}`);
+  if (!row) {
+    const what =
+      under_way.length === 0 ? "does not exist yet; the first command makes it" : "is not there now";
+    return context.terminal.print(`${spec.name} ${what}.`);
+  }
   const lines: (readonly [string, string])[] = [
     ["name", row.name],
     ["id", row.id.slice(0, 12)],
@@ -68,9 +80,20 @@ export async function showStatus(context: CommandContext, { task, json }: TaskOp
   for (const [label, value] of lines) context.terminal.print(`${label.padEnd(11)}${value}`);
 }
 
+/** What is being done to the sandbox; what a dead process left was recovered before. */
+async function underWay(spec: SandboxSpec, signal: AbortSignal) {
+  if (!(await hasOperations(spec))) return [];
+  const key = sandboxKey(spec.profileId, spec.task);
+  return (await listOperations(spec, Date.now(), signal)).flatMap(({ record, busy }) =>
+    record?.key === key
+      ? [{ kind: record.kind, by: busy ?? "it was interrupted and is not yet recovered" }]
+      : [],
+  );
+}
+
 export async function explainSandbox(context: CommandContext, { task, json }: TaskOption): Promise<void> {
   const { engine, spec } = await dockerFor(context, task);
-  const container = await findContainer(engine, spec.name, context.signal);
+  const container = await findSandbox(engine, spec, context.signal);
   if (!container) {
     throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
       hint: "Make it with `hermes sandbox exec -- true`; what it really is can only be read off the thing itself.",

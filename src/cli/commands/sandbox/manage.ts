@@ -3,8 +3,8 @@ import { type Container, findContainer } from "../../../environments/docker/cont
 import { changesClient } from "../../../environments/docker/create-arguments.ts";
 import type { Engine } from "../../../environments/docker/engine.ts";
 import { ensureSandbox } from "../../../environments/docker/ensure-sandbox.ts";
+import { belongsTo, findSandbox, listAside } from "../../../environments/docker/find-sandbox.ts";
 import { CHANNEL_MARK } from "../../../environments/docker/keeper.ts";
-import { isOurs } from "../../../environments/docker/labels.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
@@ -91,6 +91,11 @@ function describeStopped(stopped: Container | undefined, until: number | undefin
 
 export async function removeOne(context: CommandContext, options: TaskOptions): Promise<void> {
   const { engine, container, place } = await requireFree(context, options);
+  // Those that were moved aside first: without the sandbox, they would look like what has to be put back.
+  for (const { id } of await listAside(engine, place, context.signal)) {
+    await removeSandbox(engine, id, context.signal);
+    await forgetSandbox(place, id);
+  }
   const removed = await removeSandbox(engine, container.id, context.signal);
   if (removed.outcome !== "failed") await forgetSandbox(place, container.id);
   conclude(context, options, container, removed);
@@ -100,7 +105,9 @@ export async function collectGarbage(
   context: CommandContext,
   { dryRun, allProfiles, json }: { dryRun?: boolean; allProfiles?: boolean; json?: boolean },
 ): Promise<void> {
-  const { engine, request, sandboxesFolder } = await dockerFor(context, "default");
+  const { engine, request, sandboxesFolder } = await dockerFor(context, "default", {
+    recover: false, // it is part of the report
+  });
   const { options } = request;
   const profileId = await request.profileId();
   const sandboxes = await reclaimSandboxes(
@@ -144,8 +151,8 @@ export async function collectGarbage(
 
 async function requireFree(context: CommandContext, { task, force }: TaskOptions) {
   const { engine, spec, request } = await dockerFor(context, task);
-  const container = await findContainer(engine, spec.name, context.signal);
-  if (!container || !isOurs(container.labels)) {
+  const container = await findSandbox(engine, spec, context.signal);
+  if (!container || !belongsTo(container, spec)) {
     throw new AppError("sandbox-unavailable", `There is no sandbox ${spec.name}.`, {
       hint: "See `hermes sandbox list`.",
     });

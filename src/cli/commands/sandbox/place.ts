@@ -1,5 +1,6 @@
 import { type App, environmentFacts } from "../../../app.ts";
 import { type PreparedDocker, prepareDocker } from "../../../environments/docker/prepare-docker.ts";
+import { hasOperations } from "../../../environments/docker/snapshots/operation.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
@@ -26,6 +27,7 @@ export async function requestFor(
 export async function dockerFor(
   context: CommandContext,
   task: string,
+  { recover = true }: { readonly recover?: boolean } = {},
 ): Promise<PreparedDocker & { app: App; request: EnvironmentRequest }> {
   const { app, request } = await requestFor(context, task);
   if (request.options.backend !== "docker" && request.options.backend !== "podman") {
@@ -41,5 +43,19 @@ export async function dockerFor(
       },
     );
   }
-  return { app, request, ...(await prepareDocker(request, context.signal)) };
+  const prepared = await prepareDocker(request, context.signal);
+  if (recover) await recoverLeft(prepared, request, context.signal);
+  return { app, request, ...prepared };
+}
+
+/** Whoever comes after a kill finishes or takes back what was being done, and says so. */
+async function recoverLeft(
+  { engine, spec }: PreparedDocker,
+  { reporter }: EnvironmentRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!(await hasOperations(spec))) return;
+  const { recoverOperations } = await import("../../../environments/docker/snapshots/recover.ts");
+  for (const { reason } of await recoverOperations(engine, spec, { dryRun: false, now: Date.now() }, signal))
+    reporter.onNotice(`${reason}.`);
 }

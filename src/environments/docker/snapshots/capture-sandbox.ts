@@ -3,9 +3,10 @@ import { AppError } from "../../../lib/errors.ts";
 import { withFileLock } from "../../../lib/file-lock.ts";
 import { ensurePrivateFolder } from "../../../lib/files.ts";
 import type { Reporter } from "../../environment-request.ts";
-import { type Container, findContainer } from "../container.ts";
+import type { Container } from "../container.ts";
 import type { Engine } from "../engine.ts";
-import { isOurs, LABEL } from "../labels.ts";
+import { belongsTo, findSandbox } from "../find-sandbox.ts";
+import { LABEL } from "../labels.ts";
 import type { BindMount, Mount } from "../mounts.ts";
 import { parseJson } from "../parse-json.ts";
 import { sandboxKey } from "../sandbox-names.ts";
@@ -58,8 +59,8 @@ export async function requireSource(
       { hint: "Set terminal.docker_persist_across_processes to true to keep snapshots and forks." },
     );
   }
-  const found = await findContainer(engine, spec.name, signal);
-  if (!found || !isOurs(found.labels) || found.labels[LABEL.profileId] !== spec.profileId) {
+  const found = await findSandbox(engine, spec, signal);
+  if (!found || !belongsTo(found, spec)) {
     throw new AppError("sandbox-unavailable", `The task ${spec.task} has no sandbox.`, {
       hint: `See \`hermes sandbox list\`, or make it with \`hermes sandbox exec --task ${spec.task} -- true\`.`,
     });

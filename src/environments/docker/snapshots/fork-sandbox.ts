@@ -1,11 +1,9 @@
 import { mkdir, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../../lib/errors.ts";
-import { withFileLock } from "../../../lib/file-lock.ts";
-import { ensurePrivateFolder } from "../../../lib/files.ts";
 import type { Reporter } from "../../environment-request.ts";
-import { findContainer } from "../container.ts";
 import type { Engine } from "../engine.ts";
+import { findSandbox } from "../find-sandbox.ts";
 import { sandboxKey } from "../sandbox-names.ts";
 import type { SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
@@ -14,12 +12,8 @@ import { copyFolder } from "./copy-folder.ts";
 import { beginOperation, type Operation, removeFolder } from "./operation.ts";
 import { hasImage, imageTag, removeOwnImage } from "./own-images.ts";
 import { plantSandbox, type Seed } from "./plant-sandbox.ts";
-import {
-  createSnapshotId,
-  type SnapshotManifest,
-  snapshotFolder,
-  snapshotsFolder,
-} from "./snapshot-store.ts";
+import { createSnapshotId, type SnapshotManifest, snapshotFolder } from "./snapshot-store.ts";
+import { withTaskLock } from "./task-lock.ts";
 
 const UNDO_MS = 60_000;
 
@@ -57,7 +51,7 @@ export async function forkSandbox(
   const place = { sandboxesFolder, profileId: spec.profileId };
   const key = sandboxKey(spec.profileId, spec.task);
   return withTaskLock(place, spec.task, signal, async () => {
-    if ((await findContainer(engine, spec.name, signal)) !== undefined) {
+    if ((await findSandbox(engine, spec, signal)) !== undefined) {
       throw new AppError("sandbox-exists", `The task ${spec.task} has a sandbox already.`);
     }
     const id = createSnapshotId(now);
@@ -73,18 +67,6 @@ export async function forkSandbox(
       throw error;
     }
   });
-}
-
-/** Only one process at a time gives a task its sandbox from a seed. */
-export async function withTaskLock<Result>(
-  place: SandboxPlace,
-  task: string,
-  signal: AbortSignal,
-  action: () => Promise<Result>,
-): Promise<Result> {
-  await ensurePrivateFolder(snapshotsFolder(place));
-  const path = join(snapshotsFolder(place), `${sandboxKey(place.profileId, task)}.lock`);
-  return withFileLock({ path, deadlineMs: 10 * 60_000 }, action, signal);
 }
 
 /** The files that a new sandbox is made from, copied for it alone. */

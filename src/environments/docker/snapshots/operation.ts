@@ -14,22 +14,32 @@ const BEGINNING_MS = 15 * 60 * 1_000;
 
 const record = z.object({
   version: z.literal(1),
-  kind: z.enum(["snapshot", "fork", "restore"]),
+  kind: z.enum(["snapshot", "fork", "restore", "replace"]),
   owner: z.string(),
   task: z.string(),
   /** The folder of the task's sandbox, as it is called below `docker/`. */
   key: z.string(),
-  /** Where the container and the folder that are being replaced were moved. */
-  aside: z.object({ container: z.string(), folder: z.string() }).optional(),
+  /** Where the container and the folder that are being replaced are moved. */
+  aside: z.object({ container: z.string().optional(), folder: z.string().optional() }).optional(),
+  /** The id of the container that is being replaced. */
+  old: z.string().optional(),
+  /** The new container, once all is in it and only its name is missing. */
+  planted: z.string().optional(),
+  /** What is moved aside is a snapshot, too, and need not be kept. */
+  kept: z.boolean().optional(),
 });
 export type OperationRecord = z.infer<typeof record>;
+type Progress = Pick<OperationRecord, "aside" | "old" | "planted" | "kept">;
 
-/** A snapshot or fork on its way: its folder says who makes it, so that a dead one can be told from a slow one. */
+/**
+ * A change of several steps on its way: its folder says who makes it and how far it has come, so that whoever comes next
+ * can tell a dead one from a slow one, and finish it or take it back.
+ */
 export interface Operation {
   readonly id: string;
   readonly folder: string;
-  /** Writes down what will be moved aside, before it is. */
-  note(aside: NonNullable<OperationRecord["aside"]>): Promise<void>;
+  /** Writes down what will be done, before it is; what was written before stays. */
+  note(progress: Progress): Promise<void>;
   /** Removes its traces: it is done, or undone. */
   end(): Promise<void>;
 }
@@ -48,19 +58,23 @@ export async function beginOperation(
   await ensurePrivateFolder(workFolder(place));
   const folder = join(workFolder(place), id);
   await mkdir(folder, { mode: 0o700 });
-  const write = (more: Pick<OperationRecord, "aside">) =>
-    writeFileAtomic(
-      join(folder, RECORD),
-      JSON.stringify({ version: 1, owner, ...about, ...more } satisfies OperationRecord),
-      { mode: 0o600 },
-    );
-  await write({});
+  let known: OperationRecord = { version: 1, owner, ...about };
+  const note = async (progress: Progress) => {
+    known = { ...known, ...progress };
+    await writeFileAtomic(join(folder, RECORD), JSON.stringify(known), { mode: 0o600 });
+  };
+  await note({});
   return {
     id,
     folder,
-    note: (aside) => write({ aside }),
+    note,
     end: () => removeFolder(folder),
   };
+}
+
+/** Whether there may be any; asked before each command, so it must cost nothing. */
+export async function hasOperations(place: SandboxPlace): Promise<boolean> {
+  return (await namesIn(workFolder(place))).length > 0;
 }
 
 /** An operation whose process is gone, or may be. */
@@ -117,4 +131,11 @@ export async function moveFolder(from: string, to: string): Promise<boolean> {
     if (await stat(from).catch(() => undefined)) throw error;
     return false;
   }
+}
+
+export function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
 }

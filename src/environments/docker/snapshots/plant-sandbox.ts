@@ -12,7 +12,7 @@ import { noteSandbox, type SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { fingerprintOf } from "../spec-fields.ts";
 import { unpackArchive } from "./archive.ts";
-import { moveFolder, type Operation, removeFolder } from "./operation.ts";
+import { exists, moveFolder, type Operation, removeFolder } from "./operation.ts";
 import { type SnapshotManifest, snapshotsFolder } from "./snapshot-store.ts";
 
 const RENAME_TIMEOUT_MS = 10_000;
@@ -60,7 +60,7 @@ export async function plantSandbox(
   const target = keyFolder(place, spec.task);
   const mark = plantMark(operation.id);
   await writeFile(join(seed.folder, mark), "", { mode: 0o600 });
-  await clearTheWay(place, target, reporter);
+  const cleared = await clearTheWay(place, target, operation, reporter);
   await ensurePrivateFolder(join(target, ".."));
   await moveFolder(seed.folder, target);
   let id: string | undefined;
@@ -69,6 +69,7 @@ export async function plantSandbox(
     if (!("id" in made)) throw taken(spec);
     id = made.id;
     if (seed.about.archived.length > 0) await unpackArchive(engine, id, seed.archive, signal);
+    await operation.note({ planted: id });
     const renamed = await engine.run(["rename", id, spec.name], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
     if (!succeeded(renamed)) {
       if ((await findContainer(engine, spec.name, signal)) !== undefined) throw taken(spec);
@@ -81,7 +82,10 @@ export async function plantSandbox(
     const undo = AbortSignal.timeout(UNDO_MS);
     if (id !== undefined) await removeSandbox(engine, id, undo);
     // Who was quicker works in these folders now.
-    if ((await findContainer(engine, spec.name, undo)) === undefined) await discardFolder(place, target);
+    if ((await findContainer(engine, spec.name, undo)) === undefined) {
+      await discardFolder(place, target);
+      if (cleared !== undefined) await moveFolder(cleared, target);
+    }
     throw error;
   }
   await noteSandbox(engine, place, { id, task: spec.task });
@@ -89,12 +93,19 @@ export async function plantSandbox(
   return id;
 }
 
-/** Folders of an earlier sandbox of that task, whose container is gone. */
-async function clearTheWay(place: SandboxPlace, target: string, reporter: Reporter): Promise<void> {
+/** Folders of an earlier sandbox of that task, whose container is gone; gives where they are now. */
+async function clearTheWay(
+  place: SandboxPlace,
+  target: string,
+  operation: Operation,
+  reporter: Reporter,
+): Promise<string | undefined> {
+  if (!(await exists(target))) return undefined;
   const aside = await asidePath(place, target);
-  if (await moveFolder(target, aside)) {
-    reporter.onNotice(`Files of an earlier sandbox of this task were moved to ${aside}.`);
-  }
+  await operation.note({ aside: { folder: aside } });
+  if (!(await moveFolder(target, aside))) return undefined;
+  reporter.onNotice(`Files of an earlier sandbox of this task were moved to ${aside}.`);
+  return aside;
 }
 
 /** A path that a folder of ours can be moved to. */

@@ -1,20 +1,21 @@
 import { AppError } from "../../../lib/errors.ts";
 import type { Reporter } from "../../environment-request.ts";
-import { type Container, findContainer } from "../container.ts";
-import { complaintOf, type Engine, succeeded } from "../engine.ts";
-import { isOurs, LABEL } from "../labels.ts";
+import type { Container } from "../container.ts";
+import type { Engine } from "../engine.ts";
+import { belongsTo, findSandbox } from "../find-sandbox.ts";
 import { removeSandbox } from "../remove-sandbox.ts";
 import { asideName, sandboxKey } from "../sandbox-names.ts";
 import { isHeld } from "../sandbox-processes.ts";
 import { forgetSandbox, type SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
-import { dropSeed, type ForkedSandbox, type ForkOptions, prepareSeed, withTaskLock } from "./fork-sandbox.ts";
+import { dropSeed, type ForkedSandbox, type ForkOptions, prepareSeed } from "./fork-sandbox.ts";
 import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
 import { asidePath, keyFolder, plantSandbox } from "./plant-sandbox.ts";
+import { putBack, renameContainer } from "./put-back.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { createSnapshotId, type SnapshotManifest } from "./snapshot-store.ts";
+import { withTaskLock } from "./task-lock.ts";
 
-const RENAME_TIMEOUT_MS = 10_000;
 const UNDO_MS = 60_000;
 
 export interface RestoreOptions extends ForkOptions {
@@ -42,23 +43,23 @@ export async function restoreSandbox(
   const startedAt = performance.now();
   const place = { sandboxesFolder, profileId: spec.profileId };
   return withTaskLock(place, spec.task, signal, async () => {
-    const old = await findContainer(engine, spec.name, signal);
+    const old = await findSandbox(engine, spec, signal);
     if (old !== undefined) await requireReplaceable(engine, old, spec, options, signal);
     const before = old === undefined ? undefined : await keepBefore(engine, spec, options, signal);
     const about = { kind: "restore", task: spec.task, key: sandboxKey(spec.profileId, spec.task) } as const;
     const operation = await beginOperation(place, createSnapshotId(now), about, signal);
     const seed = await prepareSeed(engine, { snapshot }, place, operation, { now, reporter }, signal);
-    const aside: Aside = {
+    const aside = {
       container: asideName(spec.name, Date.now()),
       folder: await asidePath(place, keyFolder(place, spec.task)),
     };
     try {
-      await operation.note(aside);
-      if (old !== undefined) await rename(engine, old.id, aside.container, signal);
+      await operation.note({ aside, kept: before !== undefined });
+      if (old !== undefined) await renameContainer(engine, old.id, aside.container, signal);
       await moveFolder(keyFolder(place, spec.task), aside.folder);
       const id = await plantSandbox(engine, spec, place, seed, operation, reporter, signal);
-      await operation.end();
       if (old !== undefined) await letGo(engine, place, old, before && aside.folder, reporter, signal);
+      await operation.end();
       const durationMs = performance.now() - startedAt;
       return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before };
     } catch (error) {
@@ -69,25 +70,6 @@ export async function restoreSandbox(
   });
 }
 
-interface Aside {
-  readonly container: string;
-  readonly folder: string;
-}
-
-/** Gives the task what was moved aside, unless something else stands there. */
-export async function putBack(
-  engine: Engine,
-  place: SandboxPlace,
-  spec: { readonly name: string; readonly task: string },
-  aside: Aside,
-  signal: AbortSignal,
-): Promise<void> {
-  if ((await findContainer(engine, spec.name, signal)) !== undefined) return;
-  await moveFolder(aside.folder, keyFolder(place, spec.task));
-  const old = await findContainer(engine, aside.container, signal);
-  if (old !== undefined) await rename(engine, old.id, spec.name, signal);
-}
-
 async function requireReplaceable(
   engine: Engine,
   old: Container,
@@ -95,7 +77,7 @@ async function requireReplaceable(
   { force }: RestoreOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  if (!isOurs(old.labels) || old.labels[LABEL.profileId] !== spec.profileId) {
+  if (!belongsTo(old, spec)) {
     throw new AppError(
       "sandbox-refused",
       `There is a container ${old.name} that is not ours; it was left alone.`,
@@ -139,13 +121,4 @@ async function letGo(
     reporter.onNotice(`The old sandbox is left aside, because it cannot be removed: ${removal.reason}`);
   } else await forgetSandbox(place, old.id);
   if (folder !== undefined) await removeFolder(folder).catch(() => undefined);
-}
-
-async function rename(engine: Engine, id: string, name: string, signal: AbortSignal): Promise<void> {
-  const renamed = await engine.run(["rename", id, name], { timeoutMs: RENAME_TIMEOUT_MS }, signal);
-  if (succeeded(renamed)) return;
-  throw new AppError(
-    "sandbox-unavailable",
-    `The sandbox cannot be renamed to ${name}: ${complaintOf(renamed)}`,
-  );
 }
