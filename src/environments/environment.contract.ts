@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { longEnough } from "../../test/support/long-enough.ts";
+import { scale } from "../../test/support/scale.ts";
 import type {
   CommandRequest,
   CommandResult,
@@ -236,6 +237,61 @@ export function environmentContract(traits: EnvironmentTraits): void {
           stdout: "heard\n",
         });
       }
+    });
+
+    test("input that pauses arrives whole, with nothing of ours in it", async () => {
+      await using environment = await open();
+      const pauses = async function* () {
+        yield Buffer.from("begin\n");
+        for (const ms of scale.pausesMs) {
+          await new Promise((resolve) => setTimeout(resolve, ms));
+          yield Buffer.from(`after ${ms}\n`);
+        }
+      };
+      const run = await collect(environment, "cat", { stdin: pauses() });
+      const expected = ["begin", ...scale.pausesMs.map((ms) => `after ${ms}`), ""].join("\n");
+      expect(run).toMatchObject({ ended: "exited", exitCode: 0, stdout: expected, notices: [] });
+    });
+
+    test("a dozen commands with large input at once all get theirs", async () => {
+      await using environment = await open();
+      const runs = await Promise.all(
+        Array.from({ length: 12 }, (_, index) =>
+          collect(environment, "wc -c", { stdin: Buffer.alloc(100_000 + index, "x") }),
+        ),
+      );
+      expect(runs.map((run) => Number(run.stdout))).toEqual(runs.map((_, index) => 100_000 + index));
+    });
+
+    test("a command that leaves an endless input unread ends as it would alone", async () => {
+      await using environment = await open();
+      const endless = async function* () {
+        for (;;) yield Buffer.alloc(10_000, "y");
+      };
+      const run = await collect(environment, "head -c 3; exec <&-; sleep 1; echo done", { stdin: endless() });
+      expect(run).toMatchObject({ ended: "exited", exitCode: 0, stdout: "yyydone\n" });
+    });
+
+    test("a command whose input cannot be read to its end is ended and never sees an end", async () => {
+      await using environment = await open();
+      const file = fresh();
+      const broken = async function* () {
+        yield Buffer.alloc(100_000, "z");
+        throw new Error("the disk went away");
+      };
+      const run = await collect(environment, `cat > ${file}; mv ${file} ${file}-whole`, { stdin: broken() });
+      expect(run).toMatchObject({ ended: "lost", exitCode: 125, survivors: [] });
+      expect(run.notices.join()).toContain("the disk went away");
+      expect((await collect(environment, `ls ${file}-whole`)).exitCode).not.toBe(0);
+    });
+
+    test("errors and LINENO count the lines of the command", async () => {
+      await using environment = await open();
+      const session = environment.openSession();
+      await collect(environment, "true\ntrue", { session });
+      const run = await collect(environment, 'echo "$LINENO"\n\nno-such-command', { session });
+      expect(run.stdout).toBe("1\n");
+      expect(run.stderr).toMatch(/^\S+: (?:eval: )?(?:line )?3: .*no-such-command/);
     });
 
     test("F34: variables of one command reach it and do not stay", async () => {

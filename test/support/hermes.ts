@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -14,6 +14,7 @@ export interface HermesRun {
 
 export interface HermesOptions {
   readonly env?: Readonly<Record<string, string>>;
+  /** `open` is a pipe that the caller writes to and ends. */
   readonly stdin?: string;
   readonly cwd?: string;
   /** Called when it has started; it is killed without warning when this resolves. */
@@ -37,7 +38,7 @@ export async function tempHome() {
 }
 
 interface RunningHermes {
-  readonly child: ChildProcess;
+  readonly child: ChildProcessWithoutNullStreams;
   readonly ended: Promise<HermesRun>;
 }
 
@@ -58,7 +59,7 @@ function startHermes(
     });
   }
   child.stdin.on("error", () => undefined); // it may end without having read
-  child.stdin.end(options.stdin ?? "");
+  if (options.stdin !== "open") child.stdin.end(options.stdin ?? "");
   const ended = new Promise<HermesRun>((resolve, reject) => {
     const over = new AbortController();
     options.killWhen?.(over.signal).then(

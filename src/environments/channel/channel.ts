@@ -25,6 +25,17 @@ export interface ChannelCommand extends Omit<RunFields, "token" | "stateToken"> 
   onStart(process: StartedProcess): void;
 }
 
+/** A stream of bytes for a command. The command sees its end only once a second channel has called `completeInput`. */
+export interface ChannelInput {
+  readonly chunks: AsyncIterable<Uint8Array>;
+  /** The process at the far end that keeps the command from seeing the end of its input. */
+  onHeld(holder: StartedProcess): void;
+  /** The whole input has arrived at the far end. */
+  onDelivered(): void;
+  /** The chunks could not be read to their end. */
+  onFailed(error: unknown): void;
+}
+
 /** How a command ended, as far as the channel knows. */
 export type ChannelEnd =
   | {
@@ -49,18 +60,24 @@ export interface Channel extends AsyncDisposable {
   /** Resolves when the command has ended or the channel has died; never rejects. */
   run(command: ChannelCommand): Promise<ChannelEnd>;
   /** Like `run`, with a stream of bytes as the command's input; the channel is used up by it. */
-  runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd>;
+  runWithInput(command: ChannelCommand, input: ChannelInput): Promise<ChannelEnd>;
+  /** Lets a command of another channel see the end of its input; undefined when no answer came. */
+  completeInput(holder: StartedProcess, signal: AbortSignal): Promise<boolean | undefined>;
   /** Resolves when the channel can take a command again, or never will. */
   settled(): Promise<void>;
   /** The process table of the place; undefined when no answer came. */
   processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined>;
+  /** All are halted until all have their signal: one that sees another die must not go on as if that had done its work. */
   kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
   /** Asks the driver to end that command when our process is gone; an empty mark takes it back. */
   guard(mark: string, process: StartedProcess | undefined): void;
   /** From now on output is read and dropped: whoever ends a flood must not wait for it. */
   dropOutput(): void;
-  /** Whether something still waits for the running command at the far end; undefined when no answer came. */
-  isAlive(signal: AbortSignal): Promise<boolean | undefined>;
+  /**
+   * Whether something still waits for the running command at the far end, or whether that process of another channel is
+   * alive; undefined when no answer came.
+   */
+  isAlive(process: StartedProcess | undefined, signal: AbortSignal): Promise<boolean | undefined>;
 }
 
 const OPEN_WITHIN_MS = 30_000;
@@ -95,6 +112,7 @@ export async function openChannel(transport: Transport, signal: AbortSignal): Pr
 interface Running {
   readonly token: string;
   readonly command: ChannelCommand;
+  readonly input: Pick<ChannelInput, "onHeld" | "onDelivered"> | undefined;
   readonly resolve: (end: ChannelEnd) => void;
   started: boolean;
   badFolder: boolean;
@@ -166,8 +184,11 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     if (running === undefined || running.token !== token) return;
     if (letter === "S") {
       running.started = true;
-      const [pid, startTime = ""] = fields.split(" ");
-      running.command.onStart({ pid: Number(pid), startTime });
+      running.command.onStart(parseStarted(fields));
+    } else if (letter === "I") {
+      running.input?.onHeld(parseStarted(fields));
+    } else if (letter === "D") {
+      running.input?.onDelivered();
     } else if (letter === "B") {
       running.badFolder = true;
     } else if (letter === "X") {
@@ -211,7 +232,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   const send = (snippet: string): void => void child.stdin.write(snippet);
 
   /** Sends a verb and collects its answers until the closing one; undefined when the channel died or time is up. */
-  function ask(verb: string, mark: string, signal: AbortSignal): Promise<string[] | undefined> {
+  function ask(verb: string, words: string, signal: AbortSignal): Promise<string[] | undefined> {
     const token = newToken();
     const found: string[] = [];
     return new Promise((resolve) => {
@@ -231,11 +252,11 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         else found.push(letter + fields);
       });
       parsers.stdout.expect(token, "answers");
-      send(`${verb} ${token} ${mark}\n`);
+      send(`${verb} ${token} ${words}\n`);
     });
   }
 
-  function start(command: ChannelCommand, last: boolean): Promise<ChannelEnd> {
+  function start(command: ChannelCommand, input: Running["input"]): Promise<ChannelEnd> {
     if (death !== undefined) return Promise.resolve({ kind: "lost", started: false, reason: death });
     if (running !== undefined) throw new Error("a channel runs one command at a time");
     const token = newToken();
@@ -259,6 +280,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       running = {
         token,
         command,
+        input,
         resolve: tidy,
         started: false,
         badFolder: false,
@@ -266,9 +288,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         state: undefined,
         streamsOpen: 2,
       };
-      const { mark, mergeStderr, drop, cwd, setup, input, command: text } = command;
-      const fields = { token, stateToken, mark, mergeStderr, drop, cwd, setup, input, command: text };
-      send(runSnippet({ name: shell, hasHead }, last, fields));
+      send(runSnippet({ name: shell, hasHead }, input !== undefined, { ...command, token, stateToken }));
     });
   }
 
@@ -319,27 +339,35 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       shell = answer.startsWith("bash") ? "bash" : "sh";
       hasHead = answer.endsWith(" head");
     },
-    run: (command: ChannelCommand) => start(command, false),
-    async runWithInput(command: ChannelCommand, input: AsyncIterable<Uint8Array>): Promise<ChannelEnd> {
-      let open: (() => void) | undefined;
+    run: (command: ChannelCommand) => start(command, undefined),
+    async runWithInput(command: ChannelCommand, input: ChannelInput): Promise<ChannelEnd> {
+      let isComplete = false;
+      // Some shells read ahead: the input may only follow when the far end is ready to pass it on.
+      let open = (): void => undefined;
       const opened = new Promise<void>((resolve) => {
         open = resolve;
       });
-      const end = start(
-        {
-          ...command,
-          onStart(process) {
-            command.onStart(process);
-            open?.();
-          },
+      const end = start(command, {
+        onHeld(holder) {
+          input.onHeld(holder);
+          open();
         },
-        true,
-      );
+        // Without this check, the end of a broken transport would count as the end of the input.
+        onDelivered() {
+          if (isComplete) input.onDelivered();
+        },
+      });
       spent = true;
-      // Some shells read ahead: the input may only follow when the command has its hands on it.
       await Promise.race([opened, end]);
-      void feed(child.stdin, input, end).catch(() => undefined); // the command sees the end of its input
+      feed(child.stdin, input.chunks, end).then((isWhole) => {
+        isComplete = isWhole;
+        child.stdin.end();
+      }, input.onFailed);
       return end;
+    },
+    async completeInput(holder: StartedProcess, signal: AbortSignal): Promise<boolean | undefined> {
+      const answers = await ask("E", `${holder.pid} ${holder.startTime}`, signal);
+      return answers && answers.length > 0;
     },
     settled: () => settled,
     async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined> {
@@ -347,7 +375,10 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       return rows?.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
     },
     kill(signal: "TERM" | "KILL", pids: readonly number[]): void {
-      if (pids.length > 0) send(`kill -${signal} ${pids.join(" ")} 2>/dev/null\n`);
+      if (pids.length === 0) return;
+      const list = pids.join(" ");
+      const each = ["STOP", signal, "CONT"].map((name) => `kill -${name} ${list} 2>/dev/null`);
+      send(`${each.join("; ")}\n`);
     },
     guard(mark: string, process: StartedProcess | undefined): void {
       send(`G '${mark}' '${process?.pid ?? ""}' '${process?.startTime ?? ""}'\n`);
@@ -357,8 +388,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
       child.stdout.resume();
       child.stderr.resume();
     },
-    async isAlive(signal: AbortSignal): Promise<boolean | undefined> {
-      const answers = await ask("V", "", signal);
+    async isAlive(process: StartedProcess | undefined, signal: AbortSignal): Promise<boolean | undefined> {
+      const answers = await ask("V", process ? `${process.pid} ${process.startTime}` : "", signal);
       return answers && answers.length > 0;
     },
     async [Symbol.asyncDispose](): Promise<void> {
@@ -372,24 +403,45 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   };
 }
 
-/** Hands the input on until it or the command ends; an input that fails counts as ended, one that stays open is let go of. */
+/** Resolves to whether the input was handed on to its end: the command may be over before that. */
 async function feed(
   stdin: NodeJS.WritableStream,
-  input: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array>,
   end: Promise<unknown>,
-): Promise<void> {
-  const over = end.then(() => undefined);
-  const iterator = input[Symbol.asyncIterator]();
+): Promise<boolean> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  // A race of each chunk against `end` would keep all chunks in memory until then.
+  let isOver = false;
+  let wake: (() => void) | undefined;
+  const onDrain = (): void => wake?.();
+  void end.then(() => {
+    isOver = true;
+    wake?.();
+  });
+  stdin.on("drain", onDrain);
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), over]);
-      if (next === undefined || next.done) break;
-      if (!stdin.write(next.value)) {
-        await Promise.race([new Promise((resolve) => stdin.once("drain", resolve)), over]);
-      }
+      const next = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
+        wake = () => {
+          if (isOver) resolve(undefined);
+        };
+        wake();
+        iterator.next().then(resolve, reject);
+      });
+      if (next === undefined || next.done) return next !== undefined;
+      if (stdin.write(next.value)) continue;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+        if (isOver) resolve();
+      });
     }
   } finally {
-    stdin.end();
+    stdin.off("drain", onDrain);
     void Promise.resolve(iterator.return?.()).catch(() => undefined); // it may hang or fail; nobody waits for it
   }
+}
+
+function parseStarted(fields: string): StartedProcess {
+  const [pid, startTime = ""] = fields.split(" ");
+  return { pid: Number(pid), startTime };
 }

@@ -1,4 +1,4 @@
-import { quoteWord } from "./quote.ts";
+import { escapeLine, quoteWord } from "./quote.ts";
 
 /** Variables that a shell sets by itself, and the one that marks a command: no part of the state. */
 const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
@@ -8,16 +8,22 @@ const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
  * command itself, a wrapper does: so it hears us at any moment, and when its input ends, its owner is gone and it ends
  * the command that still runs. Verbs, each a snippet from us:
  *
- *   R …             run a command in a process group of its own (fields below)
- *   L …             the same with the rest of our input as its input, and then end
- *   P TOKEN MARK    print the process table
- *   V TOKEN         say whether the wrapper is alive
- *   G MARK PID START  end this command, if it still runs, when our owner is gone; PID is missing until it is known
+ *   R …                  run a command in a process group of its own (fields below)
+ *   L …                  the same with the rest of our input as its input, and then exit
+ *   P TOKEN MARK         print the process table
+ *   V TOKEN [PID START]  say whether the wrapper is alive, or that process of another channel
+ *   E TOKEN PID START    tell the holder of another channel that its command's input is complete
+ *   G MARK PID START     end this command, if it still runs, when our owner is gone; PID is missing until it is known
+ *
+ * After L our input belongs to the command, so nothing else may be sent down this channel: a second channel asks V, E and
+ * P about it. A holder keeps the write end of the command's input open until E says that the input is complete. If our
+ * owner is killed, the command therefore blocks instead of seeing a truncated input, until the second channel kills it.
  *
  * `__h_stamp`, where the prelude sets it, is a file that it touches when it ends: the time of last use.
  *
  * Answers are TOKEN, a letter, fields and a semicolon, each in one write that is small enough to be atomic, so they may
- * stand anywhere in the output of a command: S pid and start time, B (bad folder), X code (ended), C held, p row, v pid.
+ * stand anywhere in the output of a command: S pid and start time, B (bad folder), I pid and start time of the holder,
+ * D (all input has been passed on), X code (ended), C held, p row, v (alive), e (holder told).
  * The state that a command leaves (folder, exported variables, in bash functions and aliases) stands between two
  * state tokens. A command can learn that token, but not the other one.
  *
@@ -57,8 +63,20 @@ __h_waits() {
   set -- \${__l##*) }
   [ "$2" = "$$" ]
 }
+# Whether this very process is alive, and not another one that was given its pid.
+__h_is() {
+  __h_alive "$1" || return 1
+  __v=$2
+  [ -n "$__l" ] || return 0
+  set -- \${__l##*) }
+  [ "\${20}" = "$__v" ]
+}
 V() {
-  __h_waits && ${b}printf '%sv%s;' "$1" "$__h_wrapper"
+  if [ -n "$2" ]; then __h_is "$2" "$3"; else __h_waits; fi && ${b}printf '%sv;' "$1"
+  ${b}printf '%s.;' "$1"
+}
+E() {
+  __h_is "$2" "$3" && ${b}kill -USR1 "$2" 2>/dev/null && ${b}printf '%se;' "$1"
   ${b}printf '%s.;' "$1"
 }
 G() {
@@ -105,9 +123,7 @@ __h_runs() {
   if [ -z "$__h_wrapper" ]; then
     [ -n "$__h_marks" ] || return 1
     [ -n "$__h_guarded" ] || return 0 # a bare return has another meaning in a trap
-    __h_alive "$__h_guarded" || return 1
-    set -- \${__l##*) }
-    [ "\${20}" = "$__h_since" ] || return 1 # its pid is another's by now
+    __h_is "$__h_guarded" "$__h_since" || return 1
     return 0
   fi
   while __h_waits; do
@@ -120,8 +136,10 @@ __h_runs() {
   done
   return 1
 }
+# Stops each process before it kills any: one that sees another die must not go on, publish half a file and say it is done.
 __h_end() {
   __tree=" $__h_wrapper $__h_guarded "
+  for __p in $__tree; do ${b}kill -STOP "$__p"; done 2>/dev/null
   __grown=1
   while [ "$__grown" = 1 ]; do
     __grown=0
@@ -137,22 +155,57 @@ __h_end() {
           case $__e in *"HERMES_COMMAND_ID=$__m"*) __mine=1 ;; esac
         done 2>/dev/null < "$__d/environ"
       done
-      [ "$__mine" = 1 ] && __tree="$__tree$__p " && __grown=1
+      [ "$__mine" = 1 ] && __tree="$__tree$__p " && __grown=1 && ${b}kill -STOP "$__p"
     done 2>/dev/null
   done
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
 ${b}trap : INT TERM HUP
 ${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
-R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
-# What the command did not read is taken off the line: some transports drop the last output when they cannot deliver it.
-L() { __h_last=1; __h_run "$@"; cat >/dev/null 2>&1; exit; }
+# Passes our input on to the command with the token $1. What the command does not read is dropped: some transports lose the
+# last output when they cannot deliver their input.
+__h_feed() {
+  cat 2>/dev/null
+  exec >/dev/null
+  cat
+  ${b}printf '%sD;' "$1" >&4
+}
+# Holds the pipe that it is fed through open at both ends (5 reads, 6 writes).
+__h_hold() {
+  __h_last=1
+  if [ -e /proc/self/fd ]; then
+    exec 5<&0 6>/proc/self/fd/0
+  else
+    __f=\${TMPDIR:-/tmp}/hermes-input-$$
+    mkfifo -m 600 "$__f" && exec 6<>"$__f" 5<"$__f" 6>"$__f"
+    rm -f "$__f"
+    cat <&0 >&6 2>/dev/null 5<&- &
+  fi
+  exec </dev/null
+}
+# Keeps the write end open until E; the end of our own input alone may mean that our owner was killed.
+__h_await() {
+  exec 5<&-
+  ${b}trap 'exec 6>&-' USR1
+  __t=$1 __l=; { IFS= ${b}read -r __l < /proc/self/stat; } 2>/dev/null
+  if [ -n "$__l" ]; then
+    set -- \${__l##*) }
+    ${b}printf '%sI%s %s;' "$__t" "\${__l%% *}" "\${20}"
+  else
+    ${b}printf '%sI%s ;' "$__t" "$(exec sh -c 'echo $PPID')"
+  fi
+  while ${b}kill -0 "$__h_wrapper"; do ${b}wait "$__h_wrapper"; done 2>/dev/null
+}
 `;
 }
 
-/** Fields of R and L: TOKEN MARK STATE MERGE DROP CWD SETUP INPUT COMMAND. The command is forked: nothing is started. */
+/**
+ * The fields of R and L are variables here, and R and L are texts to evaluate: a command that ran inside a function would
+ * have its errors named after that function's file and counted from its line. The command is forked: nothing is started.
+ */
 const BASH = `
 set +o history
+set --
 shopt -s expand_aliases
 ${verbs("builtin ")}
 __h_dump() {
@@ -164,37 +217,64 @@ __h_dump() {
   builtin printf '%s%s' "$1" "$2"
 }
 __h_started() { builtin printf '%sS%s %s;' "$1" "$2" "\${22}"; }
-__h_run() {
+__h_open() {
   exec 8>&2 2>/dev/null
-  if [ "$__h_last" = 1 ]; then exec 7<&0; elif [ -n "$8" ]; then exec 7< <(builtin printf "$8"); else exec 7</dev/null; fi
+  if [ "$__h_last" = 1 ]; then exec 7<&5 5<&- 6>&-; elif [ -n "$__h_input" ]; then exec 7< <(builtin printf "$__h_input"); else exec 7</dev/null; fi
   set -m
-  (
-    set +m
-    exec 7<&- 8>&-
-    __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
-    __h_started "$1" "$BASHPID" \${__l##*) }
-    builtin unset __h_setup __h_input __h_text
-    builtin unset -f P V G R L __h_row __h_alive __h_waits __h_held __h_holds __h_runs __h_end __h_run __h_started
-    case $6 in "~") set -- "$1" "$2" "$3" "$4" "$5" "$HOME" "$7" "$8" "$9" ;; "~/"*) set -- "$1" "$2" "$3" "$4" "$5" "$HOME/\${6#??}" "$7" "$8" "$9" ;; esac
-    builtin cd -- "$6" 2>/dev/null || { builtin printf '%sB;' "$1"; builtin exit 126; }
-    builtin eval "$7" 2>/dev/null
-    export HERMES_COMMAND_ID=$2
-    builtin trap "__h_dump $3 '$5'" EXIT # two halves of the token: not even trap or set may print it whole
-    [ "$4" = 1 ] && exec 2>&1
-    __h_command=$9
-    set --
-    builtin eval "$__h_command"
-  ) <&7 2>&8 &
-  __p=$!
+}
+__h_begin() {
+  set +m
+  exec 7<&- 8>&-
+  __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
+  __h_started "$__h_token" "$BASHPID" \${__l##*) }
+  case $__h_cwd in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${__h_cwd#??} ;; esac
+  builtin cd -- "$__h_cwd" 2>/dev/null || { builtin printf '%sB;' "$__h_token"; builtin exit 126; }
+  builtin unset -f P V E G __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_end __h_feed __h_hold __h_await
+  builtin unset -f __h_started __h_open __h_begin __h_close
+  builtin eval "$__h_setup" 2>/dev/null
+  export HERMES_COMMAND_ID=$__h_mark
+  builtin trap "__h_dump $__h_state '$__h_drop'" EXIT # two halves of the token: not even trap or set may print it whole
+  [ "$__h_merge" = 1 ] && exec 2>&1
+  builtin unset __h_token __h_mark __h_state __h_merge __h_drop __h_cwd __h_setup __h_input __h_R __h_L __h_line
+}
+__h_close() {
   set +m
   exec 7<&-
-  builtin wait $__p; __c=$?
-  builtin printf '%sX%s;' "$1" "$__c"
-  builtin printf '%sX;' "$1" >&8
-  __h_held $__p $BASHPID && __c=1 || __c=0
-  builtin printf '%sC%s;' "$1" "$__c"
+  builtin wait $1; __c=$?
+  builtin printf '%sX%s;' "$__h_token" "$__c"
+  builtin printf '%sX;' "$__h_token" >&8
+  __h_held $1 $BASHPID && __c=1 || __c=0
+  builtin printf '%sC%s;' "$__h_token" "$__c"
 }
+__h_R='{ __h_open; ( __h_begin; builtin eval "$__h_command" ) <&7 2>&8 & __h_close "$!"; } & __h_wrapper=$! __h_marks=$__h_mark __h_guarded='
+__h_L='{ __h_feed "$__h_token" | { __h_hold; eval "$__h_R"; __h_await "$__h_token"; } 4>&-; } 4>&1; exit'
 `;
+
+/** What the fresh shell of a command runs first. On one line, because some shells count a command's lines from there. */
+const SH_COMMAND = oneLine(`
+__h_started() { printf "%sS%s %s;" "$1" "$2" "\${22}"; };
+__h_go() {
+  __l=; { IFS= read -r __l < /proc/self/stat; } 2>/dev/null;
+  __h_started "$1" "$$" \${__l##*) };
+  case $6 in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${6#??} ;; *) __h_cwd=$6 ;; esac;
+  cd -- "$__h_cwd" 2>/dev/null || { printf "%sB;" "$1"; exit 126; };
+  unset __h_cwd;
+  eval "$7" 2>/dev/null;
+  export HERMES_COMMAND_ID=$2;
+  __h_state=$3 __h_drop=$5 __h_command=$8;
+  trap __h_dump EXIT;
+  [ "$4" = 1 ] && exec 2>&1;
+  set --;
+  eval "$__h_command";
+};
+__h_dump() {
+  [ /proc/self/fd/1 -ef "/proc/$__h_driver/fd/1" ] || { [ ! -e "/proc/$__h_driver" ] && [ -p /dev/fd/1 ]; } || return 0;
+  unset ${VOLATILE} $__h_drop;
+  printf "%s%s" $__h_state;
+  pwd -P 2>/dev/null && export -p;
+  printf "%s%s" $__h_state;
+};
+`);
 
 /**
  * Fields of R and L: TOKEN MARK PROGRAM. Other shells cannot make a group, so a fresh one is started in a session of its
@@ -204,34 +284,11 @@ const SH = `
 ${verbs("")}
 __h_session=
 command -v setsid >/dev/null 2>&1 && __h_session=setsid
-__h_inner='
-__h_started() { printf "%sS%s %s;" "$1" "$2" "\${22}"; }
-__h_go() {
-  __l=; { IFS= read -r __l < /proc/self/stat; } 2>/dev/null
-  __h_started "$1" "$$" \${__l##*) }
-  case $6 in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${6#??} ;; *) __h_cwd=$6 ;; esac
-  cd -- "$__h_cwd" 2>/dev/null || { printf "%sB;" "$1"; exit 126; }
-  unset __h_cwd
-  eval "$7" 2>/dev/null
-  export HERMES_COMMAND_ID=$2
-  __h_state=$3 __h_drop=$5 __h_command=$8
-  trap __h_dump EXIT
-  [ "$4" = 1 ] && exec 2>&1
-  set --
-  eval "$__h_command"
-}
-__h_dump() {
-  [ /proc/self/fd/1 -ef "/proc/$__h_driver/fd/1" ] || { [ ! -e "/proc/$__h_driver" ] && [ -p /dev/fd/1 ]; } || return 0
-  unset ${VOLATILE} $__h_drop
-  printf "%s%s" $__h_state
-  pwd -P 2>/dev/null && export -p
-  printf "%s%s" $__h_state
-}
-'
+__h_inner='${SH_COMMAND}'
 __h_run() {
   exec 8>&2 2>/dev/null
-  if [ "$__h_last" = 1 ]; then exec 7<&0; else exec 7</dev/null; fi
-  printf '%s\\n__h_driver=%s\\n%s\\n' "$__h_inner" "$$" "$3" | $__h_session sh 2>&8 8>&- &
+  if [ "$__h_last" = 1 ]; then exec 7<&5 5<&- 6>&-; else exec 7</dev/null; fi
+  printf '%s __h_driver=%s; %s\\n' "$__h_inner" "$$" "$3" | $__h_session sh 2>&8 8>&- &
   __p=$!
   exec 7<&-
   wait $__p; __c=$?
@@ -240,7 +297,18 @@ __h_run() {
   __h_held $__p 0 && __c=1 || __c=0
   printf '%sC%s;' "$1" "$__c"
 }
+R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
+L() { { __h_feed "$1" | { __h_hold; R "$@"; __h_await "$1"; } 4>&-; } 4>&1; exit; }
 `;
+
+/** Joins lines that each end where a shell allows a blank. */
+function oneLine(text: string): string {
+  return text
+    .trim()
+    .split("\n")
+    .map((line) => line.trim())
+    .join(" ");
+}
 
 /**
  * Starts whatever shell the place has. It stays the child of another one, so that a command that kills its `$PPID` does
@@ -256,6 +324,9 @@ export const SHELL_ARGUMENTS = [
  * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
  * `hello` with H and the name of its shell, and `head` where there is one that matters; on its other output with E, so
  * that nothing a login file printed there can come after it.
+ *
+ * It is one line, and bash then reads our snippets itself: its parser counts lines, so a command that it parsed would
+ * not begin at line 1.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
   // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
@@ -268,13 +339,15 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
   const greet = (shell: string): string =>
     `printf '%s' ${quoteWord(`${hello}E;`)} >&2; printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
   const greetBash = `if command -v head >/dev/null 2>&1; then ${greet("bash head")}; else ${greet("bash")}; fi`;
+  const bash = [prepare, begin("export -p; declare -f; alias -p"), BASH, greetBash].join("\n");
+  const sh = [prepare, begin("export -p"), SH, greet("sh")].join("\n");
   return [
-    'if [ -n "$BASHPID" ]; then',
-    `${prepare} ${begin("export -p; declare -f; alias -p")} eval ${quoteWord(BASH)}; ${greetBash}`,
-    "else",
-    `${prepare} ${begin("export -p")} eval ${quoteWord(SH)}; ${greet("sh")}`,
+    `if [ -n "$BASHPID" ]; then eval $'${escapeLine(bash)}'`,
+    'while IFS= builtin read -r __h_line; do eval "$__h_line"; done',
+    "exit",
+    `else eval "$(printf '${escapeLine(sh).replaceAll("%", "%%")}')"`,
     "fi\n",
-  ].join("\n");
+  ].join("; ");
 }
 
 /** An init file that sets PATH anew must not make tools vanish that were there before. */
@@ -306,20 +379,24 @@ export function runSnippet(
   fields: RunFields,
 ): string {
   const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
-  const verb = last ? "L" : "R";
-  const halves = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
-  const begin = [token, mark, halves, mergeStderr ? "1" : "0", drop.join(" "), cwd].map(quoteWord);
-  const [ourSetup, ourInput, ourCommand] = [setup, input, command].map(quoteWord);
+  const state = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
+  const merge = mergeStderr ? "1" : "0";
   if (shell.name === "sh") {
-    const go = ["__h_go", ...begin, ourSetup, ourCommand].join(" ");
-    const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${ourInput} | ${go}`;
-    return `${[verb, token, mark, quoteWord(program)].join(" ")}\n`;
+    const go = [
+      "__h_go",
+      ...[token, mark, state, merge, drop.join(" "), cwd, setup, command].map(quoteWord),
+    ].join(" ");
+    const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
+    return `${last ? "L" : "R"} ${[token, mark, program].map(quoteWord).join(" ")}\n`;
   }
-  const short = `${[verb, ...begin, ourSetup, ourInput, ourCommand].join(" ")}\n`;
-  if (!shell.hasHead || Buffer.byteLength(short) < LONG_BYTES) return short;
-  // Only variables are set in eval: bash 5.2 crashes on redirections in it. Should nothing be forked, it reads the line
-  // as it stands.
-  const texts = `__h_setup=${ourSetup} __h_input=${ourInput} __h_text=${ourCommand}\n`;
-  const atOnce = `eval "$(command head -c ${Buffer.byteLength(texts)} 2>/dev/null)"\n${texts}`;
-  return `${atOnce}${[verb, ...begin, '"$__h_setup"', '"$__h_input"', '"$__h_text"'].join(" ")}\n`;
+  const assign = (values: Readonly<Record<string, string>>): string =>
+    Object.entries(values)
+      .map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`)
+      .join(" ");
+  const few = assign({ token, mark, state, merge, drop: drop.join(" "), cwd });
+  const texts = `${assign({ setup, input, command })}\n`;
+  const run = `${few}; eval "$__h_${last ? "L" : "R"}"\n`;
+  if (!shell.hasHead || texts.length < LONG_BYTES) return texts + run;
+  // Should nothing be forked, it reads the line as it stands.
+  return `eval "$(command head -c ${Buffer.byteLength(texts)} 2>/dev/null)"\n${texts}${run}`;
 }

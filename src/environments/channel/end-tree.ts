@@ -1,4 +1,5 @@
 import { openDeadline } from "../../lib/deadline.ts";
+import { waitAtMost } from "../../lib/wait-at-most.ts";
 import type { Survivor } from "../environment.ts";
 import type { Channel, ChannelEnd } from "./channel.ts";
 import { findTree, type ProcessRow, type StartedProcess } from "./process-table.ts";
@@ -74,7 +75,7 @@ export async function endTree(
     } else left = after;
   }
   if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
-  await untilEnd(end, GRACE_MS);
+  await waitAtMost(GRACE_MS, end);
   return answered ? left.map(({ pid, user }) => ({ pid, user })) : undefined;
 }
 
@@ -95,16 +96,6 @@ async function killEachAs(rows: readonly ProcessRow[], killAs: KillAs, signal: A
 function sameProcesses(left: readonly ProcessRow[], right: readonly ProcessRow[]): boolean {
   const pids = new Set(left.map((row) => row.pid));
   return right.some((row) => pids.has(row.pid));
-}
-
-/** Leaves no timer behind, which would keep a process that is done. */
-async function untilEnd(end: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([end, late]);
-  clearTimeout(timer);
 }
 
 function pause(ms: number): Promise<void> {

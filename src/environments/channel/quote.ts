@@ -3,6 +3,14 @@ export function quoteWord(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
+/** The text for the inside of bash's $'…' or of a printf format: on one line, and without a quote of its own. */
+export function escapeLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must be escaped
+  return text.replace(/[\\'\x00-\x1f\x7f]/g, (character) =>
+    character === "\\" ? "\\\\" : `\\${character.charCodeAt(0).toString(8).padStart(3, "0")}`,
+  );
+}
+
 /** Bytes as the format of a shell's builtin printf, which is the one way to name a NUL or a stray byte in a script. */
 export function printfFormat(bytes: Uint8Array): string {
   let format = "";

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { startAwakeTimer } from "../../lib/awake-timer.ts";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
+import { waitAtMost } from "../../lib/wait-at-most.ts";
 import type {
   CommandRequest,
   CommandResult,
@@ -19,6 +20,7 @@ import {
 } from "./channel.ts";
 import { createChannelPool } from "./channel-pool.ts";
 import { endTree, type KillAs } from "./end-tree.ts";
+import { type InputGuard, openInputGuard } from "./input-guard.ts";
 import type { StartedProcess } from "./process-table.ts";
 import { printfFormat, quoteWord } from "./quote.ts";
 import { restoreShell, saveShell } from "./saved-shell.ts";
@@ -59,6 +61,7 @@ const INLINE_INPUT_BYTES = 32 * 1024;
 const HEARTBEAT_MS = 2_000;
 const LAST_WORDS_MS = 1_000;
 const EXPLAIN_WITHIN_MS = 20_000;
+const START_WITHIN_MS = 2_000;
 
 /** Runs commands in a place over warm channels: everything that all environments have in common. */
 export function createShell(place: Place): Environment {
@@ -72,6 +75,7 @@ export function createShell(place: Place): Environment {
     }
   });
 
+  let pairing: Promise<unknown> = Promise.resolve();
   const told = (): readonly string[] => place.takeNotices?.() ?? [];
 
   async function run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult> {
@@ -80,41 +84,84 @@ export function createShell(place: Place): Environment {
     const startedAt = performance.now();
     const session = request.session as Session;
     const mark = randomBytes(8).toString("hex");
-    const channel = await pool.acquire(signal);
     const stream = streamOf(request.stdin);
-    let guardian: Channel | undefined;
+    const { channel, guard } = stream
+      ? await acquireGuarded(mark, signal)
+      : { channel: await pool.acquire(signal), guard: undefined };
+    const over = new AbortController();
     let root: StartedProcess | undefined;
-    const unguard = (): void => guardian?.guard("", undefined); // its pid may soon be somebody else's
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    let inputError: unknown;
+    let failInput = (): void => undefined;
+    const inputFailed = new Promise<Cut>((resolve) => {
+      failInput = () => resolve("input-failed");
+    });
     try {
-      guardian = stream ? await pool.acquire(signal) : undefined;
-      guardian?.guard(mark, undefined);
       const command = describe(request, session, channel, mark, (started) => {
         root = started;
-        guardian?.guard(mark, started);
+        guard?.onStart(started);
+        begin();
       });
-      const end = stream ? channel.runWithInput(command, stream) : channel.run(command);
-      const cut = await cutShort(end, channel, request.timeoutMs, signal);
+      const end =
+        stream && guard
+          ? channel.runWithInput(command, {
+              chunks: stream,
+              onHeld: guard.onHeld,
+              // It fails when the place is gone; then the command's own channel ends, and that is reported.
+              onDelivered: () => void guard.complete(over.signal).catch(() => undefined),
+              onFailed(error) {
+                inputError = error;
+                failInput();
+              },
+            })
+          : channel.run(command);
+      const isAlive = guard?.isAlive ?? ((within: AbortSignal) => channel.isAlive(undefined, within));
+      const cut = await cutShort({ end, inputFailed, isAlive, timeoutMs: request.timeoutMs }, signal);
       const durationMs = (): number => performance.now() - startedAt;
-      if (cut === undefined) {
-        const over = await end;
-        if (over.kind === "exited") unguard();
-        return conclude(over, session, channel.base, durationMs());
-      }
+      const result = cut === undefined ? await end : undefined;
+      if (result?.kind === "exited") guard?.release();
+      // Without a guard nothing is left to reach the tree of a lost command with; the driver ends it when it notices.
+      if (result && (result.kind === "exited" || !guard))
+        return conclude(result, session, channel.base, durationMs(), []);
       channel.dropOutput();
-      const survivors = await endTree(guardian ?? channel, { root, mark, end, killAs: place.killAs });
-      if (survivors?.length === 0) unguard();
+      if (root === undefined) await waitAtMost(START_WITHIN_MS, Promise.race([begun, end])); // only a started tree can be found
+      const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs: place.killAs });
+      if (survivors?.length === 0) guard?.release();
+      if (cut === undefined) return conclude(await end, session, channel.base, durationMs(), survivors ?? []);
       return {
         ...ending(cut),
         cwd: session.cwd,
         badWorkdir: false,
         survivors: survivors ?? [],
-        notices: [...told(), ...notices(cut, survivors)],
+        notices: [...told(), ...notices(cut, inputError, survivors)],
         durationMs: durationMs(),
       };
     } finally {
+      over.abort();
       pool.release(channel);
-      if (guardian) pool.release(guardian);
+      guard?.[Symbol.dispose]();
     }
+  }
+
+  /** Commands take their pairs in turn: eight that each held one channel would wait for a second one for ever. */
+  function acquireGuarded(
+    mark: string,
+    signal: AbortSignal,
+  ): Promise<{ channel: Channel; guard: InputGuard }> {
+    const pair = pairing.then(async () => {
+      const guard = await openInputGuard(pool, mark, signal);
+      try {
+        return { channel: await pool.acquire(signal), guard };
+      } catch (error) {
+        guard[Symbol.dispose]();
+        throw error;
+      }
+    });
+    pairing = pair.catch(() => undefined);
+    return pair;
   }
 
   function describe(
@@ -146,6 +193,7 @@ export function createShell(place: Place): Environment {
     session: Session,
     base: ShellState,
     durationMs: number,
+    survivors: readonly Survivor[],
   ): Promise<CommandResult> {
     if (end.kind === "lost") {
       const cause = (await place.explainLoss?.(AbortSignal.timeout(EXPLAIN_WITHIN_MS))) ?? end.reason;
@@ -158,8 +206,8 @@ export function createShell(place: Place): Environment {
         exitCode: 125,
         badWorkdir: false,
         cwd: session.cwd,
-        survivors: [],
-        notices: [...told(), sentence],
+        survivors,
+        notices: [...told(), sentence, ...survivorNotice(survivors)],
         durationMs,
       };
     }
@@ -176,7 +224,7 @@ export function createShell(place: Place): Environment {
       exitCode,
       badWorkdir: badFolder,
       cwd: session.cwd,
-      survivors: [],
+      survivors,
       notices: told(),
       durationMs,
     };
@@ -211,18 +259,24 @@ export function createShell(place: Place): Environment {
   };
 }
 
-type Cut = "timed-out" | "stopped" | "silent";
+type Cut = "timed-out" | "stopped" | "silent" | "input-failed";
+
+interface Watched {
+  readonly end: Promise<ChannelEnd>;
+  readonly inputFailed: Promise<Cut>;
+  isAlive(signal: AbortSignal): Promise<boolean | undefined>;
+  readonly timeoutMs: number;
+}
 
 /** Waits for the end; resolves to a reason when we have to end the command ourselves. */
 async function cutShort(
-  end: Promise<ChannelEnd>,
-  channel: Channel,
-  timeoutMs: number,
+  { end, inputFailed, isAlive, timeoutMs }: Watched,
   signal: AbortSignal,
 ): Promise<Cut | undefined> {
   const over = new AbortController();
   const reasons = [
     end.then(() => undefined),
+    inputFailed,
     new Promise<Cut>((resolve) => {
       const timer = startAwakeTimer(timeoutMs, () => resolve("timed-out"));
       over.signal.addEventListener("abort", () => timer[Symbol.dispose]());
@@ -231,7 +285,7 @@ async function cutShort(
       signal.addEventListener("abort", () => resolve("stopped"), { signal: over.signal });
       if (signal.aborted) resolve("stopped");
     }),
-    silence(channel, over.signal),
+    silence(isAlive, over.signal),
   ];
   try {
     return await Promise.race(reasons);
@@ -241,18 +295,22 @@ async function cutShort(
 }
 
 /** Resolves when nothing waits for the command at the far end any more: it killed its own wrapper and would never end. */
-async function silence(channel: Channel, signal: AbortSignal): Promise<Cut | undefined> {
+async function silence(isAlive: Watched["isAlive"], signal: AbortSignal): Promise<Cut | undefined> {
+  let timer: NodeJS.Timeout | undefined;
+  let wake = (): void => undefined;
+  signal.addEventListener("abort", () => {
+    clearTimeout(timer);
+    wake();
+  });
   for (;;) {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, HEARTBEAT_MS);
-      signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        resolve();
-      });
+      wake = resolve;
+      timer = setTimeout(resolve, HEARTBEAT_MS);
     });
     if (signal.aborted) return undefined;
     using deadline = openDeadline(signal, HEARTBEAT_MS);
-    if ((await channel.isAlive(deadline.signal)) !== false) continue;
+    // A question that cannot be asked says nothing about the command.
+    if ((await isAlive(deadline.signal).catch(() => undefined)) !== false) continue;
     // Its last words may still be on the way; after a busy spell of ours they are read before the next turn.
     await new Promise((resolve) => setTimeout(() => setImmediate(resolve), LAST_WORDS_MS));
     return signal.aborted ? undefined : "silent";
@@ -264,22 +322,30 @@ function ending(cut: Cut): Pick<CommandResult, "ended" | "exitCode"> {
   return cut === "stopped" ? { ended: "stopped", exitCode: 130 } : { ended: "lost", exitCode: 125 };
 }
 
-function notices(cut: Cut, survivors: readonly Survivor[] | undefined): string[] {
+function notices(cut: Cut, inputError: unknown, survivors: readonly Survivor[] | undefined): string[] {
   const found: string[] = [];
   if (cut === "silent") {
     found.push(
       "The command ended the process that waited for it, so its exit code is unknown. It was not run again.",
     );
   }
+  if (cut === "input-failed") {
+    const reason = inputError instanceof Error ? inputError.message : String(inputError);
+    found.push(`The input could not be read to its end (${reason}), so the command was ended.`);
+  }
   if (survivors === undefined) {
     found.push(
       "The place did not answer any more, so it is not known whether the processes of the command have ended.",
     );
-  } else if (survivors.length > 0) {
-    const list = survivors.map(({ pid, user }) => (user === undefined ? `${pid}` : `${pid} (user ${user})`));
-    found.push(`These processes of the command could not be ended: ${list.join(", ")}.`);
+    return found;
   }
-  return found;
+  return [...found, ...survivorNotice(survivors)];
+}
+
+function survivorNotice(survivors: readonly Survivor[]): string[] {
+  if (survivors.length === 0) return [];
+  const list = survivors.map(({ pid, user }) => (user === undefined ? `${pid}` : `${pid} (user ${user})`));
+  return [`These processes of the command could not be ended: ${list.join(", ")}.`];
 }
 
 function inlineInput(stdin: CommandRequest["stdin"]): string {
