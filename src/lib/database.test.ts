@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { COUNTER } from "../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
@@ -210,15 +211,15 @@ test("an aborted signal opens nothing and writes nothing", async () => {
   expect(existsSync(folder.file("b.sqlite"))).toBe(false);
 });
 
-test("sixteen processes that count at once lose nothing", async () => {
+test("many processes that count at once lose nothing", async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
-  await using counters = startChildren(16, CHILD, "increment", { path, times: 50 });
+  await using counters = startChildren(scale.processes, CHILD, "increment", { path, times: 50 });
   await counters.next();
   counters.tell("go");
   expect(new Set(await counters.next())).toEqual(new Set(["done"]));
   using database = await open(path);
-  expect(valueIn(database)).toBe(800);
+  expect(valueIn(database)).toBe(scale.processes * 50);
 });
 
 test("a process killed in the middle of a write leaves what was committed before it, and no lock", async () => {

@@ -2,6 +2,7 @@ import { setMaxListeners } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "./clock.ts";
 import { withFileLock } from "./file-lock.ts";
@@ -107,20 +108,20 @@ test("a lock dies with the process that holds it", async () => {
   expect(readdirSync(folder.path)).toEqual(["a.lock"]);
 });
 
-test("sixteen processes that count in one file lose nothing, though one is killed while holding the lock", {
+test("many processes that count in one file lose nothing, though one is killed while holding the lock", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const [lock, file] = [folder.file("a.lock"), folder.file("count")];
   writeFileSync(file, "0");
   await using holder = startChild(CHILD, "lock-hold", { lock });
-  await using counters = startChildren(15, CHILD, "lock-increment", { lock, file, times: 20 });
+  await using counters = startChildren(scale.processes, CHILD, "lock-increment", { lock, file, times: 20 });
   expect(await holder.next()).toBe("held");
   await counters.next();
   counters.tell("go");
   await holder.kill();
   expect(new Set(await counters.next())).toEqual(new Set(["done"]));
-  expect(readFileSync(file, "utf8")).toBe("300");
+  expect(readFileSync(file, "utf8")).toBe(`${scale.processes * 20}`);
 });
 
 test("a path that cannot be a lock file is a known failure", async () => {

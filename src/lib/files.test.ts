@@ -17,6 +17,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
+import { scale } from "../../test/support/scale.ts";
 import { AppError } from "./errors.ts";
 import { createFileOnce, ensurePrivateFolder, readTextFile, writeFileAtomic } from "./files.ts";
 import { type ProcessOptions, runProcess } from "./process.ts";
@@ -164,19 +165,19 @@ describe("createFileOnce", () => {
     expect(await readFile(folder.at("id"), "utf8")).toBe("theirs");
   });
 
-  test("has one winner among sixteen processes, and all of them see it whole", async () => {
+  test("has one winner among many processes, and all of them see it whole", async () => {
     await using folder = await tempFolder();
     const go = folder.at("go");
     let ready = 0;
     const onStderr = () => {
       ready += 1;
-      if (ready === 16) writeFileSync(go, "");
+      if (ready === scale.processes) writeFileSync(go, "");
     };
     const body = `console.error("ready");
       while (!existsSync("go")) await setTimeout(1);
       console.log(JSON.stringify(await createFileOnce("id", String(process.pid).repeat(100_000), 0o600)));`;
     const contents = await Promise.all(
-      Array.from({ length: 16 }, () => runScript(body, { cwd: folder.path, onStderr })),
+      Array.from({ length: scale.processes }, () => runScript(body, { cwd: folder.path, onStderr })),
     );
     expect(new Set(contents).size).toBe(1);
     expect(contents[0]).toBe(await readFile(folder.at("id"), "utf8"));

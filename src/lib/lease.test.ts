@@ -91,14 +91,18 @@ test("the lease of a killed process is taken over at once, though it has an hour
   expect(await leases.renew("a", held.token, never)).toBe(false);
 });
 
-test("of sixteen processes that find the holder dead, exactly one gets its lease", {
+test("of many processes that find the holder dead, exactly one gets its lease", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("a.sqlite");
   await using holder = startChild(CHILD, "lease-hold", { path, name: "dead", ttlMs: 3_600_000 });
   const held = await holder.next<{ token: number }>();
-  await using rivals = startChildren(16, CHILD, "lease-try", { path, name: "dead", now: Date.now() });
+  await using rivals = startChildren(scale.processes, CHILD, "lease-try", {
+    path,
+    name: "dead",
+    now: Date.now(),
+  });
   await rivals.next();
   await holder.kill();
   rivals.tell("go");
@@ -117,14 +121,18 @@ test("an expired lease of a living process goes to exactly one of many", async (
   const path = folder.file("a.sqlite");
   await using holder = startChild(CHILD, "lease-hold", { path, name: "late", ttlMs: 1_000 });
   const held = await holder.next<{ token: number }>();
-  await using rivals = startChildren(8, CHILD, "lease-try", { path, name: "late", now: Date.now() + 60_000 });
+  await using rivals = startChildren(scale.processes, CHILD, "lease-try", {
+    path,
+    name: "late",
+    now: Date.now() + 60_000,
+  });
   await rivals.next();
   rivals.tell("go");
   const winners = (await rivals.next<AcquireResult>()).filter((result) => "token" in result);
   expect(winners).toEqual([{ token: held.token + 1 }]);
 });
 
-test("sixteen processes that count under a lease lose nothing, though one is killed while holding it", {
+test("many processes that count under a lease lose nothing, though one is killed while holding it", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
@@ -132,13 +140,18 @@ test("sixteen processes that count under a lease lose nothing, though one is kil
   writeFileSync(file, "0");
   await using holder = startChild(CHILD, "lease-hold", { path, name: "a", ttlMs: 3_600_000 });
   await holder.next();
-  await using counters = startChildren(15, CHILD, "lease-increment", { path, name: "a", file, times: 10 });
+  await using counters = startChildren(scale.processes, CHILD, "lease-increment", {
+    path,
+    name: "a",
+    file,
+    times: 10,
+  });
   await counters.next();
   counters.tell("go");
   await holder.kill();
   const tokens = (await counters.next<number[]>()).flat();
-  expect(new Set(tokens).size).toBe(150);
-  expect(readFileSync(file, "utf8")).toBe("150");
+  expect(new Set(tokens).size).toBe(scale.processes * 10);
+  expect(readFileSync(file, "utf8")).toBe(`${scale.processes * 10}`);
 });
 
 test("whatever is done in whatever order, one holds a name at most and tokens only rise", async () => {

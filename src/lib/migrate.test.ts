@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 import { LOGGED } from "../../test/support/storage-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "./clock.ts";
@@ -49,12 +50,12 @@ test("a new file has every migration, in order; an old one gets what it lacks", 
   }
 });
 
-test("sixteen processes that open a new file at once apply each migration exactly once", {
+test("many processes that open a new file at once apply each migration exactly once", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const paths = Array.from({ length: 10 }, (_, index) => folder.file(`${index}.sqlite`));
-  await using openers = startChildren(16, CHILD, "open-logged", { paths });
+  await using openers = startChildren(scale.processes, CHILD, "open-logged", { paths });
   await openers.next();
   openers.tell("go");
   expect(new Set(await openers.next())).toEqual(new Set(["opened"]));

@@ -62,17 +62,17 @@ function isKept(before: readonly Message[], after: readonly Message[]): boolean 
   return now.every((message, index) => message === old[index]);
 }
 
-test("sixteen processes write sixteen sessions at once, and none loses anything", {
+test("many processes write a session each at once, and none loses anything", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   (await open(path))[Symbol.dispose]();
-  await using children = startChildren(16, CHILD, "record-turns", { path, turns: 5 });
+  await using children = startChildren(scale.processes, CHILD, "record-turns", { path, turns: 5 });
   await children.next();
   children.tell("go");
   const ids = (await children.next<{ id: string }>()).map(({ id }) => id);
-  expect(new Set(ids).size).toBe(16);
+  expect(new Set(ids).size).toBe(scale.processes);
   using store = await open(path);
   for (const id of ids) {
     const { messages, openTurn } = store.loadSession(id);

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 import type { ShownTask } from "../../src/board/operations/look.ts";
 import type { Task } from "../../src/board/task.ts";
 import { tempHome } from "../support/hermes.ts";
+import { scale } from "../support/scale.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 const LONG = { timeout: 600_000 };
@@ -222,13 +223,15 @@ describe("a board that cannot be used is left as it is", () => {
 });
 
 test(
-  "A7: of eight processes that create with one key at once, one makes the task and all name it",
+  "A7: of many processes that create with one key at once, one makes the task and all name it",
   LONG,
   async () => {
     await using home = await tempHome();
     const args = ["kanban", "create", "once", "--idempotency-key", "k1", "--json"];
-    const runs = await Promise.all(Array.from({ length: 8 }, () => home.hermes(args)));
-    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(Array(8).fill([0, ""]));
+    const runs = await Promise.all(Array.from({ length: scale.processes }, () => home.hermes(args)));
+    expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(
+      Array(scale.processes).fill([0, ""]),
+    );
     const answers = runs.map((run) => run.json<Task & { created: boolean }>());
     expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
     expect(answers.filter(({ created }) => created)).toHaveLength(1);

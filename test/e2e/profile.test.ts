@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
+import { scale } from "../support/scale.ts";
 
 interface ProfileRow {
   name: string;
@@ -84,15 +85,15 @@ describe("a profile", () => {
     expect(left.map((row) => [row.name, row.active])).toEqual([["default", true]]);
   });
 
-  test("created by sixteen processes at once exists once, whole, and no staging is left", async () => {
+  test("created by many processes at once exists once, whole, and no staging is left", async () => {
     await using home = await tempHome();
     const runs = await Promise.all(
-      Array.from({ length: 16 }, () => home.hermes(["profile", "create", "work"])),
+      Array.from({ length: scale.processes }, () => home.hermes(["profile", "create", "work"])),
     );
     expect(runs.filter((run) => run.exitCode === 0)).toHaveLength(1);
     expect(
       runs.filter((run) => run.exitCode === 1 && run.stderr.includes("already a profile work")),
-    ).toHaveLength(15);
+    ).toHaveLength(scale.processes - 1);
     expect(await readdir(join(home.path, "profiles"))).toEqual(["work"]);
   }, 600_000);
 });

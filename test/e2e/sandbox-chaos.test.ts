@@ -81,10 +81,10 @@ describeWith("docker", "when the owner is killed", (service) => {
     await expectNothingOrphaned(service, home);
   }, 600_000);
 
-  test.concurrent("sixteen at once, half of them killed: the others are right, and there is one container", async () => {
+  test.concurrent("many at once, half of them killed: the others are right, and there is one container", async () => {
     await using home = await openSandboxHome(service);
     const random = createRandom(SEED);
-    const started = Array.from({ length: 16 }, (_, index) => ({
+    const started = Array.from({ length: scale.processes }, (_, index) => ({
       index,
       run: home.start(["exec", "--", `echo ${index} of $(hostname)`]),
     }));

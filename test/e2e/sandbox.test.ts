@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { longEnough } from "../support/long-enough.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
 interface ListRow {
@@ -284,10 +285,10 @@ describeWith("docker", "a sandbox of hermes", (service) => {
     });
   }
 
-  test.concurrent("F4: sixteen processes at once in a fresh home: sixteen right answers, one container", async () => {
+  test.concurrent("F4: many processes at once in a fresh home: every answer is right, and there is one container", async () => {
     await using home = await openSandboxHome(service);
     const runs = await Promise.all(
-      Array.from({ length: 16 }, (_, index) =>
+      Array.from({ length: scale.processes }, (_, index) =>
         home.exec(`echo ${index} $((${index} * ${index})) $(hostname)`),
       ),
     );

@@ -15,6 +15,9 @@ export const scale = {
   /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
   killMoments: count(10, 100),
 
+  /** Processes of ours that want the same at one instant. */
+  processes: count(5, 16),
+
   /** Histories of a simulated board. */
   histories: count(1_000, 10_000),
   /** Random edits of a text. */

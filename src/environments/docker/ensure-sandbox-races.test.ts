@@ -4,6 +4,7 @@ import { expect, it, vi } from "vitest";
 import { startChild, startChildren } from "../../../test/support/child.ts";
 import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
 import type { EnsureInput } from "../../../test/support/docker-child.ts";
+import { scale } from "../../../test/support/scale.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
@@ -38,11 +39,11 @@ describeWith("docker", "ensureSandbox among other processes", (service) => {
     },
   );
 
-  it("C54: sixteen processes that ask at the same instant get one container", {
+  it("C54: many processes that ask at the same instant get one container", {
     timeout: 600_000,
   }, async () => {
     await using lab = await openDockerLab(service);
-    await using askers = startChildren(16, CHILD, "ensure", childInput(lab, lab.engine.binary));
+    await using askers = startChildren(scale.processes, CHILD, "ensure", childInput(lab, lab.engine.binary));
     await askers.next();
     askers.tell("go");
     const answers = await askers.next<{ id: string; how: string }>();
