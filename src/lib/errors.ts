@@ -67,6 +67,7 @@ export const ERROR_CODES = {
   },
   "snapshot-not-found": { http: 404, exit: 1, hint: "See `hermes sandbox snapshots`." },
   "snapshot-exists": { http: 409, exit: 1, hint: "Choose another name, or remove that one first." },
+  "sandbox-held": { http: 409, exit: 1, hint: "Wait until nobody uses the sandbox." },
   "sandbox-exists": { http: 409, exit: 1, hint: "Choose another task, or remove its sandbox first." },
   "environment-unbuilt": {
     http: 501,

@@ -8,6 +8,7 @@ import { findEngine } from "./find-engine.ts";
 import { findOwnMounts } from "./own-mounts.ts";
 import { requireKind } from "./require-kind.ts";
 import { createSandboxSpec, type SandboxSpec } from "./sandbox-spec.ts";
+import { stableFolder } from "./stable-folder.ts";
 
 export interface PreparedDocker {
   readonly engine: Engine;
@@ -51,11 +52,13 @@ export async function prepareDocker(
   if (options.docker_binary !== "") await requireKind(engine, options.backend, reporter, signal);
   const uid = process.getuid?.();
   const gid = process.getgid?.();
+  const profileId = await request.profileId();
   const { spec, notices } = await createSandboxSpec(
     options,
-    { profile: profile.name, profileId: await request.profileId(), task: request.task },
+    { profile: profile.name, profileId, task: request.task },
     {
       sandboxesFolder,
+      stableFolder: await stableFolder(profile, profileId, sandboxesFolder),
       stateFolders: [profile.root, profile.home],
       userHome: request.userHome,
       engineSockets: options.docker_allow_engine_socket ? undefined : engineSockets(variables),

@@ -23,6 +23,8 @@ export interface SandboxIdentity {
 export interface SandboxHost extends MountHost {
   /** `sandboxes/` in the home, unless the settings name another folder. */
   readonly sandboxesFolder: string;
+  /** The same folder by a path that outlives renaming the profile, for mounts; left out where there is only one. */
+  readonly stableFolder?: string;
   /** Undefined where the system has no numeric users. */
   readonly user: HostUser | undefined;
   /** The value of a variable to forward: the environment's, else that of the profile's `.env`. */
@@ -82,7 +84,7 @@ export async function createSandboxSpec(
   });
   const key = sandboxKey(identity.profileId, identity.task);
   const user = chooseUser(options, host, notices);
-  const folder = join(host.sandboxesFolder, "docker", key);
+  const folder = join(host.stableFolder ?? host.sandboxesFolder, "docker", key);
   const mounts = await chooseMounts(options, host, folder, user, notices);
   const name = containerName(key);
   const ownShm = flagValues(options.docker_extra_args, "--shm-size").length > 0;

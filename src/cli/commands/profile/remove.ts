@@ -7,6 +7,7 @@ import { deleteProfile } from "../../../profiles/profile-store.ts";
 import type { CommandContext } from "../../context.ts";
 import { findPendingRename, nameOfRenamed, unfinished, withProfilesLock } from "./pending-rename.ts";
 import { type JsonOption, rootFor } from "./profile-desk.ts";
+import { removeSandboxes } from "./remove-sandboxes.ts";
 import { describeFailure, failureRow, findRootBoards, requireAll, requireIdle } from "./root-boards.ts";
 import { describeSetting, findSettingsNaming } from "./settings-naming.ts";
 
@@ -23,12 +24,14 @@ export async function remove(context: CommandContext, name: string, options: Rem
   if (profile.name === DEFAULT_PROFILE)
     throw new AppError("profile-protected", "The profile default cannot be deleted.");
   if (!options.yes) await confirm(context, profile, await lookAtBoards(context, profile, options));
-  const [aside, left] = await withProfilesLock(
+  const [aside, left, sandboxes] = await withProfilesLock(
     profile.root,
     async () => {
       await requireNotRenaming(profile);
       const left = await lookAtBoards(context, profile, options);
-      return [await deleteProfile(profile.root, profile.name, new Date()), left] as const;
+      // Before its home: a profile that is left without its sandboxes can still be deleted, the reverse nobody finds.
+      const sandboxes = await removeSandboxes(context, profile, { forGood: options.now ?? false });
+      return [await deleteProfile(profile.root, profile.name, new Date()), left, sandboxes] as const;
     },
     signal,
   );
@@ -39,6 +42,8 @@ export async function remove(context: CommandContext, name: string, options: Rem
       name: profile.name,
       deleted: true,
       kept_in: options.now ? null : aside,
+      sandboxes_removed: sandboxes.removed,
+      sandboxes_left: sandboxes.problems,
       tasks_left: left.tasks,
       skipped_boards: left.failed.map(failureRow),
       settings_left: settings,
@@ -49,6 +54,9 @@ export async function remove(context: CommandContext, name: string, options: Rem
     ? "Removed for good."
     : `It is kept for thirty days in ${aside}; move it back to ${profile.home} to restore it.`;
   terminal.note(`Deleted ${profile.name}. ${fate}`);
+  if (sandboxes.removed.length > 0)
+    terminal.note(`  Its sandboxes were removed: ${sandboxes.removed.join(", ")}.`);
+  for (const problem of sandboxes.problems) terminal.note(`  ${problem}`);
   for (const { board, count, ids, reassign } of left.tasks) {
     const more = count > ids.length ? ", …" : "";
     terminal.note(

@@ -1,6 +1,7 @@
 import type { BoardStore } from "../../../board/board-store.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
 import type { FailedVisit } from "../../../board/visit-boards.ts";
+import { followRename } from "../../../environments/docker/stable-folder.ts";
 import { AppError } from "../../../lib/errors.ts";
 import {
   findActiveName,
@@ -123,6 +124,7 @@ async function renameEverywhere(
   const profile = isMoved
     ? await followActive(root, pending)
     : await renameProfile(root, pending.from, pending.to);
+  await followRename(profile, pending.id);
   const second = await renameOnBoards(context, boards, pending);
   requireAll(second.failed, describePending(pending), skipBoards);
   await dropPendingRename(root);
