@@ -9,6 +9,9 @@ import { fetchPeer } from "./peer.ts";
 import { runningEngine } from "./sandbox.ts";
 
 const CALLS = 30;
+/** How long a model takes for its first answer at least; a call of a tool goes over the wire in five events. */
+const FIRST_ANSWER_MS = 300;
+const EVENTS_OF_CALL = 5;
 const ROUNDS = 5;
 const PEER = "@earendil-works/pi-coding-agent";
 const PEER_VERSION = "0.74.2";
@@ -21,22 +24,29 @@ export const agentBench: Bench = {
     const modules = await fetchPeer(PEER, PEER_VERSION);
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     const service = runningEngine();
+    const docker = {
+      TERMINAL_ENV: "docker",
+      TERMINAL_DOCKER_IMAGE: service.images.bash,
+      TERMINAL_DOCKER_NETWORK: "false",
+      TERMINAL_CONTAINER_DISK: "0",
+      HERMES_DOCKER_BINARY: service.client,
+      DOCKER_HOST: service.host,
+    };
     const runs = {
       local: ours(join(folder, "local"), {}),
-      docker: ours(join(folder, "docker"), {
-        TERMINAL_ENV: "docker",
-        TERMINAL_DOCKER_IMAGE: service.images.bash,
-        TERMINAL_DOCKER_NETWORK: "false",
-        TERMINAL_CONTAINER_DISK: "0",
-        HERMES_DOCKER_BINARY: service.client,
-        DOCKER_HOST: service.host,
-      }),
+      docker: ours(join(folder, "docker"), docker),
+      thoughtful: ours(join(folder, "local"), {}, FIRST_ANSWER_MS),
+      thoughtfulDocker: ours(join(folder, "docker"), docker, FIRST_ANSWER_MS),
       peer: peer(join(folder, "peer"), join(modules, PEER, "dist", "cli.js")),
     };
-    const found = { local: [] as Timing[], docker: [] as Timing[], peer: [] as Timing[] };
+    const names = ["local", "docker", "thoughtful", "thoughtfulDocker", "peer"] as const;
+    const found = Object.fromEntries(names.map((name) => [name, [] as Timing[]])) as Record<
+      (typeof names)[number],
+      Timing[]
+    >;
     try {
       for (let round = 0; round < ROUNDS + 1; round++) {
-        for (const name of ["local", "docker", "peer"] as const) {
+        for (const name of names) {
           const timing = await runs[name]();
           if (round > 0) found[name].push(timing); // the first makes the sandbox and warms the caches
         }
@@ -47,7 +57,15 @@ export const agentBench: Bench = {
     }
     const step = (name: keyof typeof found): number => median(found[name].map(({ stepMs }) => stepMs));
     const whole = (name: keyof typeof found): number => median(found[name].map(({ wholeMs }) => wholeMs));
+    const first = (name: keyof typeof found): number => median(found[name].map(({ firstMs }) => firstMs));
     return [
+      line("first call ÷ a later one, locally", first("thoughtful"), step("thoughtful"), 1.5),
+      line(
+        "first call ÷ a later one, in a sandbox",
+        first("thoughtfulDocker"),
+        step("thoughtfulDocker"),
+        1.5,
+      ),
       line("step with a local command ÷ pi", step("local"), step("peer"), 1),
       line("step with a command in a sandbox ÷ pi", step("docker"), step("peer"), 1.3),
       line(`one-shot of ${CALLS} calls ÷ pi`, whole("local"), whole("peer"), 0.5),
@@ -57,7 +75,9 @@ export const agentBench: Bench = {
 };
 
 interface Timing {
-  /** Median from the end of an answer to the next request. */
+  /** From the end of the first answer to the next request. */
+  readonly firstMs: number;
+  /** The median of the same for the later ones. */
   readonly stepMs: number;
   readonly wholeMs: number;
 }
@@ -66,19 +86,25 @@ function line(name: string, mine: number, other: number, max: number): Measureme
   return { name, ours: milliseconds(mine), peer: milliseconds(other), ratio: mine / other, budget: { max } };
 }
 
-function script(tool: string) {
+function script(tool: string, firstAnswerMs = 0) {
+  const tools = [{ name: tool, input: { command: "echo hi" } }];
   return {
     answers: [
-      { tools: [{ name: tool, input: { command: "echo hi" } }], times: CALLS },
+      { tools, delay_ms: firstAnswerMs / EVENTS_OF_CALL },
+      { tools, times: CALLS - 1 },
       { text: "done", usage: { input: 100, output: 5 } },
     ],
   };
 }
 
-function ours(home: string, variables: Readonly<Record<string, string>>): () => Promise<Timing> {
+function ours(
+  home: string,
+  variables: Readonly<Record<string, string>>,
+  firstAnswerMs = 0,
+): () => Promise<Timing> {
   return async () => {
     await mkdir(home, { recursive: true });
-    await using server = await startScriptedServer(script("terminal"));
+    await using server = await startScriptedServer(script("terminal", firstAnswerMs));
     const env = {
       ...variables,
       HERMES_HOME: home,
@@ -150,7 +176,7 @@ async function measure(
     const { answeredAt = arrivedAt } = requests[index] ?? { answeredAt: arrivedAt };
     return Number(arrivedAt - answeredAt) / 1e6;
   });
-  return { stepMs: median(steps.slice(1)), wholeMs };
+  return { firstMs: steps[0] ?? Number.NaN, stepMs: median(steps.slice(1)), wholeMs };
 }
 
 /** Those of the homes of this bench, by the profile that they carry. */

@@ -164,7 +164,10 @@ export async function openConversation(
     async function* inPlace(events: AsyncGenerator<AgentEvent>): AsyncGenerator<AgentEvent> {
       try {
         for await (const event of events) {
-          if (event.type === "request-sent") holder.warm();
+          if (event.type === "request-sent") {
+            holder.warm();
+            request.judge(":"); // compiled now, while there is time
+          }
           yield event;
         }
       } finally {

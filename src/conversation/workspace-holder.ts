@@ -67,8 +67,13 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
   }
 
   const open = retrying(async (signal) => {
-    environment = await environments.acquire(request, signal);
-    return environment;
+    const [opened, { createEnvironmentFiles }, ripgrep] = await Promise.all([
+      environments.acquire(request, signal),
+      import("../environments/files/environment-files.ts"),
+      request.options.backend === "local" ? ownRipgrep() : undefined,
+    ]);
+    environment = opened;
+    return { opened, createEnvironmentFiles, ripgrep };
   });
 
   /** The session's shell: where the last process left it, as far as that is still there. */
@@ -99,11 +104,7 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
   }
 
   const build = retrying(async (signal): Promise<Workspace> => {
-    const [{ createEnvironmentFiles }, opened, ripgrep] = await Promise.all([
-      import("../environments/files/environment-files.ts"),
-      open.get(signal),
-      request.options.backend === "local" ? ownRipgrep() : undefined,
-    ]);
+    const { opened, createEnvironmentFiles, ripgrep } = await open.get(signal);
     session ??= await openShell(opened, signal);
     const files = createEnvironmentFiles(opened, session, { ripgrep });
     return { environment: opened, session, files, jobs: jobs.get };
@@ -131,8 +132,9 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     warm() {
       if (environment !== undefined || warming !== undefined) return;
       const stop = new AbortController();
-      const opened = open.get(stop.signal).then((found) => found.warm(stop.signal));
-      const over = opened
+      const over = open
+        .get(stop.signal)
+        .then(({ opened }) => opened.warm(stop.signal))
         .catch(() => reporter.drop()) // the first command tries again, and reports why it cannot run
         .finally(() => {
           warming = undefined;

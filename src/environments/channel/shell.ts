@@ -61,6 +61,7 @@ const INLINE_INPUT_BYTES = 32 * 1024;
 const HEARTBEAT_MS = 2_000;
 const LAST_WORDS_MS = 1_000;
 const EXPLAIN_WITHIN_MS = 20_000;
+const WARM_WITHIN_MS = 30_000;
 const START_WITHIN_MS = 2_000;
 
 /** Runs commands in a place over warm channels: everything that all environments have in common. */
@@ -250,7 +251,10 @@ export function createShell(place: Place): Environment {
     openSession,
     run,
     async warm(signal) {
-      if (await place.isThere?.(signal)) pool.release(await pool.acquire(signal));
+      if (!(await place.isThere?.(signal))) return;
+      // A whole command, so that the code of both sides has run once too.
+      const nothing = { command: ":", session: openSession(), onOutput: () => undefined };
+      await run({ ...nothing, timeoutMs: WARM_WITHIN_MS }, signal);
     },
     get busy() {
       return pool.busy;
