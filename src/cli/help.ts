@@ -32,6 +32,7 @@ export function helpPage({ colours }: Terminal): string {
     "  ~/.hermes/logs/        what happened",
     "",
     colours.bold("Exit codes"),
-    "  0 done   1 refused or failed   2 wrong usage   78 bad configuration   130 interrupted",
+    "  0 done   1 refused or failed   2 wrong usage   78 bad configuration",
+    "  129 terminal closed   130 interrupted   143 terminated (128 and the number of the signal)",
   ].join("\n");
 }

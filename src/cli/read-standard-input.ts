@@ -1,10 +1,15 @@
+import { addAbortSignal } from "node:stream";
 import { AppError } from "../lib/errors.ts";
 
 /** All that is piped in, as text; refused when it is more than the caller can use. */
-export async function readStandardInput(mostBytes: number, hint?: string): Promise<string> {
+export async function readStandardInput(
+  mostBytes: number,
+  hint: string | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of process.stdin) {
+  for await (const chunk of addAbortSignal(signal, process.stdin)) {
     const buffer = Buffer.from(chunk as Uint8Array);
     bytes += buffer.length;
     if (bytes > mostBytes)

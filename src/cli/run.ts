@@ -1,9 +1,19 @@
 import { setMaxListeners } from "node:events";
 import { CommanderError } from "commander";
-import { AppError, messageOf } from "../lib/errors.ts";
+import { AppError, ERROR_CODES, type ErrorCode, messageOf } from "../lib/errors.ts";
 import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
 import { createTerminal, type Terminal, type TerminalStreams } from "./terminal.ts";
+
+/** What ends a command from outside. Each is handled alike: the command stops, cleans up and says so in its exit code. */
+const SIGNALS = {
+  SIGINT: ["interrupted", "Interrupted."],
+  SIGTERM: ["terminated", "Terminated."],
+  SIGHUP: ["hung-up", "The terminal was closed."],
+} as const satisfies Partial<Record<NodeJS.Signals, readonly [ErrorCode, string]>>;
+
+/** `timeout` and shells signal a process and then its whole group: the same Ctrl-C may come twice. */
+const SAME_SIGNAL_MS = 200;
 
 /** Runs one command line and resolves to its exit code; whatever goes wrong is told here, once. */
 export async function runCli(
@@ -11,37 +21,60 @@ export async function runCli(
   streams: TerminalStreams & NodeJS.Process,
 ): Promise<number> {
   const terminal = createTerminal(streams);
-  // A reader that leaves early (`hermes … | head`) is not a failure of ours.
-  streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code === "EPIPE") process.exit(0);
-    throw error;
-  });
   const interruption = new AbortController();
-  setMaxListeners(0, interruption.signal); // everything that waits listens to it
-  const interrupt = (): void => {
-    if (interruption.signal.aborted) process.exit(130);
-    interruption.abort(new AppError("interrupted", "Interrupted."));
-  };
-  streams.on("SIGINT", interrupt);
-  streams.on("SIGTERM", interrupt);
+  const { signal } = interruption;
+  setMaxListeners(0, signal); // everything that waits listens to it
+  streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    const reason = lossOfOutput(error);
+    if (signal.aborted) return;
+    interruption.abort(reason);
+    if (isOver) process.exitCode = tell(reason, terminal, argv.includes("--json"));
+  });
+  // Nobody reads our notices, or the terminal is gone: neither is a reason to leave the work half done.
+  streams.stderr.on("error", () => undefined);
+  streams.stdin.on("error", () => undefined); // whoever reads it is told as well
+  let isOver = false;
+  let interruptedAt = 0;
+  const handlers = Object.entries(SIGNALS).map(([name, [code, message]]) => {
+    const handle = (): void => {
+      if (!signal.aborted) {
+        interruptedAt = performance.now();
+        interruption.abort(new AppError(code, message));
+      } else if (name === "SIGINT" && performance.now() - interruptedAt > SAME_SIGNAL_MS) {
+        process.exit(ERROR_CODES.interrupted.exit); // somebody does not want to wait for the cleaning up
+      }
+    };
+    streams.on(name, handle);
+    return { name, handle };
+  });
   try {
     const flags = await takeGlobalFlags(argv);
-    await using context = createContext(flags, terminal, streams.env, interruption.signal);
+    await using context = createContext(flags, terminal, streams.env, signal);
     await runCommand(context).catch(async (error: unknown) => {
       await recordBug(error, context);
       throw error;
     });
-    return context.exitCode;
+    // A command only knows that it was stopped; by what, is known here.
+    const wasStopped = signal.aborted && context.exitCode === ERROR_CODES.interrupted.exit;
+    return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
-    return tell(
-      interruption.signal.aborted ? interruption.signal.reason : error,
-      terminal,
-      argv.includes("--json"),
-    );
+    return tell(signal.aborted ? signal.reason : error, terminal, argv.includes("--json"));
   } finally {
-    streams.off("SIGINT", interrupt);
-    streams.off("SIGTERM", interrupt);
+    isOver = true;
+    for (const { name, handle } of handlers) streams.off(name, handle);
   }
+}
+
+function reasonOf(signal: AbortSignal): AppError {
+  return signal.reason as AppError; // nobody else has its controller
+}
+
+/** Why nothing can be printed any more. */
+function lossOfOutput({ code, message }: NodeJS.ErrnoException): AppError {
+  // A reader that leaves early (`hermes … | head`) is not a failure of ours.
+  if (code === "EPIPE") return new AppError("reader-gone", "Nobody reads the output any more.");
+  if (code === "EIO") return new AppError(...SIGNALS.SIGHUP);
+  return new AppError("output-unwritable", `The output cannot be written: ${message}.`);
 }
 
 async function runCommand(context: CommandContext): Promise<void> {
@@ -93,6 +126,7 @@ async function recordBug(error: unknown, context: CommandContext): Promise<void>
 function tell(error: unknown, terminal: Terminal, asJson: boolean): number {
   if (error instanceof CommanderError) return tellUsage(error, terminal, asJson);
   const known = error instanceof AppError ? error : undefined;
+  if (known?.code === "reader-gone") return known.exitCode;
   const message = known ? known.message : `Something is wrong inside Hermes: ${messageOf(error)}`;
   const hint = known?.hint ?? "Run it again; if it stays, report it with the lines below.";
   if (asJson) terminal.note(JSON.stringify({ error: { code: known?.code ?? "internal", message, hint } }));

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline";
+import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
 
@@ -45,7 +46,7 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       return interactive ? askLine(question, stdin, stderr, signal) : undefined;
     },
     async readSecret(question, signal) {
-      return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin);
+      return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin, signal);
     },
   };
 }
@@ -104,9 +105,9 @@ function interrupted(): AppError {
   return new AppError("interrupted", "Interrupted; nothing was changed.");
 }
 
-async function firstLine(stdin: NodeJS.ReadStream): Promise<string> {
+async function firstLine(stdin: NodeJS.ReadStream, signal: AbortSignal): Promise<string> {
   const chunks: Buffer[] = [];
-  for await (const chunk of stdin) chunks.push(Buffer.from(chunk as Uint8Array));
+  for await (const chunk of addAbortSignal(signal, stdin)) chunks.push(Buffer.from(chunk as Uint8Array));
   return Buffer.concat(chunks)
     .toString("utf8")
     .replace(/\r?\n[\s\S]*$/, "");

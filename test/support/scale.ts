@@ -37,6 +37,9 @@ export const scale = {
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 
+  /** Each so-manieth case of a command that is ended in the middle is tried; no divisor of the number of events. */
+  signalCaseStep: count(13, 1),
+
   /** What flows through a pipe while memory stays bounded. */
   streamBytes: count(64_000_000, 2_000_000_000),
   /** How long a writer is silent in between. The first is longer than the heartbeat of a channel. */

@@ -10,6 +10,7 @@ const VERBS = {
   exec: () => import("./sandbox/exec.ts"),
   look: () => import("./sandbox/look.ts"),
   manage: () => import("./sandbox/manage.ts"),
+  shell: () => import("./sandbox/shell.ts"),
   snapshots: () => import("./sandbox/snapshots.ts"),
 };
 
@@ -32,7 +33,7 @@ export function build(context: CommandContext): Command {
       .argument("<words...>", "the command, after --; joined with spaces and given to the shell, as ssh does")
       .addHelpText(
         "after",
-        "\nExit code: that of the command; 124 when it timed out, 125 when we failed ourselves.",
+        "\nExit code: that of the command; 124 when it timed out, 125 when we failed ourselves, 128+N when signal N\nended us and the command with us.",
       )
       .action(async (words, options) => (await VERBS.exec()).execInSandbox(context, words, options)),
     [
@@ -57,7 +58,7 @@ export function build(context: CommandContext): Command {
     ],
   );
   ofTask(add("shell", "Open an interactive shell in the sandbox.")).action(async (options) =>
-    (await VERBS.manage()).openShell(context, options),
+    (await VERBS.shell()).openShell(context, options),
   );
   sandbox.addCommand(buildJobs(context, ofTask));
   ofTask(add("attach", "Put this terminal in front of a job that runs in the sandbox."))

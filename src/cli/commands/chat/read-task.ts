@@ -7,11 +7,10 @@ const MOST_BYTES = 1024 * 1024;
 const TOO_LONG = "Put them into a file and name the file in the task.";
 
 /** The task from its flag or file, with whatever was piped in below it. */
-export async function readTask(options: {
-  readonly oneshot?: string;
-  readonly query?: string;
-  readonly queryFile?: string;
-}): Promise<string> {
+export async function readTask(
+  options: { readonly oneshot?: string; readonly query?: string; readonly queryFile?: string },
+  signal: AbortSignal,
+): Promise<string> {
   const { oneshot, query, queryFile } = options;
   const given = [oneshot, query, queryFile].filter((one) => one !== undefined);
   if (given.length !== 1) {
@@ -23,7 +22,7 @@ export async function readTask(options: {
       },
     );
   }
-  const piped = queryFile === "-" || isPiped() ? await readStandardInput(MOST_BYTES, TOO_LONG) : "";
+  const piped = queryFile === "-" || isPiped() ? await readStandardInput(MOST_BYTES, TOO_LONG, signal) : "";
   const task =
     queryFile === undefined
       ? (oneshot ?? query ?? "")

@@ -27,7 +27,7 @@ const EXIT_CODES = { completed: 0, budget: 3, stopped: 130, failed: 1 } as const
 /** One message and its answer. An open turn of the session is finished first. */
 export async function runOnce(context: CommandContext, options: RunOptions): Promise<void> {
   const { terminal, variables, userHome, signal } = context;
-  const [task, app] = await Promise.all([readTask(options), startApp(context)]);
+  const [task, app] = await Promise.all([readTask(options, signal), startApp(context)]);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = process.cwd();
   await using environments = await openAppEnvironments(tell, signal);

@@ -85,9 +85,11 @@ export function collect(value: string, all: readonly string[] = []): string[] {
 const MOST_BYTES = 256 * 1024 * 1024; // an export of a large board is far below
 
 /** The text of a file, or of standard input for `-`. */
-export async function readText(path: string): Promise<string> {
+export async function readText(path: string, signal: AbortSignal): Promise<string> {
   try {
-    return path === "-" ? await readStandardInput(MOST_BYTES) : await readFile(path, "utf8");
+    return path === "-"
+      ? await readStandardInput(MOST_BYTES, undefined, signal)
+      : await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof AppError) throw error;
     throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });

@@ -23,7 +23,11 @@ export async function execInSandbox(
   words: readonly string[],
   options: ExecOptions,
 ): Promise<void> {
-  const { terminal, signal } = context;
+  const { terminal } = context;
+  // What the command prints to stderr is as good a reason as what it prints to stdout.
+  const unread = new AbortController();
+  process.stderr.once("error", () => unread.abort(new AppError("reader-gone", "Nobody reads stderr.")));
+  const signal = AbortSignal.any([context.signal, unread.signal]);
   try {
     const { request } = await requestFor(context, options.task);
     await using environment = await openEnvironment(request, signal);
@@ -34,7 +38,7 @@ export async function execInSandbox(
         workdir: options.workdir,
         timeoutMs: (options.timeout ?? request.options.timeout) * 1_000,
         stdin: pipedInput(),
-        onOutput: passOn,
+        onOutput: (stream, bytes) => passOn(stream, bytes, signal),
       },
       signal,
     );
@@ -42,8 +46,9 @@ export async function execInSandbox(
     if (result.badWorkdir)
       terminal.note(`hermes: the folder ${options.workdir ?? "of the session"} does not exist there.`);
     if (result.ended === "timed-out") terminal.note("hermes: the command timed out.");
-    if (result.ended === "stopped") terminal.note("hermes: the command was stopped.");
-    context.exit(result.exitCode);
+    const isUnread = result.ended === "stopped" && isReaderGone(signal);
+    if (result.ended === "stopped" && !isUnread) terminal.note("hermes: the command was stopped.");
+    context.exit(isUnread ? 0 : result.exitCode);
     await tidyUp(request, context);
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
@@ -76,7 +81,12 @@ function statsOfInput() {
   }
 }
 
-async function passOn(stream: OutputStream, bytes: Uint8Array): Promise<void> {
+/** `exec -- yes | head` has what it wanted. */
+function isReaderGone({ reason }: AbortSignal): boolean {
+  return reason instanceof AppError && reason.code === "reader-gone";
+}
+
+async function passOn(stream: OutputStream, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
   const target = process[stream];
-  if (!target.write(bytes)) await once(target, "drain");
+  if (!target.write(bytes)) await once(target, "drain", { signal });
 }

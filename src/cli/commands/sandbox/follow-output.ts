@@ -26,7 +26,8 @@ export async function followOutput(
   for (;;) {
     const piece = await jobs.read(id, at, signal);
     if (at >= 0 && piece.from > at) onDropped(piece.from - at);
-    if (piece.bytes.length > 0 && !process.stdout.write(piece.bytes)) await once(process.stdout, "drain");
+    if (piece.bytes.length > 0 && !process.stdout.write(piece.bytes))
+      await once(process.stdout, "drain", { signal });
     const isNew = piece.bytes.length > 0;
     at = piece.from + piece.bytes.length;
     if (isNew && at < piece.totalBytes) continue;

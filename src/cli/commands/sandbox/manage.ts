@@ -1,15 +1,9 @@
-import { spawn } from "node:child_process";
 import { type Container, findContainer } from "../../../environments/docker/container.ts";
-import { changesClient } from "../../../environments/docker/create-arguments.ts";
-import type { Engine } from "../../../environments/docker/engine.ts";
-import { ensureSandbox } from "../../../environments/docker/ensure-sandbox.ts";
 import { belongsTo, findSandbox, listAside } from "../../../environments/docker/find-sandbox.ts";
-import { CHANNEL_MARK } from "../../../environments/docker/keeper.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
 import { forgetSandbox } from "../../../environments/docker/sandbox-record.ts";
-import type { SandboxSpec } from "../../../environments/docker/sandbox-spec.ts";
 import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
 import {
   keepRules,
@@ -17,7 +11,6 @@ import {
   loadStandings,
   showMoment,
 } from "../../../environments/docker/stopped-sandbox.ts";
-import type { Reporter } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { renderTable } from "../../table.ts";
@@ -28,46 +21,6 @@ interface TaskOptions {
   readonly task: string;
   readonly force?: boolean;
   readonly json?: boolean;
-}
-
-/** A shell for a person; it counts as use of the sandbox while it is open. */
-export async function openShell(context: CommandContext, { task }: { task: string }): Promise<void> {
-  const { engine, spec, request } = await dockerFor(context, task);
-  if (!context.terminal.interactive) {
-    throw new AppError("usage-wrong", "A shell needs a terminal.", {
-      hint: "For scripts there is `hermes sandbox exec -- COMMAND`.",
-    });
-  }
-  const { id } = await ensureSandbox(engine, spec, request.reporter, context.signal);
-  const start = "if command -v bash >/dev/null 2>&1; then bash; else sh; fi";
-  const { flags, variables } = forwardedToShell(spec, engine, request.reporter);
-  const args = ["exec", "-it", ...flags, "-w", spec.workingFolder, id, "sh", "-c", start, CHANNEL_MARK];
-  const child = spawn(engine.binary, args, { stdio: "inherit", env: { ...engine.env, ...variables } });
-  const code = await new Promise<number | null>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("exit", resolve);
-  });
-  context.exit(code ?? 1);
-}
-
-/**
- * The variables of `env_passthrough` and `docker_forward_env`, for a client that takes values from its own environment,
- * where no list of processes shows them.
- */
-function forwardedToShell(
-  { forwardedVariables }: SandboxSpec,
-  { env }: Engine,
-  { onNotice }: Reporter,
-): { readonly flags: readonly string[]; readonly variables: Readonly<Record<string, string>> } {
-  const entries = [...forwardedVariables].filter(([name, value]) => {
-    if (!changesClient(name) || env[name] === value) return true;
-    onNotice(`${name} is not handed to the shell: it would change what the container program itself does.`);
-    return false;
-  });
-  return {
-    flags: entries.flatMap(([name]) => ["--env", name]),
-    variables: Object.fromEntries(entries),
-  };
 }
 
 export async function stopOne(context: CommandContext, options: TaskOptions): Promise<void> {
