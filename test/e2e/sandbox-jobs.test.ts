@@ -39,7 +39,8 @@ async function localHome() {
       expect(row?.state).toBe("ended");
       return row;
     }, soon);
-  return { ...home, env, sandbox, follow, start, rows, ended };
+  const base = { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path };
+  return { ...home, variables: { ...base, ...env }, sandbox, follow, start, rows, ended };
 }
 
 test("a person starts a job, sees it in the list, reads its output and its end", async () => {
@@ -96,12 +97,7 @@ test("F51: a person answers a job's question in a real terminal, unseen by the l
     "stty -echo; printf 'Password: '; read p; stty echo; echo; echo length=$(printf %s \"$p\" | wc -c); cat";
   const id = await home.start("--pty", "--", ask);
   const secret = `s-${randomBytes(6).toString("hex")}`;
-  const terminal = await openTerminal(["sandbox", "attach", id], {
-    PATH: process.env["PATH"] ?? "",
-    HOME: home.folder,
-    HERMES_HOME: home.path,
-    ...home.env,
-  });
+  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
   try {
     await terminal.shows("Ctrl-] detaches");
     await terminal.shows("Password: ");
@@ -121,6 +117,60 @@ test("F51: a person answers a job's question in a real terminal, unseen by the l
   expect(log.stdout).not.toContain(secret);
   expect((await home.rows())[0]).toMatchObject({ id, state: "running", input: "terminal" });
   expect((await home.sandbox(["jobs", "kill", id])).stderr).toContain("killed");
+});
+
+test("a job on a terminal hears Ctrl-C, has the size of the window that is attached, and takes typing after Ctrl-D", async () => {
+  await using home = await localHome();
+  const sized = (rows: number, columns: number) =>
+    `until [ "$(stty size)" = "${rows} ${columns}" ]; do sleep 0.1; done; echo sized ${rows}`;
+  const id = await home.start(
+    "--pty",
+    "--",
+    `${sized(24, 80)}; ${sized(33, 99)}; cat; echo first over; trap 'echo heard' INT; cat; printf 'a\\nb\\n'; cat`,
+  );
+  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
+  try {
+    await terminal.shows("sized 24");
+    terminal.resize(33, 99);
+    await terminal.shows("sized 33");
+    terminal.type("\u0004");
+    await terminal.shows("first over");
+    terminal.type("typed\r");
+    await terminal.shows(/typed\r\ntyped\r\n/);
+    terminal.type("\u0003");
+    await terminal.shows(/heard\r\na\r\nb\r\n/);
+    terminal.type("\u001d");
+    expect(await terminal.ended).toBe(0);
+    expect(terminal.screen()).toMatch(/\r\nhermes: detached; .* runs on\.\r\n$/);
+  } finally {
+    terminal.kill();
+  }
+  await home.sandbox(["jobs", "kill", id]);
+});
+
+test("a job that reads from a pipe takes typing after Ctrl-D, and its input ends only where that was asked for", async () => {
+  await using home = await localHome();
+  const id = await home.start("--input", "--", "cat; exit 4");
+  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
+  try {
+    await terminal.shows("Ctrl-] and Enter");
+    terminal.type("\u0004");
+    await terminal.shows("stays open");
+    terminal.type("typed\r");
+    await terminal.shows(/typed\r\ntyped\r\n/);
+    terminal.type("\u001d\r");
+    expect(await terminal.ended).toBe(0);
+  } finally {
+    terminal.kill();
+  }
+  const last = await openTerminal(["sandbox", "attach", "--eof", id], home.variables);
+  try {
+    await last.shows("Ctrl-] and Enter");
+    last.type("\u0004");
+    expect(await last.ended).toBe(4);
+  } finally {
+    last.kill();
+  }
 });
 
 describeWith("docker", "hermes sandbox jobs in docker", (service) => {
@@ -193,6 +243,7 @@ async function openTerminal(args: readonly string[], env: Record<string, string>
     ended,
     screen: () => screen,
     type: (text: string) => child.write(text),
+    resize: (rows: number, columns: number) => child.resize(columns, rows),
     shows: (text: string | RegExp) => vi.waitFor(() => expect(screen).toMatch(text), soon),
     kill: () => child.kill("SIGKILL"),
   };

@@ -33,7 +33,7 @@ export function build(context: CommandContext): Command {
       .argument("<words...>", "the command, after --; joined with spaces and given to the shell, as ssh does")
       .addHelpText(
         "after",
-        "\nExit code: that of the command; 124 when it timed out, 125 when we failed ourselves, 128+N when signal N\nended us and the command with us.",
+        "\nExit code: that of the command; 124 when it timed out, 125 when we failed\nourselves, 128+N when signal N ended us and the command with us.",
       )
       .action(async (words, options) => (await VERBS.exec()).execInSandbox(context, words, options)),
     [

@@ -1,7 +1,8 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { AppError } from "../../lib/errors.ts";
+import { holdTerminalModes } from "../../lib/terminal-modes.ts";
 import type { Engine } from "./engine.ts";
 import { CHANNEL_MARK } from "./keeper.ts";
 import { LAST_USE_FILE } from "./last-use.ts";
@@ -75,7 +76,7 @@ export async function runShell(
   const mark = randomBytes(8).toString("hex");
   const words = (program: string): string[] => [id, "sh", "-c", program, CHANNEL_MARK, mark];
   await using watch = await openWatch(engine, words(WATCH), signal);
-  const modes = readModes();
+  using _modes = holdTerminalModes(); // a client that was killed cannot put them back
   const child = spawn(engine.binary, ["exec", "-it", ...flags, "-w", workingFolder, ...words(SHELL)], {
     stdio: "inherit",
     env: { ...engine.env, ...variables },
@@ -85,8 +86,7 @@ export async function runShell(
   if (signal.aborted) hangUp();
   try {
     const [code] = (await once(child, "exit")) as [number | null];
-    if (code === null) setModes(modes);
-    else watch.say("over\n");
+    if (code !== null) watch.say("over\n");
     signal.throwIfAborted();
     return code ?? 1;
   } finally {
@@ -128,14 +128,4 @@ async function openWatch(engine: Engine, words: readonly string[], signal: Abort
 
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
-}
-
-/** How the terminal is set; a client that was killed cannot put it back. */
-function readModes(): string {
-  const { stdout } = spawnSync("stty", ["-g"], { stdio: ["inherit", "pipe", "ignore"], encoding: "utf8" });
-  return stdout?.trim() ?? "";
-}
-
-function setModes(modes: string): void {
-  if (modes !== "") spawnSync("stty", [modes], { stdio: ["inherit", "ignore", "ignore"] });
 }

@@ -6,7 +6,7 @@ import { createControl } from "./control.ts";
 import { endJob } from "./end-job.ts";
 import { type JobProcess, type JobRecord, KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE } from "./job.ts";
 import { createJobOutput } from "./job-output.ts";
-import { CLOSE, OBSERVE, REMOVE, startCommand, WRITE } from "./job-programs.ts";
+import { CLOSE, OBSERVE, REMOVE, RESIZE, startCommand, WRITE } from "./job-programs.ts";
 import { type JobStore, TRACKED_JOBS } from "./job-store.ts";
 import type { InputOutcome, JobStarted, Jobs, KillOutcome, LogPage, OwnerPhase, StartJob } from "./jobs.ts";
 import { failureOf, parseStart } from "./parse-start.ts";
@@ -31,6 +31,7 @@ const WRITE_WITHIN_MS = 5_000;
 const WRITE_BYTES = 16 * 1024;
 /** What nobody has called persistent is not meant to run for longer. */
 const MAX_AGE_MS = 24 * 3_600_000;
+const END_KEY = Buffer.from("\x04"); // Ctrl-D
 const LOOK_FIRST_MS = 20;
 const LOOK_LAST_MS = 1_000;
 const LOOK_GROWTH = 1.5;
@@ -282,7 +283,15 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     },
     write: (id, bytes, signal) => input(id, WRITE, Buffer.from(bytes), signal),
     submit: (id, line, signal) => input(id, WRITE, Buffer.from(`${line}\n`), signal),
-    close: (id, signal) => input(id, CLOSE, Buffer.alloc(0), signal),
+    async close(id, signal) {
+      const isTerminal = require(id).input === "terminal";
+      return isTerminal ? input(id, WRITE, END_KEY, signal) : input(id, CLOSE, Buffer.alloc(0), signal);
+    },
+    async resize(id, { rows, columns }, signal) {
+      const job = await look(id, signal);
+      if (job.state !== "running" || job.input !== "terminal" || job.folder === undefined) return;
+      await control.run(RESIZE, { fields: [job.folder, rows, columns] }, signal);
+    },
     sweep: (owner, over, signal) =>
       killAll(
         (job) => job.owner === owner && isOver(job, over === "turn" ? "between-turns" : "gone"),

@@ -11,8 +11,11 @@ import { COLLECT } from "./output-programs.ts";
  * a third that moves the output from the pipe into files and, where the job takes input, a fourth that holds the FIFO open
  * until it reads a line from `close`: only then does the job see the end of its input. A job on a terminal is below
  * `script`, which stands between the terminal, the FIFO and the pipe. All of them carry the job's id as HERMES_COMMAND_ID.
- * The folder of a job, for its user alone, holds the output, `exit` once it is over, and `in`, `close` and `closed` where
- * it takes input.
+ * The folder of a job, for its user alone, holds the output, `exit` once it is over, `in`, `close` and `closed` where it
+ * takes input, and in `terminal` the name of its terminal.
+ *
+ * A shell starts what is in its background with INT and QUIT ignored, and most shells cannot take that back: Ctrl-C
+ * would do nothing. So another program does, whichever there is, and becomes the job.
  */
 
 const TERMINAL_ROWS = 30;
@@ -38,6 +41,7 @@ ${RUN}`;
 const TERMINAL_JOB = `
 __j=$(cat <"$1/hello"; echo .)
 stty rows ${TERMINAL_ROWS} cols ${TERMINAL_COLUMNS}
+readlink /proc/self/fd/0 >"$1/terminal"
 umask "$2"
 echo ready >"$1/hello"
 ${RUN}`;
@@ -48,8 +52,20 @@ if [ -n "$HERMES_PTY_WAS" ]; then SHELL=$HERMES_PTY_WAS; else unset SHELL; fi
 unset HERMES_PTY_FOLDER HERMES_PTY_UMASK HERMES_PTY_JOB HERMES_PTY_SHELL HERMES_PTY_WAS
 exec "$shell" -c "$job" hermes-job "$folder" "$mask"`;
 
+/** Becomes its arguments. The first is of coreutils since 2019. */
+const HEED_SIGNALS = `
+heed_signals() {
+  ! env --default-signal=INT,QUIT true >/dev/null 2>&1 || exec env --default-signal=INT,QUIT "$@"
+  ! command -v perl >/dev/null || exec perl -e '$SIG{INT} = $SIG{QUIT} = "DEFAULT"; exec { $ARGV[0] } @ARGV' "$@"
+  ! command -v python3 >/dev/null || exec python3 -c 'import os, signal, sys
+for number in (signal.SIGINT, signal.SIGQUIT): signal.signal(number, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])' "$@"
+  exec "$@"
+}
+`;
+
 /** Fields: FOLDER SHELL INPUT UMASK. Prints who it and the job are to whoever starts it. */
-const KEEPER = `
+const KEEPER = `${HEED_SIGNALS}
 exec 8>&1 >/dev/null
 input=/dev/null holder= greeter=
 if [ "$3" != none ]; then
@@ -77,14 +93,16 @@ oom_kills
 before=$kills
 if [ "$3" = terminal ]; then
   mkfifo "$1/hello" || exit 1
-  HERMES_PTY_FOLDER=$1 HERMES_PTY_UMASK=$4 HERMES_PTY_SHELL=$2 HERMES_PTY_WAS=$SHELL SHELL=/bin/sh \\
-    HERMES_PTY_JOB=${quoteWord(TERMINAL_JOB)} TERM=\${TERM:-xterm-256color} \\
-    setsid script -q -f -e -c ${quoteWord(IN_SCRIPT)} /dev/null 8>&- 9<&- <"$input" >"$1/pipe" 2>&1 &
+  (
+    export HERMES_PTY_FOLDER="$1" HERMES_PTY_UMASK="$4" HERMES_PTY_SHELL="$2" HERMES_PTY_WAS="$SHELL" SHELL=/bin/sh \\
+      HERMES_PTY_JOB=${quoteWord(TERMINAL_JOB)} TERM="\${TERM:-xterm-256color}"
+    heed_signals setsid script -q -f -e -c ${quoteWord(IN_SCRIPT)} /dev/null
+  ) 8>&- 9<&- <"$input" >"$1/pipe" 2>&1 &
   job=$!
   ( cat 8>&- <&9 >"$1/hello" && read -r word <"$1/hello" && echo "$word" >&8 ) &
   greeter=$!
 else
-  setsid "$2" -c ${quoteWord(JOB)} hermes-job "$input" "$4" <&9 9<&- >"$1/pipe" 2>&1 &
+  ( heed_signals setsid "$2" -c ${quoteWord(JOB)} hermes-job "$input" "$4" ) <&9 9<&- >"$1/pipe" 2>&1 &
   job=$!
 fi
 exec 9<&- 2>/dev/null
@@ -235,6 +253,17 @@ export const WRITE = `
 [ -p "$1/in" ] || { echo no-input; exit; }
 [ ! -e "$1/closed" ] || { echo closed; exit; }
 exec 3<>"$1/in" && cat >&3 && echo written
+`;
+
+/**
+ * Fields: FOLDER ROWS COLUMNS. The kernel tells the programs on the terminal of a new size; those that had this size
+ * already are made to draw anew, for whoever has just come to look.
+ */
+export const RESIZE = `
+terminal=; [ ! -f "$1/terminal" ] || read -r terminal <"$1/terminal"
+[ -c "$terminal" ] || exit 0
+[ "$(stty size <"$terminal")" != "$2 $3" ] || stty rows "$(($2 + 1))" <"$terminal"
+stty rows "$2" cols "$3" <"$terminal"
 `;
 
 /** Field: FOLDER. */

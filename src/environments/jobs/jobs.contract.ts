@@ -450,6 +450,35 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 6 });
     });
 
+    test("a job on a terminal hears Ctrl-C, can be given another size, and takes input after Ctrl-D", async ({
+      skip,
+    }) => {
+      await using opened = await open();
+      const { jobs, environment } = opened;
+      const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
+      const command =
+        'until [ "$(stty size)" = "40 100" ]; do sleep 0.1; done; cat; echo first; cat; echo second; ' +
+        "trap 'echo heard' INT; echo asks; cat; exit 7";
+      const started = await jobs.start(command, { ...options, pty: true }, never);
+      if (started.kind !== "started") throw new Error(started.message);
+      const { id, input } = started.job;
+      if (input !== "terminal") {
+        await jobs.kill(id, never);
+        skip("there is no `script` of util-linux in this place");
+      }
+      const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
+      await jobs.resize(id, { rows: 40, columns: 100 }, never);
+      expect(await jobs.close(id, never)).toBe("written");
+      await shows("first");
+      expect(await jobs.submit(id, "typed", never)).toBe("written");
+      await shows("typed\r\ntyped");
+      expect(await jobs.close(id, never)).toBe("written");
+      await shows("asks");
+      expect(await jobs.write(id, "\u0003", never)).toBe("written");
+      await shows("heard");
+      expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 7 });
+    });
+
     test("F72: a start names those that run the same command in the same folder already", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;

@@ -103,8 +103,14 @@ export interface Jobs {
   write(id: string, input: string | Uint8Array, signal: AbortSignal): Promise<InputOutcome>;
   /** Writes a line. */
   submit(id: string, line: string, signal: AbortSignal): Promise<InputOutcome>;
-  /** Ends its input. */
+  /** Ends its input; on a terminal by Ctrl-D, after which it can be written to again. */
   close(id: string, signal: AbortSignal): Promise<InputOutcome>;
+  /** Gives its terminal another size, and the programs on it a reason to draw anew; without a terminal, nothing. */
+  resize(
+    id: string,
+    size: { readonly rows: number; readonly columns: number },
+    signal: AbortSignal,
+  ): Promise<void>;
   /** Ends it with all its descendants, those that outlived it too. */
   kill(id: string, signal: AbortSignal): Promise<KillOutcome>;
   /** Ends what must not outlive the owner's turn or session. */

@@ -1,8 +1,13 @@
-import { fstatSync } from "node:fs";
+import { fstatSync, openSync } from "node:fs";
+import type { Readable } from "node:stream";
+import { ReadStream } from "node:tty";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
+import { messageOf } from "../../../lib/errors.ts";
+import { enterRawMode } from "../../../lib/terminal-modes.ts";
 import type { CommandContext } from "../../context.ts";
-import { followOutput } from "./follow-output.ts";
+import type { Terminal } from "../../terminal.ts";
+import { createPauses, followOutput } from "./follow-output.ts";
 import { openJobPlace } from "./job-place.ts";
 
 const DETACH = 0x1d; // Ctrl-]
@@ -24,26 +29,32 @@ export async function attachToJob(
   const detach = new AbortController();
   const signal = AbortSignal.any([context.signal, detach.signal]);
   if (job.state === "running") terminal.note(`hermes: attached to ${job.id}; ${adviceFor(job)}`);
-  using _input = sendInput(place.jobs, job, {
-    endsInput: eof ?? false,
-    detach: () => detach.abort(),
-    onTrouble: (text) => terminal.note(`hermes: ${text}`),
-    signal,
-  });
   try {
-    const onDropped = (bytes: number): void => terminal.note(`hermes: ${bytes} bytes were not kept.`);
-    const over = await followOutput(
-      place.jobs,
-      job.id,
-      { from: -RECENT_BYTES, follow: true, onDropped },
-      signal,
-    );
+    const options = { endsInput: eof ?? false, detach: () => detach.abort(), signal };
+    const over = await stayAttached(place.jobs, job, terminal, options);
     terminal.note(`\nhermes: ${job.id} is over: ${over.reason}, exit code ${over.exitCode}.`);
     context.exit(over.exitCode !== undefined && over.exitCode >= 0 ? over.exitCode : OUR_FAILURE);
   } catch (error) {
-    if (!detach.signal.aborted) throw error;
+    if (!signal.aborted) throw error;
     terminal.note(`\nhermes: detached; ${job.id} runs on.`);
+    if (!detach.signal.aborted) throw error;
   }
+}
+
+/** Resolves when the job is over; the terminal is then as it was. */
+async function stayAttached(
+  jobs: Jobs,
+  job: JobRecord,
+  terminal: Terminal,
+  options: { readonly endsInput: boolean; detach(): void; readonly signal: AbortSignal },
+): Promise<JobRecord> {
+  const { signal } = options;
+  const pauses = createPauses();
+  const onTrouble = (text: string): void => terminal.note(`\rhermes: ${text}\r`); // the job's lines go on
+  using _input = sendInput(jobs, job, { ...options, onSent: () => pauses.cut(), onTrouble });
+  using _size = followSize(jobs, job, { onTrouble, signal });
+  const onDropped = (bytes: number): void => onTrouble(`${bytes} bytes were not kept.`);
+  return await followOutput(jobs, job.id, { from: -RECENT_BYTES, follow: true, onDropped, pauses }, signal);
 }
 
 function adviceFor({ input }: JobRecord): string {
@@ -52,22 +63,52 @@ function adviceFor({ input }: JobRecord): string {
   return input === "pipe" ? "Ctrl-] and Enter detaches." : "it reads nothing; Ctrl-] and Enter detaches.";
 }
 
-interface SendOptions {
-  readonly endsInput: boolean;
-  detach(): void;
+interface AttachedOptions {
   onTrouble(text: string): void;
   readonly signal: AbortSignal;
 }
 
+/** Gives the job's terminal the size of ours, now and whenever that changes. */
+function followSize(jobs: Jobs, job: JobRecord, { onTrouble, signal }: AttachedOptions): Disposable {
+  const { stdout } = process;
+  if (stdout.isTTY !== true || job.input !== "terminal" || job.state !== "running") return NOTHING;
+  let isSending = false;
+  let isNew = false;
+  const send = async (): Promise<void> => {
+    isNew = true;
+    if (isSending) return;
+    isSending = true;
+    try {
+      while (isNew) {
+        isNew = false;
+        await jobs.resize(job.id, { rows: stdout.rows, columns: stdout.columns }, signal);
+      }
+    } catch (error) {
+      if (!signal.aborted) onTrouble(`the job was not told the size of the window: ${messageOf(error)}`);
+    } finally {
+      isSending = false;
+    }
+  };
+  const onResize = (): void => void send();
+  stdout.on("resize", onResize);
+  onResize();
+  return { [Symbol.dispose]: () => void stdout.off("resize", onResize) };
+}
+
+interface SendOptions extends AttachedOptions {
+  readonly endsInput: boolean;
+  detach(): void;
+  onSent(): void;
+}
+
 /** Sends what comes on standard input until it is disposed. Keys that come while others are on their way go together. */
 function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable {
-  const { stdin } = process;
-  const isTerminal = stdin.isTTY === true;
-  if (!isTerminal && !isPiped()) return { [Symbol.dispose]: () => undefined };
-  const isRaw = isTerminal && job.input === "terminal";
+  const isTerminal = process.stdin.isTTY === true;
+  if (!isTerminal && !isPiped()) return NOTHING;
   const waiting: Buffer[] = [];
   let isSending = false;
   let hasEnded = false;
+  let stdin: Readable;
 
   async function send(): Promise<void> {
     if (isSending) return;
@@ -75,12 +116,13 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
     try {
       while (waiting.length > 0) {
         const outcome = await jobs.write(job.id, Buffer.concat(waiting.splice(0)), options.signal);
+        options.onSent();
         if (outcome !== "written" && outcome !== "ended")
           options.onTrouble(`nothing was sent: ${REFUSALS[outcome]}.`);
       }
       if (hasEnded && options.endsInput) await jobs.close(job.id, options.signal);
     } catch (error) {
-      if (!options.signal.aborted) options.onTrouble(`nothing was sent: ${String(error)}`);
+      if (!options.signal.aborted) options.onTrouble(`nothing was sent: ${messageOf(error)}`);
     } finally {
       isSending = false;
     }
@@ -94,18 +136,39 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
   const onEnd = (): void => {
     hasEnded = true;
     void send();
+    // Ctrl-D ends what was read from a terminal, not the terminal: a person goes on typing.
+    if (!isTerminal || options.signal.aborted) return;
+    if (!options.endsInput) options.onTrouble("its input stays open; Ctrl-D ends it after `attach --eof`.");
+    const again = openTerminal();
+    if (again !== undefined) listen(again);
   };
-  if (isRaw) stdin.setRawMode(true);
-  stdin.on("data", onData);
-  stdin.on("end", onEnd);
+  function listen(input: Readable): void {
+    stdin = input;
+    input.on("data", onData);
+    input.on("end", onEnd);
+    input.on("error", () => undefined); // the terminal is gone, which a signal tells
+  }
+  const isRaw = isTerminal && job.input === "terminal" && job.state === "running";
+  const modes = isRaw ? enterRawMode() : NOTHING;
+  listen(process.stdin);
   return {
     [Symbol.dispose]() {
       stdin.off("data", onData);
       stdin.off("end", onEnd);
-      if (isRaw) stdin.setRawMode(false);
+      modes[Symbol.dispose]();
       stdin.destroy(); // an input that stays open must not keep us
     },
   };
+}
+
+const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
+
+function openTerminal(): Readable | undefined {
+  try {
+    return new ReadStream(openSync("/dev/tty", "r"));
+  } catch {
+    return undefined; // it is closed
+  }
 }
 
 const REFUSALS = {

@@ -1,7 +1,7 @@
-import { once } from "node:events";
-import { setTimeout as delay } from "node:timers/promises";
+import { EventEmitter, once } from "node:events";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
+import { openDeadline } from "../../../lib/deadline.ts";
 
 const LOOK_FIRST_MS = 50;
 const LOOK_LAST_MS = 500;
@@ -12,13 +12,33 @@ export interface FollowOptions {
   /** Goes on until the job is over. */
   readonly follow: boolean;
   onDropped(bytes: number): void;
+  /** Ends pauses early, where somebody types and waits for the answer. */
+  readonly pauses?: Pauses;
+}
+
+/** The time between two looks. */
+export interface Pauses {
+  take(ms: number, signal: AbortSignal): Promise<void>;
+  /** Ends the pause that is taken now. */
+  cut(): void;
+}
+
+export function createPauses(): Pauses {
+  const cuts = new EventEmitter();
+  return {
+    async take(ms, signal) {
+      using deadline = openDeadline(signal, ms);
+      await once(cuts, "cut", { signal: deadline.signal }).catch(() => signal.throwIfAborted());
+    },
+    cut: () => void cuts.emit("cut"),
+  };
 }
 
 /** Writes what a job has printed to standard output, byte for byte, and resolves to its record. */
 export async function followOutput(
   jobs: Jobs,
   id: string,
-  { from, follow, onDropped }: FollowOptions,
+  { from, follow, onDropped, pauses = createPauses() }: FollowOptions,
   signal: AbortSignal,
 ): Promise<JobRecord> {
   let at = from;
@@ -34,6 +54,6 @@ export async function followOutput(
     // A job that is over prints nothing more, and the state was looked at before the output.
     if (!follow || piece.job.state === "ended") return piece.job;
     pauseMs = isNew ? LOOK_FIRST_MS : Math.min(pauseMs * 1.5, LOOK_LAST_MS);
-    await delay(pauseMs, undefined, { signal });
+    await pauses.take(pauseMs, signal);
   }
 }
