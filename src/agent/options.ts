@@ -33,13 +33,14 @@ export const agentOptions = z.strictObject({
 /** Section `approvals`: who decides about risky commands. */
 export const approvalsOptions = z.strictObject({
   mode: z.enum(["manual", "smart", "off"]).default("smart").meta({
+    unused: true,
     description: "manual asks a person, smart asks a reviewing model first, off asks nobody",
   }),
   timeout: z
     .int()
     .min(1)
     .default(300)
-    .meta({ description: "Seconds a person has to answer; silence is a no" }),
+    .meta({ unused: true, description: "Seconds a person has to answer; silence is a no" }),
   reviewer_timeout: z
     .int()
     .min(1)

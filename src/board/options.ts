@@ -52,6 +52,7 @@ export const kanbanOptions = z.strictObject({
     .default("")
     .meta({ description: "Profile that gets tasks without an assignee" }),
   orchestrator_profile: z.string().trim().default("").meta({
+    unused: true,
     description: "Profile that owns a decomposed task; empty means the active one",
   }),
   auto_decompose: z

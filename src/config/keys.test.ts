@@ -1,9 +1,7 @@
-import { readdir, readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { configKeys, requireKey, suggestKey } from "./keys.ts";
 
 const keys = configKeys();
-const SOURCE = new URL("../", import.meta.url);
 
 test("every key has a description, a variable and a default that its own schema accepts", () => {
   for (const key of keys) {
@@ -11,16 +9,6 @@ test("every key has a description, a variable and a default that its own schema 
     expect(key.description, key.key).not.toMatch(/\.$/);
     expect(key.schema.safeParse(key.default).success, key.key).toBe(true);
   }
-});
-
-test("a setting is called unused exactly when nothing in the program names it", async () => {
-  const sources = (await readdir(SOURCE, { recursive: true })).filter(
-    (path) => /\.ts$/.test(path) && !/(\.test|\.contract|options)\.ts$/.test(path),
-  );
-  const texts = await Promise.all(sources.map((path) => readFile(new URL(path, SOURCE), "utf8")));
-  const words = new Set(texts.flatMap((text) => text.match(/\w+/g) ?? []));
-  const unnamed = keys.filter(({ path }) => !words.has(path.at(-1) ?? ""));
-  expect(keys.filter(({ unused }) => unused).map(({ key }) => key)).toEqual(unnamed.map(({ key }) => key));
 });
 
 test("no two keys answer to one variable", () => {

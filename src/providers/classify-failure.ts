@@ -180,7 +180,7 @@ const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => stri
   stalled: ({ provider }) => `Try again, or raise providers.${provider}.stale_timeout_seconds.`,
   cut: again,
   unavailable: again,
-  "rate-limited": () => "Wait a little, or add a provider to fallback_providers.",
+  "rate-limited": () => "Wait a little, or choose another model with -m.",
   quota: ({ provider }) => `Look at your plan and billing at ${provider}, or choose another provider.`,
   auth: ({ provider }) =>
     `Check the key for ${provider}: is it complete, still valid, and allowed this model?`,

@@ -50,7 +50,7 @@ export const fallbackProvidersOption = z
     }),
   )
   .default([])
-  .meta({ description: "Providers and models tried in order when the first one fails" });
+  .meta({ unused: true, description: "Providers and models tried in order when the first one fails" });
 
 /** Key `providers`: servers by name. Keys are named by their variable, never written here. */
 export const providersOption = z
