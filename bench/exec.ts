@@ -1,9 +1,12 @@
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Environment } from "../src/environments/environment.ts";
 import { openLocalEnvironment } from "../src/environments/local/local-environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
-import { withSandbox } from "./sandbox.ts";
+import { runningEngine, withSandbox } from "./sandbox.ts";
 
 const ROUNDS = 100;
 const SLOW_ROUNDS = 15;
@@ -29,6 +32,7 @@ export const execBench: Bench = {
       return [
         ...(await roundTrips(inSandbox, onHost, exec)),
         await attachment(open, exec),
+        await wholeProgram(),
         await throughput(sandbox, engine.binary, engine.env as NodeJS.ProcessEnv, spec.name),
       ];
     }),
@@ -88,6 +92,34 @@ async function attachment(open: () => Environment, exec: () => void): Promise<Me
     ratio: ours / peer,
     budget: { max: 2 },
   };
+}
+
+/** What a script waits for that runs one command in a sandbox that is already there. */
+async function wholeProgram(): Promise<Measurement> {
+  const { client, host, images } = runningEngine();
+  const home = await mkdtemp(join(tmpdir(), "hermes-bench-"));
+  const env = { ...process.env, HOME: home, HERMES_HOME: home, DOCKER_HOST: host };
+  const settings = { backend: "docker", docker_image: images.bash, docker_network: false, container_disk: 0 };
+  await writeFile(join(home, "config.yaml"), JSON.stringify({ terminal: settings }));
+  const run = (program: string, ...args: string[]): string =>
+    execFileSync(program, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+  const inSandbox = (): string => run("node", "dist/main.js", "sandbox", "exec", "--", "true");
+  try {
+    run("./hermes", "--version"); // builds it when something is newer
+    inSandbox();
+    const [{ id }] = JSON.parse(run("node", "dist/main.js", "sandbox", "list", "--json"));
+    const { ours, peer } = await medians(SLOW_ROUNDS, inSandbox, () => run(client, "exec", id, "true"));
+    return {
+      name: "hermes sandbox exec -- true ÷ docker exec",
+      ours: milliseconds(ours),
+      peer: milliseconds(peer),
+      ratio: ours / peer,
+      budget: { max: 3 },
+    };
+  } finally {
+    run("node", "dist/main.js", "sandbox", "rm", "--force");
+    await rm(home, { recursive: true, force: true });
+  }
 }
 
 async function throughput(

@@ -25,6 +25,8 @@ export interface EnvironmentFacts {
 export interface EnvironmentRequest extends EnvironmentFacts {
   /** The name that all who share the environment ask for. */
   readonly task: string;
+  /** A command follows at once, so that its shell may be started before everything is known about the place. */
+  readonly runsAtOnce?: boolean;
   /** Asked when the environment is let go: whether the place itself may go too, if nobody else uses it. */
   mayRemove?(): boolean;
 }

@@ -32,11 +32,15 @@ export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal
 
 /** Docker and Podman differ in the program that is called, and in what it can do. */
 async function openContainer(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
-  const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
   const { prepareDocker } = await import("./docker/prepare-docker.ts");
   const { reporter } = request;
   const mayRemove = () => request.mayRemove?.() ?? false;
-  return openDockerEnvironment({ ...(await prepareDocker(request, signal)), reporter, mayRemove });
+  const prepared = await prepareDocker(request, signal);
+  const early = request.runsAtOnce
+    ? (await import("./docker/early-shell.ts")).startEarlyShell(prepared.engine, prepared.spec)
+    : undefined;
+  const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
+  return openDockerEnvironment({ ...prepared, reporter, early, mayRemove });
 }
 
 /** What a process owes its predecessors before or beside its own work, in the backends that outlive a process. */

@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
@@ -7,12 +7,12 @@ import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
 import { createFrameParser, type FrameParser } from "./frame-parser.ts";
 import { type ProcessRow, parseProcessRow, type StartedProcess } from "./process-table.ts";
 import { parseShellState, type ShellState } from "./shell-state.ts";
+import { type ShellCommand, startShell } from "./start-shell.ts";
 
 /** How to start a shell in the place: the one thing of a channel that differs between environments. */
-export interface Transport {
-  readonly argv: readonly [string, ...string[]];
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly cwd?: string;
+export interface Transport extends ShellCommand {
+  /** That very shell, if it has already been started and waits for its first line. */
+  readonly started?: ChildProcessWithoutNullStreams | undefined;
   /** Snippet run once before the first command: init files, variables. Its output is dropped. */
   readonly prelude?: string;
 }
@@ -88,15 +88,7 @@ const CLOSE_HELD_WITHIN_MS = 200;
 /** Starts a shell and hands it the driver; rejects with what the transport said when it cannot. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
   signal.throwIfAborted();
-  const [program, ...args] = transport.argv;
-  // A session of its own: Ctrl-C in our terminal is ours to handle, and must not reach the shell first.
-  const child = spawn(program, args, {
-    cwd: transport.cwd,
-    env: transport.env,
-    stdio: "pipe",
-    detached: true,
-  });
-  const channel = createChannel(child, program);
+  const channel = createChannel(transport.started ?? startShell(transport), transport.argv[0]);
   using deadline = openDeadline(signal, OPEN_WITHIN_MS);
   try {
     await channel.greet(transport.prelude ?? "", deadline.signal);

@@ -1,12 +1,12 @@
 import { systemClock } from "../../lib/clock.ts";
 import type { Transport } from "../channel/channel.ts";
-import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
 import { createNoticeBox } from "../notice-box.ts";
 import { createOneLookup } from "../one-lookup.ts";
 import { findContainer } from "./container.ts";
+import { type EarlyShell, shellIn } from "./early-shell.ts";
 import type { Engine } from "./engine.ts";
 import { type EnsuredSandbox, ensureSandbox } from "./ensure-sandbox.ts";
 import { LAST_USE_FILE } from "./last-use.ts";
@@ -20,6 +20,8 @@ export interface DockerPlace {
   readonly spec: SandboxSpec;
   readonly sandboxesFolder: string;
   readonly reporter: Reporter;
+  /** A shell on its way, for the first command; undefined where there is no hurry. */
+  readonly early?: EarlyShell | undefined;
   /** Asked at the end: whether to remove the container, unless somebody still uses it, in whatever process. */
   readonly mayRemove?: () => boolean;
 }
@@ -32,7 +34,7 @@ const ENDING_MS = 1_000;
 
 /** Commands in a container that outlives us: found again by its name, made when it is missing. */
 export function openDockerEnvironment(place: DockerPlace): Environment {
-  const { engine, spec, sandboxesFolder, reporter, mayRemove = () => false } = place;
+  const { engine, spec, sandboxesFolder, reporter, early, mayRemove = () => false } = place;
   const { tell, take } = createNoticeBox(reporter);
   const sandbox = createOneLookup<EnsuredSandbox>(
     (signal) => ensureSandbox(engine, spec, tell, signal),
@@ -64,10 +66,11 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
   const shell = createShell({
     cwd: spec.workingFolder,
     async transport(anew, signal): Promise<Transport> {
-      const { id } = await sandbox.ensure(anew, signal);
+      const { id, how } = await sandbox.ensure(anew, signal);
       return {
-        argv: [engine.binary, "exec", "-i", id, "sh", ...SHELL_ARGUMENTS],
-        env: engine.env,
+        ...shellIn(engine, id),
+        // Only in a sandbox that was running all along can a shell be that was started before it was looked at.
+        started: how === "attached" && !anew ? early?.take() : undefined,
         prelude: `__h_stamp=${LAST_USE_FILE}; : > ${LAST_USE_FILE}`,
       };
     },
@@ -117,6 +120,7 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
       return shell.busy;
     },
     async [Symbol.asyncDispose]() {
+      early?.[Symbol.dispose]();
       await shell[Symbol.asyncDispose]();
       const force = mayRemove() && (await isUnused());
       await releaseSandbox(

@@ -30,7 +30,7 @@ export async function execInSandbox(
   const signal = AbortSignal.any([context.signal, unread.signal]);
   try {
     const { request } = await requestFor(context, options.task);
-    await using environment = await openEnvironment(request, signal);
+    await using environment = await openEnvironment({ ...request, runsAtOnce: true }, signal);
     const result = await environment.run(
       {
         command: words.join(" "),

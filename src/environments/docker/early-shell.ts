@@ -1,0 +1,44 @@
+import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { SHELL_ARGUMENTS } from "../channel/driver.ts";
+import { type ShellCommand, startShell } from "../channel/start-shell.ts";
+import type { Engine } from "./engine.ts";
+import type { SandboxSpec } from "./sandbox-spec.ts";
+
+/** The command line of a shell in a container. */
+export function shellIn({ binary, env }: Engine, container: string): ShellCommand {
+  return { argv: [binary, "exec", "-i", container, "sh", ...SHELL_ARGUMENTS], env };
+}
+
+/** A shell that waits in a sandbox for its first line, while others find out whether that sandbox may be used. */
+export interface EarlyShell extends Disposable {
+  /** The shell if it still waits, for one caller, who then owns it. */
+  take(): ChildProcessWithoutNullStreams | undefined;
+}
+
+/**
+ * Starts a shell in the container that has the sandbox's name, if there is one: to look at it first would double the
+ * time that a single command takes. The shell is told nothing until somebody has looked. Undefined where even an idle
+ * shell would change what is found: it would hold a sandbox that is to be replaced when nobody uses it.
+ */
+export function startEarlyShell(
+  engine: Engine,
+  { name, onDrift, persistAcrossProcesses }: SandboxSpec,
+): EarlyShell | undefined {
+  if (!persistAcrossProcesses || onDrift === "replace") return undefined;
+  let child: ChildProcessWithoutNullStreams | undefined = startShell(shellIn(engine, name));
+  child.on("error", () => undefined); // whoever asks the engine next says it better
+  child.stdin.on("error", () => undefined);
+  return {
+    take() {
+      const taken = child?.exitCode === null && child.signalCode === null ? child : undefined;
+      if (taken !== undefined) child = undefined;
+      return taken;
+    },
+    [Symbol.dispose]() {
+      child?.stdin.end();
+      child?.stdout.resume();
+      child?.stderr.resume();
+      child = undefined;
+    },
+  };
+}

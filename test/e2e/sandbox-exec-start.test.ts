@@ -1,0 +1,93 @@
+import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { expect, test, vi } from "vitest";
+import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+vi.setConfig({ testTimeout: 600_000 }); // each starts the program several times
+
+describeWith("docker", "the start of hermes sandbox exec", (service) => {
+  /** The client on the PATH is one that writes down the first two words of each call. */
+  async function withCalls(settings: Readonly<Record<string, string>> = {}) {
+    const home = await openSandboxHome(service, { HERMES_DOCKER_BINARY: "", ...settings });
+    const programs = join(home.folder, "programs");
+    const calls = join(home.folder, "calls");
+    await mkdir(programs);
+    await writeFile(
+      join(programs, "docker"),
+      `#!/bin/sh\necho "$1 $2" >> ${calls}\nexec ${service.client} "$@"\n`,
+    );
+    await chmod(join(programs, "docker"), 0o755);
+    const env = { PATH: [programs, process.env["PATH"]].join(delimiter) };
+    const exec = async (command: string) => {
+      await rm(calls, { force: true });
+      const run = await home.exec(command, { env });
+      return { ...run, calls: (await readFile(calls, "utf8")).trim().split("\n").toSorted() };
+    };
+    return { home, exec };
+  }
+
+  test("a command in a running sandbox costs one look and one shell", async () => {
+    const { home, exec } = await withCalls();
+    await using _ = home;
+    expect(await exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await exec("echo again")).toMatchObject({
+      stdout: "again\n",
+      stderr: "",
+      calls: ["container inspect", "exec -i"],
+    });
+  });
+
+  test("a sandbox that is to be replaced is looked at before a shell is started in it", async () => {
+    const { home, exec } = await withCalls({ TERMINAL_DOCKER_ON_DRIFT: "replace" });
+    await using _ = home;
+    await exec("touch /first");
+    const [first] = await home.containers();
+    const env = { TERMINAL_DOCKER_PIDS_LIMIT: "55" };
+    const replaced = await home.exec("ls /first", { env });
+    expect(replaced.stderr).toContain("was replaced, because it was made with other settings");
+    expect(await home.containers()).toEqual([expect.not.stringMatching(first ?? "")]);
+  });
+
+  test("a stopped, a paused and a removed sandbox get their command once, as before", async () => {
+    await using home = await openSandboxHome(service);
+    const count = async () =>
+      (await home.exec("echo x >> /workspace/count; wc -l < /workspace/count")).stdout.trim();
+    expect(await count()).toBe("1");
+    await home.docker("stop", "-t", "0", ...(await home.containers()));
+    expect(await count()).toBe("2");
+    await home.docker("pause", ...(await home.containers()));
+    expect(await count()).toBe("3");
+    await home.docker("rm", "-f", ...(await home.containers()));
+    expect(await count()).toBe("4");
+  });
+
+  test("C15: a stranger's container of our name is told nothing", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("true");
+    const [ours = ""] = await home.containers();
+    const name = (await home.docker("inspect", "--format", "{{.Name}}", ours)).slice(1);
+    await home.docker("rm", "-f", ours);
+    await using stranger = await startStranger(home, name, service.images.bash);
+    const run = await home.exec("touch /tmp/touched");
+    expect(run.exitCode).toBe(125);
+    expect(run.stderr).toContain("that is not ours");
+    expect(await stranger.changes()).toBe("");
+    await vi.waitFor(async () => expect(await stranger.processes()).toMatch(/^\s*\d+\s+sleep 1000$/), {
+      timeout: 60_000,
+      interval: 100,
+    });
+  });
+});
+
+async function startStranger(home: SandboxHome, name: string, image: string) {
+  await home.docker("run", "-d", "--name", name, "--entrypoint", "sleep", image, "1000");
+  return {
+    changes: () => home.docker("diff", name),
+    processes: async () =>
+      (await home.docker("top", name, "-eo", "pid,args")).split("\n").slice(1).join("\n"),
+    async [Symbol.asyncDispose]() {
+      await home.docker("rm", "-f", name);
+    },
+  };
+}
