@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type HermesRun, tempHome } from "../support/hermes.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
+import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
 interface Place {
@@ -55,6 +56,37 @@ async function copiesBothWays({ here, there, sandbox }: Place): Promise<void> {
   expect((await sandbox("exec", "--", `ls -A ${there}`)).stdout).toBe("one\nproject\n");
 }
 
+/** Sizes that take longer than any heartbeat, and a process that is killed on the way. */
+async function copiesMuch(
+  { here, there, sandbox }: Place,
+  start: (...args: string[]) => { kill(): void; ended: Promise<unknown> },
+): Promise<void> {
+  await writeFile(join(here, "sparse"), "");
+  await truncate(join(here, "sparse"), scale.sparseBytes);
+  await mkdir(join(here, "many"));
+  for (let file = 0; file < scale.copiedFiles; file++) await writeFile(join(here, `many/${file}`), `${file}`);
+
+  expect(await sandbox("cp", join(here, "sparse"), `:${there}/sparse`)).toMatchObject({ exitCode: 0 });
+  expect(await sandbox("cp", join(here, "many"), `:${there}/many`)).toMatchObject({ exitCode: 0 });
+  const looked = await sandbox("exec", "--", `wc -c < ${there}/sparse; ls ${there}/many | wc -l`);
+  expect(looked.stdout.split(/\s+/)).toEqual([`${scale.sparseBytes}`, `${scale.copiedFiles}`, ""]);
+  expect(await sandbox("cp", `:${there}/sparse`, join(here, "sparse-back"))).toMatchObject({ exitCode: 0 });
+  expect(await sandbox("cp", `:${there}/many`, join(here, "many-back"))).toMatchObject({ exitCode: 0 });
+  expect((await stat(join(here, "sparse-back"))).size).toBe(scale.sparseBytes);
+  expect(await readdir(join(here, "many-back"))).toHaveLength(scale.copiedFiles);
+
+  await sandbox("exec", "--", `mkdir ${there}/killed`);
+  for (let round = 0; round < scale.kills; round++) {
+    const copy = start("cp", join(here, round % 2 === 0 ? "sparse" : "many"), `:${there}/killed/target`);
+    const begun = `ls -A ${there}/killed | wc -l`;
+    await expect.poll(async () => (await sandbox("exec", "--", begun)).stdout.trim()).not.toBe("0");
+    copy.kill();
+    await copy.ended;
+    const left = `cd ${there}/killed; rm -rf target; ls -A`;
+    await expect.poll(async () => (await sandbox("exec", "--", left)).stdout).toBe("");
+  }
+}
+
 describe("hermes sandbox cp, local", () => {
   test("E1, E3: copies files and folders both ways, and says what is wrong", async () => {
     await using home = await tempHome();
@@ -92,6 +124,22 @@ describeWith("docker", "hermes sandbox cp, docker", (service) => {
       await copiesBothWays({ here, there: "/tmp/there", sandbox: (...args) => home.sandbox(args) });
     },
   );
+
+  test.each(["bash", "busybox"] as const)(
+    "large files and many files go both ways, and a killed copy leaves nothing, with the %s image",
+    async (image) => {
+      await using home = await openSandboxHome(service, { TERMINAL_DOCKER_IMAGE: service.images[image] });
+      const here = join(home.folder, "here");
+      await mkdir(here);
+      await home.exec("mkdir -p /workspace/there");
+      const place = {
+        here,
+        there: "/workspace/there",
+        sandbox: (...args: readonly string[]) => home.sandbox(args),
+      };
+      await copiesMuch(place, (...args) => home.start(args));
+    },
+  );
 });
 
 describeWith("ssh", "hermes sandbox cp, ssh", (service) => {
@@ -109,5 +157,14 @@ describeWith("ssh", "hermes sandbox cp, ssh", (service) => {
       TERMINAL_SSH_KEY: service.identityFile,
     };
     await copiesBothWays({ here, there, sandbox: (...args) => home.hermes(["sandbox", ...args], { env }) });
+    await rm(there, { recursive: true });
+    await mkdir(there);
+    await copiesMuch(
+      { here, there, sandbox: (...args) => home.hermes(["sandbox", ...args], { env }) },
+      (...args) => {
+        const { child, ended } = home.start(["sandbox", ...args], { env });
+        return { kill: () => void child.kill("SIGKILL"), ended };
+      },
+    );
   });
 });

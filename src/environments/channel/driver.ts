@@ -84,10 +84,10 @@ G() {
   case $2 in '' | 0 | 1) ;; *) __h_guarded=$2 ;; esac
 }
 # Whether a process besides ours has our output open and could print into the next command's frame, or the command has
-# killed the driver. Only processes that are younger than the command can have got the output. The kernel says which pid
+# killed the driver or its parent, with which the transport ends. Only processes that are younger than the command can have got the output. The kernel says which pid
 # it gave out last, so those can be counted up to; where pids have wrapped, all are looked at.
 __h_held() {
-  ${b}kill -0 "$$" 2>/dev/null || return 0
+  ${b}kill -0 "$$" 2>/dev/null && ${b}kill -0 "$PPID" 2>/dev/null || return 0
   ${b}kill -0 "-$1" 2>/dev/null && return 0
   __l=; { IFS= ${b}read -r __l < /proc/loadavg; } 2>/dev/null
   __l=\${__l##* }
@@ -136,9 +136,8 @@ __h_runs() {
   done
   return 1
 }
-# Stops each process before it kills any: one that sees another die must not go on, publish half a file and say it is done.
-__h_end() {
-  __tree=" $__h_wrapper $__h_guarded "
+# Halts the command's processes, each as soon as it is found, so that none can start another one meanwhile.
+__h_halt() {
   for __p in $__tree; do ${b}kill -STOP "$__p"; done 2>/dev/null
   __grown=1
   while [ "$__grown" = 1 ]; do
@@ -158,6 +157,20 @@ __h_end() {
       [ "$__mine" = 1 ] && __tree="$__tree$__p " && __grown=1 && ${b}kill -STOP "$__p"
     done 2>/dev/null
   done
+}
+__h_lives() { for __p in $__tree; do __h_alive "$__p" && return 0; done; return 1; }
+# TERM lets them tidy up, KILL follows a second later. All are halted until all have their signal: one that sees another die
+# must not go on as if that had done its work.
+__h_end() {
+  __tree=" $__h_wrapper $__h_guarded "
+  __h_halt
+  for __s in TERM CONT; do
+    for __p in $__tree; do ${b}kill "-$__s" "$__p"; done
+  done 2>/dev/null
+  for __n in 1 2 3 4 5 6 7 8 9 10; do
+    __h_lives && sleep 0.1 2>/dev/null || break
+  done
+  __h_halt
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
 ${b}trap : INT TERM HUP
@@ -229,7 +242,7 @@ __h_begin() {
   __h_started "$__h_token" "$BASHPID" \${__l##*) }
   case $__h_cwd in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${__h_cwd#??} ;; esac
   builtin cd -- "$__h_cwd" 2>/dev/null || { builtin printf '%sB;' "$__h_token"; builtin exit 126; }
-  builtin unset -f P V E G __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_end __h_feed __h_hold __h_await
+  builtin unset -f P V E G __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_halt __h_lives __h_end __h_feed __h_hold __h_await
   builtin unset -f __h_started __h_open __h_begin __h_close
   builtin eval "$__h_setup" 2>/dev/null
   export HERMES_COMMAND_ID=$__h_mark

@@ -103,7 +103,7 @@ interface Sending {
 
 class LimitReached extends Error {}
 
-/** Runs a script on a stream of ours. If the stream fails the script sees a short one and undoes itself. */
+/** Runs a script on a stream of ours. If the stream fails the script gets a short one, notices that and undoes its work. */
 async function send(
   run: RunFileScript,
   script: Omit<FileScript, "stdin">,
@@ -122,7 +122,6 @@ async function send(
       }
     } catch (error) {
       failure = { error };
-      throw error;
     }
   }
   const result = await run({ ...script, stdin: watched(), timeoutMs: COPY_TIMEOUT_MS }, signal);
