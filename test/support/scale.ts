@@ -15,6 +15,9 @@ export const scale = {
   /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
   killMoments: count(10, 100),
 
+  /** Kills of operations that change a sandbox in several steps, dealt out to all of them; each costs many runs. */
+  sandboxKills: count(2, 100),
+
   /** Processes of ours that want the same at one instant. */
   processes: count(5, 16),
 
