@@ -26,6 +26,9 @@ export function build(context: CommandContext): Command {
   const ofTask = (command: Command): Command =>
     command.option("--task <name>", "the task whose sandbox is meant", "default");
 
+  const ofChosen = (command: Command): Command =>
+    ofTask(command).argument("[sandbox]", "a sandbox by its name or id, as `list` shows them");
+
   withExamples(
     ofTask(add("exec", "Run a command; its output, exit code and input are passed through."))
       .option("--timeout <seconds>", "end it after this long (default: terminal.timeout)", parseSeconds)
@@ -70,20 +73,20 @@ export function build(context: CommandContext): Command {
     .option("--size", "also how much disk they use, which takes longer")
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.look()).listAll(context, options));
-  ofTask(add("status", "Show whether the sandbox runs, who holds it and whether it matches the settings."))
+  ofChosen(add("status", "Show whether the sandbox runs, who holds it and whether it matches the settings."))
     .option("--json", "print JSON")
-    .action(async (options) => (await VERBS.look()).showStatus(context, options));
-  ofTask(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
+    .action(async (chosen, options) => (await VERBS.look()).showStatus(context, { ...options, chosen }));
+  ofChosen(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
     .option("--json", "print JSON")
-    .action(async (options) => (await VERBS.look()).explainSandbox(context, options));
-  ofTask(add("stop", "Stop the sandbox; the next command starts it again."))
+    .action(async (chosen, options) => (await VERBS.look()).explainSandbox(context, { ...options, chosen }));
+  ofChosen(add("stop", "Stop the sandbox; the next command starts it again."))
     .option("--force", "also while somebody uses it")
     .option("--json", "print JSON")
-    .action(async (options) => (await VERBS.manage()).stopOne(context, options));
-  ofTask(add("rm", "Remove the sandbox; files that are kept on the host stay."))
+    .action(async (chosen, options) => (await VERBS.manage()).stopOne(context, { ...options, chosen }));
+  ofChosen(add("rm", "Remove the sandbox; files that are kept on the host stay."))
     .option("--force", "also while somebody uses it")
     .option("--json", "print JSON")
-    .action(async (options) => (await VERBS.manage()).removeOne(context, options));
+    .action(async (chosen, options) => (await VERBS.manage()).removeOne(context, { ...options, chosen }));
   withExamples(
     add("gc", "Reclaim sandboxes that nobody uses any more, by the rules of the settings.")
       .option("--dry-run", "only say what would be done")

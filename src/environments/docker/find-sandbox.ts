@@ -1,3 +1,4 @@
+import { AppError } from "../../lib/errors.ts";
 import { type Container, findContainer, listContainers } from "./container.ts";
 import type { Engine } from "./engine.ts";
 import { isOurs, LABEL, sanitiseLabel, taskLabel } from "./labels.ts";
@@ -22,6 +23,33 @@ export async function findSandbox(
     ({ name }) => !isAsideOf(name, owner.name) && !isUniqueOf(name, owner.name),
   );
   return renamed.find(({ state }) => state === "running") ?? renamed[0] ?? named;
+}
+
+/**
+ * The container that a person means: of that name or id, whichever task it belongs to, else that of the task. Where each
+ * process has a sandbox of its own, a task may have several, and then one must be named.
+ */
+export async function findChosenSandbox(
+  engine: Engine,
+  owner: SandboxOwner & Pick<SandboxSpec, "persistAcrossProcesses">,
+  chosen: string | undefined,
+  signal: AbortSignal,
+): Promise<Container | undefined> {
+  if (chosen !== undefined) {
+    const found = await findContainer(engine, chosen, signal);
+    const isOwn = found && isOurs(found.labels) && found.labels[LABEL.profileId] === owner.profileId;
+    if (isOwn) return found;
+    throw new AppError("sandbox-unavailable", `There is no sandbox ${chosen} of this profile.`, {
+      hint: "See `hermes sandbox list`.",
+    });
+  }
+  if (owner.persistAcrossProcesses) return findSandbox(engine, owner, signal);
+  const [only, ...others] = await listOfTask(engine, owner, signal);
+  if (only === undefined || others.length === 0) return only;
+  const names = [only, ...others].map(({ name }) => name).join(", ");
+  throw new AppError("sandbox-unavailable", `The task ${owner.task} has several sandboxes: ${names}.`, {
+    hint: "Say which one you mean, by its name.",
+  });
 }
 
 /** Containers of the task that were moved aside for another one, the newest first. */

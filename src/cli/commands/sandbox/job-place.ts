@@ -21,16 +21,21 @@ export async function openRecords(
   return { request, records: await openProfileJobs(request, (text) => redact(text), context.signal) };
 }
 
+export interface JobPlace extends AsyncDisposable {
+  readonly jobs: Jobs;
+  readonly environment: Environment;
+  /** Whether what is started there goes on when this command is over. */
+  readonly lasts: boolean;
+}
+
 /** The jobs of a task's sandbox. */
-export async function openJobPlace(
-  context: CommandContext,
-  task: string,
-): Promise<AsyncDisposable & { readonly jobs: Jobs; readonly environment: Environment }> {
+export async function openJobPlace(context: CommandContext, task: string): Promise<JobPlace> {
   const { request, records } = await openRecords(context, task);
   try {
     const environment = await openEnvironment(request, context.signal);
     return {
       environment,
+      lasts: records.last,
       jobs: records.jobsOf(environment),
       async [Symbol.asyncDispose]() {
         records[Symbol.dispose]();

@@ -103,6 +103,7 @@ async function startJob(
 ): Promise<void> {
   const { terminal, signal } = context;
   await using place = await openJobPlace(context, task);
+  if (!place.lasts) throw unlasting();
   const started = await place.jobs.start(
     words.join(" "),
     {
@@ -122,6 +123,17 @@ async function startJob(
     terminal.note(`hermes: ${id} runs the same command in the same folder.`);
   if (json) terminal.printJson({ ...describe(started.job), alike: started.alike.map(({ id }) => id) });
   else terminal.print(started.job.id);
+}
+
+/** A job in a sandbox that goes with this command would be over before its id is read. */
+function unlasting(): AppError {
+  return new AppError(
+    "job-unstarted",
+    "The job was not started: its sandbox would be removed when this command ends, because terminal.docker_persist_across_processes is false.",
+    {
+      hint: "Run it with `hermes sandbox exec`, or keep sandboxes: `hermes config set terminal.docker_persist_across_processes true`.",
+    },
+  );
 }
 
 async function printLog(

@@ -1,4 +1,4 @@
-import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
+import { findChosenSandbox } from "../../../environments/docker/find-sandbox.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
 import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
@@ -17,6 +17,11 @@ import { dockerFor } from "./place.ts";
 interface TaskOption {
   readonly task: string;
   readonly json?: boolean;
+}
+
+interface ChosenOption extends TaskOption {
+  /** A sandbox by its name or id, instead of the task's. */
+  readonly chosen: string | undefined;
 }
 
 export async function listAll(
@@ -49,10 +54,13 @@ function sizeCell({ size_bytes, files_bytes }: SandboxRow): string {
   return showBytes((size_bytes ?? 0) + (files_bytes ?? 0));
 }
 
-export async function showStatus(context: CommandContext, { task, json }: TaskOption): Promise<void> {
+export async function showStatus(
+  context: CommandContext,
+  { task, chosen, json }: ChosenOption,
+): Promise<void> {
   const docker = await dockerFor(context, task);
   const { engine, spec } = docker;
-  const found = await findSandbox(engine, spec, context.signal);
+  const found = await findChosenSandbox(engine, spec, chosen, context.signal);
   const rows = await sandboxes(context, docker, { allProfiles: false, withSize: json ?? false });
   const row = rows.find(({ id }) => id === found?.id);
   const under_way = await underWay(spec, context.signal);
@@ -91,16 +99,19 @@ async function underWay(spec: SandboxSpec, signal: AbortSignal) {
   );
 }
 
-export async function explainSandbox(context: CommandContext, { task, json }: TaskOption): Promise<void> {
+export async function explainSandbox(
+  context: CommandContext,
+  { task, chosen, json }: ChosenOption,
+): Promise<void> {
   const { engine, spec } = await dockerFor(context, task);
-  const container = await findSandbox(engine, spec, context.signal);
+  const container = await findChosenSandbox(engine, spec, chosen, context.signal);
   if (!container) {
     throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} does not exist yet.`, {
       hint: "Make it with `hermes sandbox exec -- true`; what it really is can only be read off the thing itself.",
     });
   }
   const isolation = await readIsolation(engine, container, context.signal);
-  if (json) return context.terminal.printJson({ name: spec.name, id: container.id, ...isolation });
+  if (json) return context.terminal.printJson({ name: container.name, id: container.id, ...isolation });
   if (!isolation.seenFromInside) {
     context.terminal.note(
       "hermes: it does not run, so this is what the engine says; the kernel was not asked.",

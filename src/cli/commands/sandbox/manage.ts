@@ -1,5 +1,6 @@
 import { type Container, findContainer } from "../../../environments/docker/container.ts";
-import { belongsTo, findSandbox, listAside } from "../../../environments/docker/find-sandbox.ts";
+import { belongsTo, findChosenSandbox, listAside } from "../../../environments/docker/find-sandbox.ts";
+import { LABEL } from "../../../environments/docker/labels.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
@@ -19,6 +20,8 @@ import { dockerFor } from "./place.ts";
 
 interface TaskOptions {
   readonly task: string;
+  /** A sandbox by its name or id, instead of the task's. */
+  readonly chosen: string | undefined;
   readonly force?: boolean;
   readonly json?: boolean;
 }
@@ -102,20 +105,22 @@ export async function collectGarbage(
     });
 }
 
-async function requireFree(context: CommandContext, { task, force }: TaskOptions) {
+async function requireFree(context: CommandContext, { task, chosen, force }: TaskOptions) {
   const { engine, spec, request } = await dockerFor(context, task);
-  const container = await findSandbox(engine, spec, context.signal);
-  if (!container || !belongsTo(container, spec)) {
+  const container = await findChosenSandbox(engine, spec, chosen, context.signal);
+  if (!container || (chosen === undefined && !belongsTo(container, spec))) {
     throw new AppError("sandbox-unavailable", `There is no sandbox ${spec.name}.`, {
       hint: "See `hermes sandbox list`.",
     });
   }
   if (!force && container.state === "running" && (await isHeld(engine, container.id, context.signal))) {
-    throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} is in use by another process.`, {
+    throw new AppError("sandbox-unavailable", `The sandbox ${container.name} is in use by another process.`, {
       hint: "Wait until it is done, or add --force.",
     });
   }
-  return { engine, container, place: spec, keep: keepRules(request.options) };
+  const named = { name: container.name, task: container.labels[LABEL.task] ?? task };
+  const place = chosen === undefined ? spec : { ...spec, ...named };
+  return { engine, container, place, keep: keepRules(request.options) };
 }
 
 function conclude(

@@ -1,0 +1,62 @@
+import { expect, test, vi } from "vitest";
+import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { describeWith } from "../support/services.ts";
+
+vi.setConfig({ testTimeout: 600_000 });
+
+const soon = { timeout: 150_000, interval: 100 };
+const SETTINGS = { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "false" };
+
+/** What a process leaves that is killed without warning. */
+async function leaveSandbox(home: SandboxHome): Promise<string> {
+  const before = await home.containers();
+  const started = home.start(["exec", "--", "echo begun; sleep 600"]);
+  await started.printed("begun");
+  const [id = ""] = (await home.containers()).filter((one) => !before.includes(one));
+  started.kill();
+  await started.ended;
+  const processes = () => home.docker("top", id, "-eo", "pid,args");
+  await vi.waitFor(async () => expect(await processes()).not.toContain("hermes-channel"), soon);
+  return (await home.docker("inspect", "--format", "{{.Name}}", id)).slice(1);
+}
+
+describeWith("docker", "a sandbox for each process", (service) => {
+  test("one that a killed process left is found by status, stop and rm; of several, one must be named", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const first = await leaveSandbox(home);
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({
+      name: first,
+      state: "running",
+    });
+    const second = await leaveSandbox(home);
+    const unnamed = await home.sandbox(["rm"]);
+    expect(unnamed).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(unnamed.stderr).toContain(first);
+    expect(unnamed.stderr).toContain(second);
+    expect(await home.sandbox(["stop", second])).toMatchObject({ exitCode: 0 });
+    expect((await home.sandbox(["status", second, "--json"])).json()).toMatchObject({ state: "exited" });
+    expect(await home.sandbox(["rm", first])).toMatchObject({ exitCode: 0 });
+    expect(await home.sandbox(["rm"])).toMatchObject({ exitCode: 0 });
+    expect(await home.containers()).toEqual([]);
+  });
+
+  test("a sandbox of another profile cannot be named", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("true");
+    const [id = ""] = await home.containers();
+    await using other = await openSandboxHome(service);
+    const refused = await other.sandbox(["rm", "--force", id]);
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(refused.stderr).toContain("of this profile");
+    expect(await home.containers()).toEqual([id]);
+  });
+
+  test("a job is refused, because its sandbox would go with the command, and nothing is left", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const refused = await home.sandbox(["jobs", "start", "--", "sleep 600"]);
+    expect(refused).toMatchObject({ exitCode: 125, stdout: "" });
+    expect(refused.stderr).toContain("would be removed when this command ends");
+    expect(await home.containers()).toEqual([]);
+    expect((await home.sandbox(["jobs", "--all"])).stdout).toBe("No job runs there.\n");
+  });
+});
