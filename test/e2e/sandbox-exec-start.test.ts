@@ -62,6 +62,23 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     expect(await count()).toBe("4");
   });
 
+  test("a command whose sandbox is paused under it still times out, and says why it was not ended", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("true");
+    const containers = await home.containers();
+    const run = home.start(["exec", "--timeout", "10", "--", "echo begun; sleep 600"]);
+    await run.printed("begun");
+    await home.docker("pause", ...containers);
+    const { exitCode, stderr } = await run.ended;
+    expect(exitCode).toBe(124);
+    expect(stderr).toContain("is paused, so nothing in it can be ended until it goes on");
+    await home.docker("unpause", ...containers);
+    await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 600"), {
+      timeout: 60_000,
+      interval: 100,
+    });
+  });
+
   test("C15: a stranger's container of our name is told nothing", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("true");

@@ -13,6 +13,8 @@ export interface TreeToEnd {
   readonly mark: string;
   readonly end: Promise<ChannelEnd>;
   readonly killAs: KillAs | undefined;
+  /** Whether the whole place stands still, so that no answer can come; asked when one takes long. */
+  readonly isHalted: ((signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 const GRACE_MS = 500;
@@ -20,6 +22,8 @@ const KILL_WITHIN_MS = 3_000;
 const LOOK_EVERY_MS = 25;
 /** A place that takes longer than this for a look at its processes does not answer. */
 const ANSWER_WITHIN_MS = 10_000;
+/** A place that answers at all mostly does so within this time. */
+const ASK_HALTED_AFTER_MS = 1_000;
 
 /**
  * Ends a command with all its descendants: TERM, KILL after a moment, and a look at the process table until none is
@@ -27,7 +31,7 @@ const ANSWER_WITHIN_MS = 10_000;
  */
 export async function endTree(
   channel: Channel,
-  { root, mark, end, killAs }: TreeToEnd,
+  { root, mark, end, killAs, isHalted }: TreeToEnd,
 ): Promise<Survivor[] | undefined> {
   const stop = new AbortController();
   let known: ProcessRow[] = [];
@@ -35,7 +39,12 @@ export async function endTree(
   let answered = false;
   const look = async (): Promise<ProcessRow[]> => {
     using within = openDeadline(stop.signal, ANSWER_WITHIN_MS);
-    const rows = await channel.processes(mark, within.signal);
+    let isLate = true;
+    const answer = channel.processes(mark, within.signal).finally(() => {
+      isLate = false;
+    });
+    await waitAtMost(ASK_HALTED_AFTER_MS, answer);
+    const rows = isLate && (await isHalted?.(within.signal)) ? undefined : await answer;
     if (rows === undefined) {
       stop.abort();
       return known;

@@ -39,6 +39,8 @@ export interface Place {
   readonly isThere?: (signal: AbortSignal) => Promise<boolean>;
   /** Ends processes of another user, which our shell may not signal. */
   readonly killAs?: KillAs;
+  /** Whether the whole place stands still, as a paused container does; a notice says so. */
+  readonly isHalted?: (signal: AbortSignal) => Promise<boolean>;
   /** Variables that every command sees and no state keeps: values that must stay off disk and argv. */
   readonly variables?: () => Readonly<Record<string, string>>;
   /** Says what became of the place when a channel died under a command, e.g. that the container is gone. */
@@ -129,7 +131,8 @@ export function createShell(place: Place): Environment {
         return conclude(result, session, channel.base, durationMs(), []);
       channel.dropOutput();
       if (root === undefined) await waitAtMost(START_WITHIN_MS, Promise.race([begun, end])); // only a started tree can be found
-      const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs: place.killAs });
+      const { killAs, isHalted } = place;
+      const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isHalted });
       if (survivors?.length === 0) guard?.release();
       if (cut === undefined) return conclude(await end, session, channel.base, durationMs(), survivors ?? []);
       return {

@@ -95,6 +95,14 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
       ];
       await engine.run(kill, { timeoutMs: KILL_WITHIN_MS }, signal);
     },
+    async isHalted(signal) {
+      const found = await findContainer(engine, sandbox.known?.id ?? spec.name, signal).catch(
+        () => undefined,
+      );
+      if (found?.state !== "paused") return false;
+      tell.onNotice(`The sandbox ${found.name} is paused, so nothing in it can be ended until it goes on.`);
+      return true;
+    },
     async explainLoss(signal) {
       sandbox.forget();
       const look = () =>
