@@ -1,12 +1,14 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** End-to-end tests first: they wait more than they work, and the longest of them would else be waited for at the end. */
-class EndToEndFirst extends BaseSequencer {
+const FIRST = ["/test/", "/src/environments/"];
+
+/** What runs real programs and engines comes first: it is long, and waits more than it works. */
+class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isEndToEnd = ({ moduleId }: TestSpecification) => moduleId.includes("/test/e2e/");
+    const rank = ({ moduleId }: TestSpecification) => FIRST.findIndex((folder) => moduleId.includes(folder));
     const sorted = await super.sort(files);
-    return [...sorted.filter(isEndToEnd), ...sorted.filter((file) => !isEndToEnd(file))];
+    return sorted.toSorted((one, other) => (rank(one) >>> 0) - (rank(other) >>> 0)); // -1, none of them, is last
   }
 }
 
@@ -14,11 +16,11 @@ export default defineConfig({
   oxc: { target: "node20" },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
-    setupFiles: ["test/support/time-limit.ts"],
+    setupFiles: ["test/support/fail-on-warning.ts", "test/support/time-limit.ts"],
     testTimeout: 600_000, // ends what hangs; a busy machine is no failure
     hookTimeout: 600_000,
     expect: { poll: { timeout: 150_000 } },
     maxWorkers: 3, // most tests wait for processes, so two cores can take more than one file each
-    sequence: { sequencer: EndToEndFirst },
+    sequence: { sequencer: LongestFirst },
   },
 });

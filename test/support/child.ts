@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { withoutWarning } from "./node-warning.ts";
 
 /** A process of ours that plays one role of a child file and reports in lines of JSON. */
 export interface Child extends AsyncDisposable {
@@ -31,7 +32,10 @@ export function startChild(url: URL, role: string, input: unknown, { wrap = [] }
   child.stderr.setEncoding("utf8").on("data", (text) => {
     complaint += text;
   });
-  const ended = ending(child);
+  const ended = ending(child).then((end) => {
+    withoutWarning({ stderr: complaint });
+    return end;
+  });
   return {
     pid: child.pid ?? 0,
     ended,

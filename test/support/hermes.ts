@@ -1,5 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { withoutWarning } from "./node-warning.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
@@ -72,5 +73,5 @@ function startHermes(
       resolve({ exitCode, ...output, json: () => JSON.parse(output.stdout) });
     });
   });
-  return { child, ended };
+  return { child, ended: ended.then(withoutWarning) };
 }

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { readTextFile } from "../../src/lib/files.ts";
 import { tempHome } from "./hermes.ts";
+import { withoutWarning } from "./node-warning.ts";
 import type { RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
@@ -140,7 +141,7 @@ function startSandbox(
       const bytes = Buffer.concat(chunks.stdout);
       resolve({ exitCode, stdout, stderr: text("stderr"), bytes, json: () => JSON.parse(stdout) });
     });
-  });
+  }).then(withoutWarning);
   return {
     pid: child.pid ?? 0,
     ended,
@@ -151,7 +152,7 @@ function startSandbox(
         const look = () => text("stdout").includes(wanted) && resolve();
         child.stdout.on("data", look);
         look();
-        void ended.then((end) => reject(new Error(`it ended (${end.exitCode}): ${end.stderr}`)));
+        ended.then((end) => reject(new Error(`it ended (${end.exitCode}): ${end.stderr}`)), reject);
       }),
   };
 }

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { requireLogsWithoutWarning } from "./node-warning.ts";
 
 /** A new folder that is removed, with all that is in it, at the end of the scope. */
 export async function tempFolder(): Promise<AsyncDisposable & { path: string; file(name: string): string }> {
@@ -9,7 +10,11 @@ export async function tempFolder(): Promise<AsyncDisposable & { path: string; fi
     path,
     file: (name) => join(path, name),
     async [Symbol.asyncDispose]() {
-      await rm(path, { recursive: true, force: true, maxRetries: 5 });
+      try {
+        await requireLogsWithoutWarning(path);
+      } finally {
+        await rm(path, { recursive: true, force: true, maxRetries: 5 });
+      }
     },
   };
 }
