@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { scale } from "../../test/support/scale.ts";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
@@ -64,10 +65,10 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
 }
 
 test.each(["chat_completions", "anthropic_messages"])(
-  "M2: the prompt of turn 200 begins with that of turn 1, byte for byte, over calls, notes and new processes (%s)",
+  "M2: the prompt of the last turn begins with that of the first, byte for byte, over calls, notes and new processes (%s)",
   async (apiMode) => {
     await using server = await startScriptedServer({
-      turns: Array.from({ length: 200 }, (_, index) => ({
+      turns: Array.from({ length: scale.turns }, (_, index) => ({
         when: `<turn ${index}>`,
         answers: [
           ...(index % 4 === 0
@@ -88,11 +89,11 @@ test.each(["chat_completions", "anthropic_messages"])(
     const prefixes: (readonly string[])[] = [];
     const broken: AgentEvent[] = [];
     let session: string | undefined;
-    for (let turn = 0; turn < 200; ) {
+    for (let turn = 0; turn < scale.turns; ) {
       // As another process would: from what is stored alone.
       await using conversation = await openConversation(place.request(session), never);
       session = conversation.sessionId;
-      for (const until = turn + 50; turn < until; turn++) {
+      for (const until = turn + scale.turns / 4; turn < until; turn++) {
         if (turn % 8 === 0) conversation.steer("a note");
         for await (const event of conversation.say(say(`<turn ${turn}>`), NO_LIMITS, never)) {
           if (event.type === "request-sent") prefixes.push(event.prefix);
@@ -107,7 +108,7 @@ test.each(["chat_completions", "anthropic_messages"])(
       const earlier = prefixes[index - 1] ?? [];
       expect(later.slice(0, earlier.length)).toEqual(earlier);
     }
-    expect(prefixes.at(-1)?.length).toBeGreaterThan(400);
+    expect(prefixes.at(-1)?.length).toBeGreaterThan(2 * scale.turns);
   },
   120_000,
 );

@@ -34,6 +34,8 @@ export const scale = {
   /** Files that are patched by us and by the program patch. */
   patchedFiles: count(100, 400),
 
+  /** Turns of one conversation, by four processes one after the other. */
+  turns: count(40, 200),
   /** Tasks that depend on each other, in layers of four, and how long processes are killed while they are worked off. */
   graphTasks: count(8, 20),
   troubleMs: count(5_000, 20_000),
