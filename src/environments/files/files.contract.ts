@@ -387,7 +387,7 @@ export function filesContract(traits: FilesTraits): void {
         // The shell that holds the command and all of its group, from inside, while the content still comes.
         const killing = altered(
           place.environment,
-          (command) => `(sleep 0.0${round * 3}; kill -9 $PPID $$) </dev/null >/dev/null 2>&1 & ${command}`,
+          (command) => `(sleep 0.0${round * 3}; kill -9 $PPID $$ 0) </dev/null >/dev/null 2>&1 & ${command}`,
         );
         const outcome = await killing.write(path, versions[round % 2] ?? text(""), {}, signal);
         if (outcome.kind !== "written") cut++;
