@@ -50,6 +50,7 @@ test("a changed file stands for its part and the end-to-end tests of that part",
   expect(foldersOf(["src/environments/ssh/a.ts", "src/environments/b.ts", "README.md"])).toEqual([
     "src/environments/",
     "test/e2e/sandbox",
+    "test/e2e/streamed-input",
   ]);
   expect(foldersOf(["src/sessions/a.ts", "test/e2e/kanban.test.ts"])).toEqual([
     "src/sessions/",

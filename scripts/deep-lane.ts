@@ -7,11 +7,12 @@ const NEW_SECONDS = 6 * 3_600;
 /** What git calls a tree without files: compared with it, everything is new. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 /** End-to-end tests of a part; those of no part here are the agent's, which all other parts serve. */
-const END_TO_END: Readonly<Record<string, string>> = {
-  environments: "test/e2e/sandbox",
-  board: "test/e2e/kanban",
+const END_TO_END: Readonly<Record<string, readonly string[]>> = {
+  environments: ["test/e2e/sandbox", "test/e2e/streamed-input"],
+  board: ["test/e2e/kanban"],
+  profiles: ["test/e2e/profile"],
 };
-const OF_AGENT = "test/e2e/agent";
+const OF_AGENT = ["test/e2e/agent"];
 
 /** The test files that use a count of scale.ts. The others would only run as they do in `npm test`. */
 export function findDeepFiles(root: string): string[] {
@@ -33,7 +34,7 @@ export function findDeepFiles(root: string): string[] {
 export function foldersOf(changed: readonly string[]): string[] {
   const folders = changed.flatMap((file) => {
     const [top, part = "", ...rest] = file.split("/");
-    if (top === "src" && rest.length > 0) return [`src/${part}/`, END_TO_END[part] ?? OF_AGENT];
+    if (top === "src" && rest.length > 0) return [`src/${part}/`, ...(END_TO_END[part] ?? OF_AGENT)];
     return file.endsWith(".test.ts") ? [file] : [];
   });
   return [...new Set(folders)].toSorted();
