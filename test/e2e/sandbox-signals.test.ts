@@ -266,11 +266,11 @@ function leavesNothing(
     EVENTS.filter((event) => mayHappenTo(verb, event))
       // What is killed cannot remove its sandbox; the next process does.
       .filter((event) => event !== "SIGKILL" || (keepsContainers && verb.begun !== CLIENT))
-      .map((event) => ({ verb, event, name: `${verb.name}, ended by ${event}` })),
+      .map((event) => [verb.name, event, verb] as const),
   );
   test.each(cases.filter((_, index) => index % scale.signalCaseStep === 0))(
-    "$name",
-    async ({ verb, event }) => {
+    "%s, ended by %s",
+    async (_, event, verb) => {
       const at = place();
       const before = new Set(await at.inside()); // the job that is there all the time
       const { mark, exitCode, complaint } = await endInTheMiddle(at, verb, event);
@@ -298,13 +298,9 @@ const LOOP = "while :; do echo tick; sleep 0.3; done";
 
 describeWith("docker", "what is ended in the middle of its work leaves nothing behind", (service) => {
   describe.each([
-    { kind: "on this machine", settings: { TERMINAL_ENV: "local" }, verbs: [...EVERYWHERE, ...WITH_JOBS] },
-    {
-      kind: "in the sandbox of a task",
-      settings: {},
-      verbs: [...EVERYWHERE, ...WITH_JOBS, SHELL_VERB, ...WITH_CONTAINERS],
-    },
-  ])("$kind", ({ settings, verbs }) => {
+    ["on this machine", { TERMINAL_ENV: "local" }, [...EVERYWHERE, ...WITH_JOBS]],
+    ["in the sandbox of a task", {}, [...EVERYWHERE, ...WITH_JOBS, SHELL_VERB, ...WITH_CONTAINERS]],
+  ] as const)("%s", (_, settings, verbs) => {
     let place: Place;
     beforeAll(async () => {
       place = await openPlace(service, settings);
