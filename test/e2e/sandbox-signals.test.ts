@@ -169,8 +169,10 @@ async function inTerminal(signal: Signal, words: readonly string[], env: Record<
   let isOver = false;
   const over = new Promise<void>((resolve) => child.onExit(() => resolve()));
   return {
-    exitCode: over.then(() => {
+    exitCode: over.then(async () => {
       isOver = true;
+      // The last lines may come after the end of the process.
+      await vi.waitFor(() => expect(screen).toMatch(/code=\d+\r\n[\da-f]+:.*\r\n/), soon);
       return Number(/code=(\d+)/.exec(screen)?.[1]);
     }),
     isOver: async () => isOver,
