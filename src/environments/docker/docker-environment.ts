@@ -128,8 +128,7 @@ export function openDockerEnvironment(place: DockerPlace): Environment {
       return shell.busy;
     },
     async [Symbol.asyncDispose]() {
-      early?.[Symbol.dispose]();
-      await shell[Symbol.asyncDispose]();
+      await Promise.all([early?.[Symbol.asyncDispose](), shell[Symbol.asyncDispose]()]);
       const force = mayRemove() && (await isUnused());
       await releaseSandbox(
         engine,

@@ -1,8 +1,11 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
+import { waitAtMost } from "../../lib/wait-at-most.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { type ShellCommand, startShell } from "../channel/start-shell.ts";
 import type { Engine } from "./engine.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
+
+const CLOSE_WITHIN_MS = 2_000;
 
 /** The command line of a shell in a container. */
 export function shellIn({ binary, env }: Engine, container: string): ShellCommand {
@@ -10,7 +13,7 @@ export function shellIn({ binary, env }: Engine, container: string): ShellComman
 }
 
 /** A shell that waits in a sandbox for its first line, while others find out whether that sandbox may be used. */
-export interface EarlyShell extends Disposable {
+export interface EarlyShell extends AsyncDisposable {
   /** The shell if it still waits, for one caller, who then owns it. */
   take(): ChildProcessWithoutNullStreams | undefined;
 }
@@ -26,6 +29,7 @@ export function startEarlyShell(
 ): EarlyShell | undefined {
   if (!persistAcrossProcesses || onDrift === "replace") return undefined;
   let child: ChildProcessWithoutNullStreams | undefined = startShell(shellIn(engine, name));
+  const ended = new Promise((resolve) => child?.once("close", resolve));
   child.on("error", () => undefined); // whoever asks the engine next says it better
   child.stdin.on("error", () => undefined);
   return {
@@ -34,11 +38,17 @@ export function startEarlyShell(
       if (taken !== undefined) child = undefined;
       return taken;
     },
-    [Symbol.dispose]() {
-      child?.stdin.end();
-      child?.stdout.resume();
-      child?.stderr.resume();
+    async [Symbol.asyncDispose]() {
+      if (child === undefined) return;
+      const unused = child;
       child = undefined;
+      unused.stdin.end();
+      unused.stdout.resume();
+      unused.stderr.resume();
+      await waitAtMost(CLOSE_WITHIN_MS, ended);
+      unused.kill("SIGKILL"); // a client that hangs would keep our process
+      unused.stdout.destroy();
+      unused.stderr.destroy();
     },
   };
 }
