@@ -26,6 +26,8 @@ export const OWN_RESULTS: ReadonlySet<string> = new Set([
 ]);
 
 const TAIL_CHARS = 400;
+/** Our reminders may stand last, and must not push out what the worker said. */
+const TAIL_WITH_REMINDERS_CHARS = 1_000;
 const KILLED_FROM_OUTSIDE: ReadonlySet<string | null> = new Set(["SIGTERM", "SIGHUP", "SIGINT"]);
 
 /** How a worker ended whose run is still open; undefined when its end is not this supervisor's to tell. */
@@ -34,7 +36,8 @@ export function judgeEnd(
   { code, signal }: ProcessExit,
   output: string,
 ): WorkerExit | undefined {
-  const tail = createRedactor({ secrets: [] }).redact(output).slice(-TAIL_CHARS);
+  const said = createRedactor({ secrets: [] }).redact(output);
+  const tail = said.slice(-TAIL_CHARS);
   const detail = { exit_code: code, ...(signal !== null && { signal }), worker_output: tail };
   const end = (
     outcome: WorkerExit["outcome"],
@@ -64,7 +67,7 @@ export function judgeEnd(
     return end(
       "protocol_violation",
       "protocol",
-      `the worker ended without completing or blocking its task\n${tail}`,
+      `the worker ended without completing or blocking its task\n${said.slice(-TAIL_WITH_REMINDERS_CHARS)}`,
     );
   const how = code === null ? `was killed by ${signal}` : `ended with code ${code}`;
   const error = `the worker ${how}\n${tail}`;
