@@ -1,3 +1,4 @@
+import { AppError } from "../lib/errors.ts";
 import type { Environment } from "./environment.ts";
 import type { EnvironmentRequest } from "./environment-request.ts";
 import type { Backend } from "./options.ts";
@@ -43,8 +44,19 @@ async function openContainer(request: EnvironmentRequest, signal: AbortSignal): 
   return openDockerEnvironment({ ...prepared, reporter, early, mayRemove });
 }
 
-/** What a process owes its predecessors before or beside its own work, in the backends that outlive a process. */
+/**
+ * What a process owes its predecessors before or beside its own work, in the backends that outlive a process. Once the
+ * profile has another name or is deleted, that is up to the processes that know it by its new name.
+ */
 export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
+  try {
+    await lookAfterBackend(request, signal);
+  } catch (error) {
+    if (!(error instanceof AppError && error.code === "home-gone")) throw error;
+  }
+}
+
+async function lookAfterBackend(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
   if (request.options.backend === "singularity") return lookAfterInstances(request, signal);
   if (OPEN[request.options.backend] !== openContainer) return;
   const { findDocker } = await import("./docker/prepare-docker.ts");

@@ -1,11 +1,11 @@
 import { closeSync, fchmodSync, openSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errnoOf } from "./errors.ts";
+import { makeFolder } from "./files.ts";
 
 /** Makes an empty file (0600) and its folders (0700) where they are missing; what exists is neither changed nor opened. */
 export async function ensurePrivateFile(path: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await makeFolder(dirname(path));
   // Exclusive and synchronous: closing a file drops every POSIX lock that this process has on it, so nobody
   // else in here may have opened it in between.
   let file: number;

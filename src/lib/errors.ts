@@ -8,6 +8,11 @@ export const ERROR_CODES = {
     exit: 1,
     hint: "Point HERMES_HOME at a folder that you own and can write to.",
   },
+  "home-gone": {
+    http: 404,
+    exit: 1,
+    hint: "The profile was renamed or deleted meanwhile; see `hermes profile list`.",
+  },
   "file-unreadable": { http: 500, exit: 1, hint: "Check that the file exists and that you may read it." },
   "file-unwritable": { http: 500, exit: 1, hint: "Check free space and permissions of its folder." },
   "profile-name-invalid": {

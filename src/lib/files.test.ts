@@ -18,8 +18,10 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { describe, expect, test } from "vitest";
 import { scale } from "../../test/support/scale.ts";
+import { ensurePrivateFile } from "./ensure-private-file.ts";
 import { AppError } from "./errors.ts";
 import { createFileOnce, ensurePrivateFolder, readTextFile, writeFileAtomic } from "./files.ts";
+import { openLogFile } from "./log/log-file.ts";
 import { type ProcessOptions, runProcess } from "./process.ts";
 
 const ENV = { PATH: process.env["PATH"], TSX_DISABLE_CACHE: "1" };
@@ -213,6 +215,21 @@ describe("ensurePrivateFolder", () => {
     await chmod(folder.path, 0o750);
     await ensurePrivateFolder(folder.path);
     expect(await modeOf(folder.path)).toBe(0o750);
+  });
+
+  test("neither a folder, a database nor a log brings the home of a named profile back", async () => {
+    await using folder = await tempFolder();
+    const home = folder.at("profiles/work");
+    using log = openLogFile(join(home, "logs"), "agent", { maxSizeBytes: 1_000, backupCount: 1 });
+    const gone = { code: "home-gone" };
+    expect(await failureOf(ensurePrivateFolder(join(home, "sandboxes/a")))).toMatchObject(gone);
+    expect(await failureOf(ensurePrivateFile(join(home, "db")))).toMatchObject(gone);
+    expect(log.append("line\n")).toBe(false);
+    expect(await readdir(folder.path)).toEqual([]);
+    await mkdir(home, { recursive: true });
+    await ensurePrivateFolder(join(home, "sandboxes/a"));
+    expect(log.append("line\n") && log.append("line\n")).toBe(true);
+    expect((await readdir(home)).toSorted()).toEqual(["logs", "sandboxes"]);
   });
 
   test("may be asked for by many at the same time", async () => {

@@ -88,11 +88,23 @@ export async function ensurePrivateFolder(path: string): Promise<void> {
   });
 }
 
-/** Node's own recursive mkdir never returns where a file system says ENOENT for good, as /proc and autofs do. */
-async function makeFolder(path: string): Promise<void> {
+/**
+ * True for the home of a named profile. It appears and goes as a whole: whoever still works in one that was renamed or
+ * deleted must not bring the old name back by making a folder or a file below it.
+ */
+export function isOnlyMadeWhole(path: string): boolean {
+  return basename(dirname(path)) === "profiles" && !basename(path).startsWith(".");
+}
+
+/**
+ * Makes a folder and its parents, but never the home of a named profile. Node's own recursive mkdir never returns where a
+ * file system says ENOENT for good, as /proc and autofs do.
+ */
+export async function makeFolder(path: string): Promise<void> {
   const found = await unlessMissing(stat(path));
   if (found?.isDirectory()) return;
   if (found !== undefined) throw notAFolder(path, "a file of that name is there");
+  if (isOnlyMadeWhole(path)) throw new AppError("home-gone", `The folder ${path} is not there any more.`);
   await makeFolder(dirname(path));
   try {
     await mkdir(path, { mode: 0o700 });

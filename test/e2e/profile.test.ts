@@ -48,6 +48,24 @@ describe("a profile", () => {
     expect((await home.hermes(["profile", "show", "a"])).exitCode).toBe(1);
   });
 
+  test.each([
+    ["renamed", ["rename", "work", "shop"]],
+    ["deleted", ["delete", "work", "--yes"]],
+  ])("%s in the middle of a turn is not brought back by what the turn still writes", async (_, change) => {
+    await using home = await tempHome();
+    const [started, go, script] = ["started", "go", "script.json"].map((name) => join(home.folder, name));
+    const wait = `echo > ${started}; until [ -e ${go} ]; do sleep 0.05; done; seq 200000`;
+    const answers = [{ tools: [{ name: "terminal", input: { command: wait } }] }, { text: "the end" }];
+    await writeFile(script ?? "", JSON.stringify({ turns: [{ when: "work", answers }] }));
+    await home.hermes(["profile", "create", "work"]);
+    const turn = home.start(["-p", "work", "-z", "work", "-m", `scripted:${script}`], { cwd: home.folder });
+    await expect.poll(() => readFile(started ?? "", "utf8").catch(() => ""), { timeout: 60_000 }).toBe("\n");
+    expect(await home.hermes(["profile", ...change])).toMatchObject({ exitCode: 0 });
+    await writeFile(go ?? "", "");
+    expect(await turn.ended).toMatchObject({ exitCode: 0, stdout: "the end\n", stderr: "" });
+    expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
+  });
+
   test("cloned takes settings, secrets and memories along, but no messaging accounts and no history", async () => {
     await using home = await tempHome();
     await mkdir(join(home.path, "memories"), { recursive: true });

@@ -67,6 +67,18 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     expectOrder(await look(home, { sandboxes, profileId }));
   });
 
+  test.concurrent("a command that runs while its profile is renamed ends well and does not bring the old name back", async () => {
+    await using world = await openProfile("work");
+    const { home } = world;
+    const wait = "echo up; until [ -e /root/go ]; do sleep 0.1; done; echo done";
+    const user = home.agent(["-p", "work", "sandbox", "exec", "--", wait]);
+    await new Promise((resolve) => user.child.stdout.once("data", resolve));
+    await hermes(home, "profile", "rename", "work", "shop");
+    await hermes(home, "-p", "shop", "sandbox", "exec", "--", "touch /root/go");
+    expect(await user.ended).toMatchObject({ exitCode: 0, stdout: "up\ndone\n", stderr: "" });
+    expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
+  });
+
   test.concurrent("goes with its profile, but not while somebody uses it", async () => {
     await using world = await openProfile("work");
     const { home, profileId } = world;

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { systemClock } from "../../lib/clock.ts";
 import { openDatabase } from "../../lib/database.ts";
@@ -27,7 +26,6 @@ export async function openProfileJobs(
   redact: (text: string) => string,
   signal: AbortSignal,
 ): Promise<ProfileJobs> {
-  await mkdir(request.profile.home, { recursive: true, mode: 0o700 });
   const path = join(request.profile.home, "jobs.sqlite");
   const options = { migrations: [jobMigration], synchronous: "NORMAL", clock: systemClock } as const;
   const database = await openDatabase(path, options, signal);

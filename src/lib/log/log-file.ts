@@ -1,4 +1,7 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, statSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { errnoOf } from "../errors.ts";
+import { isOnlyMadeWhole } from "../files.ts";
 import { type LogName, logPath } from "./log-path.ts";
 import { type LogLimits, rotateLog } from "./rotate-log.ts";
 
@@ -33,7 +36,7 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
       return { descriptor: file.descriptor, size: there.size };
     }
     close();
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeLogFolder(folder);
     const descriptor = openSync(path, FLAGS, 0o600);
     const { dev: device, ino: inode, size } = fstatSync(descriptor);
     file = { descriptor, device, inode };
@@ -73,4 +76,13 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
       close();
     },
   };
+}
+
+/** A last line of a process whose home is gone is lost, instead of bringing the home back. */
+function makeLogFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: !isOnlyMadeWhole(dirname(folder)), mode: 0o700 });
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  }
 }
