@@ -100,6 +100,10 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
         `These exported variables may hold secrets and were not stored, so they are not set: ${names}.`,
       );
     }
+    if (saved.tooLong.length > 0) {
+      const names = saved.tooLong.join(", ");
+      parts.onLoss(`These exported variables are too long to keep, so they are not set: ${names}.`);
+    }
     return shell;
   }
 
@@ -168,6 +172,7 @@ const storedShell = z.object({
   variables: z.record(z.string(), z.string()),
   unset: z.array(z.string()),
   withheld: z.array(z.string()),
+  tooLong: z.array(z.string()).default([]), // sessions of earlier versions have none
 });
 
 /** Undefined where nothing is stored, and for what another version of the program has stored differently. */

@@ -13,8 +13,10 @@ export interface SavedShell {
   readonly variables: Readonly<Record<string, string>>;
   /** Variables of a fresh shell that the session has removed. */
   readonly unset: readonly string[];
-  /** Names of exported variables whose values were not saved. */
+  /** Names of exported variables whose values may be secrets and were not saved. */
   readonly withheld: readonly string[];
+  /** Names of exported variables whose values were not saved only because of their size. */
+  readonly tooLong: readonly string[];
 }
 
 /** The state of one session's shell: two sessions in one environment never move each other. */

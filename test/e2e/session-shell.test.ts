@@ -39,23 +39,35 @@ async function openProject(turns: Readonly<Record<string, readonly object[]>>) {
 test("a resumed session goes on in its folder with its exported variables, and no secret among them is stored", async () => {
   await using place = await openProject({
     work: [
-      terminal("mkdir sub; cd sub; export COLOUR='light blue'; unset PAGER"),
-      terminal("export API_TOKEN=$(cat ../one) PLAIN=$(cat ../two)"),
+      terminal("mkdir sub; cd sub; export COLOUR=blue; unset PAGER"),
+      terminal(
+        "export API_TOKEN=$(cat ../one) PLAIN=$(cat ../two) COOKIE=$(cat ../three) MYPIN=$(cat ../four)",
+      ),
+      terminal("export SENTRY_DSN=https://$(cat ../five)@localhost/1 BIG=$(printf '/a%.0s' $(seq 3000))"),
       { text: "done" },
     ],
     again: [terminal(LOOK), { text: "again" }],
   });
-  const secrets = ["tell-nobody", "p9Xw31kQz7Lm42Tr8a"];
-  await writeFile(join(place.project, "one"), secrets[0] ?? "");
-  await writeFile(join(place.project, "two"), secrets[1] ?? "");
+  const secrets = {
+    one: "tell-nobody",
+    two: "p9Xw31kQz7Lm42Tr8a",
+    three: "chocolatechip",
+    four: "7391-4482",
+    five: "tokenasuser",
+  };
+  for (const [name, secret] of Object.entries(secrets)) await writeFile(join(place.project, name), secret);
   expect(await place.start(["-z", "work"]).ended).toMatchObject({ exitCode: 0, stderr: "" });
   const run = await place.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`${place.project}/sub\\\\ncolour=light blue token= plain= pager=[]`);
-  const told = /These exported variables may hold secrets .*: API_TOKEN, PLAIN\./;
-  expect(run.stderr).toMatch(told);
-  expect(run.stdout).toMatch(told); // the model hears it too
-  for (const secret of secrets) expect(await filesWith(place.home.path, secret)).toEqual([]);
+  expect(run.stdout).toContain(`${place.project}/sub\\\\ncolour=blue token= plain= pager=[]`);
+  for (const told of [
+    /These exported variables may hold secrets .*: API_TOKEN, COOKIE, MYPIN, PLAIN, SENTRY_DSN\./,
+    /These exported variables are too long to keep, .*: BIG\./,
+  ]) {
+    expect(run.stderr).toMatch(told);
+    expect(run.stdout).toMatch(told); // the model hears it too
+  }
+  for (const secret of Object.values(secrets)) expect(await filesWith(place.home.path, secret)).toEqual([]);
 });
 
 test("a resumed session whose folder is gone starts in the default folder, and says so", async () => {

@@ -9,6 +9,23 @@ const MOST_CHARACTERS = 65_536;
 /** Random letters and digits, or a UUID: a key of some service, as likely as not. */
 const RANDOM = /(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i;
 
+/** Anywhere in a name. That it is too much for some costs little: the names are told, and the values can be set again. */
+const SECRET_PART =
+  /ACCESS|AUTH|BEARER|CERT|CODE|COOKIE|CREDENTIAL|CSRF|DSN|HASH|JWT|KEY|LICEN[CS]E|MNEMONIC|NONCE|OTP|PASS|PHRASE|PIN(?![A-Z])|PRIVATE|SALT|SECRET|SEED|SESSION|SIGNATURE|TOKEN|WEBHOOK/i;
+/** Settings of the terminal, the language and compilers, which are of many shapes. */
+const HARMLESS_NAME = /^(?:COLORTERM|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|(?:C|CPP|CXX|GO|LD|MAKE|RUST)FLAGS)$/;
+const PATH = String.raw`(?:\.{1,2}|~|(?:\.{1,2}|~)?/(?!/)[^\n:]*)`;
+/** All that a value may be under any other name. Whatever is none of these could be a secret. */
+const HARMLESS_VALUES: readonly RegExp[] = [
+  /^$/,
+  /^-?\d{1,9}(?:\.\d{1,9})?$/,
+  /^v?\d{1,4}(?:\.\d{1,5}){1,3}$/, // a version
+  /^(?:true|false|yes|no|on|off)$/i,
+  /^[a-z]{1,12}$/,
+  new RegExp(`^${PATH}(?::${PATH}?)*$`),
+  /^https?:\/\/[a-z0-9.-]{1,60}(?::\d{1,5})?\/?$/, // no user, no path and no query, any of which can be a token
+];
+
 /** What a session's shell is saved from. */
 export interface ShellToSave {
   readonly base: ShellState;
@@ -19,8 +36,9 @@ export interface ShellToSave {
 }
 
 /**
- * The folder and the changed variables of a shell, without any value that may be a secret: one that `redact` would hide,
- * that looks random, that is too long, or that contains a value of the environment that was secret there.
+ * The folder and the changed variables of a shell, without any value that may be a secret: only what is plainly harmless is
+ * kept, and nothing whose name is that of a secret, that `redact` would hide, that looks random, or that contains a value of
+ * the environment that was secret there.
  */
 export function saveShell(
   { base, state, previousCwd, given }: ShellToSave,
@@ -28,27 +46,32 @@ export function saveShell(
 ): SavedShell {
   const secrets = [...Object.values(given), ...secretsOf(base)];
   const findSecrets = createKnownValueFinder(secrets);
-  const mayKeep = (name: string, value: string): boolean =>
-    value.length <= LONGEST_VALUE &&
+  const isHarmless = (name: string, value: string): boolean =>
+    (HARMLESS_NAME.test(name) || HARMLESS_VALUES.some((shape) => shape.test(value))) &&
     !value.includes("\uFFFD") &&
     !RANDOM.test(value) &&
-    !isSecretName(name) &&
     redact(`${name}=${value}`) === `${name}=${value}` &&
     redact(value) === value &&
     !(value !== "" && secrets.includes(value)) &&
     findSecrets(value).length === 0;
   const variables: Record<string, string> = {};
   const withheld: string[] = [];
+  const tooLong: string[] = [];
   let room = MOST_CHARACTERS;
   for (const [name, text] of state.exports) {
     if (base.exports.get(name) === text) continue;
     const value = exportedValue(text);
-    room -= name.length + (value?.length ?? 0);
-    if (value !== undefined && room >= 0 && mayKeep(name, value)) variables[name] = value;
-    else withheld.push(name);
+    if (value === undefined || isSecretName(name) || SECRET_PART.test(name)) withheld.push(name);
+    else if (value.length > LONGEST_VALUE) tooLong.push(name);
+    else if (!isHarmless(name, value)) withheld.push(name);
+    else if (name.length + value.length > room) tooLong.push(name);
+    else {
+      variables[name] = value;
+      room -= name.length + value.length;
+    }
   }
   const unset = [...base.exports.keys()].filter((name) => !state.exports.has(name));
-  return { cwd: state.cwd, previousCwd, variables, unset, withheld };
+  return { cwd: state.cwd, previousCwd, variables, unset, withheld, tooLong };
 }
 
 /** The state of a shell that goes on with what was saved of another, on top of what it finds by itself. */

@@ -81,7 +81,7 @@ test("a copy of a secret of the environment is not saved under another name", as
   const secrets = {
     AWS_SECRET_ACCESS_KEY: 'quoted "and" $odd',
     SHORT_PASSWORD: "abc",
-    EDITOR: "some editor",
+    EDITOR: "nano",
   };
   await using environment = await open({ shell_init_files: ["/dev/null"] }, secrets);
   const session = environment.openSession();
@@ -96,7 +96,7 @@ test("a copy of a secret of the environment is not saved under another name", as
     session,
   });
   expect(session.save((text) => text)).toMatchObject({
-    variables: { OTHER: "some editor" },
+    variables: { OTHER: "nano" },
     withheld: ["BRIEF", "COPY", "ENCODED", "PART"],
   });
 });
