@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { chmod, mkdir, readdir, readFile, rm, stat, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { type HermesRun, tempHome } from "../support/hermes.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
@@ -96,6 +97,28 @@ describe("hermes sandbox cp, local", () => {
     const sandbox = (...args: readonly string[]) =>
       home.hermes(["sandbox", ...args], { env: { TERMINAL_ENV: "local" } });
     await copiesBothWays({ here, there, sandbox });
+  });
+
+  test("what a killed download left in the folder goes with the next copy into it", async () => {
+    await using home = await tempHome();
+    const [from, into] = [join(home.folder, "from"), join(home.folder, "into")];
+    for (const folder of [from, into, join(from, "many")]) await mkdir(folder);
+    await writeFile(join(from, "many/big"), "");
+    await truncate(join(from, "many/big"), scale.sparseBytes);
+    await writeFile(join(from, "small"), "small");
+    const env = { TERMINAL_ENV: "local" };
+    const begun = async (signal: AbortSignal) => {
+      while ((await readdir(into)).length === 0) await delay(1, undefined, { signal });
+    };
+    for (const name of ["many/big", "many"]) {
+      const args = ["sandbox", "cp", `:${join(from, name)}`, join(into, "target")];
+      expect(await home.hermes(args, { env, killWhen: begun })).toMatchObject({ exitCode: null });
+      expect(await readdir(into)).toEqual([expect.stringMatching(/^\.hermes-copy-/)]);
+      const next = ["sandbox", "cp", `:${join(from, "small")}`, into];
+      expect(await home.hermes(next, { env })).toMatchObject({ exitCode: 0 });
+      expect(await readdir(into)).toEqual(["small"]);
+      await rm(join(into, "small"));
+    }
   });
 
   test("exactly one side is the sandbox's", async () => {

@@ -1,6 +1,5 @@
-import { randomBytes } from "node:crypto";
 import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { errnoOf } from "../../../lib/errors.ts";
 import type { TargetPath } from "../../environment.ts";
 import { createFileProblem } from "../file-problem.ts";
@@ -19,9 +18,9 @@ import {
 } from "./copy-outcome.ts";
 import { PACK_SCRIPT, SEND_SCRIPT } from "./copy-scripts.ts";
 import { ArchiveRefused, createTarReader } from "./read-tar.ts";
+import { createTemporaryName, isOwnerDead, isTemporaryName } from "./temporary-name.ts";
 import { openFolderUnpacker } from "./unpack-folder.ts";
 
-const TEMPORARY = ".hermes-copy-";
 const ABANDONED_MS = 24 * 3_600_000;
 
 /**
@@ -42,12 +41,12 @@ export async function copyOut(
   const numbers = parseFileNumbers(found.facts.get("facts"));
   if (type === "file" && numbers.size > (options.maxBytes ?? Infinity)) return tooLarge(from, options);
   const target = resolve(to);
-  const temporary = join(dirname(target), `${TEMPORARY}${randomBytes(8).toString("hex")}`);
+  const temporary = join(dirname(target), await createTemporaryName(signal));
   try {
     const taken = await findTaken(target, type);
     if (taken !== undefined) return taken;
     await mkdir(dirname(target), { recursive: true });
-    await sweepAbandoned(dirname(target));
+    await sweepAbandoned(dirname(target), signal);
     const transfer = { run, from, target, temporary, options };
     return type === "file"
       ? await receiveFile(transfer, numbers, signal)
@@ -179,13 +178,16 @@ function tooLarge(path: TargetPath, { maxBytes }: CopyOptions): CopyProblem {
   return problemThere(createFileProblem("too-large", path, `at most ${maxBytes} bytes are copied`));
 }
 
-/** What a process that was killed in the middle left beside the target. */
-async function sweepAbandoned(folder: HostPath): Promise<void> {
+/** Removes what a process that was killed in the middle left beside the target. */
+async function sweepAbandoned(folder: HostPath, signal: AbortSignal): Promise<void> {
   for (const name of await readdir(folder)) {
-    if (!basename(name).startsWith(TEMPORARY)) continue;
+    if (!isTemporaryName(name)) continue;
     const path = join(folder, name);
     const there = await unlessMissing(lstat(path));
-    if (there !== undefined && Date.now() - there.mtimeMs > ABANDONED_MS) await removeTree(path);
+    if (there === undefined) continue;
+    const isAbandoned = Date.now() - there.mtimeMs > ABANDONED_MS || (await isOwnerDead(name, signal));
+    // What another user left in a shared folder is no reason not to copy.
+    if (isAbandoned) await removeTree(path).catch(() => undefined);
   }
 }
 

@@ -1,0 +1,27 @@
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { createTemporaryName, isOwnerDead, isTemporaryName } from "./temporary-name.ts";
+
+const never = new AbortController().signal;
+
+test("the owner of a temporary is dead only where that is certain", async () => {
+  const own = await createTemporaryName(never);
+  expect(isTemporaryName(own)).toBe(true);
+  const [host, boot, namespace, pid, start] = [3, 4, 5, 6, 7];
+  const changed = (part: number | undefined, other: string) =>
+    own
+      .split("-")
+      .map((text, index) => (index === part ? other : text))
+      .join("-");
+  for (const name of [
+    own,
+    changed(host, "00000000"),
+    changed(namespace, "00000000"),
+    ".hermes-copy-0123456789abcdef",
+  ]) {
+    expect(await isOwnerDead(name, never), name).toBe(false);
+  }
+  const { pid: ended } = spawnSync("true");
+  for (const name of [changed(pid, `${ended}`), changed(boot, "00000000"), changed(start, "30")])
+    expect(await isOwnerDead(name, never), name).toBe(true);
+});
