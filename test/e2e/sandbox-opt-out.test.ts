@@ -22,7 +22,10 @@ async function leaveSandbox(home: SandboxHome): Promise<string> {
 
 describeWith("docker", "a sandbox for each process", (service) => {
   test("one that a killed process left is found by status, stop and rm; of several, one must be named", async () => {
-    await using home = await openSandboxHome(service, SETTINGS);
+    await using home = await openSandboxHome(service, {
+      ...SETTINGS,
+      TERMINAL_DOCKER_ORPHAN_REAPER: "false", // the second command would remove what the first one left
+    });
     const first = await leaveSandbox(home);
     expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({
       name: first,
@@ -38,6 +41,61 @@ describeWith("docker", "a sandbox for each process", (service) => {
     expect(await home.sandbox(["rm", first])).toMatchObject({ exitCode: 0 });
     expect(await home.sandbox(["rm"])).toMatchObject({ exitCode: 0 });
     expect(await home.containers()).toEqual([]);
+  });
+
+  test("gc removes one that a killed process left, with what runs in it, and says why", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const name = await leaveSandbox(home);
+    const reason = expect.stringContaining("the process that it was made for has ended");
+    const row = { name, action: "removed", reason };
+    expect((await home.sandbox(["gc", "--dry-run", "--json"])).json()).toMatchObject([row]);
+    expect(await home.containers()).toHaveLength(1);
+    expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([row]);
+    expect(await home.containers()).toEqual([]);
+  });
+
+  test("the next command removes one that a killed process left, and says why", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const name = await leaveSandbox(home);
+    const next = await home.exec("echo works");
+    expect(next).toMatchObject({ exitCode: 0, stdout: "works\n" });
+    expect(next.stderr).toContain(
+      `The sandbox ${name} was removed: the process that it was made for has ended.`,
+    );
+    expect(await home.containers()).toEqual([]);
+  });
+
+  test("one whose process lives is left alone by gc and by other commands", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const living = home.start(["exec", "--", "echo begun; read line; echo $line"], { stdin: "open" });
+    await living.printed("begun");
+    expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ action: "kept" }]);
+    expect(await home.exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await home.containers()).toHaveLength(1);
+    process.kill(living.pid, "SIGSTOP"); // else it removes its sandbox as soon as that stops
+    const stopped = await home.sandbox(["stop", "--force"]);
+    expect(stopped.stderr).toContain(
+      "No other command starts it again, because it was made for one process alone",
+    );
+    expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ action: "kept" }]);
+    living.kill();
+    await living.ended;
+  });
+
+  test("stop does not promise that a command starts it again", async () => {
+    await using home = await openSandboxHome(service, SETTINGS);
+    const living = home.start(["exec", "--", "echo begun; sleep 600"]);
+    await living.printed("begun");
+    const [id = ""] = await home.containers();
+    living.kill();
+    await living.ended;
+    const stopped = await home.sandbox(["stop", "--force"]);
+    expect(stopped).toMatchObject({ exitCode: 0, stdout: "" });
+    expect(stopped.stderr).toContain(
+      "No command starts it again, because the process that it was made for has ended; `hermes sandbox gc` removes it.",
+    );
+    expect(await home.docker("inspect", "--format", "{{.State.Status}}", id)).toBe("exited");
+    expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ id, action: "removed" }]);
   });
 
   test("a sandbox of another profile cannot be named", async () => {

@@ -88,6 +88,35 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
     expect(await home.containers()).toEqual([]);
   });
 
+  test.each([
+    [
+      "a folder that is gone",
+      "/nonexistent:/w",
+      "Cannot mount /nonexistent into the sandbox: it does not exist.",
+    ],
+    ["an engine's socket", `${service.socket}:/w`, "Refused to mount"],
+    ["one that cannot be understood", "/a:b", "terminal.docker_volumes: /a:b cannot be understood."],
+  ])(
+    "a volume that cannot be mounted keeps nobody from looking after the sandbox: %s",
+    async (_, volume, told) => {
+      await using home = await openSandboxHome(service);
+      await home.exec("true");
+      const env = { TERMINAL_DOCKER_VOLUMES: JSON.stringify([volume]) };
+      for (const verb of ["status", "list"]) {
+        const looked = await home.sandbox([verb], { env });
+        expect(looked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining("running") });
+        expect(looked.stderr.split(told)).toHaveLength(2);
+      }
+      for (const args of [["explain"], ["gc"], ["snapshot"], ["snapshots"], ["prune"], ["stop"], ["rm"]]) {
+        expect(await home.sandbox(args, { env }), args.join()).toMatchObject({ exitCode: 0 });
+      }
+      expect(await home.containers()).toEqual([]);
+      const made = await home.exec("true", { env });
+      expect(made).toMatchObject({ exitCode: 125, stderr: expect.stringContaining(told) });
+      expect(await home.containers()).toEqual([]);
+    },
+  );
+
   test("explain says what the kernel and the engine do, whatever the settings say", async () => {
     await using home = await openSandboxHome(service, {
       TERMINAL_DOCKER_ALLOW_ENGINE_SOCKET: "true",

@@ -25,6 +25,29 @@ export interface MountSettings {
   readonly container_persistent: boolean;
 }
 
+/** What is found out while a spec is made from settings. */
+export interface SpecFindings {
+  /** What a person should know about settings that could not be followed to the letter. */
+  readonly notices: string[];
+  /** Why no container may be made with the settings; one that exists can be looked after all the same. */
+  readonly refusals: AppError[];
+}
+
+/** Notes a refusal, and goes on with what stands in its place; anything else that is thrown is a bug. */
+export async function orRefuse<Value>(
+  refusals: AppError[],
+  attempt: () => Value | Promise<Value>,
+  instead: Value,
+): Promise<Value> {
+  try {
+    return await attempt();
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    refusals.push(error);
+    return instead;
+  }
+}
+
 /** Engines add noexec to a tmpfs unless told otherwise; compilers and test runners execute what they build in /tmp. */
 const SCRATCH: readonly Mount[] = [
   { kind: "tmpfs", target: "/tmp", options: "rw,exec,nosuid,size=512m" },
@@ -43,27 +66,33 @@ export async function chooseMounts(
   host: MountHost,
   folder: string,
   user: HostUser | undefined,
-  notices: string[],
+  { notices, refusals }: SpecFindings,
 ): Promise<{ readonly all: readonly Mount[]; readonly cwdMounted: boolean }> {
   const asked: Mount[] = [];
-  for (const volume of parseVolumes(settings.docker_volumes, notices))
-    asked.push(await createMount(volume, host));
-  await requireMountableExtras(settings.docker_extra_args, host);
+  for (const text of settings.docker_volumes) {
+    const volume = await orRefuse(refusals, () => readVolume(text, notices), undefined);
+    if (volume === undefined) continue;
+    asked.push(await orRefuse(refusals, () => createMount(volume, host), refusedMount(volume)));
+  }
+  await orRefuse(refusals, () => requireMountableExtras(settings.docker_extra_args, host), undefined);
   const extraTargets = extraMountTargets(settings.docker_extra_args);
   const targets = new Set(asked.map(({ target }) => target));
   if (targets.size < asked.length) {
-    throw new AppError(
-      "sandbox-mount-refused",
-      "Two entries of terminal.docker_volumes have the same target.",
-      {
-        hint: "Give each its own path in the container.",
-      },
-    );
+    const problem = "Two entries of terminal.docker_volumes have the same target.";
+    const hint = "Give each its own path in the container.";
+    refusals.push(new AppError("sandbox-mount-refused", problem, { hint }));
   }
   for (const target of extraTargets) targets.add(target);
   const cwdMounted = settings.docker_mount_cwd_to_workspace && !targets.has("/workspace");
   if (cwdMounted) {
-    asked.push(await createBind(host.cwd, "/workspace", false, host));
+    const folderAsked = { source: host.cwd, target: "/workspace", options: [] };
+    asked.push(
+      await orRefuse(
+        refusals,
+        () => createBind(host.cwd, "/workspace", false, host),
+        refusedMount(folderAsked),
+      ),
+    );
     targets.add("/workspace");
   }
   const places = settings.container_persistent ? keptFolders(folder, host) : PASSING.map(ownedBy(user));
@@ -88,19 +117,22 @@ function keptFolders(folder: string, host: MountHost): Mount[] {
   });
 }
 
-function parseVolumes(volumes: readonly string[], notices: string[]): ParsedVolume[] {
-  return volumes.flatMap((text) => {
-    const volume = parseVolume(text);
-    if (volume !== undefined) return [volume];
-    if (!text.includes(":")) {
-      notices.push(
-        `terminal.docker_volumes: ${text} was skipped, because it is not of the form host:container.`,
-      );
-      return [];
-    }
-    throw new AppError("sandbox-mount-refused", `terminal.docker_volumes: ${text} cannot be understood.`, {
-      hint: "Write host:container or host:container:ro, with an absolute path in the container.",
-    });
+/** Stands for a mount that cannot be made, so that a sandbox can be compared with what is asked for. */
+function refusedMount({ source, target, options }: ParsedVolume): Mount {
+  return { kind: "bind", source, localSource: source, target, readOnly: false, options, ours: false };
+}
+
+function readVolume(text: string, notices: string[]): ParsedVolume | undefined {
+  const volume = parseVolume(text);
+  if (volume !== undefined) return volume;
+  if (!text.includes(":")) {
+    notices.push(
+      `terminal.docker_volumes: ${text} was skipped, because it is not of the form host:container.`,
+    );
+    return undefined;
+  }
+  throw new AppError("sandbox-mount-refused", `terminal.docker_volumes: ${text} cannot be understood.`, {
+    hint: "Write host:container or host:container:ro, with an absolute path in the container.",
   });
 }
 

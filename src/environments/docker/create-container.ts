@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { systemClock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { ownIdentity, serialiseIdentity } from "../../lib/process-identity.ts";
 import { type Container, findContainer, listContainerIds } from "./container.ts";
 import { type CreateFacts, createArguments } from "./create-arguments.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
@@ -89,7 +90,10 @@ async function create(
   signal: AbortSignal,
 ): Promise<{ readonly id: string } | { readonly complaint: string }> {
   const creation = randomBytes(8).toString("hex");
-  const { args, variables, stdin } = createArguments(spec, name, creation, facts);
+  const owned = spec.persistAcrossProcesses
+    ? spec
+    : { ...spec, owner: serialiseIdentity(await ownIdentity(signal)) };
+  const { args, variables, stdin } = createArguments(owned, name, creation, facts);
   let complaint: string;
   try {
     const result = await engine.run(args, { timeoutMs: CREATE_TIMEOUT_MS, variables, stdin }, signal);

@@ -13,6 +13,8 @@ export const LABEL = {
   task: "hermes-task",
   /** Random for each create call, so that its maker knows it again after losing sight of it. */
   creation: "hermes-creation",
+  /** The process that the container was made for, where each has its own; else empty. */
+  owner: "hermes-owner",
   /** On a container: the snapshot or fork whose files it began with. */
   origin: "hermes-origin",
   /** On an image: the id of the snapshot or fork that made it. */
@@ -50,6 +52,7 @@ export interface LabelledSandbox {
   /** The comparable fields of the spec as JSON. */
   readonly fields: string;
   readonly origin?: string;
+  readonly owner?: string;
 }
 
 export function sandboxLabels(sandbox: LabelledSandbox, creation: string): Labels {
@@ -63,6 +66,7 @@ export function sandboxLabels(sandbox: LabelledSandbox, creation: string): Label
     [LABEL.specFields]: sandbox.fields,
     [LABEL.implementation]: IMPLEMENTATION,
     [LABEL.creation]: creation,
+    [LABEL.owner]: sandbox.owner ?? "", // always, because an image of another container may have one
     ...(sandbox.origin === undefined ? {} : { [LABEL.origin]: sandbox.origin }),
   };
 }

@@ -63,7 +63,9 @@ export async function listSandboxes(
     const batch = containers.slice(next, next + AT_ONCE);
     rows.push(
       ...(await Promise.all(
-        batch.map((container) => rowOf(engine, container, standingOf(container), query, signal)),
+        batch.map(async (container) =>
+          rowOf(engine, container, await standingOf(container, signal), query, signal),
+        ),
       )),
     );
   }

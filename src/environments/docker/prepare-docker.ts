@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
-import { errnoOf } from "../../lib/errors.ts";
+import { type AppError, errnoOf } from "../../lib/errors.ts";
 import type { EnvironmentRequest } from "../environment-request.ts";
 import type { Engine } from "./engine.ts";
 import { engineSockets } from "./engine-sockets.ts";
@@ -41,11 +41,24 @@ async function resolveLinks(path: string): Promise<string> {
   }
 }
 
-/** The engine and the spec that a request means; nothing is started, and a reachable engine is not asked anything. */
+/**
+ * The engine and the spec that a request means; throws when no sandbox may be made with the settings. Nothing is
+ * started, and a reachable engine is not asked anything.
+ */
 export async function prepareDocker(
   request: EnvironmentRequest,
   signal: AbortSignal,
 ): Promise<PreparedDocker> {
+  const { refusals, ...prepared } = await describeDocker(request, signal);
+  if (refusals[0] !== undefined) throw refusals[0];
+  return prepared;
+}
+
+/** The same for those who only look after what exists, whether or not the settings allow to make another one. */
+export async function describeDocker(
+  request: EnvironmentRequest,
+  signal: AbortSignal,
+): Promise<PreparedDocker & { readonly refusals: readonly AppError[] }> {
   const { options, profile, reporter, variables } = request;
   const { engine, sandboxesFolder } = await findDocker(request);
   // What was found by its own name needs no question, which would cost each command its time.
@@ -53,7 +66,7 @@ export async function prepareDocker(
   const uid = process.getuid?.();
   const gid = process.getgid?.();
   const profileId = await request.profileId();
-  const { spec, notices } = await createSandboxSpec(
+  const { spec, notices, refusals } = await createSandboxSpec(
     options,
     { profile: profile.name, profileId, task: request.task },
     {
@@ -70,7 +83,7 @@ export async function prepareDocker(
     },
   );
   for (const notice of notices) reporter.onNotice(notice);
-  return { engine, spec, sandboxesFolder };
+  return { engine, spec, sandboxesFolder, refusals };
 }
 
 /** Where the sandboxes of a profile keep their files and records. */

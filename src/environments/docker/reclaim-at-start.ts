@@ -22,7 +22,10 @@ const STAMP = ".last-reclaim";
 /** What a process owes its predecessors: removes what they could not, and reclaims what they abandoned. */
 export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Promise<void> {
   const { engine, options, profileId, sandboxesFolder, reporter, now } = startUp;
-  if (!options.docker_orphan_reaper || !(await isDue(sandboxesFolder, now))) return;
+  if (!options.docker_orphan_reaper) return;
+  const due = await isDue(sandboxesFolder, now);
+  // Where each process has a sandbox of its own, one that was killed left one running that nobody will ever use.
+  if (!due && options.docker_persist_across_processes) return;
   // Loaded here, because most processes have nothing to reclaim.
   const [{ retryPendingRemovals }, { reclaimSandboxes }, { reclaimSnapshots }, { keepRules }] =
     await Promise.all([
@@ -50,6 +53,7 @@ export async function reclaimAtStart(startUp: StartUp, signal: AbortSignal): Pro
       reporter.onNotice(`The sandbox ${row.name} was ${row.action}: ${row.reason}.`);
   }
   if (problem !== undefined) reporter.onNotice(`Abandoned sandboxes could not be looked for: ${problem}`);
+  if (!due) return;
   const rules = { ttlSeconds: options.docker_snapshot_ttl_seconds, dryRun: false, now };
   const left = await reclaimSnapshots(engine, { sandboxesFolder, profileId }, rules, signal);
   for (const row of left.rows) {

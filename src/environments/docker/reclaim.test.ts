@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { type DockerLab, never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { ownIdentity, serialiseIdentity } from "../../lib/process-identity.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
 import { type ReclaimRules, reclaimSandboxes } from "./reclaim.ts";
 import { asideName } from "./sandbox-names.ts";
@@ -116,6 +117,42 @@ describeWith("docker", "reclaimSandboxes", (service) => {
     expect(await loadRecords(placeOf(lab))).toHaveLength(1);
     await reclaim(lab, Date.now());
     expect(await loadRecords(placeOf(lab))).toEqual([]);
+  });
+
+  it("removes at once what was made for a dead process, and nothing else without proof", LONG, async () => {
+    await using lab = await openDockerLab(service);
+    const spec = await lab.spec({ docker_persist_across_processes: false });
+    const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, never);
+    const labels = await labelsOf(lab, id);
+    const own = await ownIdentity(never);
+    const dead = { ...own, startTime: "1" };
+    const add = async (owner: string) =>
+      lab.docker(
+        "run",
+        "-d",
+        ...labels,
+        "--label",
+        `hermes-owner=${owner}`,
+        service.images.busybox,
+        "sleep",
+        "600",
+      );
+    const left = await add(serialiseIdentity(dead));
+    const stopped = await add(serialiseIdentity(dead));
+    await lab.docker("kill", stopped);
+    const kept = [
+      id,
+      await add(serialiseIdentity({ ...dead, hostId: "another" })),
+      await add(serialiseIdentity({ ...dead, pidNamespace: "another" })),
+      await add("no identity"),
+    ];
+    const rows = await reclaim(lab, Date.now());
+    const removed = rows.filter(({ action }) => action === "removed");
+    expect(removed.map((row) => row.id).toSorted()).toEqual([left, stopped].toSorted());
+    expect(removed.map(({ reason }) => reason)).toEqual(
+      Array(2).fill("the process that it was made for has ended"),
+    );
+    expect((await lab.containers()).toSorted()).toEqual(kept.toSorted());
   });
 
   it("C40: keeps what ended at an unknown time", LONG, async () => {

@@ -18,6 +18,7 @@ import {
 
 const REMOVE_TIMEOUT_MS = 30_000;
 const STOPPED_TTL = "terminal.docker_stopped_ttl_seconds";
+const LEFT = "the process that it was made for has ended";
 /** Longer than any replacement takes: before that, the old container may be put back. */
 const ASIDE_MS = 15 * 60 * 1_000;
 
@@ -53,8 +54,8 @@ export interface ReclaimReport {
 }
 
 /**
- * Removes ended and half-made sandboxes that are old enough, and stops running ones that nobody has used for long; these
- * are removed by a later call. Forgets records of containers that are gone. Goes on when one fails, and throws only when
+ * Removes ended and half-made sandboxes that are old enough and those of dead processes, and stops running ones that
+ * nobody has used for long; these are removed by a later call. Forgets records of containers that are gone. Goes on when one fails, and throws only when
  * it is told to stop.
  */
 export async function reclaimSandboxes(
@@ -72,7 +73,7 @@ export async function reclaimSandboxes(
       const verdict = await judge(
         engine,
         container,
-        standingOf(container),
+        await standingOf(container, signal),
         replacedBy(container, all, rules.now),
         rules,
         signal,
@@ -150,6 +151,7 @@ async function judge(
 ): Promise<Verdict> {
   switch (container.state) {
     case "running":
+      if (standing === "left") return { action: "remove-running", reason: LEFT };
       return judgeRunning(engine, container, successor, rules, signal);
     case "exited":
     case "created":
@@ -157,13 +159,18 @@ async function judge(
     case "removing":
       if (successor !== undefined)
         return { action: "remove", reason: `${successor.name} has taken its place` };
+      if (standing === "left") return { action: "remove", reason: LEFT };
       return judgeStopped(container, standing, rules);
     default:
       return keep(`it is ${container.state}`);
   }
 }
 
-function judgeStopped(container: Container, standing: Standing, rules: ReclaimRules): Verdict {
+function judgeStopped(
+  container: Container,
+  standing: Exclude<Standing, "left">,
+  rules: ReclaimRules,
+): Verdict {
   const since = stoppedSince(container);
   const what = container.state === "exited" ? "stopped" : container.state;
   if (since === undefined) return keep(`it is ${what}, but nobody knows since when`);

@@ -13,8 +13,12 @@ async function machine() {
   for (const folder of [host.cwd, host.userHome]) await mkdir(folder);
   return {
     host,
-    create: (options: Partial<TerminalOptions>, changes: Partial<SandboxHost> = {}, identity = IDENTITY) =>
-      createSandboxSpec(testOptions("image", options), identity, { ...host, ...changes }),
+    async create(options: Partial<TerminalOptions>, changes: Partial<SandboxHost> = {}, identity = IDENTITY) {
+      const all = { ...host, ...changes };
+      const created = await createSandboxSpec(testOptions("image", options), identity, all);
+      if (created.refusals[0] !== undefined) throw created.refusals[0];
+      return created;
+    },
     [Symbol.asyncDispose]: () => temp[Symbol.asyncDispose](),
   };
 }

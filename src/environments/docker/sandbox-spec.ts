@@ -3,7 +3,7 @@ import type { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import type { terminalOptions } from "../options.ts";
 import { passedVariables } from "../passed-variables.ts";
-import { chooseMounts, type HostUser } from "./choose-mounts.ts";
+import { chooseMounts, type HostUser, orRefuse, type SpecFindings } from "./choose-mounts.ts";
 import { flagValues, requireHarmless } from "./extra-arguments.ts";
 import type { Mount, MountHost } from "./mounts.ts";
 import { containerName, sandboxKey, uniqueName } from "./sandbox-names.ts";
@@ -63,29 +63,29 @@ export interface SandboxSpec extends SandboxIdentity {
   readonly fingerprint: string;
   /** The snapshot or fork whose files it begins with; undefined for one that begins with the image of the settings. */
   readonly origin?: string;
+  /** The identity of the one process that may use it, as text; undefined where all processes share it. */
+  readonly owner?: string;
 }
 
-export interface CreatedSpec {
+export interface CreatedSpec extends SpecFindings {
+  /** No container may be made from it when there are refusals. */
   readonly spec: SandboxSpec;
-  /** What a person should know about settings that could not be followed to the letter. */
-  readonly notices: readonly string[];
 }
 
-/** The spec that the settings ask for; throws when it would be unsafe or cannot be made. */
+/** The spec that the settings ask for, and what speaks against it when it would be unsafe or cannot be made. */
 export async function createSandboxSpec(
   options: TerminalOptions,
   identity: SandboxIdentity,
   host: SandboxHost,
 ): Promise<CreatedSpec> {
   const notices: string[] = [];
-  requireHarmless(options.docker_extra_args, {
-    network: options.docker_network,
-    engineSocket: options.docker_allow_engine_socket,
-  });
+  const refusals: AppError[] = [];
+  const allowed = { network: options.docker_network, engineSocket: options.docker_allow_engine_socket };
+  await orRefuse(refusals, () => requireHarmless(options.docker_extra_args, allowed), undefined);
   const key = sandboxKey(identity.profileId, identity.task);
   const user = chooseUser(options, host, notices);
   const folder = join(host.stableFolder ?? host.sandboxesFolder, "docker", key);
-  const mounts = await chooseMounts(options, host, folder, user, notices);
+  const mounts = await chooseMounts(options, host, folder, user, { notices, refusals });
   const name = containerName(key);
   const ownShm = flagValues(options.docker_extra_args, "--shm-size").length > 0;
   const parts = {
@@ -102,7 +102,11 @@ export async function createSandboxSpec(
     readOnlyRoot: options.docker_read_only,
     snapCompat: options.docker_snap_compat,
     mounts: mounts.all,
-    environment: chooseEnvironment(options.docker_env, user !== undefined),
+    environment: await orRefuse(
+      refusals,
+      () => chooseEnvironment(options.docker_env, user !== undefined),
+      {},
+    ),
     forwardedVariables: forwardedVariables(options, host),
     extraArguments: options.docker_extra_args,
   };
@@ -118,7 +122,7 @@ export async function createSandboxSpec(
     fields,
     fingerprint: fingerprintOf(fields),
   };
-  return { spec, notices };
+  return { spec, notices, refusals };
 }
 
 type SpecParts = Omit<
@@ -132,6 +136,7 @@ type SpecParts = Omit<
   | "fields"
   | "fingerprint"
   | "origin"
+  | "owner"
 >;
 
 /** Forwarded variables are no part of it: they come with each command, so changing them changes no container. */

@@ -1,10 +1,14 @@
+import { livenessOf, parseIdentity } from "../../lib/process-identity.ts";
 import type { TerminalOptions } from "../options.ts";
 import type { Container } from "./container.ts";
 import { LABEL } from "./labels.ts";
 import { loadRecords, type SandboxPlace } from "./sandbox-record.ts";
 
-/** A record names the container as the sandbox of a task, none does, or its profile's records are not known here. */
-export type Standing = "named" | "orphan" | "unknown";
+/**
+ * A record names the container as the sandbox of a task, none does, its profile's records are not known here, or the one
+ * process that it was made for is dead.
+ */
+export type Standing = "named" | "orphan" | "unknown" | "left";
 
 export interface KeepRules {
   readonly lifetimeSeconds: number;
@@ -30,12 +34,15 @@ export function orphanMaxAgeMs(lifetimeSeconds: number): number {
 /** Says how each container stands to the profiles that are known here. */
 export async function loadStandings(
   places: readonly SandboxPlace[],
-): Promise<(container: Pick<Container, "id" | "labels">) => Standing> {
+): Promise<(container: Pick<Container, "id" | "labels">, signal: AbortSignal) => Promise<Standing>> {
   const named = new Set((await Promise.all(places.map(loadRecords))).flat().map(({ id }) => id));
   const known = new Set(places.map(({ profileId }) => profileId));
-  return ({ id, labels }) => {
+  return async ({ id, labels }, signal) => {
     if (named.has(id)) return "named";
-    return known.has(labels[LABEL.profileId] ?? "") ? "orphan" : "unknown";
+    if (!known.has(labels[LABEL.profileId] ?? "")) return "unknown";
+    const owner = parseIdentity(labels[LABEL.owner] ?? "");
+    const isLeft = owner !== undefined && (await livenessOf(owner, signal)) === "dead";
+    return isLeft ? "left" : "orphan";
   };
 }
 
@@ -60,7 +67,7 @@ export function keptUntil(
   { lifetimeSeconds, stoppedTtlSeconds }: KeepRules,
 ): number | undefined {
   const since = stoppedSince(container);
-  if (since === undefined) return undefined;
+  if (since === undefined || standing === "left") return since;
   if (standing === "orphan") return since + orphanMaxAgeMs(lifetimeSeconds);
   return stoppedTtlSeconds === 0 ? undefined : since + stoppedTtlSeconds * 1_000;
 }

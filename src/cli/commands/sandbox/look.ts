@@ -1,7 +1,7 @@
 import { findChosenSandbox } from "../../../environments/docker/find-sandbox.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation.ts";
 import { listSandboxes, type SandboxRow } from "../../../environments/docker/list-sandboxes.ts";
-import { prepareDocker } from "../../../environments/docker/prepare-docker.ts";
+import { describeDocker } from "../../../environments/docker/prepare-docker.ts";
 import { sandboxKey } from "../../../environments/docker/sandbox-names.ts";
 import type { SandboxSpec } from "../../../environments/docker/sandbox-spec.ts";
 import { hasOperations, listOperations } from "../../../environments/docker/snapshots/operation.ts";
@@ -12,7 +12,7 @@ import type { CommandContext } from "../../context.ts";
 import { showBytes } from "../../show-bytes.ts";
 import { renderTable } from "../../table.ts";
 import { listKnownProfiles } from "./known-profiles.ts";
-import { dockerFor } from "./place.ts";
+import { type DockerDesk, dockerFor } from "./place.ts";
 
 interface TaskOption {
   readonly task: string;
@@ -122,16 +122,18 @@ export async function explainSandbox(
 
 async function sandboxes(
   context: CommandContext,
-  { engine, request }: Awaited<ReturnType<typeof dockerFor>>,
+  { engine, request, refusals }: DockerDesk,
   { allProfiles, withSize }: { allProfiles: boolean; withSize: boolean },
 ): Promise<SandboxRow[]> {
+  for (const { message } of refusals)
+    request.reporter.onNotice(`No sandbox can be made with the settings: ${message}`);
   const known = await listKnownProfiles(context, request.profile.root);
   const profile = { name: request.profile.name, id: await request.profileId() };
   const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the sandbox is used
   // Only our own settings are known here, so only our own sandboxes can have drifted from them.
   const specOf = async (task: string, owner: string) =>
     owner === profile.id
-      ? (await prepareDocker({ ...request, task, reporter }, context.signal)).spec
+      ? (await describeDocker({ ...request, task, reporter }, context.signal)).spec
       : undefined;
   return listSandboxes(
     engine,

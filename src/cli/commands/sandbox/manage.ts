@@ -10,6 +10,7 @@ import {
   keepRules,
   keptUntil,
   loadStandings,
+  type Standing,
   showMoment,
 } from "../../../environments/docker/stopped-sandbox.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -30,15 +31,25 @@ export async function stopOne(context: CommandContext, options: TaskOptions): Pr
   const { engine, container, keep, place } = await requireFree(context, options);
   const end = await stopSandbox(engine, container.id, context.signal);
   const stopped = await findContainer(engine, container.id, context.signal);
-  const standing = (await loadStandings([place]))(container);
+  const standing = await (await loadStandings([place]))(container, context.signal);
   const until = stopped && keptUntil(stopped, standing, keep);
   const json = { kept_until: until === undefined ? null : new Date(until).toISOString() };
-  conclude(context, options, container, end, { json, words: describeStopped(stopped, until) });
+  conclude(context, options, container, end, { json, words: describeStopped(stopped, standing, until) });
 }
 
 /** What becomes of a sandbox that was stopped. */
-function describeStopped(stopped: Container | undefined, until: number | undefined): string {
+function describeStopped(
+  stopped: Container | undefined,
+  standing: Standing,
+  until: number | undefined,
+): string {
   if (stopped === undefined) return "";
+  if (standing === "left")
+    return " No command starts it again, because the process that it was made for has ended; `hermes sandbox gc` removes it.";
+  if ((stopped.labels[LABEL.owner] ?? "") !== "") {
+    const end = until === undefined ? "" : `; it is kept until ${showMoment(until)}`;
+    return ` No other command starts it again, because it was made for one process alone${end}.`;
+  }
   const start = "The next command starts it again";
   if (until === undefined)
     return ` ${start}; it is kept for ever (terminal.docker_stopped_ttl_seconds is 0).`;

@@ -1,5 +1,5 @@
 import { type App, environmentFacts } from "../../../app.ts";
-import { type PreparedDocker, prepareDocker } from "../../../environments/docker/prepare-docker.ts";
+import { describeDocker, type PreparedDocker } from "../../../environments/docker/prepare-docker.ts";
 import { hasOperations } from "../../../environments/docker/snapshots/operation.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -23,12 +23,22 @@ export async function requestFor(
   };
 }
 
-/** The same for the commands that only make sense where there are containers. */
+export interface DockerDesk extends PreparedDocker {
+  readonly app: App;
+  readonly request: EnvironmentRequest;
+  /** Why no sandbox may be made with the settings. */
+  readonly refusals: readonly AppError[];
+}
+
+/**
+ * The same for the commands that only make sense where there are containers. Those that may make one are refused when
+ * the settings do not allow it; all others work on what exists.
+ */
 export async function dockerFor(
   context: CommandContext,
   task: string,
-  { recover = true }: { readonly recover?: boolean } = {},
-): Promise<PreparedDocker & { app: App; request: EnvironmentRequest }> {
+  { recover = true, makes = false }: { readonly recover?: boolean; readonly makes?: boolean } = {},
+): Promise<DockerDesk> {
   const { app, request } = await requestFor(context, task);
   if (request.options.backend !== "docker" && request.options.backend !== "podman") {
     const { backend } = request.options;
@@ -43,7 +53,8 @@ export async function dockerFor(
       },
     );
   }
-  const prepared = await prepareDocker(request, context.signal);
+  const prepared = await describeDocker(request, context.signal);
+  if (makes && prepared.refusals[0] !== undefined) throw prepared.refusals[0];
   if (recover) await recoverLeft(prepared, request, context.signal);
   return { app, request, ...prepared };
 }

@@ -11,7 +11,7 @@ import { dockerFor } from "./place.ts";
 
 /** A shell for a person; it counts as use of the sandbox while it is open. */
 export async function openShell(context: CommandContext, { task }: { task: string }): Promise<void> {
-  const { engine, spec, request, sandboxesFolder } = await dockerFor(context, task);
+  const { engine, spec, request, sandboxesFolder } = await dockerFor(context, task, { makes: true });
   if (!context.terminal.interactive) {
     throw new AppError("usage-wrong", "A shell needs a terminal.", {
       hint: "For scripts there is `hermes sandbox exec -- COMMAND`.",

@@ -15,7 +15,7 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { showBytes } from "../../show-bytes.ts";
 import { renderTable } from "../../table.ts";
-import { dockerFor, requestFor } from "./place.ts";
+import { type DockerDesk, dockerFor, requestFor } from "./place.ts";
 
 interface JsonOption {
   readonly json?: boolean;
@@ -74,7 +74,7 @@ export async function forkInto(
   if (task !== undefined && snapshot !== undefined) {
     throw new AppError("usage-wrong", "A fork begins with --task or with --snapshot, not with both.");
   }
-  const { engine, spec, sandboxesFolder, request } = await placeOf(context, newTask);
+  const { engine, spec, sandboxesFolder, request } = await placeOf(context, newTask, { makes: true });
   const { reporter } = request;
   const from = async (other: string): Promise<SandboxSpec> =>
     (await prepareDocker({ ...request, task: other, reporter: quiet }, context.signal)).spec;
@@ -94,7 +94,8 @@ export async function restoreFrom(
   word: string,
   { task, yes, force, json }: JsonOption & { task?: string; yes?: boolean; force?: boolean },
 ): Promise<void> {
-  const { engine, sandboxesFolder, request, spec: asked } = await placeOf(context, task ?? "default");
+  const place = await placeOf(context, task ?? "default", { makes: true });
+  const { engine, sandboxesFolder, request, spec: asked } = place;
   const snapshot = await requireSnapshot({ sandboxesFolder, profileId: asked.profileId }, word);
   const spec =
     task === undefined
@@ -155,7 +156,11 @@ async function confirm({ terminal, signal }: CommandContext, spec: SandboxSpec, 
 /** Told once, for the sandbox that is made. */
 const quiet = { onNotice: () => undefined, onProgress: () => undefined };
 
-async function placeOf(context: CommandContext, task: string): ReturnType<typeof dockerFor> {
+async function placeOf(
+  context: CommandContext,
+  task: string,
+  options: { readonly makes?: boolean } = {},
+): Promise<DockerDesk> {
   const { backend } = (await requestFor(context, task)).request.options;
   const instead = INSTEAD[backend];
   if (instead !== undefined) {
@@ -163,7 +168,7 @@ async function placeOf(context: CommandContext, task: string): ReturnType<typeof
       hint: `${instead} Docker and podman have snapshots: \`hermes config set terminal.backend docker\`.`,
     });
   }
-  return dockerFor(context, task);
+  return dockerFor(context, task, options);
 }
 
 function printable(forked: { id: string; name: string; task: string; origin: string; durationMs: number }) {
