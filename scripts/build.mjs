@@ -1,10 +1,12 @@
 // Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
+import { spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const KEEP_OLD_CHUNKS_MS = 30 * 24 * 60 * 60 * 1_000;
+const KEEP_OLD_MS = 60 * 60 * 1_000;
+const COMPILE_WITHIN_MS = 60_000;
 
 /** Zod brings its messages in fifty languages, more than half of its code, and ours are in one. */
 const oneLocale = {
@@ -22,46 +24,71 @@ const staging = join(dist, `.new-${process.pid}`);
 const started = new Date();
 mkdirSync(staging, { recursive: true });
 
+const bundle = {
+  absWorkingDir: root,
+  bundle: true,
+  platform: "node",
+  target: "node20.19",
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: "none",
+  charset: "ascii", // so that one byte is one character
+  logLevel: "warning",
+};
+
 try {
+  const chunks = join(staging, "chunks");
   await build({
-    absWorkingDir: root,
+    ...bundle,
+    entryPoints: { program: "src/cli/run.ts" },
+    outdir: chunks,
+    entryNames: "[name]-[hash]",
+    outExtension: { ".js": ".cjs" },
+    format: "cjs",
+    external: ["better-sqlite3", "@vscode/ripgrep"],
+    supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
+    plugins: [oneLocale],
+    // An expression, whose value is the function that loadProgram() calls.
+    banner: { js: "(function (exports, require, module, __filename, __dirname) {" },
+    footer: { js: "})" },
+  });
+  const [program = ""] = readdirSync(chunks);
+  await build({
+    ...bundle,
     entryPoints: ["src/main.ts"],
     outdir: staging,
-    bundle: true,
-    splitting: true,
     format: "esm",
-    platform: "node",
-    target: "node20.19",
-    minifySyntax: true,
-    minifyWhitespace: true,
-    legalComments: "none",
-    external: ["better-sqlite3", "@vscode/ripgrep"],
-    plugins: [oneLocale],
-    chunkNames: "chunks/[name]-[hash]",
-    // Some libraries are CommonJS and ask for node's own modules with require().
-    banner: {
-      js: 'import { createRequire as createNodeRequire } from "node:module"; const require = createNodeRequire(import.meta.url);',
-    },
-    logLevel: "warning",
+    define: { PROGRAM_FILE: JSON.stringify(`./chunks/${program}`) },
   });
-  publish();
+  const compiler = join(staging, "compile-program.mjs");
+  await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
+  mkdirSync(join(dist, "chunks"), { recursive: true });
+  renameSync(join(chunks, program), join(dist, "chunks", program));
+  compile(compiler, join(dist, "chunks", program)); // where it will be run: compiled code remembers its path
+  publish(program);
 } finally {
   rmSync(staging, { recursive: true, force: true });
 }
 
+/** Without it the program starts more slowly, and that is all: a machine where it fails gets a build nevertheless. */
+function compile(compiler, program) {
+  const { status, stderr } = spawnSync(process.execPath, [compiler, program], {
+    stdio: ["ignore", "ignore", "pipe"],
+    timeout: COMPILE_WITHIN_MS,
+  });
+  if (status !== 0) process.stderr.write(`hermes: the program was not compiled ahead: ${stderr}\n`);
+}
+
 /**
- * Moves the new files in, the entry last and by one rename. Chunks carry their content's hash and old ones stay for a
- * while: a process that has been running for days may still import one.
+ * Puts the entry in place by one rename. Programs carry their content's hash, and old ones stay for a while: a process may
+ * have read the old entry and not its program yet.
  */
-function publish() {
-  mkdirSync(join(dist, "chunks"), { recursive: true });
-  const fresh = readdirSync(join(staging, "chunks"));
-  for (const name of fresh) renameSync(join(staging, "chunks", name), join(dist, "chunks", name));
-  for (const name of readdirSync(join(dist, "chunks"))) {
-    const path = join(dist, "chunks", name);
-    if (!fresh.includes(name) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_CHUNKS_MS) rmSync(path);
-  }
+function publish(program) {
   // Dated when the build began: what is edited meanwhile must still count as newer.
   utimesSync(join(staging, "main.js"), started, started);
   renameSync(join(staging, "main.js"), join(dist, "main.js"));
+  for (const name of readdirSync(join(dist, "chunks"))) {
+    const path = join(dist, "chunks", name);
+    if (!name.startsWith(program) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS) rmSync(path);
+  }
 }

@@ -41,6 +41,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   cli: { "*": "all" },
   "app.ts": { "*": "all" },
   "main.ts": { "*": "all" },
+  "load-program.ts": { cli: "all" },
   "version.ts": {},
 };
 /** Parts that only the entry points may import, even where "*" would allow it. */
@@ -94,7 +95,7 @@ function isAllowed(
   to: string,
   target: string,
 ): boolean {
-  if (ENTRY_ONLY.has(to)) return from === "main.ts";
+  if (ENTRY_ONLY.has(to)) return from === "main.ts" || from === "load-program.ts";
   if (to === "version.ts") return from === "cli" || from === "api" || from === "main.ts" || from === "app.ts";
   const open = table[to] ?? table["*"];
   if (open === undefined) return false;

@@ -1,5 +1,10 @@
 #!/usr/bin/env node
+import { fileURLToPath } from "node:url";
+import { loadProgram } from "./load-program.ts";
 import { VERSION } from "./version.ts";
+
+/** The name of the bundled program beside this file, filled in by the build. */
+declare const PROGRAM_FILE: string;
 
 const words = process.argv.slice(2);
 
@@ -7,6 +12,6 @@ const words = process.argv.slice(2);
 if (words.length === 1 && (words[0] === "--version" || words[0] === "-V")) {
   process.stdout.write(`hermes ${VERSION}\n`);
 } else {
-  const { runCli } = await import("./cli/run.ts");
-  process.exitCode = await runCli(words, process);
+  const { program } = loadProgram(fileURLToPath(new URL(PROGRAM_FILE, import.meta.url)));
+  process.exitCode = await program.runCli(words, process);
 }
