@@ -64,6 +64,31 @@ case $p in "~") p=$HOME ;; "~/"*) p=$HOME/\${p#??} ;; esac
 case $p in /*) ;; *) d=$(pwd -P; echo x); p=\${d%"\${nl}x"}/$p ;; esac
 `;
 
+/**
+ * `$where` tells this boot and this pid namespace apart from all others, by its host name and the start of its first
+ * process; it is empty where /proc does not show them. Only builtins are used, because writes are frequent.
+ */
+export const OWNER_SCRIPT = `
+where=
+owner() {
+  { read -r boot < /proc/sys/kernel/random/boot_id && read -r host < /proc/sys/kernel/hostname &&
+    read -r first < /proc/1/stat; } 2>/dev/null || return 0
+  case $host in */*) return 0 ;; esac
+  set -- \${first##*) }
+  [ "$#" -ge 20 ] || return 0
+  shift 19
+  where=\${boot%%-*}.$1.$host
+}
+owner
+# Whether the process that a temporary name ends with is certainly over.
+is_abandoned() {
+  [ -n "$where" ] || return 1
+  case $1 in *"-$where-"*) ;; *) return 1 ;; esac
+  case \${1##*-} in ""|*[!0-9]*) return 1 ;; esac
+  ! kill -0 "\${1##*-}" 2>/dev/null && [ ! -e "/proc/\${1##*-}" ]
+}
+`;
+
 export const STAT_SCRIPT = `${BASE_SCRIPT}
 [ -L "$p" ] && say link 1
 follow
@@ -145,7 +170,7 @@ say done 1
  * folder take turns from the comparison to the rename: by flock where there is one (it ends with its holder), else by a
  * link that names its holder.
  */
-export const WRITE_SCRIPT = `${BASE_SCRIPT}
+export const WRITE_SCRIPT = `${BASE_SCRIPT}${OWNER_SCRIPT}
 suffix=$2 length=$3 mode=$4 expected=$5
 follow
 case $p in */|*/.|*/..) stop is-folder ;; esac
@@ -161,14 +186,15 @@ if [ ! -d "$d" ]; then
   physical
 fi
 d=\${p%/*}
-t=$d/.hermes-write-$suffix-$$
+t=$d/.hermes-write-$suffix-$where-$$
 lock=
 tidy() { [ -z "$t" ] || rm -f "$t"; [ -z "$lock" ] || rm -f "$lock"; }
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM
-# What a killed writer left goes soon; one whose process cannot be seen from here may live in another container.
+# What a killed writer left goes at once where that is certain, else soon; one whose process cannot be seen from here may live in another container.
 for f in "$d"/.hermes-write-*; do
   [ -e "$f" ] || continue
+  if is_abandoned "$f"; then rm -f "$f" 2>/dev/null; continue; fi
   age=60 writer=\${f##*-}
   case $writer in ""|*[!0-9]*) ;; *) kill -0 "$writer" 2>/dev/null || [ -e "/proc/$writer" ] || age=1 ;; esac
   find "$f" -prune -type f -mmin "+$age" -exec rm -f {} \\; 2>/dev/null

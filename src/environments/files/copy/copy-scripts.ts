@@ -1,4 +1,4 @@
-import { BASE_SCRIPT } from "../file-scripts.ts";
+import { BASE_SCRIPT, OWNER_SCRIPT } from "../file-scripts.ts";
 
 const REQUIRE_TAR = `command -v tar >/dev/null 2>&1 || { say error tar; stop no-program; }`;
 
@@ -6,7 +6,7 @@ const REQUIRE_TAR = `command -v tar >/dev/null 2>&1 || { say error tar; stop no-
  * `$2` suffix of the temporary folder; stdin is an archive of `content/…` and, last, `end`. What a dying channel leaves is
  * a shorter archive, so nothing is renamed before the end is there.
  */
-export const UNPACK_SCRIPT = `${BASE_SCRIPT}
+export const UNPACK_SCRIPT = `${BASE_SCRIPT}${OWNER_SCRIPT}
 suffix=$2
 while case $p in ?*/) ;; *) false ;; esac; do p=\${p%/}; done
 case $p in */.|*/..) stop exists ;; esac
@@ -18,10 +18,12 @@ d=\${d:-/}
 [ -d "$d" ] || e=$(mkdir -p "$d" 2>&1) || fail "$e" $?
 physical
 d=\${p%/*}
-t=$d/.hermes-copy-$suffix
-tidy() { chmod -R u+rwx "$t" 2>/dev/null; rm -rf "$t"; }
+t=$d/.hermes-copy-$suffix-$where-$$
+remove() { chmod -R u+rwx "$1" 2>/dev/null; rm -rf "$1"; }
+tidy() { remove "$t"; }
 for f in "$d"/.hermes-copy-*; do
-  [ ! -e "$f" ] || find "$f" -prune -mmin +1440 -exec rm -rf {} \\; 2>/dev/null
+  [ -e "$f" ] || continue
+  if is_abandoned "$f"; then remove "$f"; else find "$f" -prune -mmin +1440 -exec rm -rf {} \\; ; fi 2>/dev/null
 done
 e=$(mkdir -m 700 "$t" 2>&1) || fail "$e" $?
 trap tidy EXIT

@@ -186,6 +186,35 @@ export function copyContract(traits: FilesTraits): void {
       expect(await place.sh("ls -A; cat f")).toBe("f\nfar\nold\n");
     });
 
+    test("what a killed receiver left goes with the next copy into the folder", async () => {
+      await using place = await openPlace();
+      await using here = await tempFolder();
+      await mkdir(here.file("d"));
+      for (const name of ["f", "d/a"]) await writeFile(here.file(name), "content");
+      const killed = altered(place.environment, (command) =>
+        command.replace(/exec dd |tar -x /g, (program) => `kill -9 $$; ${program}`),
+      );
+      for (const [name, left] of [
+        ["f", ".hermes-write-"],
+        ["d", ".hermes-copy-"],
+      ]) {
+        const from = here.file(`${name}`);
+        const outcome = await killed.copyIn(from, `${place.home}/target`, {}, signal);
+        expect(outcome).toMatchObject({ side: "environment" });
+        // What the dead shell had started comes to its end by itself.
+        await expect.poll(() => place.sh("ls -A")).toContain(left);
+        const copied = async () => {
+          await place.sh("chmod -R u+rwx target 2> /dev/null; rm -rf target");
+          expect(await place.files.copyIn(from, `${place.home}/target`, {}, signal)).toMatchObject({
+            kind: "copied",
+          });
+          return place.sh("ls -A");
+        };
+        await expect.poll(copied).toBe("target\n");
+        await place.sh("rm -rf target");
+      }
+    });
+
     test("50 MB go both ways in small parts, and a full disk is told", async () => {
       await using place = await openPlace();
       await using here = await tempFolder();
