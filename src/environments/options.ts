@@ -180,7 +180,8 @@ export const terminalOptions = z.strictObject({
     usedBy: CONTAINERS,
   }),
   docker_max_age_seconds: seconds.default(0).meta({
-    description: "Stop a container that nobody holds and that was last held this long ago; 0 means never",
+    description:
+      "Stop a container that nobody holds and that was last held this long ago, unless a job runs in it; 0 means never",
     usedBy: CONTAINERS,
   }),
   docker_stopped_ttl_seconds: seconds.default(1_209_600).meta({

@@ -89,6 +89,20 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is in use") });
     user.child.kill("SIGKILL");
     await user.ended;
+    const job = (
+      await hermes(home, "-p", "work", "sandbox", "jobs", "start", "--", "sleep 600")
+    ).stdout.trim();
+    await vi.waitFor(
+      async () => {
+        const { exitCode, stderr } = await home.agent(["profile", "delete", "work", "--yes"]).ended;
+        expect({ exitCode, stderr }).toEqual({
+          exitCode: 1,
+          stderr: expect.stringContaining(`${job} (sleep 600)`),
+        });
+      },
+      { timeout: 150_000, interval: 500 },
+    );
+    await hermes(home, "-p", "work", "sandbox", "jobs", "kill", job);
     const images = ["images", "-q", "--filter", `label=hermes-profile-id=${profileId}`];
     await vi.waitFor(
       async () => {

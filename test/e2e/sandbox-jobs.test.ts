@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { type HermesRun, tempHome } from "../support/hermes.ts";
-import { openSandboxHome } from "../support/sandbox-home.ts";
+import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
 interface JobRow {
@@ -194,6 +194,82 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
     expect(await home.sandbox(["jobs", "kill", id])).toMatchObject({ exitCode: 0 });
     expect(await home.processes()).not.toContain("hermes-job");
     expect((await home.sandbox(["jobs", "--json"])).json()).toEqual([]);
+  });
+
+  const command = "sleep 600; touch /root/result";
+  const startJob = async (home: SandboxHome) => {
+    const { exitCode, stdout, stderr } = await home.sandbox(["jobs", "start", "--", command]);
+    expect(exitCode, stderr).toBe(0);
+    return stdout.trim();
+  };
+
+  test.each([["stop"], ["rm"], ["restore", "before", "--yes"]])(
+    "%s is refused while a job runs, names it and the next step, and says with --force what it ended",
+    async (...words) => {
+      await using home = await openSandboxHome(service);
+      await using _ = { [Symbol.asyncDispose]: async () => void (await home.sandbox(["prune", "--all"])) };
+      if (words[0] === "restore") {
+        await home.exec("true");
+        expect((await home.sandbox(["snapshot", "--name", "before"])).exitCode).toBe(0);
+      }
+      const id = await startJob(home);
+      const refused = await home.sandbox(words);
+      expect(refused.exitCode).not.toBe(0);
+      expect(refused.stderr).toContain(`${id} (${command})`);
+      expect(refused.stderr).toMatch(/hermes sandbox jobs kill proc_.*--force/);
+      expect(await home.processes()).toContain("sleep 600");
+      const forced = await home.sandbox([...words, "--force"]);
+      expect(forced.exitCode, forced.stderr).toBe(0);
+      expect(forced.stderr).toContain(`${id} (${command})`);
+    },
+    600_000,
+  );
+
+  test("status tells of a running job, and a job that was killed does not keep the sandbox from being stopped", async () => {
+    await using home = await openSandboxHome(service);
+    const id = await startJob(home);
+    const { stdout } = await home.sandbox(["status"]);
+    expect(stdout).toMatch(/^in use +yes$/m);
+    expect(stdout).toMatch(new RegExp(`^jobs +${id} \\(sleep 600; touch /root/result\\)$`, "m"));
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [{ id, command }] });
+    expect((await home.sandbox(["jobs", "kill", id])).exitCode).toBe(0);
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ jobs: [] });
+    expect(await home.sandbox(["stop"])).toMatchObject({ exitCode: 0 });
+  });
+
+  test("listing the jobs of a stopped sandbox does not start it", async () => {
+    await using home = await openSandboxHome(service);
+    const id = await startJob(home);
+    const stopped = (await home.sandbox(["stop", "--force", "--json"])).json();
+    expect(stopped).toMatchObject({ ended_jobs: [id] });
+    expect((await home.sandbox(["jobs"])).stdout).toContain("No job runs there.");
+    const all = (await home.sandbox(["jobs", "--all", "--json"])).json();
+    expect(all).toMatchObject([{ id, state: "ended", reason: "lost" }]);
+    expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ state: "exited" });
+  });
+
+  test("a sandbox with a job in it is neither too idle nor too old for gc, which names the job's command", async () => {
+    for (const limit of ["TERMINAL_DOCKER_IDLE_TTL_SECONDS", "TERMINAL_DOCKER_MAX_AGE_SECONDS"]) {
+      await using home = await openSandboxHome(service, {
+        [limit]: "1",
+        TERMINAL_DOCKER_ORPHAN_REAPER: "off",
+      });
+      const id = await startJob(home);
+      const reason = expect.stringContaining(`the job ${id} (${command}) runs in it`);
+      await vi.waitFor(async () => {
+        const rows = (await home.sandbox(["gc", "--dry-run", "--json"])).json();
+        expect(rows).toMatchObject([{ action: "kept", reason }]);
+      }, soon);
+    }
+  });
+
+  test("a sandbox that was made with other settings is not replaced while a job runs in it", async () => {
+    await using home = await openSandboxHome(service);
+    await startJob(home);
+    const env = { TERMINAL_DOCKER_PIDS_LIMIT: "512", TERMINAL_DOCKER_ON_DRIFT: "replace" };
+    const run = await home.exec("true", { env });
+    expect(run.stderr).toContain("will be replaced when nobody uses it");
+    expect(await home.processes()).toContain("sleep 600");
   });
 });
 

@@ -73,18 +73,23 @@ export function build(context: CommandContext): Command {
     .option("--size", "also how much disk they use, which takes longer")
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.look()).listAll(context, options));
-  ofChosen(add("status", "Show whether the sandbox runs, who holds it and whether it matches the settings."))
+  ofChosen(
+    add(
+      "status",
+      "Show whether the sandbox runs, whether it is in use, its jobs and whether it matches the settings.",
+    ),
+  )
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.look()).showStatus(context, { ...options, chosen }));
   ofChosen(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.look()).explainSandbox(context, { ...options, chosen }));
   ofChosen(add("stop", "Stop the sandbox; the next command starts it again."))
-    .option("--force", "also while somebody uses it")
+    .option("--force", "also while somebody uses it or a job runs in it")
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.manage()).stopOne(context, { ...options, chosen }));
   ofChosen(add("rm", "Remove the sandbox; files that are kept on the host stay."))
-    .option("--force", "also while somebody uses it")
+    .option("--force", "also while somebody uses it or a job runs in it")
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.manage()).removeOne(context, { ...options, chosen }));
   withExamples(
@@ -136,7 +141,7 @@ function addSnapshots(
       .argument("<snapshot>", "its name or id")
       .option("--task <name>", "the task whose sandbox is replaced (default: that of the snapshot)")
       .option("-y, --yes", "do not ask")
-      .option("--force", "also while somebody uses it, or when it cannot be kept first")
+      .option("--force", "also while somebody uses it or a job runs in it, or when it cannot be kept first")
       .option("--json", "print JSON")
       .action(async (snapshot, options) => (await VERBS.snapshots()).restoreFrom(context, snapshot, options)),
     ["hermes sandbox restore before-upgrade", "hermes sandbox restore before-upgrade --yes --json"],

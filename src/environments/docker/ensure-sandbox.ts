@@ -8,7 +8,7 @@ import { makeSandbox } from "./make-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { ensureImage } from "./sandbox-image.ts";
 import { asideName, sandboxKey } from "./sandbox-names.ts";
-import { isHeld } from "./sandbox-processes.ts";
+import { findUse } from "./sandbox-processes.ts";
 import { forgetSandbox, noteSandbox } from "./sandbox-record.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 import { beginOperation, hasOperations, listOperations } from "./snapshots/operation.ts";
@@ -140,7 +140,8 @@ async function reasonToReplace(
   // Whatever else is kept: who asked for no network never gets one.
   if (exposed) return "it has a network, and terminal.docker_network is false";
   if (spec.onDrift === "keep") return undefined;
-  if (found.state === "running" && (await isHeld(engine, found.id, signal))) {
+  const use = found.state === "running" ? await findUse(engine, found.id, signal) : undefined;
+  if (use?.isHeld || (use?.jobs ?? []).length > 0) {
     reporter.onNotice(`The sandbox ${found.name} is in use and will be replaced when nobody uses it.`);
     return undefined;
   }

@@ -47,6 +47,7 @@ describeWith("docker", "listSandboxes", (service) => {
       last_used_at: "2033-05-18T03:33:20.000Z",
       kept_until: null,
       leased: true,
+      jobs: [],
       drift: [{ field: "docker_pids_limit", had: "1024", wants: "7" }],
       size_bytes: expect.any(Number),
       files_bytes: expect.any(Number),

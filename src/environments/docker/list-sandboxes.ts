@@ -1,8 +1,9 @@
+import { type LookUpJobs, lookUpNothing, type SeenJob } from "../jobs/seen-job.ts";
 import { type Container, listContainers } from "./container.ts";
 import type { Engine } from "./engine.ts";
 import { isOurs, LABEL, sanitiseLabel } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
-import { isHeld } from "./sandbox-processes.ts";
+import { findUse } from "./sandbox-processes.ts";
 import type { SandboxPlace } from "./sandbox-record.ts";
 import { sizeOf } from "./snapshots/copy-folder.ts";
 import { type ComparableSpec, type FieldDrift, findDrift } from "./spec-fields.ts";
@@ -26,6 +27,8 @@ export interface SandboxRow {
   readonly kept_until: string | null;
   /** Somebody has a channel into it now. */
   readonly leased: boolean;
+  /** The jobs that run in it. */
+  readonly jobs: readonly SeenJob[];
   readonly drift: readonly FieldDrift[];
   readonly size_bytes: number | null;
   /** What its folders on the host take; null when nobody asked or it has none. */
@@ -44,6 +47,8 @@ export interface SandboxQuery {
   readonly keep: KeepRules;
   /** Ask for sizes, which takes long. */
   readonly withSize: boolean;
+  /** Without it, jobs are named by their ids alone. */
+  readonly lookUpJobs?: LookUpJobs;
   /** The spec that a task would be given today, to compare with. */
   specOf(task: string, profileId: string): Promise<ComparableSpec | undefined>;
 }
@@ -85,13 +90,13 @@ async function rowOf(
   engine: Engine,
   container: Container,
   standing: Standing,
-  { specOf, withSize, keep, places }: SandboxQuery,
+  { specOf, withSize, keep, places, lookUpJobs = lookUpNothing }: SandboxQuery,
   signal: AbortSignal,
 ): Promise<SandboxRow> {
   const { labels, state } = container;
   const runs = state === "running";
-  const [leased, lastUse] = await Promise.all([
-    runs && isHeld(engine, container.id, signal),
+  const [use, lastUse] = await Promise.all([
+    runs ? findUse(engine, container.id, signal) : { isHeld: false, jobs: [] },
     runs ? findLastUse(engine, container, signal) : container.finishedAt,
   ]);
   const task = labels[LABEL.task] ?? labels[LABEL.taskId] ?? "";
@@ -109,7 +114,8 @@ async function rowOf(
     created_at: moment(container.createdAt),
     last_used_at: moment(lastUse),
     kept_until: ours ? moment(keptUntil(container, standing, keep)) : null,
-    leased,
+    leased: use.isHeld,
+    jobs: await lookUpJobs(use.jobs, signal),
     drift: spec === undefined ? [] : findDrift(container, spec),
     size_bytes: container.sizeBytes ?? null,
     files_bytes: withSize && ours ? await filesOf(engine, container, signal) : null,

@@ -1,11 +1,12 @@
 import { messageOf } from "../../lib/errors.ts";
+import { type LookUpJobs, lookUpNothing, showJob } from "../jobs/seen-job.ts";
 import { type Container, findContainer, listContainers } from "./container.ts";
 import { complaintOf, type Engine, engineAddress, succeeded } from "./engine.ts";
 import { isOurs, LABEL } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
 import { removeSandbox, stopSandbox } from "./remove-sandbox.ts";
 import { asideSince, isAsideOf } from "./sandbox-names.ts";
-import { listSandboxProcesses } from "./sandbox-processes.ts";
+import { jobsAmong, listSandboxProcesses } from "./sandbox-processes.ts";
 import { forgetSandbox, loadRecords, type SandboxPlace } from "./sandbox-record.ts";
 import {
   type KeepRules,
@@ -34,6 +35,8 @@ export interface ReclaimRules extends KeepRules {
   /** Only say what would be done. */
   readonly dryRun: boolean;
   readonly now: number;
+  /** Without it, jobs are named by their ids alone. */
+  readonly lookUpJobs?: LookUpJobs;
 }
 
 export interface ReclaimRow {
@@ -206,10 +209,14 @@ async function judgeRunning(
   if (lastUse === undefined) return keep("nobody knows when it was last used");
   const unusedMs = now - lastUse;
   const reason = `nobody has used it for ${seconds(unusedMs)} s`;
-  if (maxAgeMs > 0 && unusedMs >= maxAgeMs) return { action: "stop", reason };
-  if (idleMs === 0 || unusedMs < idleMs) return keep(`it was last used ${seconds(unusedMs)} s ago`);
-  const job = processes.find(({ role }) => role === "other");
-  if (job !== undefined) return keep(`${reason}, but ${job.arguments.slice(0, 80)} runs in it`);
+  const isTooOld = maxAgeMs > 0 && unusedMs >= maxAgeMs;
+  const isIdle = idleMs > 0 && unusedMs >= idleMs;
+  if (!isTooOld && !isIdle) return keep(`it was last used ${seconds(unusedMs)} s ago`);
+  const [job] = await (rules.lookUpJobs ?? lookUpNothing)(jobsAmong(processes), signal);
+  if (job !== undefined) return keep(`${reason}, but the job ${showJob(job)} runs in it`);
+  if (isTooOld) return { action: "stop", reason };
+  const other = processes.find(({ role }) => role === "other");
+  if (other !== undefined) return keep(`${reason}, but ${other.arguments.slice(0, 80)} runs in it`);
   return { action: "stop", reason };
 }
 

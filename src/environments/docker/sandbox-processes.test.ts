@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { ensureSandbox } from "./ensure-sandbox.ts";
-import { isHeld, listSandboxProcesses, parseTop } from "./sandbox-processes.ts";
+import { findUse, listSandboxProcesses, parseTop } from "./sandbox-processes.ts";
 
 describe("parseTop", () => {
   const roles = (rows: readonly string[]) =>
@@ -28,6 +28,17 @@ describe("parseTop", () => {
     expect(roles([keeper, "200 50 Ss cat /notes-hermes-channel.txt"])).toEqual(["keeper", "other"]);
   });
 
+  it("knows the job of a process by the name of its folder", () => {
+    const rows = [
+      "200 100 Ss sh -c text hermes-job /tmp/hermes-jobs-0/proc_0123456789ab bash none 0022",
+      "201 200 S  sh -c text hermes-job /my files/hermes-jobs-0/proc_0123456789ab",
+      "202 200 Ss bash -c text hermes-job /dev/null 0022",
+      "203 202 S  ls /tmp/hermes-jobs-0/proc_0123456789ab",
+    ];
+    const id = "proc_0123456789ab";
+    expect(parseTop(rows.join("\n")).map(({ job }) => job)).toEqual([id, id, undefined, undefined]);
+  });
+
   it("F17: does not count the dead", () => {
     expect(roles(["200 50 Zs sh -c text hermes-channel", "201 50 Z+ [sh] <defunct>"])).toEqual([]);
   });
@@ -39,7 +50,8 @@ describeWith("docker", "a lease on a sandbox", (service) => {
   }, async () => {
     await using lab = await openDockerLab(service);
     const { id } = await ensureSandbox(lab.engine, await lab.spec(), lab.reporter, never);
-    expect(await isHeld(lab.engine, id, never)).toBe(false);
+    const isHeld = async () => (await findUse(lab.engine, id, never)).isHeld;
+    expect(await isHeld()).toBe(false);
     expect((await listSandboxProcesses(lab.engine, id, never))?.map(({ role }) => role)).toEqual([
       "keeper",
       "keeper",
@@ -51,12 +63,12 @@ describeWith("docker", "a lease on a sandbox", (service) => {
     const text = `${"# a line of the channel's program\n".repeat(300)}read line; exit 0`;
     const client = spawn(binary, ["exec", "-i", id, "sh", "-c", text, "hermes-channel"], { env: { ...env } });
     try {
-      await vi.waitUntil(() => isHeld(lab.engine, id, never), { timeout: 150_000, interval: 100 });
+      await vi.waitUntil(isHeld, { timeout: 150_000, interval: 100 });
     } finally {
       client.kill("SIGKILL");
       await once(client, "exit");
     }
-    await vi.waitUntil(async () => !(await isHeld(lab.engine, id, never)), {
+    await vi.waitUntil(async () => !(await isHeld()), {
       timeout: 150_000,
       interval: 100,
     });
@@ -64,6 +76,6 @@ describeWith("docker", "a lease on a sandbox", (service) => {
 
   it("counts as held when the engine cannot tell", async () => {
     await using lab = await openDockerLab(service);
-    expect(await isHeld(lab.engine, "0".repeat(64), never)).toBe(true);
+    expect(await findUse(lab.engine, "0".repeat(64), never)).toEqual({ isHeld: true, jobs: [] });
   });
 });

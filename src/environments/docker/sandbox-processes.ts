@@ -2,12 +2,16 @@ import { type Engine, succeeded } from "./engine.ts";
 import { CHANNEL_MARK, KEEPER_MARK, KEEPER_WAITS } from "./keeper.ts";
 
 const TOP_TIMEOUT_MS = 10_000;
+/** The processes that keep a job carry the name of its folder, which ends in the job's id. */
+const JOB_PROCESS = / hermes-job \/(?:.*\/)?hermes-jobs-\d+\/(proc_[0-9a-f]+)(?: |$)/;
 
 export interface SandboxProcess {
   readonly pid: number;
   readonly parent: number;
   readonly arguments: string;
   readonly role: "keeper" | "channel" | "other";
+  /** The id of the job that it keeps, or whose output it collects. */
+  readonly job: string | undefined;
 }
 
 /**
@@ -42,7 +46,8 @@ export function parseTop(text: string): SandboxProcess[] {
     const ofKeeper = keepers.includes(row) || (row.parent === keeper?.pid && row.arguments === KEEPER_WAITS);
     // A shell that was started from outside has its parent there. Children that outlived theirs do not hold anything.
     const ofChannel = !pids.has(row.parent) && hasWord(row.arguments, CHANNEL_MARK);
-    return { ...row, role: ofKeeper ? "keeper" : ofChannel ? "channel" : "other" };
+    const role = ofKeeper ? "keeper" : ofChannel ? "channel" : "other";
+    return { ...row, role, job: JOB_PROCESS.exec(row.arguments)?.[1] };
   });
 }
 
@@ -54,8 +59,22 @@ function hasWord(text: string, word: string): boolean {
   return text.split(/\s+/).includes(word);
 }
 
-/** Whether somebody has a channel into the sandbox at this moment; a doubt counts as yes. */
-export async function isHeld(engine: Engine, id: string, signal: AbortSignal): Promise<boolean> {
+export interface SandboxUse {
+  /** Somebody has a channel into it at this moment; a doubt counts as yes. */
+  readonly isHeld: boolean;
+  /** The ids of the jobs that run in it. */
+  readonly jobs: readonly string[];
+}
+
+/** Who would be hurt if a running container were ended now. */
+export async function findUse(engine: Engine, id: string, signal: AbortSignal): Promise<SandboxUse> {
   const processes = await listSandboxProcesses(engine, id, signal);
-  return processes === undefined || processes.some(({ role }) => role === "channel");
+  return {
+    isHeld: processes === undefined || processes.some(({ role }) => role === "channel"),
+    jobs: jobsAmong(processes ?? []),
+  };
+}
+
+export function jobsAmong(processes: readonly SandboxProcess[]): string[] {
+  return [...new Set(processes.flatMap(({ job }) => job ?? []))];
 }

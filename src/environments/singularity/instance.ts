@@ -81,20 +81,22 @@ export interface InstanceUse {
   readonly isHeld: boolean;
   /** Something else runs in it, such as a command's child that was left behind. */
   readonly hasProcesses: boolean;
+  /** A job runs in it. */
+  readonly hasJobs: boolean;
   /** The stamp that the last channel left, in milliseconds since 1970; undefined when it is not there. */
   readonly lastUse: number | undefined;
 }
 
 /** A channel's shell came from outside, so it has no parent here; shells below it carry the same word. */
-const LOOK = `held=0 other=0
+const LOOK = `held=0 other=0 job=0
 for d in /proc/[0-9]*; do
   pid=\${d#/proc/}; [ "$pid" != 1 ] && [ "$pid" != "$$" ] || continue
   stat=; { read -r stat < "$d/stat"; } 2>/dev/null || continue
   set -- \${stat##*) }
   [ "$1" != Z ] || continue
-  case "$2 $(tr '\\0' ' ' < "$d/cmdline" 2>/dev/null)" in "0 "*"$word "*) held=1 ;; *) other=1 ;; esac
+  case "$2 $(tr '\\0' ' ' < "$d/cmdline" 2>/dev/null)" in "0 "*"$word "*) held=1 ;; *"$mark /"*/hermes-jobs-*) other=1 job=1 ;; *) other=1 ;; esac
 done
-echo "$held $other $(stat -c %Y ${LAST_USE_FILE} 2>/dev/null)"`;
+echo "$held $other $job $(stat -c %Y ${LAST_USE_FILE} 2>/dev/null)"`;
 
 /** Looks into a running instance; undefined when it does not answer. */
 export async function lookInto(
@@ -103,11 +105,11 @@ export async function lookInto(
   signal: AbortSignal,
 ): Promise<InstanceUse | undefined> {
   const enter = ["exec", ...entryFlags({ asRoot }), "--pwd", "/", `instance://${name}`, "sh", "-c"];
-  // Written so that two who look at the same time do not take each other for a channel.
-  const script = `word=${CHANNEL_MARK.slice(0, -1)}"${CHANNEL_MARK.slice(-1)}"; ${LOOK}`;
+  // Written so that two who look at the same time do not take each other for a channel or a job.
+  const script = `word=${CHANNEL_MARK.slice(0, -1)}"${CHANNEL_MARK.slice(-1)}" mark=hermes-jo"b"; ${LOOK}`;
   const result = await engine.run([...enter, script], { timeoutMs: LOOK_TIMEOUT_MS }, signal);
-  const [, held, other, stamp] = /^([01]) ([01]) (\d*)$/.exec(result.stdout.trimEnd()) ?? [];
+  const [, held, other, job, stamp] = /^([01]) ([01]) ([01]) (\d*)$/.exec(result.stdout.trimEnd()) ?? [];
   if (!succeeded(result) || held === undefined) return undefined;
   const lastUse = stamp === undefined || stamp === "" ? undefined : Number(stamp) * 1_000;
-  return { isHeld: held === "1", hasProcesses: other === "1", lastUse };
+  return { isHeld: held === "1", hasProcesses: other === "1", hasJobs: job === "1", lastUse };
 }

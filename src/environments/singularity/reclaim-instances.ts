@@ -37,7 +37,7 @@ export async function reclaimInstances(reclaim: Reclaim, signal: AbortSignal): P
 
 /** The rules of our Docker sandboxes. One that never had a channel is just being started. */
 function isAbandoned(use: InstanceUse, options: TerminalOptions, now: number): boolean {
-  if (use.isHeld || use.lastUse === undefined) return false;
+  if (use.isHeld || use.hasJobs || use.lastUse === undefined) return false;
   const unusedMs = now - use.lastUse;
   const isOlderThan = (seconds: number): boolean => seconds > 0 && unusedMs >= seconds * 1_000;
   if (isOlderThan(options.docker_max_age_seconds)) return true;

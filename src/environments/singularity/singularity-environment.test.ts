@@ -141,6 +141,23 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(await lab.instances()).toEqual([]);
   });
 
+  test("an instance in which a job runs is not stopped, however old it is", async () => {
+    await using lab = await openLab();
+    const { builder, reporter, profileId } = lab;
+    await using environment = lab.open();
+    const folder = "/tmp/hermes-jobs-0/proc_0123456789ab";
+    await collect(environment, `sh -c 'sleep 600; :' hermes-job ${folder} sh none 0022 >/dev/null 2>&1 &`);
+    await environment[Symbol.asyncDispose]();
+    const options = terminalOptions.parse({ docker_max_age_seconds: 1_000 });
+    const now = Date.now() + 2_000_000;
+    const signal = AbortSignal.timeout(300_000);
+    await reclaimInstances(
+      { engine: builder.engine, spec: lab.spec(), options, profileId, reporter, now },
+      signal,
+    );
+    expect(await lab.instances()).toHaveLength(1);
+  });
+
   test("an instance that is stopped under a command is told, and the command is not run again", async () => {
     await using lab = await openLab();
     await using environment = lab.open();

@@ -5,10 +5,12 @@ import { findEngine } from "../../../environments/docker/find-engine.ts";
 import { isOurs, LABEL } from "../../../environments/docker/labels.ts";
 import { sandboxesFolderOf } from "../../../environments/docker/prepare-docker.ts";
 import { removeSandbox } from "../../../environments/docker/remove-sandbox.ts";
-import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
+import { describeJobs } from "../../../environments/docker/require-unused.ts";
+import { findUse } from "../../../environments/docker/sandbox-processes.ts";
 import { forgetSandbox, loadRecords } from "../../../environments/docker/sandbox-record.ts";
 import { listOwnImages, removeOwnImage } from "../../../environments/docker/snapshots/own-images.ts";
 import { dropStableFolder } from "../../../environments/docker/stable-folder.ts";
+import { lookUpJobsOf } from "../../../environments/jobs/seen-job.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { Profile } from "../../../profiles/profile.ts";
 import { findProfileId } from "../../../profiles/profile-id.ts";
@@ -72,12 +74,22 @@ export async function removeSandboxes(
 }
 
 /** The profile's containers, which nobody may be using. */
-async function listFree(engine: Engine, { name: profile }: Profile, profileId: string, signal: AbortSignal) {
+async function listFree(
+  engine: Engine,
+  { name: profile, home }: Profile,
+  profileId: string,
+  signal: AbortSignal,
+) {
   const all = await listContainers(engine, [`label=${LABEL.profileId}=${profileId}`], {}, signal);
   const containers = all.filter(({ labels }) => isOurs(labels));
   for (const { id, name, state } of containers) {
-    if (state !== "running" || !(await isHeld(engine, id, signal))) continue;
-    throw new AppError("sandbox-held", `The sandbox ${name} of ${profile} is in use by another process.`, {
+    if (state !== "running") continue;
+    const { isHeld, jobs } = await findUse(engine, id, signal);
+    if (!isHeld && jobs.length === 0) continue;
+    const why = isHeld
+      ? `The sandbox ${name} of ${profile} is in use by another process.`
+      : describeJobs(name, await lookUpJobsOf(home)(jobs, signal));
+    throw new AppError("sandbox-held", why, {
       hint: `Wait until it is done, or remove it with \`hermes -p ${profile} sandbox rm --force\`; then run the same command again.`,
     });
   }

@@ -1,5 +1,9 @@
 import type { Command } from "commander";
+import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
+import { describeDocker } from "../../../environments/docker/prepare-docker.ts";
+import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
+import { oneLine } from "../../../environments/jobs/seen-job.ts";
 import { openEnvironment } from "../../../environments/open-environment.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
@@ -83,8 +87,12 @@ async function listJobs(
 async function lookAtJobs(context: CommandContext, task: string): Promise<readonly JobRecord[]> {
   const { request, records } = await openRecords(context, task);
   using held = records;
-  if (held.store.list().every(({ state }) => state === "ended")) return held.store.list();
+  const known = held.store.list();
+  if (known.every(({ state }) => state === "ended")) return known;
   try {
+    // Only to look: what does not run is not started. Nothing is recorded, because a later look may find an exit code.
+    if (!(await runs(request, context.signal)))
+      return known.map((job) => (job.state === "running" ? { ...job, state: "ended", reason: "lost" } : job));
     await using environment = await openEnvironment(request, context.signal);
     return await held.jobsOf(environment).list(context.signal);
   } catch (error) {
@@ -93,6 +101,28 @@ async function lookAtJobs(context: CommandContext, task: string): Promise<readon
       `hermes: the jobs could not be looked at, this is what was last known: ${error.message}`,
     );
     return held.store.list();
+  }
+}
+
+/** Whether there can be processes in the place at all. */
+async function runs(request: EnvironmentRequest, signal: AbortSignal): Promise<boolean> {
+  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the place is opened
+  const quiet = { ...request, reporter };
+  switch (request.options.backend) {
+    case "docker":
+    case "podman": {
+      const { engine, spec } = await describeDocker(quiet, signal);
+      const state = (await findSandbox(engine, spec, signal))?.state;
+      return state === "running" || state === "paused";
+    }
+    case "singularity": {
+      const { prepareSingularity } = await import("../../../environments/singularity/prepare-singularity.ts");
+      const { findInstance } = await import("../../../environments/singularity/instance.ts");
+      const { engine, spec } = await prepareSingularity(quiet, signal);
+      return (await findInstance(engine, spec.name, signal)) !== undefined;
+    }
+    default:
+      return true;
   }
 }
 
@@ -184,9 +214,4 @@ function stateOf({ state, reason, exitCode, ranOutOfMemory }: JobRecord): string
   if (state !== "ended") return state;
   if (ranOutOfMemory) return "out of memory";
   return reason === "exited" ? `exited ${exitCode}` : (reason ?? state);
-}
-
-function oneLine(command: string): string {
-  const line = command.replace(/\s+/g, " ");
-  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
 }

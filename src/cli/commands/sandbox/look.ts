@@ -7,6 +7,7 @@ import type { SandboxSpec } from "../../../environments/docker/sandbox-spec.ts";
 import { hasOperations, listOperations } from "../../../environments/docker/snapshots/operation.ts";
 import { describeDrift } from "../../../environments/docker/spec-fields.ts";
 import { keepRules, showMoment } from "../../../environments/docker/stopped-sandbox.ts";
+import { lookUpJobsOf, showJob } from "../../../environments/jobs/seen-job.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { showBytes } from "../../show-bytes.ts";
@@ -37,7 +38,7 @@ export async function listAll(
   const cells = rows.map((row) => [
     row.name,
     row.state,
-    row.leased ? "in use" : "",
+    isUsed(row) ? "in use" : "",
     row.task,
     row.image,
     row.profile,
@@ -46,6 +47,10 @@ export async function listAll(
   ]);
   const header = ["NAME", "STATE", "", "TASK", "IMAGE", "PROFILE", "KEPT UNTIL", ...(size ? ["SIZE"] : [])];
   context.terminal.print(renderTable(header, cells, context.terminal));
+}
+
+function isUsed({ leased, jobs }: SandboxRow): boolean {
+  return leased || jobs.length > 0;
 }
 
 /** The container's own files, and those that we keep for it on the host. */
@@ -77,7 +82,8 @@ export async function showStatus(
     ["name", row.name],
     ["id", row.id.slice(0, 12)],
     ["state", row.state],
-    ["in use", row.leased ? "yes" : "no"],
+    ["in use", isUsed(row) ? "yes" : "no"],
+    ...(row.jobs.length === 0 ? [] : ([["jobs", row.jobs.map(showJob).join(", ")]] as const)),
     ["last used", row.last_used_at ?? "unknown"],
     ...(row.kept_until === null
       ? []
@@ -142,6 +148,7 @@ async function sandboxes(
       places: known,
       keep: keepRules(request.options),
       withSize,
+      lookUpJobs: lookUpJobsOf(request.profile.home),
       specOf,
     },
     context.signal,

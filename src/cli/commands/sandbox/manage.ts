@@ -3,7 +3,7 @@ import { belongsTo, findChosenSandbox, listAside } from "../../../environments/d
 import { LABEL } from "../../../environments/docker/labels.ts";
 import { reclaimSandboxes } from "../../../environments/docker/reclaim.ts";
 import { removeSandbox, stopSandbox } from "../../../environments/docker/remove-sandbox.ts";
-import { isHeld } from "../../../environments/docker/sandbox-processes.ts";
+import { requireUnused } from "../../../environments/docker/require-unused.ts";
 import { forgetSandbox } from "../../../environments/docker/sandbox-record.ts";
 import { reclaimSnapshots } from "../../../environments/docker/snapshots/reclaim-snapshots.ts";
 import {
@@ -13,6 +13,7 @@ import {
   type Standing,
   showMoment,
 } from "../../../environments/docker/stopped-sandbox.ts";
+import { lookUpJobsOf, type SeenJob, showJob } from "../../../environments/jobs/seen-job.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { renderTable } from "../../table.ts";
@@ -28,13 +29,14 @@ interface TaskOptions {
 }
 
 export async function stopOne(context: CommandContext, options: TaskOptions): Promise<void> {
-  const { engine, container, keep, place } = await requireFree(context, options);
+  const { engine, container, keep, place, jobs } = await requireFree(context, options);
   const end = await stopSandbox(engine, container.id, context.signal);
   const stopped = await findContainer(engine, container.id, context.signal);
   const standing = await (await loadStandings([place]))(container, context.signal);
   const until = stopped && keptUntil(stopped, standing, keep);
   const json = { kept_until: until === undefined ? null : new Date(until).toISOString() };
-  conclude(context, options, container, end, { json, words: describeStopped(stopped, standing, until) });
+  const words = describeStopped(stopped, standing, until);
+  conclude(context, options, container, end, jobs, { json, words });
 }
 
 /** What becomes of a sandbox that was stopped. */
@@ -57,7 +59,7 @@ function describeStopped(
 }
 
 export async function removeOne(context: CommandContext, options: TaskOptions): Promise<void> {
-  const { engine, container, place } = await requireFree(context, options);
+  const { engine, container, place, jobs } = await requireFree(context, options);
   // Those that were moved aside first: without the sandbox, they would look like what has to be put back.
   for (const { id } of await listAside(engine, place, context.signal)) {
     await removeSandbox(engine, id, context.signal);
@@ -65,7 +67,7 @@ export async function removeOne(context: CommandContext, options: TaskOptions): 
   }
   const removed = await removeSandbox(engine, container.id, context.signal);
   if (removed.outcome !== "failed") await forgetSandbox(place, container.id);
-  conclude(context, options, container, removed);
+  conclude(context, options, container, removed, jobs);
 }
 
 export async function collectGarbage(
@@ -89,6 +91,7 @@ export async function collectGarbage(
       maxAgeSeconds: options.docker_max_age_seconds,
       dryRun: dryRun ?? false,
       now: Date.now(),
+      lookUpJobs: lookUpJobsOf(request.profile.home),
     },
     context.signal,
   );
@@ -124,14 +127,11 @@ async function requireFree(context: CommandContext, { task, chosen, force }: Tas
       hint: "See `hermes sandbox list`.",
     });
   }
-  if (!force && container.state === "running" && (await isHeld(engine, container.id, context.signal))) {
-    throw new AppError("sandbox-unavailable", `The sandbox ${container.name} is in use by another process.`, {
-      hint: "Wait until it is done, or add --force.",
-    });
-  }
+  const lookUpJobs = lookUpJobsOf(request.profile.home);
+  const jobs = await requireUnused(engine, container, { force: force ?? false, lookUpJobs }, context.signal);
   const named = { name: container.name, task: container.labels[LABEL.task] ?? task };
   const place = chosen === undefined ? spec : { ...spec, ...named };
-  return { engine, container, place, keep: keepRules(request.options) };
+  return { engine, container, place, jobs, keep: keepRules(request.options) };
 }
 
 function conclude(
@@ -139,9 +139,12 @@ function conclude(
   { json }: TaskOptions,
   { id, name }: Container,
   end: { readonly outcome: string; readonly reason?: string },
+  jobs: readonly SeenJob[],
   more: { readonly json: object; readonly words: string } = { json: {}, words: "" },
 ): void {
   if (end.outcome === "failed") throw new AppError("sandbox-unavailable", `${name}: ${end.reason}`);
-  if (json) context.terminal.printJson({ id, name, outcome: end.outcome, ...more.json });
-  else context.terminal.note(`${name}: ${end.outcome}.${more.words}`);
+  const ended_jobs = jobs.map((job) => job.id);
+  const which = jobs.length === 0 ? "" : ` Jobs that ended with it: ${jobs.map(showJob).join(", ")}.`;
+  if (json) context.terminal.printJson({ id, name, outcome: end.outcome, ended_jobs, ...more.json });
+  else context.terminal.note(`${name}: ${end.outcome}.${more.words}${which}`);
 }

@@ -10,6 +10,7 @@ import {
 import { restoreSandbox } from "../../../environments/docker/snapshots/restore-sandbox.ts";
 import { snapshotSandbox } from "../../../environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../../environments/docker/snapshots/snapshot-store.ts";
+import { lookUpJobsOf, showJob } from "../../../environments/jobs/seen-job.ts";
 import type { Backend } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
@@ -102,13 +103,22 @@ export async function restoreFrom(
       ? (await prepareDocker({ ...request, task: snapshot.task, reporter: quiet }, context.signal)).spec
       : asked;
   if (!yes) await confirm(context, spec, word);
-  const options = { sandboxesFolder, now: Date.now(), reporter: request.reporter, force: force ?? false };
+  const options = {
+    sandboxesFolder,
+    now: Date.now(),
+    reporter: request.reporter,
+    force: force ?? false,
+    lookUpJobs: lookUpJobsOf(request.profile.home),
+  };
   const restored = await restoreSandbox(engine, snapshot, spec, options, context.signal);
-  if (json) return context.terminal.printJson({ ...printable(restored), before: restored.before ?? null });
+  const { before = null, endedJobs } = restored;
+  const ended_jobs = endedJobs.map(({ id }) => id);
+  if (json) return context.terminal.printJson({ ...printable(restored), before, ended_jobs });
   context.terminal.print(`${restored.name} (${restored.id.slice(0, 12)}), after ${seconds(restored)} s`);
-  if (restored.before !== undefined) {
-    context.terminal.note(`What was there before is kept: \`hermes sandbox restore ${restored.before}\`.`);
-  }
+  if (before !== null)
+    context.terminal.note(`What was there before is kept: \`hermes sandbox restore ${before}\`.`);
+  if (endedJobs.length > 0)
+    context.terminal.note(`Jobs that ended with the old one: ${endedJobs.map(showJob).join(", ")}.`);
 }
 
 export async function pruneOld(

@@ -1,11 +1,12 @@
 import { AppError } from "../../../lib/errors.ts";
 import type { Reporter } from "../../environment-request.ts";
+import { type LookUpJobs, lookUpNothing, type SeenJob } from "../../jobs/seen-job.ts";
 import type { Container } from "../container.ts";
 import type { Engine } from "../engine.ts";
 import { belongsTo, findSandbox } from "../find-sandbox.ts";
 import { removeSandbox } from "../remove-sandbox.ts";
+import { requireUnused } from "../require-unused.ts";
 import { asideName, sandboxKey } from "../sandbox-names.ts";
-import { isHeld } from "../sandbox-processes.ts";
 import { forgetSandbox, type SandboxPlace } from "../sandbox-record.ts";
 import type { SandboxSpec } from "../sandbox-spec.ts";
 import { dropSeed, type ForkedSandbox, type ForkOptions, prepareSeed } from "./fork-sandbox.ts";
@@ -19,13 +20,17 @@ import { withTaskLock } from "./task-lock.ts";
 const UNDO_MS = 60_000;
 
 export interface RestoreOptions extends ForkOptions {
-  /** Also while somebody uses the sandbox, and when it cannot be kept as a snapshot first. */
+  /** Also while somebody uses the sandbox or a job runs in it, and when it cannot be kept as a snapshot first. */
   readonly force: boolean;
+  /** Without it, jobs are named by their ids alone. */
+  readonly lookUpJobs?: LookUpJobs;
 }
 
 export interface RestoredSandbox extends ForkedSandbox {
   /** The snapshot that keeps what was there before; undefined when there was nothing. */
   readonly before: string | undefined;
+  /** What ran in the old one. */
+  readonly endedJobs: readonly SeenJob[];
 }
 
 /**
@@ -44,7 +49,7 @@ export async function restoreSandbox(
   const place = { sandboxesFolder, profileId: spec.profileId };
   return withTaskLock(place, spec.task, signal, async () => {
     const old = await findSandbox(engine, spec, signal);
-    if (old !== undefined) await requireReplaceable(engine, old, spec, options, signal);
+    const endedJobs = old === undefined ? [] : await requireReplaceable(engine, old, spec, options, signal);
     const before = old === undefined ? undefined : await keepBefore(engine, spec, options, signal);
     const about = { kind: "restore", task: spec.task, key: sandboxKey(spec.profileId, spec.task) } as const;
     const operation = await beginOperation(place, createSnapshotId(now), about, signal);
@@ -61,7 +66,7 @@ export async function restoreSandbox(
       if (old !== undefined) await letGo(engine, place, old, before && aside.folder, reporter, signal);
       await operation.end();
       const durationMs = performance.now() - startedAt;
-      return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before };
+      return { id, name: spec.name, task: spec.task, origin: snapshot.id, durationMs, before, endedJobs };
     } catch (error) {
       await putBack(engine, place, spec, aside, AbortSignal.timeout(UNDO_MS));
       await dropSeed(engine, operation, signal);
@@ -74,20 +79,16 @@ async function requireReplaceable(
   engine: Engine,
   old: Container,
   spec: SandboxSpec,
-  { force }: RestoreOptions,
+  { force, lookUpJobs = lookUpNothing }: RestoreOptions,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<readonly SeenJob[]> {
   if (!belongsTo(old, spec)) {
     throw new AppError(
       "sandbox-refused",
       `There is a container ${old.name} that is not ours; it was left alone.`,
     );
   }
-  if (!force && old.state === "running" && (await isHeld(engine, old.id, signal))) {
-    throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} is in use by another process.`, {
-      hint: "Wait until it is done, or add --force.",
-    });
-  }
+  return requireUnused(engine, old, { force, lookUpJobs }, signal);
 }
 
 async function keepBefore(
