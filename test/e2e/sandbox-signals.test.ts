@@ -157,10 +157,17 @@ const hermes = async (place: Place, ...words: readonly string[]): Promise<string
   (await run(process.execPath, [ENTRY, ...words], { env: place.env, cwd: place.folder })).stdout.trim();
 
 /** In a terminal of its own, below a shell that looks at the terminal before and afterwards. */
-async function inTerminal(signal: Signal, words: readonly string[], env: Record<string, string>) {
+async function inTerminal(
+  signal: Signal,
+  words: readonly string[],
+  { env, folder }: Pick<Place, "env" | "folder">,
+) {
   const { default: pty } = await import("@lydell/node-pty");
   const script = 'stty -g; "$@"; echo "code=$?"; stty -g';
-  const child = pty.spawn("/bin/sh", ["-c", script, "sh", process.execPath, ENTRY, ...words], { env });
+  const child = pty.spawn("/bin/sh", ["-c", script, "sh", process.execPath, ENTRY, ...words], {
+    env,
+    cwd: folder,
+  });
   let screen = "";
   child.onData((text: string) => {
     const all = screen + text;
@@ -186,9 +193,9 @@ async function inTerminal(signal: Signal, words: readonly string[], env: Record<
   };
 }
 
-async function inWindow(words: readonly string[], env: Record<string, string>, folder: string) {
+async function inWindow(words: readonly string[], { env, folder }: Pick<Place, "env" | "folder">) {
   const server = ["-S", join(folder, "tmux"), "-f", "/dev/null"];
-  const tmux = (...args: readonly string[]) => run("tmux", [...server, ...args], { env });
+  const tmux = (...args: readonly string[]) => run("tmux", [...server, ...args], { env, cwd: folder });
   await tmux("new-session", "-d", "-x", "100", "-y", "30", process.execPath, ENTRY, ...words);
   return {
     exitCode: Promise.resolve(undefined),
@@ -202,8 +209,16 @@ async function inWindow(words: readonly string[], env: Record<string, string>, f
   };
 }
 
-async function inPipes(event: Event, words: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, [ENTRY, ...words], { env, stdio: ["ignore", "pipe", "pipe"] });
+async function inPipes(
+  event: Event,
+  words: readonly string[],
+  { env, folder }: Pick<Place, "env" | "folder">,
+) {
+  const child = spawn(process.execPath, [ENTRY, ...words], {
+    env,
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   child.stdout.resume();
   child.stderr.resume();
   let isOver = false;
@@ -225,14 +240,14 @@ async function inPipes(event: Event, words: readonly string[], env: Record<strin
 /** Ends the verb in the middle of its work and resolves to all that can be seen of it afterwards. */
 async function endInTheMiddle(place: Place, verb: Verb, event: Event) {
   const mark = randomBytes(8).toString("hex");
-  const env = { ...place.env, [MARK]: mark };
+  const at = { folder: place.folder, env: { ...place.env, [MARK]: mark } };
   const words = verb.words(place);
   const started =
     event in EXIT_CODES
-      ? await inTerminal(event as Signal, words, env)
+      ? await inTerminal(event as Signal, words, at)
       : event === "a closed window"
-        ? await inWindow(words, env, place.folder)
-        : await inPipes(event, words, env);
+        ? await inWindow(words, at)
+        : await inPipes(event, words, at);
   const ours = async () =>
     (await markedProcesses(mark)).filter(({ command }) => command.startsWith(`${process.execPath} ${ENTRY}`));
   let pid = 0;
