@@ -143,14 +143,15 @@ function tooLate(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, SETTLE_MS).unref());
 }
 
-async function nextFree(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
-  let wake: (() => void) | undefined;
-  const free = new Promise<void>((resolve) => {
-    wake = resolve;
-    waiting.push(resolve);
-    signal.addEventListener("abort", () => resolve(), { once: true });
+function nextFree(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const wake = (): void => {
+      signal.removeEventListener("abort", wake);
+      const index = waiting.indexOf(wake);
+      if (index !== -1) waiting.splice(index, 1);
+      resolve();
+    };
+    waiting.push(wake);
+    signal.addEventListener("abort", wake);
   });
-  await free;
-  const index = wake ? waiting.indexOf(wake) : -1;
-  if (index !== -1) waiting.splice(index, 1);
 }

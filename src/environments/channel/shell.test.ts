@@ -1,3 +1,4 @@
+import { getEventListeners, setMaxListeners } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
@@ -52,6 +53,14 @@ test("whoever ends at once has opened nothing for nothing", async () => {
   const after = place.opened;
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect([after, place.opened]).toEqual([2, 2]);
+});
+
+test("commands that waited for a channel leave nothing on the signal that could have stopped them", async () => {
+  await using shell = localShell().shell;
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal); // a dozen at once may listen
+  await Promise.all(Array.from({ length: 12 }, () => collect(shell, "sleep 0.1", { signal })));
+  expect(getEventListeners(signal, "abort")).toHaveLength(0);
 });
 
 test("an answer that comes after nobody waits for it any more does not stand in the output", async () => {
