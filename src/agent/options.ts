@@ -1,7 +1,5 @@
 import { z } from "zod";
 
-const unattended = z.enum(["deny", "approve"]).default("deny");
-
 /** Section `agent`: how far a turn may go, and what the agent may use. */
 export const agentOptions = z.strictObject({
   max_turns: z.int().min(1).nullable().default(null).meta({
@@ -28,42 +26,4 @@ export const agentOptions = z.strictObject({
   disabled_toolsets: z.array(z.string()).default([]).meta({
     description: "Groups of tools that are never offered: terminal, file, todo, session_search, clarify",
   }),
-});
-
-/** Section `approvals`: who decides about risky commands. */
-export const approvalsOptions = z.strictObject({
-  mode: z.enum(["manual", "smart", "off"]).default("smart").meta({
-    unused: true,
-    description: "manual asks a person, smart asks a reviewing model first, off asks nobody",
-  }),
-  timeout: z
-    .int()
-    .min(1)
-    .default(300)
-    .meta({ unused: true, description: "Seconds a person has to answer; silence is a no" }),
-  reviewer_timeout: z
-    .int()
-    .min(1)
-    .default(20)
-    .meta({ unused: true, description: "Seconds the reviewing model has before a person is asked" }),
-  cron_mode: unattended.meta({ unused: true, description: "Answer for scheduled runs" }),
-  single_query_mode: unattended.meta({ unused: true, description: "Answer for one-shot runs" }),
-  unattended_mode: unattended.meta({ unused: true, description: "Answer for webhooks and API calls" }),
-  deny: z
-    .array(z.string())
-    .default([])
-    .meta({ unused: true, description: "Patterns of commands that are refused whatever the mode" }),
-  denial_breaker_threshold: z
-    .int()
-    .min(1)
-    .default(3)
-    .meta({ unused: true, description: "Refusals in a row after which the model is told to stop trying" }),
-  mcp_reload_confirm: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Ask before MCP servers are reloaded" }),
-  destructive_slash_confirm: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Ask before a chat command that discards something" }),
 });

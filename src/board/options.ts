@@ -9,14 +9,6 @@ export const kanbanOptions = z.strictObject({
       "PostgreSQL address of a board shared by several hosts; empty means board.sqlite in the root home",
     secret: true,
   }),
-  dispatch_in_gateway: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Let the gateway dispatch tasks" }),
-  notify_in_gateway: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Let the gateway announce what happened to tasks" }),
   dispatch_interval_seconds: z.number().min(1).default(60).meta({
     description: "Seconds between two passes of the dispatcher when nothing wakes it",
   }),
@@ -51,32 +43,7 @@ export const kanbanOptions = z.strictObject({
     .trim()
     .default("")
     .meta({ description: "Profile that gets tasks without an assignee" }),
-  orchestrator_profile: z.string().trim().default("").meta({
-    unused: true,
-    description: "Profile that owns a decomposed task; empty means the active one",
-  }),
-  auto_decompose: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Split large tasks in triage into smaller ones" }),
-  auto_decompose_per_tick: z
-    .int()
-    .min(0)
-    .default(3)
-    .meta({ unused: true, description: "Decompositions tried in one pass" }),
-  auto_promote_children: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Make children ready when their parents are done" }),
-  auto_subscribe_on_create: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Tell the creator of a task what happens to it" }),
   reconcile_orphans: z.boolean().default(true).meta({ description: "Repair tasks whose run has vanished" }),
-  review_dispatch: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Let profiles work the review column; false leaves it to people" }),
   worker_log_rotate_bytes: z
     .int()
     .min(0)
@@ -93,10 +60,6 @@ export const kanbanOptions = z.strictObject({
     .default(30)
     .meta({ description: "Days a subscription to a finished task is kept" }),
   default_workdir: z.string().default("").meta({ description: "Folder of tasks that name none" }),
-  api_expose_transcripts: z
-    .boolean()
-    .default(false)
-    .meta({ unused: true, description: "Show transcripts of workers over the API" }),
   claim_ttl_seconds: z
     .int()
     .min(1)

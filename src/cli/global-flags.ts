@@ -35,11 +35,19 @@ async function takeSetting(
   rest: string[],
   settings: Map<string, string>,
 ): Promise<void> {
-  const { configKeys, suggestKey } = await import("../config/keys.ts");
+  const [{ configKeys, suggestKey }, { isUnbuilt }] = await Promise.all([
+    import("../config/keys.ts"),
+    import("../config/unbuilt-settings.ts"),
+  ]);
   const keys = configKeys();
   const spelled = name.replaceAll("-", "_");
   const key = keys.find((candidate) => candidate.key === spelled);
   if (!key) {
+    if (isUnbuilt(spelled)) {
+      throw new AppError("usage-wrong", `--${name} is not built yet: nothing in this version obeys it`, {
+        hint: "List the settings that are obeyed with `hermes config keys`.",
+      });
+    }
     const suggestion = suggestKey(spelled, keys);
     throw new AppError("usage-wrong", `unknown option --${name}`, {
       hint: suggestion ? `Did you mean --${suggestion}?` : "List all settings with `hermes config keys`.",

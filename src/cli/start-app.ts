@@ -9,7 +9,15 @@ const SHOWN = 3;
 export async function startApp({ openApp, terminal }: CommandContext): Promise<App> {
   const app = await openApp();
   requireUsable(app.resolved);
-  const { problems } = app.resolved;
+  // What nobody obeys may be what somebody relies on (`approvals.deny`): it is never among those left out below.
+  const unbuilt = app.resolved.problems.filter(({ kind }) => kind === "unbuilt-key");
+  const problems = app.resolved.problems.filter(({ kind }) => kind !== "unbuilt-key");
+  if (unbuilt.length > 0) {
+    const names = [...new Set(unbuilt.map(({ key }) => key))].join(", ");
+    terminal.note(
+      `hermes: warning: nothing obeys these settings yet: ${names}. See where they stand with \`hermes config check\`.`,
+    );
+  }
   for (const problem of problems.slice(0, SHOWN)) {
     terminal.note(`hermes: warning: ${problemLine(problem)}. ${problem.hint}`);
   }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
 import { type ConfigKey, suggestKey, unwrapSchema } from "./keys.ts";
 import type { Problem } from "./problem.ts";
+import { isUnbuilt, UNBUILT_SETTINGS, unbuiltProblem } from "./unbuilt-settings.ts";
 import type { Position, YamlFile } from "./yaml-file.ts";
 
 interface SettingsFile {
@@ -48,10 +49,14 @@ function unknownKeys(
   place: (position: Position) => string,
 ): Problem[] {
   const names = new Set(keys.map((key) => key.key));
-  const sections = sectionsOf(keys);
+  const sections = sectionsOf([...keys.map((key) => key.key), ...Object.keys(UNBUILT_SETTINGS)]);
   const problems: Problem[] = [];
   for (const { path, position } of yaml.paths((candidate) => sections.has(candidate.join(".")))) {
     const name = path.join(".");
+    if (isUnbuilt(name)) {
+      problems.push(unbuiltProblem(name, place(position)));
+      continue;
+    }
     if (names.has(name) || (sections.has(name) && yaml.find(path)?.value === null)) continue;
     problems.push(
       sections.has(name)
@@ -95,9 +100,10 @@ function fieldNames(schema: z.ZodType): string[] {
   return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }
 
-function sectionsOf(keys: readonly ConfigKey[]): Set<string> {
+function sectionsOf(names: readonly string[]): Set<string> {
+  const paths = names.map((name) => name.split("."));
   return new Set(
-    keys.flatMap(({ path }) => path.slice(1).map((_, index) => path.slice(0, index + 1).join("."))),
+    paths.flatMap((path) => path.slice(1).map((_, index) => path.slice(0, index + 1).join("."))),
   );
 }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
 import { configSchema } from "./schema.ts";
+import { isUnbuilt } from "./unbuilt-settings.ts";
 
 /** What a key holds, and so how text from a variable or a flag is read. */
 export type KeyType = "boolean" | "integer" | "number" | "string" | "enum" | "list" | "map" | "integer|map";
@@ -20,7 +21,6 @@ export interface ConfigKey {
   readonly description: string;
   readonly secret: boolean;
   readonly usedBy: readonly string[] | undefined;
-  readonly unused: boolean;
   readonly schema: z.ZodType;
 }
 
@@ -33,6 +33,11 @@ export function configKeys(): readonly ConfigKey[] {
 export function requireKey(name: string, keys: readonly ConfigKey[]): { key: ConfigKey; inside: string[] } {
   const found = findKey(name, keys);
   if (found) return found;
+  if (isUnbuilt(name)) {
+    throw new AppError("config-key-unknown", `${name} is not built yet: nothing in this version obeys it.`, {
+      hint: "List the settings that are obeyed with `hermes config keys`.",
+    });
+  }
   const inSection = keys.filter((key) => key.key.startsWith(`${name}.`));
   if (inSection.length > 0) {
     throw new AppError(
@@ -103,7 +108,6 @@ function describeKey(schema: z.ZodType, path: readonly string[]): ConfigKey {
     description: meta.description ?? "",
     secret: meta.secret ?? false,
     usedBy: meta.usedBy,
-    unused: meta.unused ?? false,
     schema,
   };
 }

@@ -3,7 +3,7 @@ import { readTextFile } from "../lib/files.ts";
 import { isSecretName } from "../lib/redact/secret-names.ts";
 import { type EnvEntry, parseEnvFile } from "./env-file.ts";
 import { configKeys } from "./keys.ts";
-import { type Problem, problemLine } from "./problem.ts";
+import { isIgnored, type Problem, problemLine } from "./problem.ts";
 import { type Layers, type ResolvedConfig, resolveConfig } from "./resolve.ts";
 import { parseYamlFile } from "./yaml-file.ts";
 
@@ -53,12 +53,12 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
 
 /** Throws on every problem that must stop a program; the rest is for the caller to show as warnings. */
 export function requireUsable({ problems }: ResolvedConfig): void {
-  refuse(problems.filter((problem) => problem.kind !== "unknown-key" && problem.used));
+  refuse(problems.filter((problem) => !isIgnored(problem) && problem.used));
 }
 
 /** Throws on every bad value, whether the chosen backend looks at it or not. */
 export function requireSound({ problems }: ResolvedConfig): void {
-  refuse(problems.filter((problem) => problem.kind !== "unknown-key"));
+  refuse(problems.filter((problem) => !isIgnored(problem)));
 }
 
 function secretValues(entries: readonly EnvEntry[], variables: ConfigSources["variables"]): string[] {

@@ -10,7 +10,6 @@ export function jsonSchema(): object {
     unrepresentable: "any",
     override({ jsonSchema: node, zodSchema }) {
       delete node["usedBy"];
-      delete node["unused"];
       delete node["env"];
       if (!(zodSchema instanceof z.ZodObject) || !node.properties) return;
       for (const [name, child] of Object.entries(node.properties)) {
@@ -50,6 +49,5 @@ function groupBySection(keys: readonly ConfigKey[]): Map<string, ConfigKey[]> {
 function entry(key: ConfigKey): string {
   const standard = key.secret ? "none (secret)" : `\`${JSON.stringify(key.default)}\``;
   const only = key.usedBy ? ` Used when \`terminal.backend\` is ${key.usedBy.join(" or ")}.` : "";
-  const unused = key.unused ? " Has no effect so far." : "";
-  return `- **\`${key.key}\`**: ${key.description}.${only}${unused}\n  Takes ${expectation(key)}. Default: ${standard}. Variable: \`${key.env[0]}\`.`;
+  return `- **\`${key.key}\`**: ${key.description}.${only}\n  Takes ${expectation(key)}. Default: ${standard}. Variable: \`${key.env[0]}\`.`;
 }

@@ -4,6 +4,7 @@ import type { ConfigKey } from "./keys.ts";
 import type { Problem } from "./problem.ts";
 import { expectation, readBoolean, readText } from "./read-text.ts";
 import type { Config } from "./schema.ts";
+import { UNBUILT_SETTINGS, unbuiltProblem } from "./unbuilt-settings.ts";
 import type { YamlFile } from "./yaml-file.ts";
 
 export type Origin = "flag" | "env" | "file" | "default";
@@ -52,9 +53,19 @@ export function resolveConfig(keys: readonly ConfigKey[], layers: Layers): Resol
     key.usedBy.includes(String(backend.value));
   const problems = [
     ...(layers.file ? fileProblems(keys, layers.file) : []),
+    ...unbuiltVariables(layers),
     ...[...settings.values()].flatMap((setting) => valueProblems(setting, isUsed(setting.key))),
   ];
   return { config: assemble(settings), settings, problems };
+}
+
+function unbuiltVariables({ environments }: Layers): Problem[] {
+  return Object.entries(UNBUILT_SETTINGS).flatMap(([name, variable]) =>
+    environments.flatMap((environment) => {
+      const found = environment.find(variable);
+      return found ? [unbuiltProblem(name, found.where)] : [];
+    }),
+  );
 }
 
 function resolveKey(key: ConfigKey, layers: Layers): Setting {

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { agentOptions, approvalsOptions } from "../agent/options.ts";
+import { agentOptions } from "../agent/options.ts";
 import { kanbanOptions } from "../board/options.ts";
 import { terminalOptions } from "../environments/options.ts";
 import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { loggingOptions } from "../lib/log/options.ts";
-import { fallbackProvidersOption, modelOptions, providersOption } from "../providers/options.ts";
+import { modelOptions, providersOption } from "../providers/options.ts";
 
 declare module "zod" {
   interface GlobalMeta {
@@ -14,20 +14,16 @@ declare module "zod" {
     env?: string;
     /** Values of `terminal.backend` under which the key matters; under others a bad value does not stop the program. */
     usedBy?: readonly string[];
-    /** Known, so that a file which sets it is sound, but nothing obeys it so far. */
-    unused?: boolean;
   }
 }
 
 /** The one list of settings: paths, variables, flags, reference page and editor schema are all computed from it. */
 export const configSchema = z.strictObject({
   model: modelOptions.prefault({}),
-  fallback_providers: fallbackProvidersOption,
   providers: providersOption,
   agent: agentOptions.prefault({}),
   terminal: terminalOptions.prefault({}),
   tool_output: toolOutputOptions.prefault({}),
-  approvals: approvalsOptions.prefault({}),
   kanban: kanbanOptions.prefault({}),
   logging: loggingOptions.prefault({}),
 });

@@ -61,19 +61,6 @@ export const terminalOptions = z.strictObject({
   auto_source_bashrc: flag
     .default(true)
     .meta({ description: "Source ~/.bashrc when no init files are named" }),
-  persistent_shell: flag.default(true).meta({
-    unused: true,
-    description: "Keep the working folder and exported variables from one command to the next",
-  }),
-  local_persistent: flag.default(false).meta({
-    unused: true,
-    description: "Accepted for homes of the reference; state is always kept per session here",
-  }),
-  ssh_persistent: flag.default(true).meta({
-    unused: true,
-    description: "Accepted for homes of the reference; state is always kept per session here",
-    usedBy: SSH,
-  }),
   sandbox_dir: text.default("").meta({
     description: "Folder for files of sandboxes on the host; empty means sandboxes/ in the home",
   }),
@@ -97,17 +84,6 @@ export const terminalOptions = z.strictObject({
     description: "Copy files to remote environments before every command instead of only when they changed",
     env: "HERMES_FORCE_FILE_SYNC",
     usedBy: SSH,
-  }),
-  debug_interrupt: flag.default(false).meta({
-    unused: true,
-    description: "Log each step of ending an interrupted command",
-    env: "HERMES_DEBUG_INTERRUPT",
-  }),
-  sudo_password: text.default("").meta({
-    unused: true,
-    description: "Password handed to sudo on its standard input",
-    env: "SUDO_PASSWORD",
-    secret: true,
   }),
   container_cpu: z.number().min(0).default(1).meta({
     description: "CPU cores a container may use; 0 means no limit",

@@ -26,31 +26,8 @@ export const modelOptions = z.strictObject({
     description: "Context window in tokens; unset means what the provider reports",
   }),
   max_tokens: tokens.meta({ description: "Longest answer in tokens; unset means the provider's own limit" }),
-  ollama_num_ctx: tokens.meta({ unused: true, description: "Context window asked of an Ollama server" }),
-  streaming: z
-    .boolean()
-    .default(true)
-    .meta({ unused: true, description: "Show answers as they are written" }),
-  persist_switch_by_default: z
-    .boolean()
-    .default(false)
-    .meta({ unused: true, description: "Keep a model switched to in a chat for later sessions" }),
   aliases: z.record(z.string(), z.string()).default({}).meta({ description: "Short names for models" }),
 });
-
-/** Key `fallback_providers`: who answers when the first choice cannot, in order. */
-export const fallbackProvidersOption = z
-  .array(
-    z.strictObject({
-      provider: z.string().min(1),
-      model: z.string().min(1),
-      base_url: address.optional(),
-      key_env: variableName.optional(),
-      context_length: z.int().min(1).optional(),
-    }),
-  )
-  .default([])
-  .meta({ unused: true, description: "Providers and models tried in order when the first one fails" });
 
 /** Key `providers`: servers by name. Keys are named by their variable, never written here. */
 export const providersOption = z
@@ -68,7 +45,6 @@ export const providersOption = z
       headers: z.record(z.string(), z.string()).optional(),
       request_overrides: z.record(z.string(), z.unknown()).optional(),
       ssl_ca_cert: z.string().optional(),
-      ssl_verify: z.boolean().optional(),
       connect_timeout_seconds: z.number().positive().optional(),
       request_timeout_seconds: z.number().positive().optional(),
       stale_timeout_seconds: z.number().positive().optional(),

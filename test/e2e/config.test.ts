@@ -20,7 +20,7 @@ interface Shown {
 }
 
 interface Check {
-  problems: { where: string }[];
+  problems: { kind: string; key?: string; where: string }[];
 }
 
 /** Texts that some key of the type accepts, unusual ones first. */
@@ -41,14 +41,50 @@ async function homeWith(files: Record<string, string>) {
   return home;
 }
 
-test("a setting that nothing obeys yet is taken, and that is said", async () => {
-  await using home = await tempHome();
-  const set = await home.hermes(["config", "set", "kanban.auto_decompose", "false"]);
-  expect(set).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("no effect so far") });
-  const explained = await home.hermes(["config", "explain", "kanban.auto_decompose"]);
-  expect(explained.stdout).toContain("no effect so far");
-  const obeyed = await home.hermes(["config", "set", "kanban.max_spawn", "3"]);
-  expect(obeyed).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining("no effect") });
+test("a setting that nothing obeys yet is an error for config and a warning for programs, wherever it stands", async () => {
+  const file = [
+    "fallback_providers: [{ provider: openrouter, model: a/b }]",
+    "approvals: { mode: manual, deny: ['rm -rf'], mood: calm }",
+    "kanban: { auto_decompose: false, max_spawn: 3 }",
+    "terminal: { backendd: docker, cwdd: /, timeoutt: 1 }",
+  ].join("\n");
+  await using home = await homeWith({ "config.yaml": file });
+  const env = { HERMES_APPROVALS_TIMEOUT: "5" };
+
+  const checked = await home.hermes(["config", "check", "--json"], { env });
+  expect(checked.exitCode).not.toBe(0);
+  const unbuilt = checked.json<Check>().problems.filter(({ kind }) => kind === "unbuilt-key");
+  expect(unbuilt.map(({ key }) => key)).toEqual([
+    "fallback_providers",
+    "approvals.mode",
+    "approvals.deny",
+    "kanban.auto_decompose",
+    "approvals.timeout",
+  ]);
+  expect(unbuilt.map(({ where }) => where)[4]).toBe("HERMES_APPROVALS_TIMEOUT");
+
+  const started = await home.hermes(["config", "show"], { env });
+  expect(started.exitCode).toBe(0);
+  expect(started.stderr).toContain(
+    "nothing obeys these settings yet: fallback_providers, approvals.mode, approvals.deny, kanban.auto_decompose, approvals.timeout.",
+  );
+
+  const refusals = await Promise.all(
+    [
+      ["config", "set", "approvals.mode", "off"],
+      ["config", "set", "fallback_providers", "[]"],
+      ["config", "get", "approvals.mode"],
+      ["config", "explain", "approvals.mode"],
+      ["--approvals.mode=off", "status"],
+    ].map((words) => home.hermes(words)),
+  );
+  for (const refused of refusals) {
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stderr).toContain("nothing in this version obeys it");
+  }
+  expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(file);
+  const removed = await home.hermes(["config", "unset", "approvals.mode"]);
+  expect(removed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("no longer set") });
 });
 
 describe("every key", () => {

@@ -46,8 +46,7 @@ export async function setSetting(
   const stronger = resolved.settings
     .get(key.key)
     ?.statements.find((statement) => statement.origin !== "file");
-  if (key.unused) terminal.note("  It has no effect so far: nothing in this version obeys it.");
-  else if (stronger) terminal.note(`  It has no effect while ${stronger.where} says otherwise.`);
+  if (stronger) terminal.note(`  It has no effect while ${stronger.where} says otherwise.`);
 }
 
 export async function unsetSetting(context: CommandContext, name: string): Promise<void> {

@@ -67,9 +67,7 @@ export async function getSetting(
 export async function listKeys({ terminal }: CommandContext, { json }: JsonOption): Promise<void> {
   const keys = configKeys();
   if (json) return terminal.printJson(keys.map(keyAsJson));
-  const meaning = ({ description, unused }: ConfigKey): string =>
-    unused ? `${description} (no effect so far)` : description;
-  const rows = keys.map((key) => [key.key, key.type, key.secret ? "" : text(key.default), meaning(key)]);
+  const rows = keys.map((key) => [key.key, key.type, key.secret ? "" : text(key.default), key.description]);
   terminal.print(renderTable(["SETTING", "TYPE", "DEFAULT", "MEANING"], rows, terminal));
 }
 
@@ -95,7 +93,6 @@ export async function explainSetting(
   terminal.print(`  takes      ${expectation(key)}`);
   terminal.print(`  variable   ${key.env.join(" or ")}`);
   if (!key.secret) terminal.print(`  flag       ${key.flag} VALUE`);
-  if (key.unused) terminal.print("  has no effect so far");
   if (key.usedBy) terminal.print(`  used when  terminal.backend is ${key.usedBy.join(" or ")}`);
   terminal.print("");
   const winner = setting.statements.find((statement) => statement.problem === undefined);
@@ -123,7 +120,7 @@ function settingOf(resolved: ResolvedConfig, key: ConfigKey): Setting {
 }
 
 function keyAsJson(setting: ConfigKey) {
-  const { key, env, type, nullable, values, default: standard, description, secret, unused } = setting;
+  const { key, env, type, nullable, values, default: standard, description, secret } = setting;
   return {
     key,
     env: env[0],
@@ -133,7 +130,6 @@ function keyAsJson(setting: ConfigKey) {
     default: secret ? null : standard,
     description,
     secret,
-    unused,
   };
 }
 

@@ -21,10 +21,9 @@ export async function findSettingsNaming(root: string, name: string): Promise<re
 }
 
 function namesIn(kanban: Config["kanban"]): Readonly<Record<string, readonly string[]>> {
-  const { default_assignee, orchestrator_profile, dispatch_profiles, max_in_progress_per_profile } = kanban;
+  const { default_assignee, dispatch_profiles, max_in_progress_per_profile } = kanban;
   return {
     default_assignee: [default_assignee],
-    orchestrator_profile: [orchestrator_profile],
     dispatch_profiles: dispatch_profiles ?? [],
     max_in_progress_per_profile:
       typeof max_in_progress_per_profile === "object" ? Object.keys(max_in_progress_per_profile ?? {}) : [],
