@@ -18,8 +18,12 @@ export interface ToolEnd {
   readonly durationMs: number;
 }
 
-/** `stopped`: by a person. `budget`: a limit that was asked for. `failed`: the model or the store could not go on. */
-export type TurnOutcome = "completed" | "stopped" | "budget" | "failed";
+/**
+ * `cut`: the answer ends at a limit of the model, and it could not go on. `refused`: the model declined, or a filter of its
+ * provider stopped it. `stopped`: by a person. `budget`: a limit that was asked for. `failed`: the model or the store could
+ * not go on.
+ */
+export type TurnOutcome = "completed" | "cut" | "refused" | "stopped" | "budget" | "failed";
 
 /**
  * What happens in a turn, in order. Those marked durable are committed before anybody else sees them, and the

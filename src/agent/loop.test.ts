@@ -1,6 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
-import type { AssistantMessage, Message, ToolCallPart, UserMessage } from "../providers/message.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolCallPart,
+  textOf,
+  type UserMessage,
+} from "../providers/message.ts";
 import type { FinishReason, ModelEvent, ModelFailure } from "../providers/provider.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEvent, AgentEventOf } from "./events.ts";
@@ -20,6 +26,7 @@ interface Answer {
   readonly reasoning?: string;
   readonly calls?: readonly ToolCallPart[];
   readonly finish?: FinishReason;
+  readonly droppedTools?: readonly string[];
   readonly failure?: Partial<ModelFailure>;
   readonly prefix?: readonly string[];
   readonly tokens?: number;
@@ -64,6 +71,7 @@ function scripted(...answers: readonly Answer[]) {
       message: messageOf(answer),
       finish: answer.finish ?? (calls.length > 0 ? "tool-calls" : "stop"),
       usage: { ...NO_USAGE, inputTokens: answer.tokens ?? 10, outputTokens: 1 },
+      droppedTools: answer.droppedTools ?? [],
     };
   }
   return { ask, asked };
@@ -130,6 +138,9 @@ const all = <Type extends AgentEvent["type"]>(
 
 const end = (events: readonly AgentEvent[]): AgentEventOf<"turn-end"> | undefined =>
   all(events, "turn-end")[0];
+
+const textIn = (message: Message | undefined): string =>
+  message?.role === "user" || message?.role === "assistant" ? textOf(message) : "";
 
 /** The shape of a conversation: no two messages of a person in a row, each call with exactly one result. */
 function expectValid(messages: readonly Message[]): void {
@@ -287,7 +298,7 @@ describe("a turn", () => {
     const messages = replay([], events);
     expect(messages.at(-1)).toMatchObject({
       role: "assistant",
-      parts: [{ text: "[No answer: the turn was stopped]" }],
+      parts: [{ text: "[No answer: The turn was stopped.]" }],
     });
     expectValid([...messages, user("next")]);
   });
@@ -363,6 +374,81 @@ describe("a turn", () => {
     const events = await collect(turn(scripted({ text: "one ", finish: "length" }, { text: "two" })));
     expect(end(events)).toMatchObject({ outcome: "completed", text: "one two" });
     expectValid(replay([], events));
+  });
+
+  test("an answer that is cut again and again is cut in the end, and nobody takes it for whole", async () => {
+    const model = scripted(...Array.from({ length: 9 }, () => ({ text: "on ", finish: "length" }) as const));
+    const events = await collect(turn(model));
+    expect(end(events)).toMatchObject({
+      outcome: "cut",
+      text: "on on on on ",
+      reason: "The answer was cut off by the model's output limit.",
+      hint: expect.stringContaining("model.max_tokens"),
+    });
+    expectValid(replay([], events));
+  });
+
+  test("the model is told of a call that was cut, after the results of those that were whole", async () => {
+    const model = scripted(
+      { text: "First this.", calls: [call("1", "echo")], finish: "length", droppedTools: ["write_file"] },
+      { finish: "length", droppedTools: ["write_file"] },
+      { text: "done" },
+    );
+    const events = await collect(turn(model));
+    expect(end(events)).toMatchObject({ outcome: "completed", text: "done" });
+    const told = /Your call of write_file was cut off by the model's output limit, so it was not run/;
+    expect(textIn(model.asked[1]?.at(-1))).toMatch(told);
+    expect(model.asked[1]?.at(-2)).toMatchObject({ role: "tool", callId: "1" });
+    expect(textIn(model.asked[2]?.at(-1))).toMatch(told);
+    expect(model.asked[2]?.at(-2)).toMatchObject({ role: "assistant", parts: [{ type: "text" }] });
+    expectValid(replay([], events));
+  });
+
+  test("a call that is cut again and again ends the turn as cut", async () => {
+    const model = scripted(
+      ...Array.from({ length: 9 }, () => ({ finish: "length", droppedTools: ["write_file"] }) as const),
+    );
+    expect(end(await collect(turn(model)))).toMatchObject({
+      outcome: "cut",
+      text: "",
+      reason: "The call of write_file was cut off by the model's output limit.",
+      requests: 4,
+    });
+  });
+
+  test("reasoning that used up the limit is followed by the request to answer", async () => {
+    const model = scripted({ reasoning: "hm", finish: "length" }, { text: "now" });
+    const events = await collect(turn(model));
+    expect(textIn(model.asked[1]?.at(-1))).toContain("Think less, and answer or act now.");
+    expect(end(events)).toMatchObject({ outcome: "completed", text: "now" });
+    expectValid(replay([], events));
+  });
+
+  test("an answer at the end of the window is cut at once, because nothing more fits", async () => {
+    const events = await collect(turn(scripted({ text: "so far", finish: "window" })));
+    expect(end(events)).toMatchObject({ outcome: "cut", text: "so far", requests: 1 });
+    expect(end(events)?.hint).toContain("new session");
+  });
+
+  test.each([{ text: "I should not" }, {}])("a refusal is an outcome of its own: %o", async (answer) => {
+    const model = scripted({ ...answer, calls: [call("1", "echo")], finish: "content-filter" });
+    const events = await collect(turn(model));
+    expect(end(events)).toMatchObject({ outcome: "refused", text: answer.text ?? "" });
+    expect(end(events)?.reason).toContain("test ended the answer with a refusal");
+    expect(all(events, "tool-end")).toMatchObject([{ outcome: "not-run" }]);
+    expectValid([...replay([], events), user("next")]);
+    const silent = await collect(turn(scripted({ ...answer, finish: "content-filter" })));
+    expectValid([...replay([], silent), user("next")]);
+    expect(textIn(replay([], silent).at(-1))).not.toBe("");
+  });
+
+  test("what the model is told between two requests is one message", async () => {
+    const model = scripted({ calls: [call("1", "echo")] }, { text: "done" });
+    const steers = ["one", "two"];
+    const limits = { maxRequests: 1, maxSeconds: undefined, maxCostUsd: undefined };
+    const events = await collect(turn(model, { takeSteers: () => steers.splice(0), limits }));
+    expect(all(events, "steer")).toHaveLength(1);
+    expect(textIn(model.asked[1]?.at(-1))).toMatch(/^one\n\ntwo\n\nThe limit of 1 steps is reached\./);
   });
 
   test("A2: reasoning without an answer is shown as the answer", async () => {

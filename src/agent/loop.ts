@@ -9,6 +9,7 @@ import {
   type UserMessage,
 } from "../providers/message.ts";
 import type { Model, ModelEvent, ModelFailure, ToolDefinition, Usage } from "../providers/provider.ts";
+import { readAnswerEnd, type Why } from "./answer-end.ts";
 import type { AgentEvent, AgentEventOf, ToolEnd, TurnOutcome } from "./events.ts";
 import { createGuardrails } from "./guardrails.ts";
 import { findBreak } from "./prefix.ts";
@@ -59,7 +60,7 @@ export interface Turn {
 
 const MOST_CALLS = 64; // of one answer; more is a model that has lost its way
 const MOST_DELTAS = 4_000_000; // characters of one answer
-const MOST_CONTINUATIONS = 3;
+const MOST_CUTS = 3; // of answers in a row that were cut by their length and got nothing done
 const WRAP_UP_AT = 0.8;
 const BRIEF_CHARS = 60;
 
@@ -76,32 +77,31 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   let requests = 0;
   let usage: Usage = NO_USAGE;
   let costUsd: number | undefined;
-  let continuations = 0;
+  let cuts = 0;
   let spoken = ""; // answers that were cut by their length and went on
   let isWrappingUp = false;
   let wasWarned = false;
+  const notes: string[] = []; // for the model, with the next request
 
   const seconds = (): number => (turn.clock.now() - startedAt) / 1_000;
-  const ending = (
-    outcome: TurnOutcome,
-    text: string,
-    why?: { readonly reason: string; readonly hint: string },
-  ): AgentEvent => ({
-    type: "turn-end",
-    turnId: turn.turnId,
-    outcome,
-    text: spoken + text,
-    reason: why?.reason,
-    hint: why?.hint,
-    requests,
-    usage,
-    costUsd,
-  });
-
   /** A conversation never has two messages of a person in a row: a turn without an answer says so in its place. */
-  function* unanswered(why: string): Generator<AgentEvent> {
-    if (history.at(-1)?.role === "assistant") return;
-    yield assistantEvent({ role: "assistant", parts: [{ type: "text", text: `[No answer: ${why}]` }] });
+  function* endTurn(outcome: TurnOutcome, text: string, why?: Why): Generator<AgentEvent> {
+    if (history.at(-1)?.role !== "assistant")
+      yield assistantEvent({
+        role: "assistant",
+        parts: [{ type: "text", text: `[No answer: ${why?.reason ?? outcome}]` }],
+      });
+    yield {
+      type: "turn-end",
+      turnId: turn.turnId,
+      outcome,
+      text: spoken + text,
+      reason: why?.reason,
+      hint: why?.hint,
+      requests,
+      usage,
+      costUsd,
+    };
   }
   const assistantEvent = (
     message: AssistantMessage,
@@ -189,23 +189,24 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     if (pending.length > 0) history.push(...inOrderOfCalls(history.splice(asked)));
     const last = history.at(-1);
     // It was whole, and only its end was not written down any more.
-    if (last?.role === "assistant") return yield ending("completed", textOf(last) || reasoningOf(last));
+    if (last?.role === "assistant") return yield* endTurn("completed", textOf(last) || reasoningOf(last));
   }
 
   for (;;) {
-    if (signal.aborted) {
-      yield* unanswered("the turn was stopped");
-      return yield ending("stopped", "", STOPPED);
-    }
+    if (signal.aborted) return yield* endTurn("stopped", "", STOPPED);
     const spent = overLimit(turn.limits, { requests, seconds: seconds(), costUsd });
+    if (history.at(-1)?.role !== "user") notes.push(...turn.takeSteers());
     if (spent !== undefined && !isWrappingUp) {
       isWrappingUp = true;
       // One more answer, so that what was done is not lost on the reader.
-      if (history.at(-1)?.role !== "user") yield tell(`${spent.reason} ${WRAP_UP}`);
+      notes.push(`${spent.reason} ${WRAP_UP}`);
     } else if (!wasWarned && seconds() > (turn.limits.maxSeconds ?? Infinity) * WRAP_UP_AT) {
       wasWarned = true;
-      if (history.at(-1)?.role === "tool") yield tell(NEARLY_OVER);
+      notes.push(NEARLY_OVER);
     }
+    // As one message, and never behind one of a person: some servers refuse two in a row.
+    const note = notes.splice(0).join("\n\n");
+    if (note !== "" && history.at(-1)?.role !== "user") yield tell(note);
     requests++;
     const answer: { end?: ModelEvent & { type: "message-end" }; failure?: ModelFailure } = {};
     const asking = new AbortController();
@@ -228,33 +229,34 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     }
     if (answer.end === undefined) {
       if (signal.aborted) continue;
-      const why = received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure);
-      yield* unanswered(why.reason);
-      return yield ending("failed", "", why);
+      return yield* endTurn("failed", "", received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure));
     }
-    const { message, finish, usage: used } = answer.end;
+    const { finish, usage: used } = answer.end;
     const cost = costOf(used, turn.model.price);
     usage = addUsage(usage, used);
     costUsd = addCost(costUsd, cost);
+    const { message, refused, cut } = readAnswerEnd(answer.end, turn.model.provider);
     yield assistantEvent(message, { finish, usage: used, costUsd: cost });
     const calls = toolCallsOf(message);
-    if (calls.length === 0) {
-      if (finish === "length" && continuations < MOST_CONTINUATIONS && !isWrappingUp) {
-        continuations++;
-        spoken += textOf(message);
-        yield tell(GO_ON);
-        continue;
-      }
-      const { reason, hint } = spent ?? { reason: undefined, hint: undefined };
-      const text = textOf(message) || reasoningOf(message);
-      return yield reason === undefined
-        ? ending("completed", text)
-        : ending("budget", text, { reason, hint: hint ?? "" });
+    const text = textOf(answer.end.message);
+    if (refused !== undefined) {
+      yield* refuseCalls(calls, `Not run. ${refused.reason}`);
+      return yield* endTurn("refused", text, refused);
     }
     if (isWrappingUp && spent !== undefined) {
       yield* refuseCalls(calls, `Not run. ${spent.reason}`);
-      return yield ending("budget", textOf(message), spent);
+      return yield* endTurn("budget", text || reasoningOf(message), spent);
     }
+    if (calls.length === 0 && cut === undefined)
+      return yield* endTurn("completed", text || reasoningOf(message));
+    if (cut !== undefined) notes.push(cut.note);
+    if (calls.length === 0 && cut !== undefined) {
+      if (++cuts > MOST_CUTS || !cut.mayGoOn) return yield* endTurn("cut", text, cut);
+      if (cut.isText) spoken += text;
+      continue;
+    }
+    cuts = 0;
+    spoken = "";
     const halt = yield* runCalls(calls);
     if (signal.aborted) continue;
     if (halt !== undefined && turn.haltsLoops) {
@@ -262,9 +264,8 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
         reason: `The turn went round in circles: ${halt}.`,
         hint: "Say what should be done differently.",
       };
-      return yield ending("failed", textOf(message), why);
+      return yield* endTurn("failed", text, why);
     }
-    for (const note of turn.takeSteers()) yield tell(note);
   }
 }
 
@@ -276,12 +277,11 @@ const ENDLESS = {
 };
 const WRAP_UP = "Call no more tools. Answer now: what is done, what is not, and what you would do next.";
 const NEARLY_OVER = "[Most of the time for this task is used up. Finish what matters and answer.]";
-const GO_ON = "[Your answer was cut off by its length. Go on exactly where it stopped.]";
 
 function overLimit(
   { maxRequests, maxSeconds, maxCostUsd }: TurnLimits,
   used: { readonly requests: number; readonly seconds: number; readonly costUsd: number | undefined },
-): { readonly reason: string; readonly hint: string } | undefined {
+): Why | undefined {
   if (maxRequests !== undefined && used.requests >= maxRequests)
     return {
       reason: `The limit of ${maxRequests} steps is reached.`,
@@ -297,7 +297,7 @@ function overLimit(
   return undefined;
 }
 
-function failureWords(failure: ModelFailure | undefined): { readonly reason: string; readonly hint: string } {
+function failureWords(failure: ModelFailure | undefined): Why {
   return {
     reason: failure?.message ?? "the model gave no answer",
     hint: failure?.hint ?? "Try again.",

@@ -59,6 +59,9 @@ export interface ToolMessage {
 /** What a conversation consists of. User and assistant alternate; only tool messages may repeat. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
+/** Stands for an answer of which nothing can be sent: left out, two messages of a person would follow each other. */
+export const NO_TEXT = "[No text.]";
+
 /** The calls that an assistant message asks for, in order. */
 export function toolCallsOf(message: AssistantMessage): ToolCallPart[] {
   return message.parts.filter((part) => part.type === "tool-call");

@@ -30,8 +30,9 @@ export interface Usage {
   readonly reasoningTokens: number | undefined;
 }
 
-/** Why a model stopped. `length`: the answer was cut, and its last part may not be whole. */
-export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "other";
+/** Why a model stopped; `length` is its output limit, `window` the end of its context window. */
+export const FINISH_REASONS = ["stop", "tool-calls", "length", "window", "content-filter", "other"] as const;
+export type FinishReason = (typeof FINISH_REASONS)[number];
 
 /** Every way a request can fail; `retriable` ones may succeed when they are sent again unchanged. */
 export const FAILURE_KINDS = {
@@ -90,6 +91,8 @@ export type ModelEvent =
       readonly message: AssistantMessage;
       readonly finish: FinishReason;
       readonly usage: Usage;
+      /** Tools whose calls were cut off by a limit, and are therefore not in the message. */
+      readonly droppedTools: readonly string[];
     }
   | { readonly type: "failed"; readonly failure: ModelFailure };
 

@@ -30,7 +30,7 @@ function failing(failures: readonly ModelFailure[]) {
       yield { type: "request-sent", prefix: [] };
       if (next === undefined) {
         const message = { role: "assistant", parts: [] } as const;
-        yield { type: "message-end", message, finish: "stop", usage: NO_USAGE };
+        yield { type: "message-end", message, finish: "stop", usage: NO_USAGE, droppedTools: [] };
       } else yield { type: "failed", failure: next };
     },
   };

@@ -101,10 +101,35 @@ const shellMigration: Migration = {
   sql: "alter table session add column shell text check (shell is null or json_valid(shell))",
 };
 
+const outcomeMigration: Migration = {
+  name: "outcomes of a turn",
+  // Which there are, the program says: a list in the schema would be one more migration with each new one.
+  sql: `
+    create table new_turn (
+      key integer primary key,
+      session_key integer not null references session (key) on delete cascade,
+      id text not null,
+      started_at integer not null,
+      ended_at integer,
+      outcome text check (outcome <> ''),
+      reason text,
+      hint text,
+      check ((ended_at is null) = (outcome is null)),
+      unique (session_key, id)
+    ) strict;
+    insert into new_turn select key, session_key, id, started_at, ended_at, outcome, reason, hint from turn;
+    drop table turn;
+    alter table new_turn rename to turn;
+    create index turn_by_session on turn (session_key);
+    create index turn_by_start on turn (started_at);
+    create unique index turn_open on turn (session_key) where outcome is null`,
+};
+
 /** The schema of `sessions.sqlite`. */
 export const sessionMigrations: readonly Migration[] = [
   leaseMigration,
   sessionMigration,
   searchMigration,
   shellMigration,
+  outcomeMigration,
 ];

@@ -32,6 +32,45 @@ describe("hermes -z", () => {
     expect(run).toMatchObject({ exitCode: 0, stdout: "the answer\n", stderr: "" });
   });
 
+  test("an answer that was cut, refused or empty is no success, and says so", async () => {
+    await using home = await tempHome();
+    const cutCall = {
+      tools: [{ name: "write_file", input: '{"path": "a", "con' }],
+      finish: "length" as const,
+    };
+    const script: ScriptInput = {
+      turns: [
+        { when: "cut", answers: [{ ...cutCall, times: 9 }] },
+        { when: "refuse", answers: [{ finish: "content-filter" }] },
+        { when: "silence", answers: [{ text: " ", fail: { kind: "empty", message: "lab was silent." } }] },
+        { when: "go on", answers: [{ text: "still here" }] },
+      ],
+    };
+    const env = { HERMES_AGENT_API_MAX_RETRIES: "0" };
+    const path = join(home.folder, "script.json");
+    await writeFile(path, JSON.stringify(script));
+    const run = (...args: readonly string[]) =>
+      home.hermes([...args, "-m", `scripted:${path}`], { cwd: home.folder, env });
+    expect(await run("-z", "cut")).toMatchObject({
+      exitCode: 4,
+      stdout: "",
+      stderr: expect.stringMatching(
+        /The call of write_file was cut off by the model's output limit.\n {2}Raise model/,
+      ),
+    });
+    expect(await run("-c", "-z", "refuse")).toMatchObject({
+      exitCode: 5,
+      stdout: "",
+      stderr: expect.stringContaining("a content filter stopped it"),
+    });
+    expect(await run("-c", "-z", "silence")).toMatchObject({
+      exitCode: 1,
+      stdout: "",
+      stderr: expect.stringContaining("lab was silent."),
+    });
+    expect(await run("-c", "-z", "go on")).toMatchObject({ exitCode: 0, stdout: "still here\n", stderr: "" });
+  });
+
   test("takes piped input as part of the task", async () => {
     await using home = await tempHome();
     const script = { turns: [{ when: "<input>\npiped words\n</input>", answers: [{ text: "seen" }] }] };

@@ -18,6 +18,7 @@ const CHAT_FINISH: Record<FinishReason, string> = {
   stop: "stop",
   "tool-calls": "tool_calls",
   length: "length",
+  window: "model_context_window_exceeded",
   "content-filter": "content_filter",
   other: "other",
 };
@@ -49,6 +50,7 @@ const ANTHROPIC_FINISH: Record<FinishReason, string> = {
   stop: "end_turn",
   "tool-calls": "tool_use",
   length: "max_tokens",
+  window: "model_context_window_exceeded",
   "content-filter": "refusal",
   other: "other",
 };

@@ -4,7 +4,7 @@ import type {
   LanguageModelV3Prompt,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import type { AssistantMessage, Message, VendorData } from "../message.ts";
+import { type AssistantMessage, type Message, NO_TEXT, type VendorData } from "../message.ts";
 import type { ToolDefinition } from "../provider.ts";
 import { replayableInput } from "../wire/replayable-input.ts";
 
@@ -15,10 +15,10 @@ type WriteCallId = (id: string) => string;
 
 /** Our conversation in the words of the SDK. */
 export function toPrompt(messages: readonly Message[], writeCallId: WriteCallId): LanguageModelV3Prompt {
-  return messages.flatMap((message) => toSdkMessage(message, writeCallId) ?? []);
+  return messages.map((message) => toSdkMessage(message, writeCallId));
 }
 
-function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModelV3Message | undefined {
+function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModelV3Message {
   switch (message.role) {
     case "system":
       return { role: "system", content: message.text };
@@ -32,7 +32,11 @@ function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModel
     }
     case "assistant": {
       const content = message.parts.flatMap((part) => toSdkPart(part, writeCallId) ?? []);
-      return content.length === 0 ? undefined : { role: "assistant", content }; // vendors refuse an empty one
+      // Vendors refuse an empty one.
+      return {
+        role: "assistant",
+        content: content.length === 0 ? [{ type: "text", text: NO_TEXT }] : content,
+      };
     }
     case "tool": {
       const output = { type: message.failed ? "error-text" : "text", value: message.text } as const;

@@ -137,6 +137,31 @@ describe("anthropic on the wire", () => {
     }
   });
 
+  it("asks an unknown model for a long answer, and for less when the server says that this is too much", async () => {
+    const refusals = [
+      "max_tokens: 64000 > 20000, which is the maximum allowed number of output tokens for test-model",
+      "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
+      "input length and `max_tokens` exceed context limit: 5192 + 8192 > 12000",
+      "max_tokens is too large",
+    ];
+    await using server = await startScriptedServer(
+      { answers: [{ text: "Hi.", times: 9 }] },
+      {
+        misbehave(index) {
+          const body = JSON.stringify({ error: { message: refusals[index] } });
+          return index < refusals.length ? { type: "answer", status: 400, body } : undefined;
+        },
+      },
+    );
+    const model = open(testOptions(server.url, { contextTokens: undefined }));
+    messageOf(await collect(model.stream(ask("hi"), soon())));
+    messageOf(await collect(model.stream(ask("hi"), soon())));
+    messageOf(await collect(model.stream({ ...ask("hi"), maxOutputTokens: 777 }, soon())));
+    expect(server.requests.map(({ body }) => body["max_tokens"])).toEqual([
+      64_000, 20_000, 8_192, 6_808, 3_404, 3_404, 777,
+    ]);
+  });
+
   it("puts overrides into the body that is sent", async () => {
     const { body } = await send({ requestOverrides: { top_k: 3 } }, "hi");
     expect(body).toMatchObject({ top_k: 3, model: "test-model" });

@@ -3,6 +3,7 @@ import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
 import type { Model } from "../provider.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
+import { lowerLimit, USUAL_LIMIT } from "./output-limit.ts";
 
 export interface AnthropicOptions extends WireOptions {
   readonly cacheTtl: CacheTtl;
@@ -12,7 +13,7 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** A model behind a server that speaks the messages format of Anthropic. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
-  return createWireModel(options, async () => {
+  const model = createWireModel(options, async () => {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl } = options;
     // Others who speak the format need not know this field.
@@ -41,6 +42,25 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
     };
     return createSdkFormat(format, options.fetch);
   });
+  let limit = Math.min(USUAL_LIMIT, Math.floor((options.contextTokens ?? Infinity) / 2));
+  return {
+    ...model,
+    async *stream(request, signal) {
+      // The SDK asks for 4096 where it does not know the model, and the answers would be cut there.
+      for (let isDone = false; !isDone; ) {
+        isDone = true;
+        const { maxOutputTokens = limit } = request;
+        for await (const event of model.stream({ ...request, maxOutputTokens }, signal)) {
+          const lower = event.type === "failed" ? lowerLimit(event.failure, maxOutputTokens) : undefined;
+          if (lower === undefined || request.maxOutputTokens !== undefined) yield event;
+          else {
+            limit = lower;
+            isDone = false;
+          }
+        }
+      }
+    },
+  };
 }
 
 function thinkingOptions(effort: string | undefined): Record<string, string | { type: string }> {

@@ -16,12 +16,34 @@ interface OpenCall {
 
 type Fields = Readonly<Record<string, unknown>>;
 
+/** In small letters; a word that is not here ends an answer as any other does. */
 const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
   stop: "stop",
-  length: "length",
-  content_filter: "content-filter",
+  stop_sequence: "stop",
+  end_turn: "stop",
+  eos: "stop",
   tool_calls: "tool-calls",
+  tool_use: "tool-calls",
   function_call: "tool-calls",
+  length: "length",
+  max_tokens: "length",
+  max_output_tokens: "length",
+  model_length: "window", // Mistral
+  model_context_window_exceeded: "window", // Z.ai
+  content_filter: "content-filter",
+  refusal: "content-filter",
+  safety: "content-filter", // Gemini, and the next five
+  recitation: "content-filter",
+  blocklist: "content-filter",
+  prohibited_content: "content-filter",
+  spii: "content-filter",
+  image_safety: "content-filter",
+  sensitive: "content-filter", // Z.ai
+  error: "error", // OpenRouter
+  network_error: "error", // Z.ai
+  insufficient_system_resource: "error", // DeepSeek
+  malformed_function_call: "error", // Gemini
+  abort: "error", // vLLM and SGLang
 };
 
 /** Text and reasoning are one part each, however their pieces alternate. */
@@ -31,6 +53,7 @@ export function createChatReader(): ChatReader {
   const calls = new Map<number, OpenCall>();
   let lastIndex = -1;
   let reason: string | undefined;
+  let refused = false;
   let usage: Fields | undefined;
 
   /** The call that a piece belongs to; `isNew` when it begins with this piece. */
@@ -85,10 +108,12 @@ export function createChatReader(): ChatReader {
       const { delta } = choice;
       if (!isFields(delta)) return [];
       const parts: AnswerPart[] = [];
-      const thought = textIn(delta, "reasoning_content") ?? textIn(delta, "reasoning");
-      if (thought) parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
-      const text = textIn(delta, "content");
-      if (text) parts.push({ type: "text-delta", id: ONE, delta: text });
+      const { thought, text } = contentOf(delta);
+      if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
+      // A refusal has a member of its own, and the usual reason to stop.
+      const refusal = textIn(delta, "refusal") ?? "";
+      if (refusal !== "") refused = true;
+      if (text + refusal !== "") parts.push({ type: "text-delta", id: ONE, delta: text + refusal });
       const pieces = delta["tool_calls"];
       if (Array.isArray(pieces)) for (const piece of pieces) takeCall(piece, parts);
       return parts;
@@ -97,11 +122,25 @@ export function createChatReader(): ChatReader {
       if (reason === undefined) return undefined;
       return {
         type: "finish",
-        finishReason: { unified: FINISH[reason] ?? "other" },
+        finishReason: { unified: refused ? "content-filter" : (FINISH[reason.toLowerCase()] ?? "other") },
         usage: toUsage(usage),
       };
     },
   };
+}
+
+/** What is said and thought; Mistral mixes both in a list of blocks. */
+function contentOf(delta: Fields): { readonly thought: string; readonly text: string } {
+  const { content } = delta;
+  let thought = textIn(delta, "reasoning_content") ?? textIn(delta, "reasoning") ?? "";
+  if (!Array.isArray(content)) return { thought, text: textIn(delta, "content") ?? "" };
+  let text = "";
+  for (const block of content as readonly unknown[]) {
+    if (!isFields(block)) continue;
+    if (Array.isArray(block["thinking"])) thought += contentOf({ content: block["thinking"] }).text;
+    else text += textIn(block, "text") ?? "";
+  }
+  return { thought, text };
 }
 
 function parse(data: string): unknown {

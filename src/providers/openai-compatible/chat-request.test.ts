@@ -57,7 +57,7 @@ it("overrides replace any member but the messages and the stream", () => {
   expect(parsed(text)["messages"]).toHaveLength(1);
 });
 
-it("images go as data, and an answer without anything in it does not go at all", () => {
+it("images go as data, and an answer without anything in it keeps two prompts apart", () => {
   const image: Message = {
     role: "user",
     parts: [
@@ -74,6 +74,7 @@ it("images go as data, and an answer without anything in it does not go at all",
         { type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } },
       ],
     },
+    { role: "assistant", content: "[No text.]" },
   ]);
 });
 

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { AssistantMessage, Message, UserMessage } from "../message.ts";
+import { type AssistantMessage, type Message, NO_TEXT, type UserMessage } from "../message.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/replayable-input.ts";
 
@@ -52,10 +52,7 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const pieces = messages.flatMap((message) => {
-      const piece = remember(messagePieces, message, () => toWire(message, rules) ?? "");
-      return piece.text === "" ? [] : piece;
-    });
+    const pieces = messages.map((message) => remember(messagePieces, message, () => toWire(message, rules)));
     const list = pieces.map(({ text }) => text).join(",");
     return {
       text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.text}` : ""},"messages":[${list}]}`,
@@ -74,8 +71,7 @@ function toTool({ name, description, inputSchema }: ToolDefinition) {
   return { type: "function", function: { name, description, parameters: inputSchema } };
 }
 
-/** Undefined for a message that has nothing in it: vendors refuse such. */
-function toWire(message: Message, rules: ChatRules): string | undefined {
+function toWire(message: Message, rules: ChatRules): string {
   switch (message.role) {
     case "system":
       return JSON.stringify({ role: "system", content: message.text });
@@ -98,7 +94,7 @@ function toContent({ parts }: UserMessage) {
   );
 }
 
-function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules): string | undefined {
+function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules): string {
   let text = "";
   let reasoning = "";
   const calls: object[] = [];
@@ -118,7 +114,7 @@ function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules
     }
   }
   const showsReasoning = replayReasoning && reasoning !== "";
-  if (text.trim() === "" && calls.length === 0 && !showsReasoning) return undefined;
+  if (text.trim() === "" && calls.length === 0 && !showsReasoning) text = NO_TEXT; // vendors refuse an empty one
   return JSON.stringify({
     role: "assistant",
     content: calls.length > 0 ? text || null : text,

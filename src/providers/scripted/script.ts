@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { parse } from "yaml";
 import { z } from "zod";
 import { AppError, messageOf } from "../../lib/errors.ts";
-import { FAILURE_KINDS, type FailureKind } from "../provider.ts";
+import { FAILURE_KINDS, type FailureKind, FINISH_REASONS } from "../provider.ts";
 
 const failureKinds = Object.keys(FAILURE_KINDS) as [FailureKind, ...FailureKind[]];
 const tokens = z.int().min(0).optional();
@@ -24,7 +24,7 @@ const answerSchema = z.strictObject({
   /** Characters in one piece of the stream, and the pause before each. */
   chunk: z.int().min(1).default(1_000),
   delay_ms: z.int().min(0).default(0),
-  finish: z.enum(["stop", "tool-calls", "length", "content-filter", "other"]).optional(),
+  finish: z.enum(FINISH_REASONS).optional(),
   usage: z
     .strictObject({
       input: tokens,

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { hashOf } from "../ai-sdk/prefix-hashes.ts";
 import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../message.ts";
 import type { Model, ModelEvent, ModelFailure } from "../provider.ts";
+import { parseObject } from "../wire/replayable-input.ts";
 import { fillIn, type Line, type Picked, pickAnswer } from "./pick-answer.ts";
 import type { Script, ScriptedAnswer } from "./script.ts";
 
@@ -73,13 +74,15 @@ async function* pieces(
 }
 
 function messageEnd(answer: ScriptedAnswer, { number, place }: Picked): ModelEvent {
+  const isCut = answer.finish === "length" || answer.finish === "window";
   const calls = callsOf(answer, number, place);
+  const whole = isCut ? calls.filter(({ input }) => parseObject(input) !== undefined) : calls;
   const reasoning = fillIn(answer.reasoning, number);
   const text = fillIn(answer.text, number);
   const parts: AssistantMessage["parts"] = [
     ...(reasoning === "" ? [] : [{ type: "reasoning", text: reasoning } as const]),
     ...(text === "" ? [] : [{ type: "text", text } as const]),
-    ...calls,
+    ...whole,
   ];
   const { usage } = answer;
   return {
@@ -93,6 +96,7 @@ function messageEnd(answer: ScriptedAnswer, { number, place }: Picked): ModelEve
       outputTokens: usage.output,
       reasoningTokens: usage.reasoning,
     },
+    droppedTools: calls.filter((call) => !whole.includes(call)).map(({ tool }) => tool),
   };
 }
 

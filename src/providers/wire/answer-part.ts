@@ -44,7 +44,9 @@ export type AnswerPart =
 export interface FinishPart {
   readonly type: "finish";
   readonly finishReason: {
-    readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
+    readonly unified: "stop" | "length" | "window" | "content-filter" | "tool-calls" | "error" | "other";
+    /** The vendor's own word. */
+    readonly raw?: string | undefined;
   };
   readonly usage: {
     readonly inputTokens: {

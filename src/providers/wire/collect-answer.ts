@@ -91,34 +91,40 @@ export function collectAnswer(history: readonly Message[]): Answer {
       }
     },
     finish({ finishReason, usage }) {
-      const cutShort = finishReason.unified === "length";
-      const parts = drafts.flatMap((draft) => toPart(draft, cutShort));
-      if (parts.length === 0 && !cutShort && finishReason.unified !== "content-filter") return undefined;
+      const reason = unifiedReason(finishReason);
+      const cutShort = reason === "length" || reason === "window";
+      // When an answer was cut, a call is whole only if its text proves it: an empty one is none.
+      const isWhole = ({ type, text }: Draft) =>
+        type !== "tool-call" || !(cutShort || reason === "content-filter") || parseObject(text) !== undefined;
+      const parts = drafts.filter(isWhole).flatMap(toPart);
+      const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
+      if (isEmpty && !cutShort && reason !== "content-filter") return undefined;
       const hasCalls = parts.some((part) => part.type === "tool-call");
       return {
         type: "message-end",
         message: { role: "assistant", parts },
-        finish: toFinish(finishReason.unified, hasCalls),
+        finish: toFinish(reason, hasCalls),
         usage: toUsage(usage),
+        droppedTools: drafts.filter((draft) => !isWhole(draft)).map(({ tool }) => tool),
       };
     },
   };
 }
 
-function toPart(
-  { type, tool, callId, text, vendor }: Draft,
-  cutShort: boolean,
-): AssistantMessage["parts"][number][] {
+function toPart({ type, tool, callId, text, vendor }: Draft): AssistantMessage["parts"][number][] {
   const extra = vendor === undefined ? {} : { vendor };
   if (type !== "tool-call") return text === "" && vendor === undefined ? [] : [{ type, text, ...extra }];
-  // When the answer was cut at its length limit, a call is whole only if its text proves it: an empty one is none.
-  if (cutShort && parseObject(text) === undefined) return [];
   return [{ type, callId, tool, input: text.trim() === "" ? "{}" : text, ...extra }];
+}
+
+/** The SDK takes the end of the window for an output limit. */
+function unifiedReason({ unified, raw }: FinishPart["finishReason"]): FinishPart["finishReason"]["unified"] {
+  return raw === "model_context_window_exceeded" ? "window" : unified;
 }
 
 /** Servers disagree about the reason beside tool calls; the calls decide. */
 function toFinish(reason: FinishPart["finishReason"]["unified"], hasCalls: boolean): FinishReason {
-  if (reason === "length" || reason === "content-filter") return reason;
+  if (reason === "length" || reason === "window" || reason === "content-filter") return reason;
   if (hasCalls) return "tool-calls";
   return reason === "stop" || reason === "tool-calls" ? "stop" : "other";
 }

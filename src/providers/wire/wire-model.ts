@@ -70,6 +70,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
             break;
           }
           if (part.type === "finish") {
+            if (part.finishReason.unified === "error") break; // it says itself that it broke off
             const end = answer.finish(part);
             if (end !== undefined) {
               attempt.letEnd(call.drain());

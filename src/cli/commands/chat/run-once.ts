@@ -22,7 +22,7 @@ export interface RunOptions {
   readonly json?: boolean;
 }
 
-const EXIT_CODES = { completed: 0, budget: 3, stopped: 130, failed: 1 } as const;
+const EXIT_CODES = { completed: 0, failed: 1, budget: 3, cut: 4, refused: 5, stopped: 130 } as const;
 
 /** One message and its answer. An open turn of the session is finished first. */
 export async function runOnce(context: CommandContext, options: RunOptions): Promise<void> {
