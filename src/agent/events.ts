@@ -18,6 +18,15 @@ export interface ToolEnd {
   readonly durationMs: number;
 }
 
+/** How a turn ends that a crash left open. */
+export interface InterruptedTurn {
+  readonly turnId: string;
+  readonly outcome: "completed" | "failed";
+  readonly reason: string | undefined;
+  /** Stands for the missing answer where two messages of a person would follow each other. */
+  readonly answer: AssistantMessage | undefined;
+}
+
 /**
  * `cut`: the answer ends at a limit of the model, and it could not go on. `refused`: the model declined, or a filter of its
  * provider stopped it. `stopped`: by a person. `budget`: a limit that was asked for. `failed`: the model or the store could
@@ -30,11 +39,13 @@ export type TurnOutcome = "completed" | "cut" | "refused" | "stopped" | "budget"
  * conversation can be rebuilt from them alone.
  */
 export type AgentEvent =
-  /** Durable. A turn that goes on after a crash has no message of its own. */
+  /** Durable, and the first thing that is: nothing happens before the message is stored. */
   | {
       readonly type: "turn-start";
       readonly turnId: string;
-      readonly message: UserMessage | undefined;
+      readonly message: UserMessage;
+      /** The turn that a crash left open; it ends here, and its unfinished calls get their results next. */
+      readonly interrupted?: InterruptedTurn | undefined;
     }
   /** Durable. The request has left; `prefix` has one hash per message of the body. */
   | {
@@ -59,7 +70,7 @@ export type AgentEvent =
       readonly provider: string;
       readonly model: string;
     }
-  /** Durable. Committed for a whole batch before any of its calls runs. */
+  /** Durable. These calls, planned by the answer, begin now: one that may change something, or reads side by side. */
   | { readonly type: "tools-start"; readonly calls: readonly ToolCallPart[] }
   | { readonly type: "tool-progress"; readonly callId: string; readonly text: string }
   /** Durable. As they end; the conversation keeps the order of the calls. */

@@ -10,7 +10,7 @@ import {
 } from "../providers/message.ts";
 import type { Model, ModelEvent, ModelFailure, ToolDefinition, Usage } from "../providers/provider.ts";
 import { readAnswerEnd, type Why } from "./answer-end.ts";
-import type { AgentEvent, AgentEventOf, ToolEnd, TurnOutcome } from "./events.ts";
+import type { AgentEvent, AgentEventOf, InterruptedTurn, ToolEnd, TurnOutcome } from "./events.ts";
 import { createGuardrails } from "./guardrails.ts";
 import { findBreak } from "./prefix.ts";
 import { runTools, type ToolRules } from "./run-tools.ts";
@@ -27,7 +27,7 @@ export interface TurnLimits {
 /** A call that an earlier process left without a result. */
 export interface PendingCall {
   readonly call: ToolCallPart;
-  /** False: nobody ever began it, so it can simply be run. */
+  /** False: it was planned and never began. */
   readonly started: boolean;
   /** What was found out about a started one since; undefined when its outcome is unknown. */
   readonly finding?: string | undefined;
@@ -46,8 +46,9 @@ export interface Turn {
   readonly definitions: readonly ToolDefinition[];
   /** The conversation so far, the system prompt first. */
   readonly history: readonly Message[];
-  /** A new message of a person, or the calls that a crash left open. */
-  readonly begin: { readonly message: UserMessage } | { readonly pending: readonly PendingCall[] };
+  readonly message: UserMessage;
+  /** The turn before, if a crash left it open. Its calls are reported to the model and never run. */
+  readonly interrupted: { readonly turnId: string; readonly pending: readonly PendingCall[] } | undefined;
   /** The hashes of the last request of this conversation. */
   readonly lastPrefix: readonly string[];
   readonly limits: TurnLimits;
@@ -69,7 +70,7 @@ const BRIEF_CHARS = 60;
  * events commits the durable ones before asking for the next, and nothing happens before that.
  */
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
-  const history: Message[] = [...turn.history];
+  let history: Message[] = [...turn.history];
   const tools = turn.definitions;
   const guardrails = createGuardrails();
   const startedAt = turn.clock.now();
@@ -127,23 +128,25 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     const ends = new Map<string, ToolEnd>();
     const run = calls.slice(0, MOST_CALLS);
     let halt: string | undefined;
-    yield { type: "tools-start", calls: run };
     for await (const event of runTools(run, turn.rules, signal)) {
-      if (event.type === "tool-progress") {
+      if (event.type !== "tool-end") {
         yield event;
         continue;
       }
       const call = run.find(({ callId }) => callId === event.callId);
-      const seen = guardrails.observe({
+      guardrails.observe({
         tool: event.tool,
         input: call?.input ?? "",
         failed: event.outcome === "failed",
         text: event.text,
         mutates: turn.rules.tools.get(event.tool)?.mutates ?? false,
+        durationMs: event.durationMs,
       });
-      halt ??= seen.halt;
+      const isLast = ends.size === run.length - 1;
+      const circle = isLast ? guardrails.endAnswer() : undefined;
+      halt = circle?.halt;
       const end =
-        seen.warning === undefined ? event : { ...event, text: `${event.text}\n\n[${seen.warning}]` };
+        circle?.warning === undefined ? event : { ...event, text: `${event.text}\n\n[${circle.warning}]` };
       ends.set(end.callId, end);
       yield end;
     }
@@ -167,30 +170,19 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     }
   }
 
-  if ("message" in turn.begin) {
-    yield { type: "turn-start", turnId: turn.turnId, message: turn.begin.message };
-    history.push(turn.begin.message);
-  } else {
-    yield { type: "turn-start", turnId: turn.turnId, message: undefined };
-    const { pending } = turn.begin;
-    const open = pending.filter(({ started }) => !started).map(({ call }) => call);
-    const asked = history.findLastIndex(({ role }) => role === "assistant");
-    for (const { call, started, finding } of pending) {
-      if (!started) continue;
-      const end = outcomeUnknown(call, finding);
-      history.push(resultMessage(call, end));
-      yield { type: "tool-end", ...end };
-      yield {
-        type: "notice",
-        text: `${call.tool} ${brief(call)}: interrupted, outcome unknown; not simply run again.`,
-      };
-    }
-    if (open.length > 0) yield* runCalls(open);
-    if (pending.length > 0) history.push(...inOrderOfCalls(history.splice(asked)));
-    const last = history.at(-1);
-    // It was whole, and only its end was not written down any more.
-    if (last?.role === "assistant") return yield* endTurn("completed", textOf(last) || reasoningOf(last));
+  const interrupted = turn.interrupted && endInterrupted(turn.interrupted.turnId, history.at(-1));
+  yield { type: "turn-start", turnId: turn.turnId, message: turn.message, interrupted };
+  if (interrupted?.answer) history.push(interrupted.answer);
+  history.push(turn.message);
+  const { pending = [] } = turn.interrupted ?? {};
+  for (const { call, started, finding } of pending) {
+    const end = started ? outcomeUnknown(call, finding) : notRun(call, NEVER_BEGAN);
+    history.push(resultMessage(call, end));
+    yield { type: "tool-end", ...end };
+    const what = started ? "interrupted, outcome unknown; it was not run again" : "not run";
+    yield { type: "notice", text: `${call.tool} ${brief(call)}: ${what}.` };
   }
+  if (pending.length > 0) history = withResultsAtCalls(history);
 
   for (;;) {
     if (signal.aborted) return yield* endTurn("stopped", "", STOPPED);
@@ -270,6 +262,8 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
 }
 
 const NOT_ASKED = { finish: "other", usage: NO_USAGE, costUsd: undefined } as const;
+const NEVER_BEGAN =
+  "Not run: Hermes ended before this call began, so nothing of it happened. Call it again if it is still wanted.";
 const STOPPED = { reason: "The turn was stopped.", hint: "Send a message to go on." };
 const ENDLESS = {
   reason: "The model did not stop writing",
@@ -304,13 +298,26 @@ function failureWords(failure: ModelFailure | undefined): Why {
   };
 }
 
-/** An answer and the results of its calls, some of which came before a crash and some after. */
-function inOrderOfCalls([answer, ...results]: readonly Message[]): Message[] {
-  if (answer?.role !== "assistant") return answer === undefined ? [] : [answer, ...results];
-  const place = new Map(toolCallsOf(answer).map(({ callId }, index) => [callId, index]));
-  const placeOf = (message: Message): number =>
-    (message.role === "tool" ? place.get(message.callId) : undefined) ?? place.size;
-  return [answer, ...results.toSorted((one, other) => placeOf(one) - placeOf(other))];
+/** Ends the turn of a process that died. Its answer may have been complete, with only the end of the turn lost. */
+function endInterrupted(turnId: string, last: Message | undefined): InterruptedTurn {
+  const wasAnswered = last?.role === "assistant" && toolCallsOf(last).length === 0;
+  const text = "[No answer: Hermes ended before the turn was over]";
+  return {
+    turnId,
+    outcome: wasAnswered ? "completed" : "failed",
+    reason: wasAnswered ? undefined : "Hermes ended before the turn was over.",
+    answer: last?.role === "user" ? { role: "assistant", parts: [{ type: "text", text }] } : undefined,
+  };
+}
+
+/** Results that came after a crash belong to their calls, in the order of the calls. */
+function withResultsAtCalls(history: readonly Message[]): Message[] {
+  const results = new Map(history.flatMap((one) => (one.role === "tool" ? [[one.callId, one]] : [])));
+  return history.flatMap((message): Message[] => {
+    if (message.role === "tool") return [];
+    if (message.role !== "assistant") return [message];
+    return [message, ...toolCallsOf(message).flatMap(({ callId }) => results.get(callId) ?? [])];
+  });
 }
 
 function resultMessage({ callId, tool }: ToolCallPart, end: ToolEnd | undefined): ToolMessage {

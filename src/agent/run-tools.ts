@@ -18,21 +18,39 @@ const SIDE_BY_SIDE = 8;
 /** How long a call may take to end once it is told to. */
 const END_WITHIN_MS = 3_000;
 
-/** Runs the calls of one answer, side by side unless one of them must be alone. Results come as the calls end. */
+type RunningEvent = AgentEventOf<"tool-progress"> | AgentEventOf<"tool-end">;
+
+/**
+ * Runs the calls of one answer: those that change something one after the other in their order, reads side by side
+ * between them. No call begins before the event of its start was consumed.
+ */
 export async function* runTools(
   calls: readonly ToolCallPart[],
   rules: ToolRules,
   signal: AbortSignal,
-): AsyncGenerator<AgentEventOf<"tool-progress"> | AgentEventOf<"tool-end">> {
-  const isAlone = calls.some(({ tool }) => rules.tools.get(tool)?.exclusive);
-  yield* gather<ToolCallPart, AgentEventOf<"tool-progress"> | AgentEventOf<"tool-end">>(
-    calls,
-    isAlone ? 1 : SIDE_BY_SIDE,
-    async (call, tell) => {
+): AsyncGenerator<AgentEventOf<"tools-start"> | RunningEvent> {
+  for (const group of groupCalls(calls, rules.tools)) {
+    if (!signal.aborted) yield { type: "tools-start", calls: group };
+    yield* gather<ToolCallPart, RunningEvent>(group, async (call, tell) => {
       const onProgress = (text: string): void => tell({ type: "tool-progress", callId: call.callId, text });
       tell({ type: "tool-end", ...(await runOne(call, rules, onProgress, signal)) });
-    },
-  );
+    });
+  }
+}
+
+/** Calls that may run side by side, in the order of the answer. */
+function groupCalls(calls: readonly ToolCallPart[], tools: ReadonlyMap<string, Tool>): ToolCallPart[][] {
+  const groups: ToolCallPart[][] = [];
+  let isOpen = false;
+  for (const call of calls) {
+    const tool = tools.get(call.tool);
+    const isAlone = tool?.mutates || tool?.exclusive;
+    const group = groups.at(-1);
+    if (group !== undefined && isOpen && !isAlone && group.length < SIDE_BY_SIDE) group.push(call);
+    else groups.push([call]);
+    isOpen = !isAlone;
+  }
+  return groups;
 }
 
 async function runOne(
@@ -50,9 +68,9 @@ async function runOne(
     display,
     durationMs: Math.round(performance.now() - startedAt),
   });
+  if (signal.aborted) return end("not-run", "Not run: the turn was stopped before.");
   const tool = rules.tools.get(call.tool);
   if (tool === undefined) return end("failed", describeUnknown(call.tool, rules.tools));
-  if (signal.aborted) return end("not-run", "Not run: the turn was stopped before.");
   for (const command of tool.commandsOf?.(call.input) ?? []) {
     const refusal = rules.judge(command);
     if (refusal !== undefined) return end("failed", refusal);

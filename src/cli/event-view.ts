@@ -40,7 +40,7 @@ export function createEventView(terminal: Terminal, tell: (text: string) => void
       switch (event.type) {
         case "turn-start":
           // The first message stands in the command line just above.
-          if (!isFirst && event.message !== undefined) print(colours.bold(`\n> ${textOf(event.message)}`));
+          if (!isFirst) print(colours.bold(`\n> ${textOf(event.message)}`));
           isFirst = false;
           return;
         case "text-delta":
@@ -56,7 +56,8 @@ export function createEventView(terminal: Terminal, tell: (text: string) => void
           }
           return;
         case "tool-end":
-          if (event.outcome === "unknown") return; // a notice tells which call it was
+          // A notice names a call whose end nobody saw, or that began in no process.
+          if (event.outcome === "unknown" || !calls.has(event.callId)) return;
           for (const line of bodyOf(event)) print(`    ${colourDiff(colours, cut(line, width - 4))}`);
           return print(`  ${endMark(colours, event)}${whoseEnd(event)}`);
         case "tool-progress":

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import type { AgentEvent } from "../agent/events.ts";
-import { runTurn, type Turn, type TurnLimits } from "../agent/loop.ts";
+import { runTurn, type TurnLimits } from "../agent/loop.ts";
 import { recorded } from "../agent/recorder.ts";
 import type { ToolRules } from "../agent/run-tools.ts";
 import type { Clock } from "../lib/clock.ts";
@@ -35,12 +35,10 @@ export interface ConversationParts {
 export interface Conversation {
   readonly sessionId: string;
   /**
-   * A turn: everything that happens until the answer, each durable event committed before it is handed on. When a crash
-   * has left a turn open, that one is finished first; should that fail, the message is not sent.
+   * A turn: everything that happens until the answer, each durable event committed before it is handed on. A turn that
+   * a crash left open ends when the message is stored, and its unfinished calls are reported to the model.
    */
   say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
-  /** Finishes what a crash has left open, and does nothing when there is nothing. */
-  finish(limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /** A note for the running turn, which the model sees after the next results. */
   steer(text: string): void;
   /** Why the model gave no answer at the end of the last turn; undefined when it did. */
@@ -56,7 +54,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   let keptShell: string | undefined;
 
   async function* run(
-    message: UserMessage | undefined,
+    message: UserMessage,
     asked: TurnLimits,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
@@ -72,15 +70,8 @@ export function createConversation(parts: ConversationParts): Conversation {
     setMaxListeners(0, stop); // everything that runs in the turn listens to it
     try {
       // Another process may have gone on with it since we looked last.
-      let loaded = isStored ? store.loadSession(session.id) : undefined;
-      if (loaded?.openTurn !== undefined) {
-        const { turnId, pendingCalls } = loaded.openTurn;
-        const outcome = yield* play(turn, { turnId, begin: { pending: pendingCalls } }, loaded, limits, stop);
-        if (outcome !== "completed") return;
-        loaded = store.loadSession(session.id);
-      }
-      if (message !== undefined)
-        yield* play(turn, { turnId: randomUUID(), begin: { message } }, loaded, limits, stop);
+      const loaded = isStored ? store.loadSession(session.id) : undefined;
+      yield* play(turn, message, loaded, limits, stop);
     } finally {
       over.abort(); // whoever stops listening stops what runs
     }
@@ -88,14 +79,17 @@ export function createConversation(parts: ConversationParts): Conversation {
 
   async function* play(
     turn: SessionTurn,
-    start: Pick<Turn, "turnId" | "begin">,
+    message: UserMessage,
     loaded: LoadedSession | undefined,
     limits: TurnLimits,
     signal: AbortSignal,
-  ): AsyncGenerator<AgentEvent, string> {
+  ): AsyncGenerator<AgentEvent> {
+    const open = loaded?.openTurn;
     const events = runTurn(
       {
-        ...start,
+        turnId: randomUUID(),
+        message,
+        interrupted: open && { turnId: open.turnId, pending: open.pendingCalls },
         ask: (request, within) =>
           noted(
             model.stream(
@@ -120,7 +114,6 @@ export function createConversation(parts: ConversationParts): Conversation {
       },
       signal,
     );
-    let outcome = "failed";
     // A stop must not keep the end of the turn from being written down.
     const commit = async (event: AgentEvent): Promise<void> => {
       if (event.type === "tool-end") await keepShell(turn);
@@ -128,10 +121,8 @@ export function createConversation(parts: ConversationParts): Conversation {
     };
     for await (const event of recorded(events, commit)) {
       isStored = true;
-      if (event.type === "turn-end") ({ outcome } = event);
       yield event;
     }
-    return outcome;
   }
 
   /** Before the result of a call is committed: a model that was told of a new folder must find itself in it again. */
@@ -155,8 +146,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   return {
     sessionId: session.id,
     failure: () => failure,
-    say: (message, limits, signal) => run(message, limits, signal),
-    finish: (limits, signal) => run(undefined, limits, signal),
+    say: run,
     steer: (text) => void steers.push(text),
   };
 }

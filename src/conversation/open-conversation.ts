@@ -177,7 +177,6 @@ export async function openConversation(
     return {
       ...conversation,
       say: (message, limits, within) => inPlace(conversation.say(message, limits, within)),
-      finish: (limits, within) => inPlace(conversation.finish(limits, within)),
       model: { provider: route.provider, name: route.model, isPriced: route.price !== undefined },
       isResumed: resumed !== undefined,
       async [Symbol.asyncDispose]() {

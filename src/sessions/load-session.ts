@@ -15,7 +15,6 @@ interface SessionRow extends SummaryRow {
 
 interface MessageRow {
   readonly key: number;
-  readonly turn_key: number;
   readonly role: "user" | "assistant" | "tool";
   readonly kind: "steer" | null;
   readonly body: string;
@@ -31,7 +30,6 @@ interface CallRow {
 }
 
 interface TurnRow {
-  readonly key: number;
   readonly id: string;
   readonly started_at: number;
 }
@@ -40,11 +38,11 @@ interface TurnRow {
 export const LOAD_SQL = {
   session: `select session.key, ${SUMMARY_COLUMNS}, session.system_prompt, session.tools_json, session.shell
     from session left join session as parent on parent.key = session.parent_key where session.id = ?`,
-  messages: `select message.key, turn_key, role, kind, body
+  messages: `select message.key, role, kind, body
     from turn join message on message.turn_key = turn.key where turn.session_key = ? order by turn.key, position`,
   calls: `select message_key, call_id, tool, state, outcome, result_key
     from tool_call where session_key = ? order by message_key, position`,
-  openTurn: "select key, id, started_at from turn where session_key = ? and outcome is null",
+  openTurn: "select id, started_at from turn where session_key = ? and outcome is null",
 };
 
 /** Reads a session as it is at one moment; undefined when there is none of that id. */
@@ -134,14 +132,10 @@ function toOpenTurn(
   rows: readonly MessageRow[],
   calls: ReadonlyMap<number, readonly CallRow[]>,
 ): OpenTurn {
-  const own = rows.filter((row) => row.turn_key === turn.key);
-  const [first] = own;
-  const message = first?.role === "user" && first.kind === null ? toMessage(first) : undefined;
   return {
     turnId: turn.id,
-    message: message?.role === "user" ? message : undefined,
     startedAt: turn.started_at,
-    pendingCalls: own.flatMap((row) => (row.role === "assistant" ? pendingOf(row, calls) : [])),
+    pendingCalls: rows.flatMap((row) => (row.role === "assistant" ? pendingOf(row, calls) : [])),
   };
 }
 

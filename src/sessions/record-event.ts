@@ -48,9 +48,6 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
   const endTurn = database.prepare(
     "update turn set ended_at = hermes_now(), outcome = :outcome, reason = :reason, hint = :hint where key = :key",
   );
-  const lastRole = database.prepare<{ role: string }>(`
-    select role from message where turn_key = (select max(turn.key) from turn where session_key = ?)
-     order by position desc limit 1`);
   const insertMessage = database.prepare<{ key: number }>(`
     insert into message (turn_key, position, role, kind, created_at, body)
     values (:turnKey, (select coalesce(max(position) + 1, 0) from message where turn_key = :turnKey),
@@ -107,17 +104,16 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     const id = typeof session === "string" ? session : session.id;
     const known = findSession.get(id)?.key;
     const open = known === undefined ? undefined : findOpenTurn.get(known);
-    if (open !== undefined) {
-      if (event.message === undefined && open.id === event.turnId) return; // goes on after a crash
-      throw refused(id, event, `turn ${open.id} is still open`);
-    }
-    if (event.message === undefined) {
-      const role = known === undefined ? undefined : lastRole.get(known)?.role;
-      if (role === undefined || role === "assistant") throw refused(id, event, "there is nothing to answer");
+    if (open?.id !== event.interrupted?.turnId)
+      throw refused(id, event, open === undefined ? "no turn is open" : `turn ${open.id} is still open`);
+    if (open !== undefined && event.interrupted !== undefined) {
+      const { outcome, reason = null, answer } = event.interrupted;
+      if (answer !== undefined) addMessage(open.key, answer);
+      endTurn.run({ key: open.key, outcome, reason, hint: null });
     }
     const key = known ?? (typeof session === "string" ? requireSession(session) : create(session));
     const turnKey = keyOf(insertTurn.get(key, event.turnId));
-    if (event.message !== undefined) addMessage(turnKey, event.message);
+    addMessage(turnKey, event.message);
     touchSession.run(key);
   }
 

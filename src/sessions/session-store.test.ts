@@ -18,6 +18,7 @@ import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { systemClock } from "../lib/clock.ts";
 import { openDatabase } from "../lib/database.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
+import type { AssistantMessage } from "../providers/message.ts";
 import { LOAD_SQL } from "./load-session.ts";
 import { LIST_SQL } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
@@ -34,15 +35,12 @@ test("M5: a session exists from its first message on, and not before", async () 
   expect(draft.id).toMatch(/^\d{8}_\d{6}_[0-9a-f]{6}$/);
   await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
   expect(() => store.loadSession(draft.id)).toThrow("There is no session");
-  await expect(
-    turn.record({ type: "turn-start", turnId: "t1", message: undefined }, never),
-  ).rejects.toMatchObject({ code: "session-event-refused" });
   expect(store.list.list({ limit: 10 })).toEqual([]);
   await turn.record(turnStart("t1", "hello"), never);
   const loaded = store.loadSession(draft.id);
   expect(loaded.session).toMatchObject({ ...NEW_SESSION, id: draft.id });
   expect(loaded.messages).toEqual([{ role: "system", text: "You help." }, user("hello")]);
-  expect(loaded.openTurn).toMatchObject({ turnId: "t1", message: user("hello"), pendingCalls: [] });
+  expect(loaded.openTurn).toMatchObject({ turnId: "t1", pendingCalls: [] });
 });
 
 test("history comes back as it was: vendor data, raw tool input, halves of surrogate pairs, zero bytes", async () => {
@@ -107,7 +105,7 @@ test("results stand in the order of their calls, in whichever order they came", 
   expect(openTurn?.pendingCalls).toEqual([{ call: call("a"), started: true }]);
 });
 
-test("A5: a turn that goes on after a crash keeps its calls, started or not, and gets no second message", async () => {
+test("a message after a crash is stored first; planned and started calls wait for their results until somebody gives them", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
@@ -120,22 +118,27 @@ test("A5: a turn that goes on after a crash keeps its calls, started or not, and
     { call: call("c1"), started: true },
     { call: call("c2"), started: false },
   ]);
+  const crash = (turnId: string, answer?: AssistantMessage) =>
+    ({ turnId, outcome: "failed", reason: "crash", answer }) as const;
   await recordAll(store, draft.id, [
-    { type: "turn-start", turnId: "t1", message: undefined },
+    { type: "turn-start", turnId: "t2", message: user("stop"), interrupted: crash("t1") },
     toolEnd("c1", "nobody saw", "unknown"),
+  ]);
+  expect(store.loadSession(draft.id).openTurn).toMatchObject({
+    turnId: "t2",
+    pendingCalls: [{ call: call("c2"), started: false }],
+  });
+  const answer = { role: "assistant", parts: [{ type: "text", text: "[No answer]" }] } as const;
+  await recordAll(store, draft.id, [
+    { type: "turn-start", turnId: "t3", message: user("really"), interrupted: crash("t2", answer) },
     toolEnd("c2", "not run", "not-run"),
     assistant("sorry"),
-    turnEnd("t1"),
+    turnEnd("t3"),
   ]);
   const { messages, openTurn } = store.loadSession(draft.id);
-  expect(messages.map(({ role }) => role)).toEqual([
-    "system",
-    "user",
-    "assistant",
-    "tool",
-    "tool",
-    "assistant",
-  ]);
+  expect(
+    messages.slice(1).map((message) => (message.role === "tool" ? message.callId : message.role)),
+  ).toEqual([...["user", "assistant", "c1", "c2", "user", "assistant", "user", "assistant"]]);
   expect(openTurn).toBeUndefined();
 });
 
@@ -154,7 +157,8 @@ test("an event that does not fit is refused and changes nothing", async () => {
   };
   await turn.record(turnStart("t1", "go"), never);
   await refuse(turnStart("t2", "again"), /t1 is still open/);
-  await refuse({ type: "turn-start", turnId: "t2", message: undefined }, /t1 is still open/);
+  const interrupted = { turnId: "t0", outcome: "failed", reason: "crash", answer: undefined } as const;
+  await refuse({ type: "turn-start", turnId: "t2", message: user("again"), interrupted }, /t1 is still open/);
   await turn.record(assistant("", [call("c1"), call("c2")]), never);
   await refuse(assistant("too early"), /c1 has no result/);
   await refuse(turnEnd("t1"), /c1 has no result/);
@@ -169,7 +173,7 @@ test("an event that does not fit is refused and changes nothing", async () => {
   await turn.record(assistant("done"), never);
   await turn.record(turnEnd("t1"), never);
   await refuse(assistant("after the end"), /no turn is open/);
-  await refuse({ type: "turn-start", turnId: "t2", message: undefined }, /nothing to answer/);
+  await refuse({ type: "turn-start", turnId: "t2", message: user("again"), interrupted }, /no turn is open/);
 });
 
 test("events that nobody needs again are ignored", async () => {

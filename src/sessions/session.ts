@@ -1,4 +1,4 @@
-import type { Message, ToolCallPart, UserMessage } from "../providers/message.ts";
+import type { Message, ToolCallPart } from "../providers/message.ts";
 
 /** What a session is born with; prompt and tools stay as they are for its life, since the provider caches them. */
 export interface NewSession {
@@ -46,10 +46,8 @@ export interface PendingCall {
 /** A turn that nobody has ended; when nobody holds its lease either, its process died. */
 export interface OpenTurn {
   readonly turnId: string;
-  /** Undefined for a turn that began without a message of its own. */
-  readonly message: UserMessage | undefined;
   readonly startedAt: number;
-  /** Calls without a result, in order. */
+  /** Calls without a result, in order; also those of an earlier turn that nobody has reported yet. */
   readonly pendingCalls: readonly PendingCall[];
 }
 

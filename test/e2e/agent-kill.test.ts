@@ -1,115 +1,204 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { openSessionStore, type SessionStore } from "../../src/sessions/session-store.ts";
+import type { Message } from "../../src/providers/message.ts";
+import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
 import { scale } from "../support/scale.ts";
-
-const CALLS = 20;
-const SIDE_BY_SIDE = 3;
-const STARTS_WITHIN_MS = 400;
-const STEP_MS = 15;
-
-/** A turn of twenty calls; each leaves a line behind, so that a second run of one would show. */
-const script = {
-  turns: [
-    {
-      when: "do it all",
-      answers: [
-        ...Array.from({ length: CALLS }, (_, index) => ({
-          tools: [{ name: "terminal", input: { command: `echo ${index + 1} >> done.txt` } }],
-        })),
-        { text: "all twenty" },
-      ],
-    },
-    { when: "go on", answers: [{ text: "went on" }] },
-  ],
-};
-
-test(`after a kill at any of ${scale.kills} moments the turn is finished, and nothing ran twice without being named`, async () => {
-  const outcomes = { finished: 0, resumed: 0, uncertain: 0 };
-  const lines = (kill: number) => Math.floor(((kill + 0.5) * (CALLS + 1)) / scale.kills);
-  const kills = Array.from({ length: scale.kills }, (_, kill) => lines(kill)).values();
-  const worker = async (): Promise<void> => {
-    for (const lines of kills) await killAfter(lines, outcomes);
-  };
-  await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker));
-  expect(outcomes.finished + outcomes.resumed).toBe(scale.kills);
-  expect(outcomes.resumed).toBeGreaterThanOrEqual(scale.kills / 2); // else the moments missed the turn
-}, 1_800_000);
+import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
-const scriptPath = (home: Home): string => join(home.folder, "script.json");
+const SESSIONS = 2;
+const LONGEST_STEP_MS = 250;
+const never = new AbortController().signal;
 
-/** Kills it somewhere after it has left so many lines behind. */
-async function runTask(home: Home, lines: number) {
-  await writeFile(scriptPath(home), JSON.stringify(script));
-  const args = ["-z", "do it all", "-m", `scripted:${scriptPath(home)}`];
-  const killWhen = async (signal: AbortSignal): Promise<void> => {
-    while ((await linesOf(home)).length < lines) await sleep(1, undefined, { signal });
-    await sleep(Math.random() * (lines === 0 ? STARTS_WITHIN_MS : STEP_MS), undefined, { signal });
-  };
-  const result = await home.hermes(args, { cwd: home.folder, killWhen });
-  if (result.exitCode !== null) expect(result).toMatchObject({ exitCode: 0, stdout: "all twenty\n" });
-  return result;
-}
-
-async function killAfter(
-  lines: number,
-  outcomes: { finished: number; resumed: number; uncertain: number },
-): Promise<void> {
-  await using home = await tempHome();
-  const { exitCode } = await runTask(home, lines);
-  const session = await latest(home);
-  if (session === undefined) {
-    outcomes.finished++; // it died before it had begun, and nothing was done
-    expect(await linesOf(home)).toEqual([]);
-    return;
-  }
-  const resumed = await home.hermes(["-c", "-z", "go on", "-m", `scripted:${scriptPath(home)}`], {
-    cwd: home.folder,
+/** One turn that uses every tool that changes something; each call leaves a trace that shows how often it ran. */
+function roundAnswers(name: string) {
+  const terminal = (command: string, more: object = {}) => ({
+    name: "terminal",
+    input: { command, ...more },
   });
-  expect(resumed).toMatchObject({ exitCode: 0, stdout: "went on\n" });
+  return [
+    {
+      tools: [
+        terminal(`echo ${name} >> terminal.txt`),
+        { name: "write_file", input: { path: `new-${name}.txt`, content: name } },
+        terminal(`mv new-${name}.txt kept-${name}.txt`), // a second run of the call before would show
+        { name: "patch", input: { path: "patch.txt", old_string: "end", new_string: `${name}\nend` } },
+        { name: "read_file", input: { path: "terminal.txt" } },
+        { name: "todo", input: { merge: true, todos: [{ id: name, content: name, status: "completed" }] } },
+      ],
+    },
+    {
+      tools: [
+        terminal(`timeout --foreground 60 head -n 1 >> process.txt; : ${name}`, {
+          background: true,
+          pty: true,
+        }),
+      ],
+    },
+    { tools: [{ name: "process", input: { action: "submit", session_id: "{job}", data: name } }] },
+    { text: `${name} is done` },
+  ];
+}
 
-  const { messages, openTurn } = await withStore(home, (store) => store.loadSession(session.id));
-  expect(openTurn).toBeUndefined();
-  const results = messages.flatMap((message) => (message.role === "tool" ? [message] : []));
-  const calls = messages.flatMap((message) =>
-    message.role === "assistant"
-      ? message.parts.flatMap((part) => (part.type === "tool-call" ? [part.callId] : []))
-      : [],
-  );
-  expect(results.map(({ callId }) => callId)).toEqual(calls);
-  expect(calls).toHaveLength(CALLS);
-  const uncertain = new Set(
-    results.filter(({ text }) => text.includes("outcome is unknown")).map(({ callId }) => callId),
-  );
-  const left = await linesOf(home);
-  for (const [index, { callId }] of results.entries()) {
-    const times = left.filter((line) => line === `${index + 1}`).length;
-    if (uncertain.has(callId)) expect(times).toBeLessThanOrEqual(1);
-    else expect(times).toBe(1);
+test(`${scale.agentKills} times killed at any moment and sent a new message: no effect twice, no message lost, the transcript valid`, async () => {
+  const rounds = scale.agentKills / SESSIONS;
+  await Promise.all(Array.from({ length: SESSIONS }, (_, session) => killAgainAndAgain(rounds, session * 3)));
+}, 3_600_000);
+
+async function killAgainAndAgain(rounds: number, firstStep: number): Promise<void> {
+  await using home = await tempHome();
+  await writeFile(join(home.folder, "patch.txt"), "end\n");
+  const names = Array.from({ length: rounds }, (_, round) => `round-${round}.`);
+  await using server = await startScriptedServer({
+    turns: [
+      { when: "begin", answers: [{ text: "ready" }] },
+      { when: "last", answers: [{ text: "all is done" }] },
+      ...names.map((name) => ({ when: name, answers: roundAnswers(name) })),
+    ],
+  });
+  await talk(home, server, ["-z", "begin"]);
+  const stored: string[] = [];
+  for (const [round, name] of names.entries()) {
+    const before = server.requests.length;
+    // Before the first request, and then somewhere in each of the steps of a turn.
+    const steps = (firstStep + round) % 5;
+    const killWhen = async (signal: AbortSignal): Promise<void> => {
+      while (server.requests.length < before + steps) await sleep(2, undefined, { signal });
+      await sleep(Math.random() * LONGEST_STEP_MS * (steps === 0 ? 2 : 1), undefined, { signal });
+    };
+    const { stdout, stderr } = await talk(home, server, ["-c", "-z", name], killWhen);
+    if (stdout.includes('"type":"turn-start"')) stored.push(name);
+    const [first] = server.requests.slice(before);
+    if (first !== undefined)
+      expect(lastMessage(first), stderr).toMatchObject({ role: "user", content: name });
   }
-  if (uncertain.size > 0) expect(resumed.stderr).toContain("unknown");
-  outcomes.uncertain += uncertain.size;
-  if (exitCode === null) outcomes.resumed++;
-  else outcomes.finished++;
+  const { exitCode, stderr } = await talk(home, server, ["-c", "-z", "last"]);
+  expect(exitCode, stderr).toBe(0);
+  const messages = await transcript(home);
+  expectValid(messages);
+  const said = messages.flatMap(({ role, ...message }) =>
+    role === "user" && "parts" in message && message.parts[0]?.type === "text" ? [message.parts[0].text] : [],
+  );
+  expect(new Set(said).size).toBe(said.length);
+  for (const name of [...stored, "last"]) expect(said).toContain(name);
+  expect(stored.length).toBeGreaterThan(rounds / 2); // else the moments missed the turns
+  await expectEffects(home, names, messages);
 }
 
-async function withStore<Result>(home: Home, look: (store: SessionStore) => Result): Promise<Result> {
-  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, AbortSignal.timeout(300_000));
-  return look(store);
+function talk(
+  home: Home,
+  server: ScriptedServer,
+  args: readonly string[],
+  killWhen?: (signal: AbortSignal) => Promise<void>,
+) {
+  const model = ["--model.base_url", `${server.url}/v1`, "-m", "custom:m"];
+  return home.hermes([...model, "--json", ...args], { cwd: home.folder, killWhen });
 }
 
-/** The session of the killed process; undefined when it died before it had one. */
-async function latest(home: Home) {
-  await mkdir(home.path, { recursive: true });
-  return withStore(home, (store) => store.list.list({ limit: 1 })[0]);
+const lastMessage = ({ body }: ScriptedServer["requests"][number]) => body.messages.at(-1);
+
+async function transcript(home: Home): Promise<readonly Message[]> {
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  const [session] = store.list.list({ limit: 2 });
+  const { messages, openTurn } = store.loadSession(session?.id ?? "");
+  expect(openTurn).toBeUndefined();
+  return messages;
 }
 
-async function linesOf(home: Home): Promise<string[]> {
-  const text = await readFile(join(home.folder, "done.txt"), "utf8").catch(() => "");
-  return text.split("\n").filter((line) => line !== "");
+/** Each call has exactly one result, in order, and no two messages of a person follow each other. */
+function expectValid(messages: readonly Message[]): void {
+  let open: string[] = [];
+  let previous = "";
+  for (const message of messages) {
+    if (message.role === "tool") expect(message.callId).toBe(open.shift());
+    else expect(open).toEqual([]);
+    if (message.role === "user") expect(previous).not.toBe("user");
+    if (message.role === "assistant")
+      open = message.parts.flatMap((part) => (part.type === "tool-call" ? [part.callId] : []));
+    previous = message.role;
+  }
 }
+
+/** What each call left behind fits what its result says: once, not at all, or at most once where nobody knows. */
+async function expectEffects(
+  home: Home,
+  names: readonly string[],
+  messages: readonly Message[],
+): Promise<void> {
+  const text = (name: string) => readFile(join(home.folder, name), "utf8").catch(() => "");
+  const traces = {
+    terminal: (await text("terminal.txt")).split("\n"),
+    patch: (await text("patch.txt")).split("\n"),
+    process: (await text("process.txt")).split(/\r?\n/),
+    files: await readdir(home.folder),
+  };
+  const count = (list: readonly string[], name: string) => list.filter((one) => one === name).length;
+  for (const [at, message] of messages.entries()) {
+    if (message.role !== "tool") continue;
+    const said = messages.slice(0, at).findLast(({ role }) => role === "user");
+    const name = names.find((one) => JSON.stringify(said).includes(one)) ?? "";
+    const input = inputOf(messages, message.callId);
+    const times =
+      message.tool === "terminal" && input.includes("echo")
+        ? count(traces.terminal, name)
+        : message.tool === "patch"
+          ? count(traces.patch, name)
+          : message.tool === "process"
+            ? count(traces.process, name)
+            : message.tool === "write_file"
+              ? count(traces.files, `new-${name}.txt`) + count(traces.files, `kept-${name}.txt`)
+              : undefined;
+    if (times === undefined) continue;
+    const what = `${message.tool} ${input} of ${name}: ${message.text}`;
+    if (message.text.includes("outcome is unknown")) expect(times, what).toBeLessThanOrEqual(1);
+    else if (message.text.startsWith("Not run")) expect(times, what).toBe(0);
+    else expect([times, message.failed], what).toEqual([1, false]);
+  }
+}
+
+function inputOf(messages: readonly Message[], callId: string): string {
+  const parts = messages.flatMap((message) => (message.role === "assistant" ? message.parts : []));
+  const call = parts.find((part) => part.type === "tool-call" && part.callId === callId);
+  return call?.type === "tool-call" ? call.input : "";
+}
+
+test("after a kill, -c --max-turns 1 -z STOP puts STOP before the model and runs nothing old", async () => {
+  await using home = await tempHome();
+  await mkdir(home.path);
+  const terminal = (command: string) => ({ name: "terminal", input: { command } });
+  await using server = await startScriptedServer({
+    turns: [
+      { when: "STOP", answers: [{ text: "I stopped." }] },
+      {
+        when: "old task",
+        answers: [
+          { tools: [terminal("touch started; sleep 60"), terminal("touch second")] },
+          { tools: [terminal("touch third")] },
+        ],
+      },
+    ],
+  });
+  const model = ["--model.base_url", `${server.url}/v1`, "-m", "custom:m"];
+  const killWhen = async (signal: AbortSignal): Promise<void> => {
+    while (!(await readdir(home.folder)).includes("started")) await sleep(5, undefined, { signal });
+  };
+  await home.hermes([...model, "-z", "old task"], { cwd: home.folder, killWhen });
+  const stop = await home.hermes([...model, "-c", "--max-turns", "1", "-z", "STOP"], { cwd: home.folder });
+  expect(stop).toMatchObject({ exitCode: 0, stdout: "I stopped.\n" });
+  expect(stop.stderr).toMatch(
+    /terminal touch started; sleep 60: interrupted[^\n]*\n[^\n]*terminal touch second: not run/,
+  );
+  expect(server.requests).toHaveLength(2);
+  expect(server.requests[1]?.body.messages.slice(-3)).toMatchObject([
+    { role: "tool", content: expect.stringContaining("outcome is unknown") },
+    { role: "tool", content: expect.stringContaining("Not run") },
+    { role: "user", content: "STOP" },
+  ]);
+  expect(await readdir(home.folder)).not.toContain("second");
+  const said = (await transcript(home)).filter(({ role }) => role === "user");
+  expect(said).toMatchObject([{ parts: [{ text: "old task" }] }, { parts: [{ text: "STOP" }] }]);
+});

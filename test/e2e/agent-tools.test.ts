@@ -51,6 +51,22 @@ describe("the tools in a whole run", () => {
     expect(await readFile(join(project, "src/a.js"), "utf8")).toBe("console.log(41 + 1);\n");
   });
 
+  it("calls of one answer see what those before them did: a write, six patches of the file, a command that prints it", async () => {
+    await using home = await tempHome();
+    const tools = [
+      { name: "write_file", input: { path: "a.txt", content: "0\n1\n2\n3\n4\n5\n" } },
+      ...Array.from({ length: 6 }, (_, line) => ({
+        name: "patch",
+        input: { path: "a.txt", old_string: `${line}`, new_string: `line ${"abcdef"[line]}` },
+      })),
+      { name: "terminal", input: { command: "cat a.txt | tr '\\n' ' '" } },
+      { name: "read_file", input: { path: "a.txt" } },
+    ];
+    const { results } = await runTask(home, [{ tools }, { text: "done" }]);
+    expect(results.at(-2)).toContain("line a line b line c line d line e line f");
+    expect(results.at(-1)).toContain("6|line f");
+  });
+
   it("A4: calls that cannot be right come back as advice, and the run goes on", async () => {
     await using home = await tempHome();
     const { stdout, results } = await runTask(home, [

@@ -15,6 +15,9 @@ export const scale = {
   /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
   killMoments: count(10, 100),
 
+  /** Kills of an agent at work, each followed by a new message in the same session. */
+  agentKills: count(6, 200),
+
   /** Kills of operations that change a sandbox in several steps, dealt out to all of them; each costs many runs. */
   sandboxKills: count(2, 100),
 

@@ -100,7 +100,11 @@ export async function startScriptedServer(
     response.flushHeaders();
     const events = path.endsWith("/messages") ? anthropicEvents : chatEvents;
     let sent = 0;
-    for (const event of events(viewOf(answer, number, requests.length))) {
+    const job =
+      JSON.stringify(body)
+        .match(/proc_[0-9a-f]{12}/g)
+        ?.at(-1) ?? "";
+    for (const event of events(viewOf(answer, { number, job }, requests.length))) {
       if (wrong?.type === "hang" && (typeof wrong.after !== "number" || sent >= wrong.after)) return;
       if (wrong?.type === "cut" && sent >= wrong.after) {
         // What is already under way arrives before the connection breaks.
@@ -135,7 +139,12 @@ export async function startScriptedServer(
   };
 }
 
-function viewOf(answer: ScriptedAnswer, number: number, requestNumber: number): AnswerView {
+/** In a text, `{n}` stands for the number of the answer, and `{job}` for the process that the conversation named last. */
+function viewOf(
+  answer: ScriptedAnswer,
+  { number, job }: { readonly number: number; readonly job: string },
+  requestNumber: number,
+): AnswerView {
   const cut = (text: string) =>
     Array.from({ length: Math.ceil(text.length / answer.chunk) }, (_, index) =>
       text.slice(index * answer.chunk, (index + 1) * answer.chunk),
@@ -146,7 +155,9 @@ function viewOf(answer: ScriptedAnswer, number: number, requestNumber: number): 
     calls: answer.tools.map(({ name, input }, index) => ({
       id: `call_${requestNumber}_${index}`,
       name,
-      input: cut(fillIn(typeof input === "string" ? input : JSON.stringify(input), number)),
+      input: cut(
+        fillIn(typeof input === "string" ? input : JSON.stringify(input), number).replaceAll("{job}", job),
+      ),
     })),
     finish: answer.finish ?? (answer.tools.length > 0 ? "tool-calls" : "stop"),
     usage: answer.usage,

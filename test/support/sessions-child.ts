@@ -11,11 +11,12 @@ import {
   toolEnd,
   turnEnd,
   turnStart,
+  user,
 } from "./session-fixtures.ts";
 
 /** What other processes do to sessions in tests; started by `startChild`. */
 const ROLES = {
-  /** Adds turns to one session until it is killed, and tells of each; finishes first what an earlier one left open. */
+  /** Adds turns to one session until it is killed, and tells of each; the first ends what an earlier one left open. */
   async "record-forever"({ path, id }: { path: string; id: string }) {
     using store = await openSessionStore(path, {}, never);
     const draft = { ...NEW_SESSION, id };
@@ -23,10 +24,17 @@ const ROLES = {
     const known = store.list.find(id) === undefined ? undefined : store.loadSession(id);
     const open = known?.openTurn;
     if (open !== undefined) {
-      await turn.record({ type: "turn-start", turnId: open.turnId, message: undefined }, never);
+      const interrupted = {
+        turnId: open.turnId,
+        outcome: "failed",
+        reason: "crash",
+        answer: undefined,
+      } as const;
+      const turnId = `${process.pid}-first`;
+      await turn.record({ type: "turn-start", turnId, message: user("go on"), interrupted }, never);
       for (const { call } of open.pendingCalls)
         await turn.record(toolEnd(call.callId, "nobody saw", "unknown"), never);
-      await turn.record(turnEnd(open.turnId), never);
+      await turn.record(turnEnd(turnId), never);
     }
     say("recording");
     for (let number = 0; ; number++) {

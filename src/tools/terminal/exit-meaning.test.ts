@@ -10,7 +10,19 @@ it.each([
   ["find / -name x", 1, "partial"],
   ["test -f x", 1, "false"],
   ["[ -f x ]", 1, "false"],
-  ["git diff --exit-code", 1, "normal"],
+  ["git diff --exit-code", 1, "differ"],
+  ["git grep x", 1, "no matches"],
+  ["grep -q x f && echo yes", 1, "no matches"],
+  ["timeout 5 grep -r x .", 1, "no matches"],
+  ["which cargo", 1, "none"],
+  ["command -v cargo", 1, "none"],
+  ["systemctl is-active sshd", 3, "not run"],
+])("D1: %j with exit code %i is an answer and no failure", (command, code, words) => {
+  expect(exitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: true });
+});
+
+it.each([
+  ["git push", 1, "normal"],
   ["curl http://nowhere", 6, "host not found"],
   ["curl http://127.0.0.1:1", 7, "refused"],
   ["curl -f http://x", 22, "error"],
@@ -19,7 +31,7 @@ it.each([
   ["sleep 9", 137, "SIGKILL"],
   ["sleep 9", 143, "SIGTERM"],
 ])("D1: %j with exit code %i is explained", (command, code, words) => {
-  expect(exitMeaning(command, code)).toContain(words);
+  expect(exitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: false });
 });
 
 it.each([

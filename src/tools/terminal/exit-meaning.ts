@@ -1,12 +1,22 @@
-/** Exit codes that look like failures and are answers, by program. */
-const MEANINGS: readonly (readonly [programs: RegExp, codes: Readonly<Record<number, string>>])[] = [
-  [/^(?:[ef]?grep|rg|ag|ack)$/, { 1: "no matches" }],
-  [/^(?:diff|colordiff|cmp)$/, { 1: "the files differ" }],
-  [/^find$/, { 1: "some folders could not be read; the results are partial" }],
-  [/^(?:test|\[|\[\[)$/, { 1: "the condition is false" }],
-  [/^git$/, { 1: "often normal: git diff --exit-code, git grep without matches" }],
+type Meanings = readonly (readonly [command: RegExp, codes: Readonly<Record<number, string>>])[];
+
+/** Exit codes that look like failures and are answers, by the command as it begins. */
+const ANSWERS: Meanings = [
+  [/^(?:[ef]?grep|zgrep|rg|ag|ack|pgrep|pidof|git grep)(?: |$)/, { 1: "no matches" }],
+  [/^(?:diff|colordiff|cmp|git diff)(?: |$)/, { 1: "the files differ" }],
+  [/^find(?: |$)/, { 1: "some folders could not be read; the results are partial" }],
+  [/^(?:test|\[|\[\[)(?: |$)/, { 1: "the condition is false" }],
+  [/^(?:which|type|command -[vV]|git config --get)(?: |$)/, { 1: "there is none" }],
+  [/^git merge-base --is-ancestor /, { 1: "it is no ancestor" }],
+  [/^git check-ignore(?: |$)/, { 1: "none of them is ignored" }],
+  [/^systemctl (?:--user )?(?:is-active|is-enabled|status) /, { 1: "it is not", 3: "it does not run" }],
+];
+
+/** Codes of failures that say more than "failed". */
+const FAILURES: Meanings = [
+  [/^git /, { 1: "often normal" }],
   [
-    /^curl$/,
+    /^curl /,
     {
       6: "host not found",
       7: "connection refused",
@@ -26,20 +36,38 @@ const SIGNALS: Readonly<Record<number, string>> = {
   15: "SIGTERM",
 };
 
+export interface ExitMeaning {
+  readonly words: string;
+  /** The command did its work: "no" is an answer. */
+  readonly isAnswer: boolean;
+}
+
 /** What an exit code says about the last program of a command line; undefined where it says nothing special. */
-export function exitMeaning(command: string, exitCode: number): string | undefined {
+export function exitMeaning(command: string, exitCode: number): ExitMeaning | undefined {
   if (exitCode === 0) return undefined;
-  const last = command.split(/\|\||&&|[;|\n]/).findLast((part) => part.trim() !== "") ?? "";
-  const words = last.trim().split(/\s+/);
-  const program =
-    words
-      .find((word) => !/^[A-Za-z_]\w*=/.test(word))
-      ?.split("/")
-      .at(-1) ?? "";
-  const known = MEANINGS.find(([programs]) => programs.test(program))?.[1][exitCode];
-  if (known !== undefined) return known;
-  if (exitCode === 127) return "command not found";
-  if (exitCode === 126) return "the file cannot be executed";
-  const signal = exitCode > 128 ? SIGNALS[exitCode - 128] : undefined;
+  const last = lastCommand(command);
+  const find = (meanings: Meanings) => meanings.find(([begin]) => begin.test(last))?.[1][exitCode];
+  const answer = find(ANSWERS);
+  if (answer !== undefined) return { words: answer, isAnswer: true };
+  const words = find(FAILURES) ?? GENERAL[exitCode] ?? signalWords(exitCode);
+  return words === undefined ? undefined : { words, isAnswer: false };
+}
+
+const GENERAL: Readonly<Record<number, string>> = {
+  126: "the file cannot be executed",
+  127: "command not found",
+};
+
+function signalWords(exitCode: number): string | undefined {
+  const signal = SIGNALS[exitCode - 128];
   return signal === undefined ? undefined : `ended by ${signal}`;
+}
+
+/** The command that gave the exit code, without assignments, the folder of its program and a wrapper. */
+function lastCommand(command: string): string {
+  const parts = command.split(/\|\||&&|[;|\n]/).map((part) => part.trim());
+  // A chain that broke never came to the echo at its end.
+  const last = parts.findLast((part) => part !== "" && !/^(?:echo|printf)\b/.test(part)) ?? "";
+  const bare = last.replace(/^(?:!\s+|[A-Za-z_]\w*=\S*\s+|(?:sudo|time|timeout\s+\S+)\s+)*/, "");
+  return bare.replace(/^\S*\//, "").replace(/\s+/g, " ");
 }

@@ -66,19 +66,20 @@ async function runForeground(
   );
   const shown = await window.finish();
   const { exitCode, ended, notices, cwd } = result;
+  const meaning = ended === "exited" && !result.badWorkdir ? exitMeaning(command, exitCode) : undefined;
   const body = {
     output: parts.redact(stripAnsi(shown.text)).trimEnd(),
     exit_code: exitCode,
     error: errorOf(result, workdir, timeout),
     status: ended === "lost" ? "degraded" : undefined,
-    exit_code_meaning: ended === "exited" && !result.badWorkdir ? exitMeaning(command, exitCode) : undefined,
+    exit_code_meaning: meaning?.words,
     // Said when it is news: whoever thinks to be elsewhere changes the wrong files.
     cwd: cwd === cwdBefore ? undefined : cwd,
     full_output_path: shown.spillPath,
     notices: notices.length > 0 ? notices : undefined,
     hint: [hint, ignoredWords(call)].filter((text) => text !== undefined).join(" ") || undefined,
   };
-  return ended === "exited" && exitCode === 0 ? okJson(body) : failedJson(body);
+  return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? okJson(body) : failedJson(body);
 }
 
 function ignoredWords({ pty, notify_on_complete, watch_patterns }: TerminalInput): string | undefined {

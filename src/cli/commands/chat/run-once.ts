@@ -24,7 +24,7 @@ export interface RunOptions {
 
 const EXIT_CODES = { completed: 0, failed: 1, budget: 3, cut: 4, refused: 5, stopped: 130 } as const;
 
-/** One message and its answer. An open turn of the session is finished first. */
+/** One message and its answer. */
 export async function runOnce(context: CommandContext, options: RunOptions): Promise<void> {
   const { terminal, variables, userHome, signal } = context;
   const [task, app] = await Promise.all([readTask(options, signal), startApp(context)]);

@@ -11,7 +11,7 @@ import {
   BROKEN,
   CASES,
   createScript,
-  LAST_QUESTION,
+  GO_ON,
   PROGRAM,
   PROGRESS,
   REPAIRED,
@@ -63,9 +63,9 @@ export async function runDemo(context: CommandContext, options: DemoOptions): Pr
   terminal.print("Hermes had no chance to say goodbye. What had happened is in its session.");
   await pause(1_200);
 
-  terminal.print(`\n${bold(`$ hermes chat -c -m scripted:script.json -q "${LAST_QUESTION}"`)}`);
-  terminal.print(dim("(first it finishes what was left open, then it answers)"));
-  const second = stage.start(["chat", "-c", "-q", LAST_QUESTION, ...model], signal);
+  terminal.print(`\n${bold(`$ hermes chat -c -m scripted:script.json -q "${GO_ON}"`)}`);
+  terminal.print(dim("(the model is told what was cut off; nothing is run again behind its back)"));
+  const second = stage.start(["chat", "-c", "-q", GO_ON, ...model], signal);
   await show(second, view);
   const { exitCode, stderr } = await second.ended;
   signal.throwIfAborted();
