@@ -1,6 +1,6 @@
 // Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -14,6 +14,16 @@ const oneLocale = {
   setup(building) {
     building.onLoad({ filter: /zod[/\\]v4[/\\]locales[/\\]index\.js$/ }, () => ({
       contents: 'export { default as en } from "./en.js";',
+    }));
+  },
+};
+
+/** The cookies of undici, which nobody here uses, ask for Node's `Headers`, and that loads a second undici: Node's own. */
+const oneUndici = {
+  name: "one-undici",
+  setup(building) {
+    building.onLoad({ filter: /undici[/\\]lib[/\\]web[/\\]cookies[/\\]index\.js$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replace("globalThis.Headers", "undefined"),
     }));
   },
 };
@@ -47,7 +57,7 @@ try {
     format: "cjs",
     external: ["better-sqlite3", "@vscode/ripgrep"],
     supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
-    plugins: [oneLocale],
+    plugins: [oneLocale, oneUndici],
     // An expression, whose value is the function that loadProgram() calls.
     banner: { js: "(function (exports, require, module, __filename, __dirname) {" },
     footer: { js: "})" },

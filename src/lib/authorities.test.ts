@@ -16,7 +16,7 @@ async function pemFile(content: string): Promise<string> {
 test("those of a file come beside those of Node, and do not take their place", async () => {
   const [first = "", second = ""] = rootCertificates;
   const path = await pemFile(`# with a remark\n${first}\nand between\r\n${second}\n`);
-  const authorities = await loadAuthorities(path);
+  const authorities = await loadAuthorities([path]);
   expect(authorities).toEqual(expect.arrayContaining([...rootCertificates]));
   expect(authorities.slice(-2)).toEqual([first, second]);
 });
@@ -40,10 +40,10 @@ test.each([
     code: "file-unreadable",
     message: expect.stringMatching(message),
   });
-  await expect(loadAuthorities(path)).rejects.toEqual(failure);
-  await expect(loadAuthorities(path)).rejects.toThrow(path);
+  await expect(loadAuthorities([path])).rejects.toEqual(failure);
+  await expect(loadAuthorities([path])).rejects.toThrow(path);
 });
 
 test("a file that does not exist is refused by name", async () => {
-  await expect(loadAuthorities("/no/such/ca.pem")).rejects.toThrow(/\/no\/such\/ca\.pem: ENOENT/);
+  await expect(loadAuthorities(["/no/such/ca.pem"])).rejects.toThrow(/\/no\/such\/ca\.pem: ENOENT/);
 });

@@ -37,7 +37,7 @@ export function httpFailure(
   const message = `Cannot reach ${host}${through}: ${reasonOf(cause, code)}.`;
   if (!UNTRUSTED.has(code)) return new AppError("http-failed", message, { cause });
   const place = caKey === undefined ? "the setting for CA files" : `\`${caKey}\``;
-  const hint = `If you trust it, put the path of its certificate authority (a PEM file) into ${place}.`;
+  const hint = `If you trust it, put the path of its certificate authority (a PEM file) into ${place} or SSL_CERT_FILE.`;
   return new AppError("http-failed", message, { hint, cause });
 }
 

@@ -20,26 +20,35 @@ export interface HttpTransport extends AsyncDisposable {
   proxyHostFor(url: URL): string | undefined;
 }
 
+export interface ConnectionSettings {
+  readonly proxy: ProxySettings;
+  /** PEM files of certificate authorities that are trusted beside those of Node. */
+  readonly caFiles?: readonly string[];
+  /** Whether certificates are checked at all; they are unless this says otherwise. */
+  readonly verifiesTls?: boolean;
+  /** How long making a connection may take. */
+  readonly connectTimeoutMs?: number | undefined;
+}
+
 /** Opens the way to other hosts; no connection is made until the first request. */
-export async function openHttpTransport(
-  proxy: ProxySettings,
-  caFile: string | undefined,
-): Promise<HttpTransport> {
-  // Only here, so that a program that sends nothing does not pay for it; and only what it needs, for the same reason.
-  const [{ default: Agent }, { default: ProxyAgent }] = await Promise.all([
-    import("undici/lib/dispatcher/agent.js"),
-    import("undici/lib/dispatcher/proxy-agent.js"),
-  ]);
+export async function openHttpTransport(settings: ConnectionSettings): Promise<HttpTransport> {
+  const { proxy, caFiles = [], verifiesTls = true, connectTimeoutMs } = settings;
+  // Only here, so that a program that sends nothing does not pay for it; by its default export, because in a bundle a
+  // CommonJS package has no other.
+  const { default: undici } = await import("undici");
   // One context for all connections: reading some 150 authorities anew for each would cost as much as its handshake.
-  const tls =
-    caFile === undefined ? {} : { secureContext: createSecureContext({ ca: await loadAuthorities(caFile) }) };
+  const tls = {
+    ...(caFiles.length > 0 && { secureContext: createSecureContext({ ca: await loadAuthorities(caFiles) }) }),
+    ...(!verifiesTls && { rejectUnauthorized: false }),
+    ...(connectTimeoutMs !== undefined && { timeout: connectTimeoutMs }),
+  };
   // How long an answer may take is for the caller to say, by its signal: some models think for a quarter of an hour.
   const patience = { headersTimeout: 0, bodyTimeout: 0 };
-  const direct = new Agent({ connect: tls, ...patience });
+  const direct = new undici.Agent({ connect: tls, ...patience });
   const openProxy = (value: string | undefined) => {
     if (!value) return undefined;
     const { url, token } = parseProxy(value);
-    const agent = new ProxyAgent({
+    const agent = new undici.ProxyAgent({
       uri: url.href,
       ...patience,
       ...(token === undefined ? {} : { token }),
@@ -62,8 +71,6 @@ export async function openHttpTransport(
   });
   return {
     async fetch(url, init) {
-      // By its default export, because in a bundle a CommonJS package has no other.
-      const { default: undici } = await import("undici");
       return await undici.fetch(url, {
         ...init,
         headers: checkedHeaders(undici.Headers, url, init),

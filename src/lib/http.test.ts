@@ -1,16 +1,18 @@
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type IncomingMessage, type RequestListener, request, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { inspect } from "node:util";
 import { build } from "esbuild";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { type ProxyOptions, startProxy } from "../../test/support/proxy.ts";
+import { makeTlsIdentity, type TlsIdentity } from "../../test/support/tls-identity.ts";
 import { AppError } from "./errors.ts";
-import { createFetch, type FetchSettings, proxySettings } from "./http.ts";
+import { caFilesOf, createFetch, type FetchSettings, proxySettings } from "./http.ts";
 import { runProcess } from "./process.ts";
 
 /** Too long a label for any name server, so that it fails here without a question to the network. */
@@ -18,27 +20,12 @@ const NO_SUCH_NAME = `${"x".repeat(64)}.test`;
 
 let folder: string;
 let caFile: string;
-let identity: { key: string; cert: string };
+let identity: TlsIdentity;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "http-test-"));
-  caFile = join(folder, "ca.pem");
-  const names = "subjectAltName=DNS:localhost,DNS:api.test,IP:127.0.0.1";
-  await writeFile(join(folder, "names"), names);
-  const newKey = "-newkey rsa:2048 -nodes -sha256";
-  for (const words of [
-    `req -x509 ${newKey} -keyout ca.key -out ca.pem -days 2 -subj /CN=Test-CA`,
-    `req ${newKey} -keyout server.key -out server.csr -subj /CN=localhost`,
-    "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out server.pem -days 2 -extfile names",
-  ]) {
-    const options = { cwd: folder, env: { PATH: process.env["PATH"] } };
-    const result = await runProcess(["openssl", ...words.split(" ")], options, AbortSignal.timeout(300_000));
-    if (result.exitCode !== 0) throw new Error(result.stderr);
-  }
-  identity = {
-    key: await readFile(join(folder, "server.key"), "utf8"),
-    cert: await readFile(join(folder, "server.pem"), "utf8"),
-  };
+  identity = await makeTlsIdentity(folder);
+  caFile = identity.caFile;
 });
 
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -157,7 +144,7 @@ describe("without a proxy", () => {
 describe("through a proxy", () => {
   test("an https address is reached by a tunnel, its name resolved by the proxy alone", async () => {
     const { server, proxy, settings } = await serverBehindProxy({ secure: true });
-    await using fetch = createFetch({ ...settings, caFile });
+    await using fetch = createFetch({ ...settings, caFiles: [caFile] });
     expect(await (await fetch(`https://api.test:${server.port}/a`)).text()).toBe("hello from /a");
     expect(proxy.log).toEqual([`CONNECT api.test:${server.port}`]);
   });
@@ -172,14 +159,17 @@ describe("through a proxy", () => {
   test("that is itself reached by TLS, the custom authority counts too", async () => {
     const server = await listen(createTlsServer(identity, greet));
     const proxy = await listenProxy({ secure: true });
-    await using fetch = createFetch({ proxy: { httpsProxy: `https://localhost:${proxy.port}` }, caFile });
+    await using fetch = createFetch({
+      proxy: { httpsProxy: `https://localhost:${proxy.port}` },
+      caFiles: [caFile],
+    });
     expect(await (await fetch(`https://api.test:${server.port}/`)).text()).toBe("hello from /");
     expect(proxy.log).toEqual([`CONNECT api.test:${server.port}`]);
   });
 
   test("a proxy for http does not serve https", async () => {
     const server = await listen(createTlsServer(identity, greet));
-    await using fetch = createFetch({ proxy: { httpProxy: "http://127.0.0.1:1" }, caFile });
+    await using fetch = createFetch({ proxy: { httpProxy: "http://127.0.0.1:1" }, caFiles: [caFile] });
     expect((await fetch(`https://localhost:${server.port}/`)).status).toBe(200);
   });
 
@@ -202,7 +192,10 @@ describe("through a proxy", () => {
       };
       const { server, proxy } = await serverBehindProxy({ secure, origin, credentials: expected });
       const address = `http://${inAddress}@127.0.0.1:${proxy.port}`;
-      await using fetch = createFetch({ proxy: { httpProxy: address, httpsProxy: address }, caFile });
+      await using fetch = createFetch({
+        proxy: { httpProxy: address, httpsProxy: address },
+        caFiles: [caFile],
+      });
       const response = await fetch(`${secure ? "https" : "http"}://api.test:${server.port}/`);
       expect(response.status).toBe(200);
       expect(seen).toEqual([undefined]);
@@ -214,7 +207,10 @@ describe("through a proxy", () => {
     async (secure) => {
       const { server, proxy } = await serverBehindProxy({ secure, credentials: "other:one" });
       const address = `http://name:hunter2@127.0.0.1:${proxy.port}`;
-      await using fetch = createFetch({ proxy: { httpProxy: address, httpsProxy: address }, caFile });
+      await using fetch = createFetch({
+        proxy: { httpProxy: address, httpsProxy: address },
+        caFiles: [caFile],
+      });
       const error = await failureOf(
         fetch(`${secure ? "https" : "http"}://api.test:${server.port}/?key=hunter2`),
       );
@@ -290,7 +286,7 @@ describe("NO_PROXY", () => {
 describe("certificates", () => {
   test("of an authority in the CA file are trusted", async () => {
     const server = await listen(createTlsServer(identity, greet));
-    await using fetch = createFetch({ proxy: {}, caFile });
+    await using fetch = createFetch({ proxy: {}, caFiles: [caFile] });
     expect(await (await fetch(`https://localhost:${server.port}/`)).text()).toBe("hello from /");
     expect(await (await fetch(`https://127.0.0.1:${server.port}/`)).text()).toBe("hello from /");
   });
@@ -306,9 +302,17 @@ describe("certificates", () => {
     },
   );
 
+  test("are not looked at when the settings say so", async () => {
+    const { server, settings } = await serverBehindProxy({ secure: true });
+    for (const proxy of [{}, settings.proxy]) {
+      await using fetch = createFetch({ proxy, verifiesTls: false });
+      expect((await fetch(`https://localhost:${server.port}/`)).status).toBe(200);
+    }
+  });
+
   test("for another name are refused", async () => {
     const { server, settings } = await serverBehindProxy({ secure: true });
-    await using fetch = createFetch({ ...settings, caFile });
+    await using fetch = createFetch({ ...settings, caFiles: [caFile] });
     const error = await failureOf(fetch(`https://other.test:${server.port}/`));
     expect(error.message).toMatch(/made out to another name/);
   });
@@ -316,7 +320,7 @@ describe("certificates", () => {
   test("from a file that cannot be used are a failure until it is repaired", async () => {
     const server = await listen(createTlsServer(identity, greet));
     const file = join(folder, "repaired.pem");
-    await using fetch = createFetch({ proxy: {}, caFile: file });
+    await using fetch = createFetch({ proxy: {}, caFiles: [file] });
     const error = await failureOf(fetch(`https://localhost:${server.port}/`));
     expect(error).toMatchObject({ code: "file-unreadable", message: expect.stringContaining(file) });
     await writeFile(file, await readFile(caFile));
@@ -387,7 +391,7 @@ describe("an abort", () => {
         response.end();
       }),
     );
-    await using fetch = createFetch({ proxy: {}, caFile: "not looked at" });
+    await using fetch = createFetch({ proxy: {}, caFiles: ["not looked at"] });
     const reason = new Error("too early");
     const signal = AbortSignal.abort(reason);
     await expect(fetch(`http://127.0.0.1:${server.port}/`, { signal })).rejects.toBe(reason);
@@ -460,6 +464,15 @@ test.each([
   expect(proxySettings(env)).toEqual(expected);
 });
 
+test.each([
+  [undefined, {}, []],
+  [undefined, { NODE_EXTRA_CA_CERTS: "node.pem", SSL_CERT_FILE: "" }, []],
+  ["own.pem", { NODE_EXTRA_CA_CERTS: "node.pem" }, ["own.pem", "node.pem"]],
+  ["own.pem", { SSL_CERT_FILE: "system.pem" }, ["own.pem", "system.pem"]],
+])("with the setting %s and the variables %j authorities come from %j", (setting, env, expected) => {
+  expect(caFilesOf(setting, env)).toEqual(expected);
+});
+
 const greet: RequestListener = (incoming, response) => response.end(`hello from ${incoming.url}`);
 
 async function listen<T extends Server>(server: T): Promise<{ readonly port: number }> {
@@ -493,37 +506,11 @@ async function serverBehindProxy(
   return { server, proxy, settings };
 }
 
-/** A proxy that notes what it is asked, and for which every name is the loopback. */
-async function listenProxy({ secure = false, credentials }: { secure?: boolean; credentials?: string } = {}) {
-  const log: string[] = [];
-  const expected = credentials && `Basic ${Buffer.from(credentials).toString("base64")}`;
-  const admits = ({ headers }: IncomingMessage) =>
-    expected === undefined || headers["proxy-authorization"] === expected;
-  const forward: RequestListener = (incoming, response) => {
-    log.push(`${incoming.method} ${incoming.url}`);
-    if (!admits(incoming)) return void response.writeHead(407).end();
-    const { port, pathname, search, host } = new URL(incoming.url ?? "");
-    const { "proxy-authorization": _, ...headers } = { ...incoming.headers, host };
-    const target = { host: "127.0.0.1", port, path: pathname + search, method: incoming.method, headers };
-    const onward = request(target, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers);
-      answer.on("error", () => response.destroy()).pipe(response);
-    });
-    response.on("close", () => onward.destroy());
-    incoming.pipe(onward.on("error", () => response.destroy()));
-  };
-  const server = secure ? createTlsServer(identity, forward) : createServer(forward);
-  server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
-    log.push(`CONNECT ${incoming.url}`);
-    if (!admits(incoming)) return void socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
-    const onward = connect(Number(incoming.url?.split(":").at(-1)), "127.0.0.1", () => {
-      socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.pipe(onward).pipe(socket);
-    });
-    onward.on("error", () => socket.destroy());
-    socket.on("error", () => onward.destroy());
-  });
-  return { ...(await listen(server)), log };
+async function listenProxy(options: ProxyOptions & { secure?: boolean } = {}) {
+  const { secure, ...rest } = options;
+  const proxy = await startProxy({ ...rest, ...(secure && { tls: identity }) });
+  onTestFinished(() => proxy[Symbol.asyncDispose]());
+  return proxy;
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<AppError> {

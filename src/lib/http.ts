@@ -2,19 +2,23 @@ import type { RequestInit as PlainInit } from "undici";
 import { AppError } from "./errors.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import { httpFailure } from "./http-failure.ts";
-import { type HttpTransport, openHttpTransport, type ProxySettings } from "./http-transport.ts";
+import {
+  type ConnectionSettings,
+  type HttpTransport,
+  openHttpTransport,
+  type ProxySettings,
+} from "./http-transport.ts";
 
-export interface FetchSettings {
-  readonly proxy: ProxySettings;
-  /** PEM file of certificate authorities that are trusted beside those of Node. */
-  readonly caFile?: string | undefined;
-  /** Name of the setting that `caFile` comes from, for the advice when a certificate is not trusted. */
+export interface FetchSettings extends ConnectionSettings {
+  /** Name of the setting for a CA file, for the advice when a certificate is not trusted. */
   readonly caKey?: string | undefined;
 }
 
 /** `fetch` with connections of its own, which end when it is disposed of. */
 export interface Fetch extends AsyncDisposable {
   (...args: Parameters<typeof globalThis.fetch>): Promise<Response>;
+  /** Loads what requests need, so that the first one does not wait for it; a failure is told by that request. */
+  prepare(): void;
   /** A request whose answer is read as it comes, on the same connections and with the same failures. */
   exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
 }
@@ -29,6 +33,16 @@ export function proxySettings(env: Readonly<Record<string, string | undefined>>)
   };
 }
 
+/** Files of certificate authorities: of a setting and of the environment. Node reads its own variable only without these. */
+export function caFilesOf(
+  setting: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
+  const isFile = (file: string | undefined): file is string => file !== undefined && file !== "";
+  const files = [setting, env["SSL_CERT_FILE"]].filter(isFile);
+  return files.length === 0 ? [] : [...files, env["NODE_EXTRA_CA_CERTS"]].filter(isFile);
+}
+
 /**
  * A `fetch` that goes through the proxies and trusts the certificates that it is told of, and looks at nothing else.
  * Until the answer's headers are there, a failure of the connection is an `http-failed`, an abort is the signal's
@@ -40,7 +54,7 @@ export function createFetch(settings: FetchSettings): Fetch {
 
   function open(): Promise<HttpTransport> {
     if (disposed) throw new Error("fetch was called after it was disposed of");
-    opening ??= openHttpTransport(settings.proxy, settings.caFile).catch((error: unknown) => {
+    opening ??= openHttpTransport(settings).catch((error: unknown) => {
       opening = undefined; // the CA file may be repaired before the next call
       throw error;
     });
@@ -64,6 +78,9 @@ export function createFetch(settings: FetchSettings): Fetch {
   }
 
   return Object.assign(send, {
+    prepare(): void {
+      open().catch(() => undefined);
+    },
     async exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
       signal.throwIfAborted();
       const transport = await open();

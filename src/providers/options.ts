@@ -45,6 +45,7 @@ export const providersOption = z
       headers: z.record(z.string(), z.string()).optional(),
       request_overrides: z.record(z.string(), z.unknown()).optional(),
       ssl_ca_cert: z.string().optional(),
+      ssl_verify: z.boolean().optional(),
       connect_timeout_seconds: z.number().positive().optional(),
       request_timeout_seconds: z.number().positive().optional(),
       stale_timeout_seconds: z.number().positive().optional(),

@@ -30,6 +30,8 @@ export interface Route {
   readonly timeouts: RequestTimeouts;
   readonly connectTimeoutMs: number | undefined;
   readonly caFile: string | undefined;
+  /** Whether the certificate of the server is checked. */
+  readonly verifiesTls: boolean;
   readonly contextTokens: number | undefined;
   readonly price: ModelPrice | undefined;
 }
@@ -86,6 +88,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
     },
     connectTimeoutMs: milliseconds(named?.connect_timeout_seconds),
     caFile: named?.ssl_ca_cert,
+    verifiesTls: named?.ssl_verify ?? true,
     contextTokens:
       (choice.isConfigured ? settings.model.context_length : null) ??
       positive(ofModel["context_length"]) ??
@@ -157,6 +160,7 @@ function scriptedRoute(model: string, contextTokens: number | null): Route {
     timeouts: { staleMs: 180_000, requestMs: 1_800_000 },
     connectTimeoutMs: undefined,
     caFile: undefined,
+    verifiesTls: true,
     contextTokens: contextTokens ?? undefined,
     price: undefined,
   };

@@ -1,8 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { fillIn, type Line, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
 import { parseScript, type ScriptedAnswer, type ScriptInput } from "../../src/providers/scripted/script.ts";
 import { type AnswerView, anthropicEvents, chatEvents } from "./scripted-events.ts";
+import type { TlsIdentity } from "./tls-identity.ts";
 
 /** What a server does instead of answering properly. */
 export type Misbehaviour =
@@ -49,12 +51,16 @@ export interface ScriptedServer extends AsyncDisposable {
 export interface ScriptedServerOptions {
   /** Decides for each request, counted from 0, what to do instead. */
   misbehave?(index: number): Misbehaviour | undefined;
+  /** Makes it one that is reached by TLS. */
+  readonly tls?: TlsIdentity;
+  /** The address that it listens on, IPv4 unless told otherwise. */
+  readonly host?: string;
 }
 
 /** A model server on loopback that follows a script, in both wire formats, and notes what it is asked. */
 export async function startScriptedServer(
   input: ScriptInput,
-  { misbehave = () => undefined }: ScriptedServerOptions = {},
+  { misbehave = () => undefined, tls, host = "127.0.0.1" }: ScriptedServerOptions = {},
 ): Promise<ScriptedServer> {
   const script = parseScript(input, "of the server");
   const requests: RecordedRequest[] = [];
@@ -123,14 +129,15 @@ export async function startScriptedServer(
     recorded.answeredAt = process.hrtime.bigint();
   };
 
-  const server = createServer((request, response) => {
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
     handle(request, response).catch((error: unknown) => response.destroy(error as Error));
-  });
+  };
+  const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
   server.keepAliveTimeout = 600_000; // a client that is slow finds its connection again
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `http${tls === undefined ? "" : "s"}://${host.includes(":") ? `[${host}]` : host}:${port}`,
     requests,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();

@@ -45,6 +45,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
   // Begun now, so that it is there when the first request is; a failure is told by that request.
+  options.fetch.prepare();
   const loading = loadFormat();
   loading.catch(() => undefined);
 

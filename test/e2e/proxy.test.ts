@@ -1,0 +1,109 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { createFetch } from "../../src/lib/http.ts";
+import { openAnthropicModel } from "../../src/providers/anthropic/anthropic-model.ts";
+import { openOpenaiCompatibleModel } from "../../src/providers/openai-compatible/openai-compatible-model.ts";
+import { ask, soon } from "../../src/providers/provider.contract.ts";
+import { testOptions } from "../../src/providers/wire.contract.ts";
+import { tempHome } from "../support/hermes.ts";
+import { startProxy } from "../support/proxy.ts";
+import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
+import { makeTlsIdentity } from "../support/tls-identity.ts";
+
+const FORMATS = ["chat_completions", "anthropic_messages"] as const;
+const SCRIPT = { answers: [{ text: "through it", chunk: 2, times: 9 }] };
+
+/** A home whose provider `lab` is at an address, with more settings for it. */
+async function homeFor(format: string, address: string, more: Record<string, unknown> = {}) {
+  const home = await tempHome();
+  await mkdir(home.path, { recursive: true });
+  const lab = { base_url: `${address}/v1`, api_mode: format, model: "m", ...more };
+  await writeFile(join(home.path, "config.yaml"), JSON.stringify({ providers: { lab } }));
+  const run = (env: Record<string, string>) =>
+    home.hermes(["-z", "go", "-m", "lab:m"], {
+      cwd: home.folder,
+      env: { TERMINAL_ENV: "local", HERMES_AGENT_API_MAX_RETRIES: "0", ...env },
+    });
+  return { run, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
+}
+
+const portOf = ({ url }: ScriptedServer): string => new URL(url).port;
+
+test.each(FORMATS)("a model (%s) is reached through a proxy with an authority of its own", async (format) => {
+  await using place = await tempHome();
+  const tls = await makeTlsIdentity(place.folder);
+  await using server = await startScriptedServer(SCRIPT, { tls });
+  await using six = await startScriptedServer(SCRIPT, { tls, host: "::1" });
+  await using proxy = await startProxy({ credentials: "me:secret" });
+  const env = { HTTPS_PROXY: `http://me:secret@127.0.0.1:${proxy.port}` };
+  const named = `https://api.test:${portOf(server)}`;
+  const fine = { exitCode: 0, stdout: "through it\n", stderr: "" };
+
+  // Its name is known to the proxy only.
+  await using byVariable = await homeFor(format, named);
+  expect(await byVariable.run({ ...env, SSL_CERT_FILE: tls.caFile })).toMatchObject(fine);
+  await using bySetting = await homeFor(format, named, { ssl_ca_cert: tls.caFile });
+  expect(await bySetting.run(env)).toMatchObject(fine);
+  await using unchecked = await homeFor(format, named, { ssl_verify: false });
+  expect(await unchecked.run(env)).toMatchObject(fine);
+  await using bySix = await homeFor(format, six.url, { ssl_ca_cert: tls.caFile });
+  expect(await bySix.run(env)).toMatchObject(fine);
+  const tunnels = [...proxy.log];
+  expect(tunnels).toEqual([
+    ...Array.from({ length: 3 }, () => `CONNECT api.test:${portOf(server)}`),
+    `CONNECT [::1]:${portOf(six)}`,
+  ]);
+
+  // Directly, as NO_PROXY says.
+  await using direct = await homeFor(format, `https://localhost:${portOf(server)}`, {
+    ssl_ca_cert: tls.caFile,
+  });
+  expect(await direct.run({ ...env, NO_PROXY: "localhost,::1" })).toMatchObject(fine);
+  expect(await bySix.run({ ...env, no_proxy: "localhost,[::1]" })).toMatchObject(fine);
+  expect(proxy.log).toEqual(tunnels);
+
+  // What nobody vouches for is refused, with the setting that helps; and so is who does not know the password.
+  const untrusted = await byVariable.run(env);
+  expect(untrusted).toMatchObject({ exitCode: 1, stdout: "" });
+  expect(untrusted.stderr).toContain("its certificate is not trusted");
+  expect(untrusted.stderr).toContain("`providers.lab.ssl_ca_cert` or SSL_CERT_FILE");
+  const stranger = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
+  expect(stranger).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining("through the proxy 127.0.0.1"),
+  });
+  expect(stranger.stderr).not.toContain("wrong");
+});
+
+test.each(FORMATS)("an answer (%s) comes through the tunnel piece by piece", async (format) => {
+  await using place = await tempHome();
+  const tls = await makeTlsIdentity(place.folder);
+  // It never ends, so whatever comes has come before the end.
+  await using server = await startScriptedServer(SCRIPT, {
+    tls,
+    misbehave: () => ({ type: "hang", after: 5 }),
+  });
+  await using proxy = await startProxy();
+  await using fetch = createFetch({
+    proxy: { httpsProxy: `http://127.0.0.1:${proxy.port}` },
+    caFiles: [tls.caFile],
+  });
+  const options = testOptions(`https://api.test:${portOf(server)}`, { fetch });
+  const model =
+    format === "chat_completions"
+      ? openOpenaiCompatibleModel({
+          ...options,
+          replayReasoning: true,
+          outputLimitField: "max_tokens",
+          conversationHeader: undefined,
+        })
+      : openAnthropicModel({ ...options, cacheTtl: "5m" });
+  let text = "";
+  for await (const event of model.stream(ask("hi"), soon())) {
+    if (event.type === "failed") throw new Error(event.failure.message);
+    if (event.type === "text-delta") text += event.text;
+    if (text.startsWith("thr")) break;
+  }
+  expect(proxy.log).toHaveLength(1);
+});
