@@ -117,7 +117,6 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   const prefix = randomBytes(8).toString("hex");
   const newToken = (): string => prefix + randomBytes(8).toString("hex");
   let shell: "bash" | "sh" = "sh";
-  let hasHead = false;
   let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
   let death: string | undefined;
   let held = false;
@@ -280,7 +279,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         state: undefined,
         streamsOpen: 2,
       };
-      send(runSnippet({ name: shell, hasHead }, input !== undefined, { ...command, token, stateToken }));
+      send(runSnippet(shell, input !== undefined, { ...command, token, stateToken }));
     });
   }
 
@@ -328,8 +327,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         const said = complaint.trim().split("\n").at(-1);
         throw new AppError("channel-unopened", `No shell could be started: ${said || death}.`);
       }
-      shell = answer.startsWith("bash") ? "bash" : "sh";
-      hasHead = answer.endsWith(" head");
+      shell = answer === "bash" ? "bash" : "sh";
     },
     run: (command: ChannelCommand) => start(command, undefined),
     async runWithInput(command: ChannelCommand, input: ChannelInput): Promise<ChannelEnd> {

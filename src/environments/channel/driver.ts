@@ -335,11 +335,11 @@ export const SHELL_ARGUMENTS = [
 
 /**
  * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
- * `hello` with H and the name of its shell, and `head` where there is one that matters; on its other output with E, so
- * that nothing a login file printed there can come after it.
+ * `hello` with H and the name of its shell; on its other output with E, so that nothing a login file printed there can
+ * come after it.
  *
- * It is one line, and bash then reads our snippets itself: its parser counts lines, so a command that it parsed would
- * not begin at line 1.
+ * For bash it is one line, after which bash reads our snippets itself: its parser counts lines, so a command that it
+ * parsed would not begin at line 1. To other shells the line with bash's driver is a comment, in effect.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
   // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
@@ -351,16 +351,21 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
     `(unset ${VOLATILE}; printf %s ${stateToken}; pwd -P; ${dump}; printf %s ${stateToken});`;
   const greet = (shell: string): string =>
     `printf '%s' ${quoteWord(`${hello}E;`)} >&2; printf '%s' ${quoteWord(`${hello}H${shell};`)}`;
-  const greetBash = `if command -v head >/dev/null 2>&1; then ${greet("bash head")}; else ${greet("bash")}; fi`;
-  const bash = [prepare, begin("export -p; declare -f; alias -p"), BASH, greetBash].join("\n");
+  const bash = [prepare, begin("export -p; declare -f; alias -p"), BASH, greet("bash")].join("\n");
   const sh = [prepare, begin("export -p"), SH, greet("sh")].join("\n");
-  return [
-    `if [ -n "$BASHPID" ]; then eval $'${escapeLine(bash)}'`,
-    'while IFS= builtin read -r __h_line; do eval "$__h_line"; done',
-    "exit",
-    `else eval "$(printf '${escapeLine(sh).replaceAll("%", "%%")}')"`,
-    "fi\n",
-  ].join("; ");
+  const drivers = `: $'${escapeLine(bash)}'\neval "$(printf '${escapeLine(sh).replaceAll("%", "%%")}')"\n`;
+  const start = [
+    'if [ -n "$BASHPID" ]; then',
+    `${readAtOnce(drivers)}; __h_line=\${__h_line%%$'\\n'*}; eval "eval \${__h_line#: }";`,
+    'while IFS= builtin read -r __h_line; do eval "$__h_line"; done;',
+    "exit; fi\n",
+  ];
+  return start.join(" ") + drivers;
+}
+
+/** Makes bash read a text that follows in few steps: up to the end of a line it would take one for each byte. */
+function readAtOnce(text: string): string {
+  return `LC_ALL=C builtin read -r -N ${Buffer.byteLength(text)} __h_line`;
 }
 
 /** An init file that sets PATH anew must not make tools vanish that were there before. */
@@ -382,19 +387,12 @@ export interface RunFields {
   readonly command: string;
 }
 
-/** From here on it is cheaper to start a program that reads all at once: bash reads each byte of its input by itself. */
-const LONG_BYTES = 3_000;
-
 /** The snippet that starts a command; `last` hands it the rest of the channel's input. */
-export function runSnippet(
-  shell: { readonly name: "bash" | "sh"; readonly hasHead: boolean },
-  last: boolean,
-  fields: RunFields,
-): string {
+export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
   const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
   const state = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
   const merge = mergeStderr ? "1" : "0";
-  if (shell.name === "sh") {
+  if (shell === "sh") {
     const go = [
       "__h_go",
       ...[token, mark, state, merge, drop.join(" "), cwd, setup, command].map(quoteWord),
@@ -402,14 +400,8 @@ export function runSnippet(
     const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
     return `${last ? "L" : "R"} ${[token, mark, program].map(quoteWord).join(" ")}\n`;
   }
-  const assign = (values: Readonly<Record<string, string>>): string =>
-    Object.entries(values)
-      .map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`)
-      .join(" ");
-  const few = assign({ token, mark, state, merge, drop: drop.join(" "), cwd });
-  const texts = `${assign({ setup, input, command })}\n`;
-  const run = `${few}; eval "$__h_${last ? "L" : "R"}"\n`;
-  if (!shell.hasHead || texts.length < LONG_BYTES) return texts + run;
-  // Should nothing be forked, it reads the line as it stands.
-  return `eval "$(command head -c ${Buffer.byteLength(texts)} 2>/dev/null)"\n${texts}${run}`;
+  const values = { token, mark, state, merge, drop: drop.join(" "), cwd, setup, input, command };
+  const assignments = Object.entries(values).map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`);
+  const run = `${assignments.join(" ")}; eval "$__h_${last ? "L" : "R"}"\n`;
+  return `${readAtOnce(run)}; eval "$__h_line"\n${run}`;
 }
