@@ -20,7 +20,7 @@ export default defineConfig({
     testTimeout: 600_000, // ends what hangs; a busy machine is no failure
     hookTimeout: 600_000,
     expect: { poll: { timeout: 150_000 } },
-    maxWorkers: 3, // most tests wait for processes, so two cores can take more than one file each
+    maxWorkers: 5, // most tests wait for processes and leases, so two cores can take more than one file each
     sequence: { sequencer: LongestFirst },
   },
 });

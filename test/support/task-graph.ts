@@ -63,6 +63,7 @@ export async function openTaskGraph({
   const board = `graph-${randomBytes(6).toString("hex")}`;
   const env = {
     HERMES_KANBAN_BOARD: board,
+    HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "2", // nobody learns more by waiting a minute for the next pass
     ...(databaseUrl !== "" && { HERMES_KANBAN_DATABASE_URL: databaseUrl }),
   };
   const hermes = (args: readonly string[]): Promise<HermesRun> =>
@@ -185,7 +186,7 @@ async function processesOf(folder: string, { onlyOurs = false } = {}): Promise<n
   const found = await Promise.all(
     names.map(async (name) => {
       if (!(await read(name, "environ")).includes(folder)) return [];
-      return !onlyOurs || (await read(name, "cmdline")).includes("main.js") ? [Number(name)] : [];
+      return !onlyOurs || (await read(name, "cmdline")).includes("main.cjs") ? [Number(name)] : [];
     }),
   );
   return found.flat();
