@@ -15,7 +15,7 @@ const EVENTS_OF_CALL = 5;
 const ROUNDS = 5;
 const PEER = "@earendil-works/pi-coding-agent";
 const PEER_VERSION = "0.74.2";
-const ENTRY = resolve("dist/main.js");
+const ENTRY = resolve("dist/main.cjs");
 
 /** What a step of the agent adds to the model's own time, beside another agent on the same scripted model. */
 export const agentBench: Bench = {

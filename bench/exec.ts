@@ -103,11 +103,11 @@ async function wholeProgram(): Promise<Measurement> {
   await writeFile(join(home, "config.yaml"), JSON.stringify({ terminal: settings }));
   const run = (program: string, ...args: string[]): string =>
     execFileSync(program, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
-  const inSandbox = (): string => run("node", "dist/main.js", "sandbox", "exec", "--", "true");
+  const inSandbox = (): string => run("node", "dist/main.cjs", "sandbox", "exec", "--", "true");
   try {
     run("./hermes", "--version"); // builds it when something is newer
     inSandbox();
-    const [{ id }] = JSON.parse(run("node", "dist/main.js", "sandbox", "list", "--json"));
+    const [{ id }] = JSON.parse(run("node", "dist/main.cjs", "sandbox", "list", "--json"));
     const { ours, peer } = await medians(SLOW_ROUNDS, inSandbox, () => run(client, "exec", id, "true"));
     return {
       name: "hermes sandbox exec -- true ÷ docker exec",
@@ -117,7 +117,7 @@ async function wholeProgram(): Promise<Measurement> {
       budget: { max: 3 },
     };
   } finally {
-    run("node", "dist/main.js", "sandbox", "rm", "--force");
+    run("node", "dist/main.cjs", "sandbox", "rm", "--force");
     await rm(home, { recursive: true, force: true });
   }
 }

@@ -8,7 +8,7 @@ import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/worker/run-l
 import { type Measurement, median, milliseconds } from "./bench.ts";
 
 const ROUNDS = 7;
-const ENTRY = resolve("dist/main.js");
+const ENTRY = resolve("dist/main.cjs");
 const PROFILE = "worker";
 const WITHIN_MS = 30_000;
 const never = new AbortController().signal;

@@ -28,6 +28,14 @@ const oneUndici = {
   },
 };
 
+/** The tables of the tokenizer are as large as all the rest, and one command reads them. */
+const tokenizerBeside = (file) => ({
+  name: "tokenizer-beside",
+  setup(building) {
+    building.onResolve({ filter: /^gpt-tokenizer\// }, () => ({ path: `./${file}`, external: true }));
+  },
+});
+
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
 const staging = join(dist, `.new-${process.pid}`);
@@ -48,34 +56,39 @@ const bundle = {
 
 try {
   const chunks = join(staging, "chunks");
-  await build({
+  const chunk = {
     ...bundle,
-    entryPoints: { program: "src/cli/run.ts" },
     outdir: chunks,
     entryNames: "[name]-[hash]",
     outExtension: { ".js": ".cjs" },
     format: "cjs",
+  };
+  await build({ ...chunk, entryPoints: { tokenizer: "gpt-tokenizer/encoding/o200k_base" } });
+  const [tokenizer = ""] = readdirSync(chunks);
+  await build({
+    ...chunk,
+    entryPoints: { program: "src/cli/run.ts" },
     external: ["better-sqlite3", "@vscode/ripgrep"],
     supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
-    plugins: [oneLocale, oneUndici],
+    plugins: [oneLocale, oneUndici, tokenizerBeside(tokenizer)],
     // An expression, whose value is the function that loadProgram() calls.
     banner: { js: "(function (exports, require, module, __filename, __dirname) {" },
     footer: { js: "})" },
   });
-  const [program = ""] = readdirSync(chunks);
+  const program = readdirSync(chunks).find((name) => name !== tokenizer);
   await build({
     ...bundle,
     entryPoints: ["src/main.ts"],
-    outdir: staging,
-    format: "esm",
-    define: { PROGRAM_FILE: JSON.stringify(`./chunks/${program}`) },
+    outfile: join(staging, "main.cjs"),
+    format: "cjs", // Node's loader of ES modules alone would take a tenth of a short command
+    define: { PROGRAM_FILE: JSON.stringify(`chunks/${program}`) },
   });
   const compiler = join(staging, "compile-program.mjs");
   await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   mkdirSync(join(dist, "chunks"), { recursive: true });
-  renameSync(join(chunks, program), join(dist, "chunks", program));
+  for (const name of [tokenizer, program]) renameSync(join(chunks, name), join(dist, "chunks", name));
   compile(compiler, join(dist, "chunks", program)); // where it will be run: compiled code remembers its path
-  publish(program);
+  publish([program, tokenizer]);
 } finally {
   rmSync(staging, { recursive: true, force: true });
 }
@@ -93,12 +106,13 @@ function compile(compiler, program) {
  * Puts the entry in place by one rename. Programs carry their content's hash, and old ones stay for a while: a process may
  * have read the old entry and not its program yet.
  */
-function publish(program) {
+function publish(used) {
   // Dated when the build began: what is edited meanwhile must still count as newer.
-  utimesSync(join(staging, "main.js"), started, started);
-  renameSync(join(staging, "main.js"), join(dist, "main.js"));
+  utimesSync(join(staging, "main.cjs"), started, started);
+  renameSync(join(staging, "main.cjs"), join(dist, "main.cjs"));
   for (const name of readdirSync(join(dist, "chunks"))) {
     const path = join(dist, "chunks", name);
-    if (!name.startsWith(program) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS) rmSync(path);
+    if (!used.some((file) => name.startsWith(file)) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS)
+      rmSync(path);
   }
 }

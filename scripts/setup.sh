@@ -10,7 +10,7 @@ cd "$root" || exit 1
 wanted=${1:-}
 log=$root/.setup.log
 installed=$root/node_modules/.hermes-lock # the lock file that node_modules was installed from; written last
-entry=$root/dist/main.js
+entry=$root/dist/main.cjs
 
 say() { printf 'hermes: %s\n' "$*" >&2; }
 

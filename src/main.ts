@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
 import { loadProgram } from "./load-program.ts";
 import { VERSION } from "./version.ts";
 
-/** The name of the bundled program beside this file, filled in by the build. */
+/** The place of the bundled program, seen from this file, filled in by the build. */
 declare const PROGRAM_FILE: string;
 
 const words = process.argv.slice(2);
@@ -12,6 +12,8 @@ const words = process.argv.slice(2);
 if (words.length === 1 && (words[0] === "--version" || words[0] === "-V")) {
   process.stdout.write(`hermes ${VERSION}\n`);
 } else {
-  const { program } = loadProgram(fileURLToPath(new URL(PROGRAM_FILE, import.meta.url)));
-  process.exitCode = await program.runCli(words, process);
+  const { program } = loadProgram(join(__dirname, PROGRAM_FILE));
+  program.runCli(words, process).then((code) => {
+    process.exitCode = code;
+  });
 }

@@ -2,7 +2,7 @@ import { AppError, messageOf } from "../lib/errors.ts";
 import { readTextFile } from "../lib/files.ts";
 import { isSecretName } from "../lib/redact/secret-names.ts";
 import { type EnvEntry, parseEnvFile } from "./env-file.ts";
-import { configKeys } from "./keys.ts";
+import { type ConfigKey, configKeys } from "./keys.ts";
 import { isIgnored, type Problem, problemLine } from "./problem.ts";
 import { type Layers, type ResolvedConfig, resolveConfig } from "./resolve.ts";
 import { parseYamlFile } from "./yaml-file.ts";
@@ -41,11 +41,12 @@ export async function loadConfig(sources: ConfigSources): Promise<LoadedConfig> 
     environments: [fromProcess(sources.variables), fromDotEnv(dotEnv ?? "", sources.envPath, problems)],
     file: yaml === undefined ? undefined : { path: sources.configPath, yaml: parseYamlFile(yaml) },
   };
-  const resolved = resolveConfig(configKeys(), layers);
+  const keys = configKeys();
+  const resolved = resolveConfig(keys, layers);
   return {
     ...resolved,
     problems: [...problems, ...resolved.problems],
-    secrets: secretValues(parseEnvFile(dotEnv ?? "").entries, sources.variables),
+    secrets: secretValues(keys, parseEnvFile(dotEnv ?? "").entries, sources.variables),
     variable: (name) =>
       layers.environments.map((layer) => layer.find(name)).find((found) => found !== undefined)?.value,
   };
@@ -61,8 +62,11 @@ export function requireSound({ problems }: ResolvedConfig): void {
   refuse(problems.filter((problem) => !isIgnored(problem)));
 }
 
-function secretValues(entries: readonly EnvEntry[], variables: ConfigSources["variables"]): string[] {
-  const keys = configKeys();
+function secretValues(
+  keys: readonly ConfigKey[],
+  entries: readonly EnvEntry[],
+  variables: ConfigSources["variables"],
+): string[] {
   const secret = new Set(keys.filter((key) => key.secret).flatMap((key) => key.env));
   const open = new Set(keys.filter((key) => !key.secret).flatMap((key) => key.env));
   // In `.env` everything is a secret unless the schema knows better; around us, only what is named like one.

@@ -65,7 +65,7 @@ describe("the command line", () => {
   test("a reader that leaves early is no failure", () => {
     const { stderr } = spawnSync(
       "sh",
-      ["-c", `"${process.execPath}" dist/main.js config keys --json | head -n 1`],
+      ["-c", `"${process.execPath}" dist/main.cjs config keys --json | head -n 1`],
       { encoding: "utf8" },
     );
     expect(stderr).toBe("");
@@ -73,7 +73,7 @@ describe("the command line", () => {
 
   test("colours appear on a terminal only, and never with NO_COLOR", () => {
     const onTerminal = (prefix: string) =>
-      spawnSync("script", ["-qec", `${prefix} ${process.execPath} dist/main.js --help`, "/dev/null"], {
+      spawnSync("script", ["-qec", `${prefix} ${process.execPath} dist/main.cjs --help`, "/dev/null"], {
         encoding: "utf8",
       }).stdout;
     expect(onTerminal("env -u NO_COLOR TERM=xterm")).toContain("\u001b[1m");
@@ -155,7 +155,7 @@ describe("a home that cannot be used", () => {
   test.skipIf(!isRoot)("belongs to another user (needs root to set up)", async () => {
     await using home = await tempHome();
     await mkdir(home.path);
-    const script = `"${process.execPath}" dist/main.js config set terminal.timeout 5`;
+    const script = `"${process.execPath}" dist/main.cjs config set terminal.timeout 5`;
     await chmod(home.folder, 0o755);
     const run = spawnSync(
       "setpriv",
@@ -217,7 +217,7 @@ describe("logs", () => {
 describe("on a terminal", () => {
   /** Runs a command on a real terminal, types, and gives back the whole screen with the exit code. */
   async function typeInto(home: string, command: string, keys: string): Promise<string> {
-    const shell = `HERMES_HOME=${home} ${process.execPath} dist/main.js ${command}; echo "code $?"`;
+    const shell = `HERMES_HOME=${home} ${process.execPath} dist/main.cjs ${command}; echo "code $?"`;
     const child = spawn("script", ["-qec", shell, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
     let screen = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {

@@ -10,7 +10,7 @@ import { tempHome } from "../support/hermes.ts";
 import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const LIMIT = 600_000;
 const NO_ENGINE = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
 

@@ -4,7 +4,7 @@ import type { RunOrder } from "../../src/board/worker/run-order.ts";
 import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
-const program = [process.execPath, resolve("dist/main.js")] as const;
+const program = [process.execPath, resolve("dist/main.cjs")] as const;
 
 test.each([
   ["a server that is away", "postgres://nobody@127.0.0.1:1/none", "infrastructure"],

@@ -16,7 +16,7 @@ interface JobRow {
   readonly lifetime: string;
 }
 
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const soon = { timeout: 150_000, interval: 100 };
 const local = { TERMINAL_ENV: "local" };
 

@@ -8,7 +8,7 @@ import { describeWith } from "../support/services.ts";
 
 vi.setConfig({ testTimeout: 600_000 }); // each starts the program several times
 
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 
 describeWith("docker", "settings of a sandbox, from outside", (service) => {
   test("what is built in /tmp can be executed there", async () => {

@@ -11,7 +11,7 @@ import { scale } from "../support/scale.ts";
 import { describeWith, type RunningPart } from "../support/services.ts";
 
 const run = promisify(execFile);
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const soon = { timeout: 150_000, interval: 50 };
 const EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGKILL: 137, SIGTERM: 143 } as const;
 const BIG_BYTES = 300_000_000; // holes, so that copying is under way when it is ended

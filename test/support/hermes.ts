@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { withoutWarning } from "./node-warning.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 
 export interface HermesRun {
   /** Null when it was killed. */

@@ -9,7 +9,7 @@ import { withoutWarning } from "./node-warning.ts";
 import type { RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
-const ENTRY = fileURLToPath(new URL("../../dist/main.js", import.meta.url));
+const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const GIVE_UP_MS = 500_000; // ends what hangs; some of them sleep for longer, until the test has seen enough
 
 export interface SandboxRun {

@@ -22,7 +22,7 @@ import { tempFolder } from "./temp-folder.ts";
 
 export const PROGRAM = [
   process.execPath,
-  fileURLToPath(new URL("../../dist/main.js", import.meta.url)),
+  fileURLToPath(new URL("../../dist/main.cjs", import.meta.url)),
 ] as const;
 const run = promisify(execFile);
 const never = new AbortController().signal;
