@@ -1,4 +1,5 @@
-import { Command } from "commander";
+import { Command, type CommanderError } from "commander";
+import { AppError } from "../lib/errors.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** A command whose help reads like a manual page, and whose mistakes are told by `runCli` alone. */
@@ -7,7 +8,9 @@ export function defineCommand(name: string, description: string, terminal: Termi
     .description(description)
     .helpOption("-h, --help", "show this help")
     .helpCommand(false)
-    .exitOverride()
+    .exitOverride((error) => {
+      throw toUsageError(error, command);
+    })
     .showSuggestionAfterError(true)
     .configureHelp({ helpWidth: Math.min(terminal.columns ?? 80, 100), showGlobalOptions: false })
     .configureOutput({
@@ -21,4 +24,16 @@ export function defineCommand(name: string, description: string, terminal: Termi
 /** Adds examples below the options of a command's help. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
   return command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
+}
+
+/** A mistake in the words of a command, with the page that says what is right. Help that was asked for is none. */
+function toUsageError(error: CommanderError, command: Command): Error {
+  if (error.exitCode === 0 || error.code === "commander.help") return error;
+  return new AppError("usage-wrong", error.message.replace(/^error: /, ""), {
+    hint: `See \`${fullName(command)} --help\`.`,
+  });
+}
+
+function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }

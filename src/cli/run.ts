@@ -124,7 +124,7 @@ async function recordBug(error: unknown, context: CommandContext): Promise<void>
 }
 
 function tell(error: unknown, terminal: Terminal, asJson: boolean): number {
-  if (error instanceof CommanderError) return tellUsage(error, terminal, asJson);
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // its help is the answer
   const known = error instanceof AppError ? error : undefined;
   if (known?.code === "reader-gone") return known.exitCode;
   const message = known ? known.message : `Something is wrong inside Hermes: ${messageOf(error)}`;
@@ -133,10 +133,4 @@ function tell(error: unknown, terminal: Terminal, asJson: boolean): number {
   else terminal.note(`hermes: ${message}\n  ${hint}`);
   if (!known && error instanceof Error && !asJson) terminal.note(error.stack ?? "");
   return known?.exitCode ?? 1;
-}
-
-function tellUsage(error: CommanderError, terminal: Terminal, asJson: boolean): number {
-  if (error.exitCode === 0) return 0;
-  if (error.code === "commander.help") return 2;
-  return tell(new AppError("usage-wrong", error.message.replace(/^error: /, "")), terminal, asJson);
 }

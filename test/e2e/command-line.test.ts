@@ -41,7 +41,7 @@ describe("the command line", () => {
       ["--terminal.timout=5", "status"],
       /unknown option --terminal\.timout\n {2}Did you mean --terminal\.timeout\?/,
     ],
-    [["config", "get"], /missing required argument/],
+    [["config", "get"], /missing required argument.*\n {2}See `hermes config get --help`\./],
     [["-p"], /-p needs a value/],
     [["--wat"], /unknown option '--wat'/],
     [["config"], /^Usage: hermes config[\s\S]*explain/],

@@ -100,6 +100,9 @@ function journeys(engine: Engine) {
     await home.sandbox("rm", "--force");
     const gone = await home.json<{ state: string; action: string }[]>("gc");
     expect(gone.filter(({ state }) => state === "image")).toMatchObject([{ action: "removed" }]);
+    expect(await home.json("prune", "first")).toMatchObject([{ name: "first", action: "removed" }]);
+    expect(await home.json("snapshots")).not.toContainEqual(expect.objectContaining({ name: "first" }));
+    expect(await home.json("snapshots")).toContainEqual(expect.objectContaining({ id: before }));
     await home.json("prune", "--all");
     expect(await home.json("snapshots")).toEqual([]);
     const left = await home.client("images", "--filter", "label=hermes-snapshot", "--format", "{{.Tag}}");
@@ -126,6 +129,7 @@ describeWith("docker", "hermes sandbox snapshot, with docker", (service) => {
     expect(await words("fork", "x", "--task", "nobody")).toContain("The task nobody has no sandbox");
     expect(await words("fork", "x", "--task", "a", "--snapshot", "b")).toContain("not with both");
     expect(await words("prune", "--older-than", "soon")).toContain("7d");
+    expect(await words("prune", "before-upgrade", "--all")).toContain("not both");
     expect(await words("snapshot", "--name", "../x")).toContain("cannot be called");
     const human = (await home.sandbox("list", "--size")).stdout;
     expect(human).toMatch(/SIZE\n.*\d [KM]?B/);

@@ -148,6 +148,7 @@ function addSnapshots(
   );
   withExamples(
     add("prune", "Remove old snapshots and images that no sandbox needs.")
+      .argument("[snapshots...]", "only these, by name or id, whatever their age")
       .option(
         "--older-than <age>",
         "those at least this old, such as 12h or 7d (default: terminal.docker_snapshot_ttl_seconds)",
@@ -157,8 +158,12 @@ function addSnapshots(
       .option("--all", "all that no sandbox needs")
       .option("--dry-run", "only say what would be done")
       .option("--json", "print JSON")
-      .action(async (options) => (await VERBS.snapshots()).pruneOld(context, options)),
-    ["hermes sandbox prune --older-than 7d --dry-run", "hermes sandbox prune --keep 3"],
+      .action(async (snapshots, options) => (await VERBS.snapshots()).pruneOld(context, snapshots, options)),
+    [
+      "hermes sandbox prune --older-than 7d --dry-run",
+      "hermes sandbox prune --keep 3",
+      "hermes sandbox prune before-upgrade",
+    ],
   );
 }
 

@@ -123,6 +123,7 @@ export async function restoreFrom(
 
 export async function pruneOld(
   context: CommandContext,
+  words: readonly string[],
   {
     olderThan,
     keep,
@@ -136,9 +137,14 @@ export async function pruneOld(
   const ttl = request.options.docker_snapshot_ttl_seconds;
   const byDefault = keep === undefined && ttl > 0 ? ttl * 1_000 : undefined;
   const olderThanMs = olderThan ?? byDefault;
-  const rules = { olderThanMs, keep, all, dryRun: dryRun ?? false, now: Date.now() };
+  if (words.length > 0 && (olderThan ?? keep ?? all) !== undefined) {
+    throw new AppError("usage-wrong", "Name snapshots or give a rule for them, not both.");
+  }
+  const named = await Promise.all(words.map(async (word) => (await requireSnapshot(place, word)).id));
+  const only = named.length === 0 ? undefined : new Set(named);
+  const rules = { only, olderThanMs, keep, all, dryRun: dryRun ?? false, now: Date.now() };
   const rows = await pruneSnapshots(engine, place, rules, context.signal);
-  rows.push(...(await pruneImages(engine, place, rules, context.signal)));
+  if (only === undefined) rows.push(...(await pruneImages(engine, place, rules, context.signal)));
   if (json) context.terminal.printJson(rows);
   else if (rows.length === 0) context.terminal.print("There is nothing to prune.");
   else context.terminal.print(tableOf(rows, dryRun ?? false, context));

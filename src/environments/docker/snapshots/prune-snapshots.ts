@@ -9,8 +9,10 @@ import { listOperations, removeFolder } from "./operation.ts";
 import { listOwnImages, type OwnImage, removeOwnImage } from "./own-images.ts";
 import { MANIFEST, snapshotFolder } from "./snapshot-store.ts";
 
-/** What is removed; with none of the first three, nothing. */
+/** What is removed; with none of the first four, nothing. */
 export interface PruneRules {
+  /** These alone, by their ids; the others are not looked at. */
+  readonly only?: ReadonlySet<string> | undefined;
   /** Those that are at least this old. */
   readonly olderThanMs?: number | undefined;
   /** All but the newest so many of each task. */
@@ -27,7 +29,7 @@ export interface PruneRow extends ReclaimRow {
   readonly size_bytes: number;
 }
 
-/** Removes snapshots by age, by number or all; one that a container began with stays as long as that container. */
+/** Removes snapshots by name, by age, by number or all; one that a container began with stays as long as that container. */
 export async function pruneSnapshots(
   engine: Engine,
   place: SandboxPlace,
@@ -37,6 +39,7 @@ export async function pruneSnapshots(
   const rows: PruneRow[] = [];
   const snapshots = await listSnapshots(engine, place, signal);
   for (const snapshot of snapshots) {
+    if (rules.only?.has(snapshot.id) === false) continue;
     const reason = whyOver(snapshot, snapshots, rules);
     const base = rowOf(snapshot);
     if (reason === undefined) rows.push({ ...base, action: "kept", reason: "it is not old enough" });
@@ -50,8 +53,9 @@ export async function pruneSnapshots(
 function whyOver(
   snapshot: SnapshotRow,
   all: readonly SnapshotRow[],
-  { olderThanMs, keep, all: everything, now }: PruneRules,
+  { only, olderThanMs, keep, all: everything, now }: PruneRules,
 ): string | undefined {
+  if (only !== undefined) return "it was asked for";
   if (everything === true) return "all were asked for";
   const ageMs = now - Date.parse(snapshot.created_at);
   if (olderThanMs !== undefined && ageMs >= olderThanMs) return `it is ${Math.round(ageMs / 1_000)} s old`;
