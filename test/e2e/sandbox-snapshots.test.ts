@@ -27,10 +27,12 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
     TERMINAL_CONTAINER_DISK: "0",
     TERMINAL_DOCKER_ORPHAN_REAPER: "off",
   };
-  const sandbox = (...args: string[]): Promise<HermesRun> => home.hermes(["sandbox", ...args], { env });
+  const hermes = (args: string[]): Promise<HermesRun> => home.hermes(args, { env });
+  const sandbox = (...args: string[]): Promise<HermesRun> => hermes(["sandbox", ...args]);
   const ask = async (...args: string[]) =>
     (await run(client, args, { env: { ...process.env, ...engine } })).stdout.trim();
   return {
+    hermes,
     sandbox,
     client: ask,
     async exec(task: string, command: string) {
@@ -100,6 +102,9 @@ function journeys(engine: Engine) {
     await home.sandbox("rm", "--force");
     const gone = await home.json<{ state: string; action: string }[]>("gc");
     expect(gone.filter(({ state }) => state === "image")).toMatchObject([{ action: "removed" }]);
+    await home.hermes(["profile", "create", "other"]);
+    const others = await home.hermes(["-p", "other", "sandbox", "prune", "--all", "--json"]);
+    expect(others.json()).toEqual([]); // what another profile keeps is none of its business
     expect(await home.json("prune", "first")).toMatchObject([{ name: "first", action: "removed" }]);
     expect(await home.json("snapshots")).not.toContainEqual(expect.objectContaining({ name: "first" }));
     expect(await home.json("snapshots")).toContainEqual(expect.objectContaining({ id: before }));

@@ -55,12 +55,8 @@ export async function listOwnImages(
   profileId: string | undefined,
   signal: AbortSignal,
 ): Promise<OwnImage[]> {
-  const filters = [
-    `label=${LABEL.agent}=1`,
-    `label=${LABEL.snapshot}`,
-    `label=${LABEL.profileId}${profileId === undefined ? "" : `=${profileId}`}`,
-  ];
-  const args = ["images", "-q", "--no-trunc", ...filters.flatMap((filter) => ["--filter", filter])];
+  // One filter: given several, Podman lists images that pass any of them.
+  const args = ["images", "-q", "--no-trunc", "--filter", `label=${LABEL.snapshot}`];
   const result = await engine.run(args, { timeoutMs: LIST_TIMEOUT_MS }, signal);
   if (!succeeded(result)) {
     await requireEngine(engine, signal); // says best what is wrong
@@ -78,6 +74,7 @@ export async function listOwnImages(
     const uniqueBytes = Math.max(0, image.Size - base);
     const id = labels[LABEL.snapshot] ?? "";
     if (!isOurs({ ...labels, [LABEL.creation]: id })) return [];
+    if (profileId !== undefined && labels[LABEL.profileId] !== profileId) return [];
     return KINDS.flatMap((kind): OwnImage[] => {
       const tag = imageTag(kind, id);
       // Podman puts a registry before a name that has none.
