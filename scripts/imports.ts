@@ -21,7 +21,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
       "jobs/jobs.ts",
     ],
   },
-  agent: { lib: "all", providers: ["provider.ts", "message.ts"], tools: ["tool.ts"] },
+  agent: { lib: "all", providers: ["provider.ts", "message.ts"], tools: ["tool.ts", "find-tool.ts"] },
   sessions: { lib: "all", agent: ["events.ts"], providers: ["message.ts", "provider.ts"] },
   board: { lib: "all", providers: "all", environments: "all", tools: "all", agent: "all", sessions: "all" },
   gateway: { lib: "all", providers: "all", environments: "all", tools: "all", agent: "all", sessions: "all" },

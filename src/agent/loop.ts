@@ -9,6 +9,7 @@ import {
   type UserMessage,
 } from "../providers/message.ts";
 import type { Model, ModelEvent, ModelFailure, ToolDefinition, Usage } from "../providers/provider.ts";
+import { findTool } from "../tools/find-tool.ts";
 import { readAnswerEnd, type Why } from "./answer-end.ts";
 import type { AgentEvent, AgentEventOf, InterruptedTurn, ToolEnd, TurnOutcome } from "./events.ts";
 import { createGuardrails } from "./guardrails.ts";
@@ -139,7 +140,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
         input: call?.input ?? "",
         failed: event.outcome === "failed",
         text: event.text,
-        mutates: turn.rules.tools.get(event.tool)?.mutates ?? false,
+        mutates: findTool(turn.rules.tools, event.tool)?.mutates ?? false,
         durationMs: event.durationMs,
       });
       const isLast = ends.size === run.length - 1;

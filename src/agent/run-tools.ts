@@ -1,6 +1,7 @@
 import { closest } from "../lib/did-you-mean.ts";
 import { AppError, messageOf } from "../lib/errors.ts";
 import type { ToolCallPart } from "../providers/message.ts";
+import { findTool } from "../tools/find-tool.ts";
 import type { Tool, ToolResult } from "../tools/tool.ts";
 import type { AgentEventOf, ToolEnd, ToolOutcome } from "./events.ts";
 import { gather } from "./gather.ts";
@@ -43,7 +44,7 @@ function groupCalls(calls: readonly ToolCallPart[], tools: ReadonlyMap<string, T
   const groups: ToolCallPart[][] = [];
   let isOpen = false;
   for (const call of calls) {
-    const tool = tools.get(call.tool);
+    const tool = findTool(tools, call.tool);
     const isAlone = tool?.mutates || tool?.exclusive;
     const group = groups.at(-1);
     if (group !== undefined && isOpen && !isAlone && group.length < SIDE_BY_SIDE) group.push(call);
@@ -69,7 +70,7 @@ async function runOne(
     durationMs: Math.round(performance.now() - startedAt),
   });
   if (signal.aborted) return end("not-run", "Not run: the turn was stopped before.");
-  const tool = rules.tools.get(call.tool);
+  const tool = findTool(rules.tools, call.tool);
   if (tool === undefined) return end("failed", describeUnknown(call.tool, rules.tools));
   for (const command of tool.commandsOf?.(call.input) ?? []) {
     const refusal = rules.judge(command);

@@ -105,7 +105,7 @@ test("results stand in the order of their calls, in whichever order they came", 
   expect(openTurn?.pendingCalls).toEqual([{ call: call("a"), started: true }]);
 });
 
-test("a message after a crash is stored first; planned and started calls wait for their results until somebody gives them", async () => {
+test("A5: a message after a crash is stored first; planned and started calls wait for their results until somebody gives them", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);

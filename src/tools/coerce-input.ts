@@ -2,7 +2,7 @@ import type { z } from "zod";
 
 /**
  * The input with values of the wrong type put right where only one thing can be meant: models send `"5"` for 5, `"true"`
- * for true, a list as its JSON. A text stays a text: a command that is a number is no command.
+ * for true, a list as its JSON or as its only item. A text stays a text: a command that is a number is no command.
  */
 export function coerceInput(value: object, issues: readonly z.core.$ZodIssue[]): object {
   const copy = structuredClone(value);
@@ -22,7 +22,7 @@ function read(text: string, expected: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return text; // it is what it looks like, and will be refused
+    return expected === "array" ? [text] : text; // otherwise it is what it looks like, and will be refused
   }
 }
 

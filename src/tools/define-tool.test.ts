@@ -25,6 +25,15 @@ it.each([
   ['{"text":"a","list":"[{\\"n\\":1}]"}', { text: "a", count: 1, on: false, list: [{ n: 1 }] }],
   ['{"text":"a","list":[{"n":"7"}]}', { text: "a", count: 1, on: false, list: [{ n: 7 }] }],
   ['{"text":"5"}', { text: "5", count: 1, on: false, list: [] }],
+  ['{"text":"a","count":null,"on":null}', { text: "a", count: 1, on: false, list: [] }],
+  ['{"arguments":{"text":"a"}}', { text: "a", count: 1, on: false, list: [] }],
+  ['"{\\"text\\":\\"a\\"}"', { text: "a", count: 1, on: false, list: [] }],
+  ['```json\n{"text": "a"}\n```', { text: "a", count: 1, on: false, list: [] }],
+  ['{"text": "a"}<|call|>', { text: "a", count: 1, on: false, list: [] }],
+  ['{}{"text": "a"}', { text: "a", count: 1, on: false, list: [] }],
+  ["{'text': 'a', 'on': True, 'count': None,}", { text: "a", count: 1, on: true, list: [] }],
+  ['{text: "a", // why\n list: [{n: 1,}]}', { text: "a", count: 1, on: false, list: [{ n: 1 }] }],
+  ['{"text": "a\nb"}', { text: "a\nb", count: 1, on: false, list: [] }],
 ])("%s is understood as it is meant", async (text, expected) => {
   expect(JSON.parse((await tool().call(text, context)).text)).toEqual(expected);
 });
@@ -37,10 +46,29 @@ it.each([
   '{"text":"a","on":"yes"}',
   '{"text":"a","on":1}',
   '{"text":"a","list":"1"}',
-  '{"text":"a","__proto__":{"count":5}}',
   '{"text":""}',
+  '{"text":null}',
+  // What was cut is not completed, also where it looks like an end.
+  '{"text":"rm -r build/old',
+  '{"text":"function f() { }',
+  "{'text':'function f() { }",
+  '{"text":"a","list":[{"n":1}',
+  // A repair that leads to other arguments is none.
+  '{"text":"say "hi", "count" or so"}',
 ])("%s is not guessed at", async (text) => {
   expect(await tool().call(text, context)).toMatchObject({ failed: true });
+});
+
+it("an argument that no tool has is ignored and named; what models say about their own call is not even named", async () => {
+  const { text, failed } = await tool().call(
+    '{"text":"a","colour":"red","description":"says a","__proto__":{"count":5}}',
+    context,
+  );
+  const [answer = "", note] = text.split("\n\n");
+  expect([failed, JSON.parse(answer)]).toEqual([false, { text: "a", count: 1, on: false, list: [] }]);
+  expect(note).toBe(
+    '[t has no argument "colour", "__proto__", so that was ignored. Its arguments are: text, count, on, list.]',
+  );
 });
 
 it("A4: a known failure is an answer with what to do, a bug is thrown", async () => {

@@ -2,6 +2,8 @@ import type { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
 import { coerceInput } from "./coerce-input.ts";
+import { type Arguments, readHabits } from "./model-habits.ts";
+import { parseArguments } from "./parse-arguments.ts";
 import type { Tool, ToolCallContext, ToolResult } from "./tool.ts";
 import { toolSchema } from "./tool-schema.ts";
 
@@ -9,7 +11,7 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly name: string;
   readonly toolset: string;
   readonly description: string;
-  /** Strict: an argument that is not in it is refused. */
+  /** Strict: what is not in it is refused, unless it is a habit of models that can be understood or ignored. */
   readonly input: Schema;
   readonly mutates: boolean;
   readonly exclusive?: boolean;
@@ -34,15 +36,16 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     },
     ...(commandsOf && {
       commandsOf(text: string) {
-        const read = readInput(spec.input, text);
+        const read = readInput(name, spec.input, text);
         return "input" in read ? commandsOf(read.input) : [];
       },
     }),
     async call(text, context) {
-      const read = readInput(spec.input, text);
+      const read = readInput(name, spec.input, text);
       if ("advice" in read) return refuse(`${name} was not run: ${read.advice}`, undefined);
       try {
-        return await run(read.input, context);
+        const result = await run(read.input, context);
+        return read.note === undefined ? result : { ...result, text: `${result.text}\n\n[${read.note}]` };
       } catch (error) {
         if (context.signal.aborted) return failed("Stopped before it had a result.");
         if (error instanceof AppError) return refuse(error.message, error.hint);
@@ -69,12 +72,17 @@ export function failedJson(value: Readonly<Record<string, unknown>>): ToolResult
   return failed(JSON.stringify(value));
 }
 
-type Read<Input> = { readonly input: Input } | { readonly advice: string };
+type Read<Input> = { readonly input: Input; readonly note: string | undefined } | { readonly advice: string };
 
-function readInput<Schema extends z.ZodObject>(schema: Schema, text: string): Read<z.infer<Schema>> {
+function readInput<Schema extends z.ZodObject>(
+  tool: string,
+  schema: Schema,
+  text: string,
+): Read<z.infer<Schema>> {
   let value: unknown;
+  let isRepaired = false;
   try {
-    value = JSON.parse(text.trim() === "" ? "{}" : text);
+    ({ value, isRepaired } = parseArguments(text));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
@@ -84,12 +92,41 @@ function readInput<Schema extends z.ZodObject>(schema: Schema, text: string): Re
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { advice: "its arguments must be one JSON object." };
   }
-  const first = schema.safeParse(value);
-  const parsed = first.success ? first : schema.safeParse(coerceInput(value, first.error.issues));
-  if (parsed.success) return { input: parsed.data };
   const known = Object.keys(schema.shape);
-  const problems = parsed.error.issues.map((issue) => describeIssue(issue, value, known));
+  const { input, unknown } = readHabits(tool, unwrapped(value as Arguments, known), known);
+  // A misspelt argument was surely meant, and a repair that invents arguments is none.
+  const kept = isRepaired ? unknown : unknown.filter((key) => closest(key, known) !== undefined);
+  const given = { ...withoutNulls(schema, input), ...Object.fromEntries(kept.map((key) => [key, true])) };
+  const first = schema.safeParse(given);
+  const parsed = first.success ? first : schema.safeParse(coerceInput(given, first.error.issues));
+  if (parsed.success) return { input: parsed.data, note: noteOf(tool, unknown, known) };
+  const problems = parsed.error.issues.map((issue) => describeIssue(issue, given, known));
   return { advice: `${problems.join("; ")}. Its arguments are: ${known.join(", ")}.` };
+}
+
+/** Some models send `{"arguments": {…}}` or `{"parameters": {…}}`, as the template of Llama has it. */
+function unwrapped(value: Arguments, known: readonly string[]): Arguments {
+  const [key, ...others] = Object.keys(value).filter((one) => one !== "name");
+  const inner = key === undefined ? undefined : value[key];
+  const isWrapper = others.length === 0 && /^(?:arguments|parameters|args)$/.test(key ?? "");
+  return isWrapper && !known.includes(key ?? "") && typeof inner === "object" && inner !== null
+    ? (inner as Arguments)
+    : value;
+}
+
+/** Models that fill in every argument send null for those that they do not need (strict mode of OpenAI). */
+function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
+  return Object.fromEntries(
+    Object.entries(input).filter(
+      ([key, value]) => value !== null || !schema.shape[key]?.safeParse(undefined).success,
+    ),
+  );
+}
+
+function noteOf(tool: string, unknown: readonly string[], known: readonly string[]): string | undefined {
+  if (unknown.length === 0) return undefined;
+  const names = unknown.map((key) => JSON.stringify(shorten(key))).join(", ");
+  return `${tool} has no argument ${names}, so that was ignored. Its arguments are: ${known.join(", ")}.`;
 }
 
 function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly string[]): string {

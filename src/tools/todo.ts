@@ -14,13 +14,16 @@ const item = z.object({
 });
 export type TodoItem = z.infer<typeof item>;
 
-const change = z.strictObject({
-  id: z.union([z.string().min(1), z.int()]).transform(String),
+const change = z.object({
+  id: z
+    .union([z.string().min(1), z.int()])
+    .transform(String)
+    .optional(),
   content: z.string().min(1).max(LONGEST).optional(),
   status: status.optional(),
   parent: z.string().optional(),
 });
-type Change = z.infer<typeof change>;
+type Change = z.infer<typeof change> & { readonly id: string };
 
 const input = z.strictObject({
   todos: z.array(change).max(MOST_ITEMS).optional().describe("In order of priority; none to read the list"),
@@ -46,7 +49,8 @@ export function createTodo(initial: TodoState): Tool {
     exclusive: true,
     async run({ todos, merge }) {
       if (todos === undefined) return okJson({ todos: items, counts: countsOf(items), revision });
-      const next = merged(merge ? items : [], todos);
+      const changes = todos.map((one, index) => ({ ...one, id: one.id ?? `${index + 1}` }));
+      const next = merged(merge ? items : [], changes);
       const incomplete = next.find(({ content }) => content === undefined);
       if (incomplete !== undefined)
         return failed(`todo was not changed: the item "${incomplete.id}" is new and needs content.`);
@@ -54,7 +58,7 @@ export function createTodo(initial: TodoState): Tool {
         return failed(
           `todo was not changed: it would have ${next.length} items; ${MOST_ITEMS} are the most.`,
         );
-      const set = new Set(todos.filter((one) => one.status === "in_progress").map(({ id }) => id));
+      const set = new Set(changes.filter((one) => one.status === "in_progress").map(({ id }) => id));
       const { list, demoted } = withOneInProgress(next.map(complete), set);
       items = list;
       revision++;
@@ -74,7 +78,7 @@ export function todosOf(lastResult: string | undefined): TodoState {
   if (lastResult === undefined) return NO_TODOS;
   try {
     // The loop may have put a note of its own below.
-    const { todos, revision } = result.parse(JSON.parse(lastResult.replace(/\n\n\[[^\n]*\]$/, "")));
+    const { todos, revision } = result.parse(JSON.parse(lastResult.replace(/(?:\n\n\[[^\n]*\])+$/, "")));
     return { items: todos, revision };
   } catch {
     return NO_TODOS; // a result that was cut, or of another version

@@ -67,11 +67,12 @@ describe("the tools in a whole run", () => {
     expect(results.at(-1)).toContain("6|line f");
   });
 
-  it("A4: calls that cannot be right come back as advice, and the run goes on", async () => {
+  it("A4: calls with a habit of other agents run, calls that cannot be right come back as advice, and the run goes on", async () => {
     await using home = await tempHome();
     const { stdout, results } = await runTask(home, [
       { tools: [{ name: "terminal", input: '{"command": "ls' }] },
       call("terminal", { comand: "ls" }),
+      { tools: [{ name: "bash", input: "{'cmd': 'echo understood', 'timeout': null,}" }] },
       call("terminl", {}),
       call("read_file", { path: ".env" }),
       { text: "understood" },
@@ -79,8 +80,9 @@ describe("the tools in a whole run", () => {
     expect(stdout).toBe("understood\n");
     expect(results[0]).toContain("not valid JSON");
     expect(results[1]).toContain("did you mean");
-    expect(results[2]).toContain('Did you mean "terminal"?');
-    expect(results[3]).toMatch(/does not exist|credentials/);
+    expect(results[2]).toContain('"output":"understood"');
+    expect(results[3]).toContain('Did you mean "terminal"?');
+    expect(results[4]).toMatch(/does not exist|credentials/);
   });
 
   it("K6: a key of the profile never reaches the model, and the command had the real one", async () => {

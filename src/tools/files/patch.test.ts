@@ -123,10 +123,10 @@ it("E4: whoever read the file is told that somebody else changed it before the p
 });
 
 it.each([
-  [{ mode: "patch" }, "needs the argument patch"],
+  [{ mode: "patch" }, "or the argument patch"],
   [{ mode: "replace", path: "a" }, "needs path, old_string and new_string"],
   [{ path: "a", old_string: "", new_string: "x" }, "write_file"],
-])("what a mode needs is named: %j", async (input, words) => {
+])("what a change needs is named: %j", async (input, words) => {
   await using own = await lab("true");
   expect(await own.call("patch", input)).toMatchObject({
     failed: true,

@@ -9,7 +9,7 @@ import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
 import type { FileMemory } from "./file-memory.ts";
 
 const input = z.strictObject({
-  mode: z.enum(["replace", "patch"]).default("replace"),
+  mode: z.enum(["replace", "patch"]).optional(),
   path: z.string().min(1).optional(),
   old_string: z.string().optional().describe("Must be unique in the file unless replace_all"),
   new_string: z.string().optional(),
@@ -28,22 +28,22 @@ export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
     name: "patch",
     toolset: "file",
     description:
-      "Change files. mode replace: path, old_string, new_string. mode patch: a patch of one or more files, applied whole or not at all. Returns the diff.",
+      "Change files: path, old_string and new_string, or a patch of one or more files, applied whole or not at all. Returns the diff.",
     input,
     mutates: true,
     async run(call, { signal }) {
       const { files } = await parts.workspace(signal);
       const judge = (real: string) =>
         holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
-      if (call.mode === "patch") {
-        if (call.patch === undefined) return failed("mode patch needs the argument patch.");
+      // What is given says more than the mode, which models often leave out.
+      if (call.patch !== undefined && call.old_string === undefined) {
         if (addsMark(call.patch)) return failed(MARKED);
         const outcome = await patchFiles(files, call.patch, { allowAbsolute: true, judge }, signal);
         return changeResult({ files, memory }, outcome, true, signal);
       }
       const { path, old_string: oldText, new_string: newText, replace_all: all } = call;
       if (path === undefined || oldText === undefined || newText === undefined)
-        return failed("mode replace needs path, old_string and new_string.");
+        return failed("patch needs path, old_string and new_string, or the argument patch.");
       if (oldText === "") return failed("old_string is empty; to create a file use write_file.");
       if (containsRedactionMark(newText)) return failed(MARKED);
       const outcome = await replaceInFile(files, path, { oldText, newText, all }, { judge }, signal);

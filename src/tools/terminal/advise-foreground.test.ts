@@ -9,6 +9,7 @@ it.each([
   "sleep 9 &",
   "sleep 9&",
   "sleep 9 & echo on",
+  "sleep 9 & wait; sleep 9 &",
   "make > log 2>&1 &",
   "(sleep 9 &)",
   "true\nsleep 9 &\ntrue",
@@ -18,6 +19,10 @@ it.each([
 
 it.each([
   "make && make install",
+  "sleep 1 & wait",
+  "for i in 1 2; do sleep $i & done; wait; echo done",
+  "(sleep 1 & sleep 2 & wait)",
+  "server & pid=$!; sleep 1; kill $pid; wait $pid",
   "make 2>&1 | tail",
   "make &> log",
   "make |& tail",

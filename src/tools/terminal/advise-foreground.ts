@@ -8,6 +8,8 @@ const DETACHING = new RegExp(`${AT_COMMAND}(nohup|disown|setsid)\\b`);
 const LOOKS_ONLY = /\s(?:--help|-h|--version|-v)(?:\s|$)/;
 /** A `&` that ends a command: not `&&`, not a redirection, not a part of a word such as an address. */
 const AMPERSAND = /(?<![&>|<;])&(?![&>])(?:(?<=\s&)|(?=\s|$))/;
+/** Whoever waits for what was started leaves nothing behind: `make & test & wait`. */
+const WAIT = /(?:^|[;&|\n])\s*wait\b/;
 const LONG_LIVED = new RegExp(
   `${AT_COMMAND}(${[
     String.raw`(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:dev|start|serve|watch)`,
@@ -35,7 +37,9 @@ export function adviseForeground(command: string): ForegroundAdvice {
   if (LOOKS_ONLY.test(bare)) return { refusal: undefined, hint: undefined };
   const [, word] = DETACHING.exec(bare) ?? [];
   if (word !== undefined) return refuse(`${word} hides the process from Hermes.`);
-  if (AMPERSAND.test(bare)) return refuse("A command in the foreground may not leave processes with &.");
+  const [, ...followers] = bare.split(AMPERSAND);
+  if (followers.length > 0 && !WAIT.test(followers.at(-1) ?? ""))
+    return refuse("A command in the foreground may not leave processes with &.");
   const [, server] = LONG_LIVED.exec(bare) ?? [];
   if (server === undefined) return { refusal: undefined, hint: undefined };
   return {
