@@ -34,5 +34,6 @@ export function helpPage({ colours }: Terminal): string {
     colours.bold("Exit codes"),
     "  0 done   1 refused or failed   2 wrong usage   78 bad configuration",
     "  129 terminal closed   130 interrupted   143 terminated (128 + signal)",
+    "  141 the reader of the output left, as in `hermes … | head`",
   ].join("\n");
 }

@@ -24,16 +24,15 @@ export async function runCli(
   const interruption = new AbortController();
   const { signal } = interruption;
   setMaxListeners(0, signal); // everything that waits listens to it
+  let lostOutput: AppError | undefined;
   streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    const reason = lossOfOutput(error);
     if (signal.aborted) return;
-    interruption.abort(reason);
-    if (isOver) process.exitCode = tell(reason, terminal, argv.includes("--json"));
+    lostOutput = lossOfOutput(error);
+    interruption.abort(lostOutput);
   });
   // Nobody reads our notices, or the terminal is gone: neither is a reason to leave the work half done.
   streams.stderr.on("error", () => undefined);
   streams.stdin.on("error", () => undefined); // whoever reads it is told as well
-  let isOver = false;
   let interruptedAt = 0;
   const handlers = Object.entries(SIGNALS).map(([name, [code, message]]) => {
     const handle = (): void => {
@@ -54,15 +53,24 @@ export async function runCli(
       await recordBug(error, context);
       throw error;
     });
+    await writtenOut(streams.stdout);
+    if (lostOutput !== undefined) throw lostOutput;
     // A command only knows that it was stopped; by what, is known here.
     const wasStopped = signal.aborted && context.exitCode === ERROR_CODES.interrupted.exit;
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
     return tell(signal.aborted ? signal.reason : error, terminal, argv.includes("--json"));
   } finally {
-    isOver = true;
     for (const { name, handle } of handlers) streams.off(name, handle);
   }
+}
+
+/** Resolves when the output was handed over or could not be, which the stream has then reported. */
+function writtenOut(stdout: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => {
+    if (stdout.writableLength === 0) setImmediate(resolve);
+    else stdout.write("", () => setImmediate(resolve));
+  });
 }
 
 function reasonOf(signal: AbortSignal): AppError {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -353,6 +354,36 @@ describe("two at once, and a stop", () => {
     await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
     const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
     expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
+  });
+});
+
+describe("a reader that leaves", () => {
+  const script = { answers: [{ ...tool("echo ran >> effects.txt; sleep 0.2"), times: 8 }, { text: "done" }] };
+
+  async function startWorking(home: Home, args: readonly string[]) {
+    const path = join(home.folder, "script.json");
+    await writeFile(path, JSON.stringify(script));
+    return home.start([...args, "-m", `scripted:${path}`], { cwd: home.folder });
+  }
+
+  test("stops the turn, which is recorded, and the run ends with 141", async () => {
+    await using home = await tempHome();
+    const { child, ended } = await startWorking(home, ["-z", "go", "--json"]);
+    const effects = () => readFile(join(home.folder, "effects.txt"), "utf8").catch(() => "");
+    await expect.poll(effects).toContain("ran");
+    child.stdout.destroy();
+    expect(await ended).toMatchObject({ exitCode: 141, stderr: "" });
+    expect((await effects()).split("\n").length).toBeLessThan(8);
+    const messages = (await home.hermes(["sessions", "export", "latest"])).stdout.trim().split("\n");
+    expect(messages.at(-1)).toContain("the turn was stopped");
+  });
+
+  test("of the notices only does not stop the turn", async () => {
+    await using home = await tempHome();
+    const { child, ended } = await startWorking(home, ["chat", "-q", "go"]);
+    await once(child.stderr, "data");
+    child.stderr.destroy();
+    expect(await ended).toMatchObject({ exitCode: 0, stdout: "done\n" });
   });
 });
 

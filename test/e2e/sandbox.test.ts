@@ -99,11 +99,11 @@ describeWith("docker", "hermes sandbox exec", (service) => {
     expect(run.bytes.subarray(-4).toString("latin1")).toBe("\u00ffend");
   });
 
-  test("a reader that leaves early ends the command", async () => {
+  test("a reader that leaves early ends the command, and the exit code is 141", async () => {
     const started = home.start(["exec", "--", "while :; do echo 7654321; done"]);
     await started.printed("7654321");
     started.hangUp();
-    expect((await started.ended).exitCode).not.toBeNull();
+    expect((await started.ended).exitCode).toBe(141);
     await vi.waitFor(async () => expect(await home.processes()).not.toContain("7654321"), soon);
   });
 

@@ -28,7 +28,7 @@ export function build(context: CommandContext): Command {
     .action((options: RunOptions & { readonly workerPipe?: number }) => run(context, options))
     .addHelpText(
       "after",
-      "\nPiped input is added to the task.\nExit code: 0 answered, 3 a limit was reached, 128+N ended by signal N, 1 else.",
+      "\nPiped input is added to the task.\nExit code: 0 answered, 3 a limit was reached, 128+N ended by signal N,\n141 the reader of the output left and the turn was stopped, 1 else.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',

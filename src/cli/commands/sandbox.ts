@@ -36,7 +36,7 @@ export function build(context: CommandContext): Command {
       .argument("<words...>", "the command, after --; joined with spaces and given to the shell, as ssh does")
       .addHelpText(
         "after",
-        "\nExit code: that of the command; 124 when it timed out, 125 when we failed\nourselves, 128+N when signal N ended us and the command with us.",
+        "\nExit code: that of the command; 124 when it timed out, 125 when we failed\nourselves, 128+N when signal N ended us and the command with us\n(141: nobody reads the output any more).",
       )
       .action(async (words, options) => (await VERBS.exec()).execInSandbox(context, words, options)),
     [

@@ -4,7 +4,7 @@ import type { OutputStream } from "../../../environments/environment.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { lookAfterAbandoned, openEnvironment } from "../../../environments/open-environment.ts";
 import { openDeadline } from "../../../lib/deadline.ts";
-import { AppError, messageOf } from "../../../lib/errors.ts";
+import { AppError, ERROR_CODES, messageOf } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { requestFor } from "./place.ts";
 
@@ -48,7 +48,7 @@ export async function execInSandbox(
     if (result.ended === "timed-out") terminal.note("hermes: the command timed out.");
     const isUnread = result.ended === "stopped" && isReaderGone(signal);
     if (result.ended === "stopped" && !isUnread) terminal.note("hermes: the command was stopped.");
-    context.exit(isUnread ? 0 : result.exitCode);
+    context.exit(isUnread ? ERROR_CODES["reader-gone"].exit : result.exitCode);
     await tidyUp(request, context);
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
@@ -81,7 +81,7 @@ function statsOfInput() {
   }
 }
 
-/** `exec -- yes | head` has what it wanted. */
+/** `exec -- yes | head`: the command was stopped because nobody reads what it prints. */
 function isReaderGone({ reason }: AbortSignal): boolean {
   return reason instanceof AppError && reason.code === "reader-gone";
 }
