@@ -10,6 +10,7 @@ export function build(context: CommandContext): Command {
     "Give the agent a task and wait for its answer.",
     context.terminal,
   )
+    .argument("[input]", "- waits for piped input until it ends", parseInput)
     .option("-z, --oneshot <text>", "the task; prints nothing but the answer, for scripts")
     .option("-q, --query <text>", "the task; shows what happens on the way")
     .option("--query-file <file>", "read the task from a file; - is standard input")
@@ -25,10 +26,12 @@ export function build(context: CommandContext): Command {
     .option("--usage-file <file>", "write tokens and cost to a file, as JSON")
     .option("--json", "print every event as a line of JSON")
     .addOption(new Option("--worker-pipe <descriptor>").argParser(parseCount).hideHelp())
-    .action((options: RunOptions & { readonly workerPipe?: number }) => run(context, options))
+    .action((input: "-" | undefined, options: RunOptions & { readonly workerPipe?: number }) =>
+      run(context, input, options),
+    )
     .addHelpText(
       "after",
-      "\nPiped input is added to the task.\nExit code: 0 answered, 3 a limit was reached, 128+N ended by signal N,\n141 the reader of the output left and the turn was stopped, 1 else.",
+      "\nPiped input is added to the task. A pipe that somebody else keeps open without\nsending anything is not waited for, unless you add -.\nExit code: 0 answered, 3 a limit was reached, 128+N ended by signal N,\n141 the reader of the output left and the turn was stopped, 1 else.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',
@@ -41,11 +44,17 @@ export function build(context: CommandContext): Command {
 /** A worker of the board is a chat too, but with its supervisor. */
 async function run(
   context: CommandContext,
+  input: "-" | undefined,
   { workerPipe, ...options }: RunOptions & { readonly workerPipe?: number },
 ): Promise<void> {
-  if (workerPipe === undefined) return runOnce(context, options);
+  if (workerPipe === undefined) return runOnce(context, input, options);
   const { runWorker } = await import("./chat/run-worker.ts");
   return runWorker(context, { ...options, workerPipe });
+}
+
+function parseInput(text: string): "-" {
+  if (text === "-") return text;
+  throw new InvalidArgumentError('Write the task after -z or -q, in quotes: hermes -z "TASK".');
 }
 
 function parseCount(text: string): number {

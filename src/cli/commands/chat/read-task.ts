@@ -1,14 +1,16 @@
-import { fstatSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { AppError, messageOf } from "../../../lib/errors.ts";
-import { readStandardInput } from "../../read-standard-input.ts";
+import { readPipedInput, readStandardInput } from "../../read-standard-input.ts";
+import type { Terminal } from "../../terminal.ts";
 
 const MOST_BYTES = 1024 * 1024;
 const TOO_LONG = "Put them into a file and name the file in the task.";
 
-/** The task from its flag or file, with whatever was piped in below it. */
+/** The task from its flag or file, with whatever was piped in below it; `input` is `-` to wait for that. */
 export async function readTask(
   options: { readonly oneshot?: string; readonly query?: string; readonly queryFile?: string },
+  input: "-" | undefined,
+  terminal: Terminal,
   signal: AbortSignal,
 ): Promise<string> {
   const { oneshot, query, queryFile } = options;
@@ -22,7 +24,8 @@ export async function readTask(
       },
     );
   }
-  const piped = queryFile === "-" || isPiped() ? await readStandardInput(MOST_BYTES, TOO_LONG, signal) : "";
+  const read = queryFile === "-" || input === "-" ? readStandardInput : readPipedInput;
+  const piped = await read({ mostBytes: MOST_BYTES, hint: TOO_LONG, terminal }, signal);
   const task =
     queryFile === undefined
       ? (oneshot ?? query ?? "")
@@ -42,15 +45,5 @@ async function readText(path: string): Promise<string> {
     throw new AppError("file-unreadable", `The task file ${path} cannot be read: ${messageOf(cause)}`, {
       cause,
     });
-  }
-}
-
-/** Neither a terminal nor /dev/null is waited for. */
-function isPiped(): boolean {
-  try {
-    const stats = fstatSync(0);
-    return stats.isFIFO() || stats.isFile() || stats.isSocket();
-  } catch {
-    return false; // closed
   }
 }

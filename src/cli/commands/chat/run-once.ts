@@ -25,9 +25,13 @@ export interface RunOptions {
 const EXIT_CODES = { completed: 0, failed: 1, budget: 3, cut: 4, refused: 5, stopped: 130 } as const;
 
 /** One message and its answer. */
-export async function runOnce(context: CommandContext, options: RunOptions): Promise<void> {
+export async function runOnce(
+  context: CommandContext,
+  input: "-" | undefined,
+  options: RunOptions,
+): Promise<void> {
   const { terminal, variables, userHome, signal } = context;
-  const [task, app] = await Promise.all([readTask(options, signal), startApp(context)]);
+  const [task, app] = await Promise.all([readTask(options, input, terminal, signal), startApp(context)]);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = process.cwd();
   await using environments = await openAppEnvironments(tell, signal);

@@ -94,8 +94,7 @@ async function assign(desk: Desk, text: string, profile: string, options: JsonOp
 
 async function edit(desk: Desk, text: string, options: EditOptions): Promise<void> {
   const { title, priority, result, summary, metadata } = options;
-  const body =
-    options.bodyFile === undefined ? options.body : await readText(options.bodyFile, desk.context.signal);
+  const body = options.bodyFile === undefined ? options.body : await readText(options.bodyFile, desk.context);
   const wanted: TaskEdit = givenOnly({ title, body, priority, result, summary, metadata });
   if (Object.keys(wanted).length === 0)
     throw new AppError("usage-wrong", "Say what to change.", { hint: "See `hermes kanban edit --help`." });

@@ -80,8 +80,7 @@ export function addCreate(desk: Desk, add: (name: string, description: string) =
 
 async function createOne(desk: Desk, words: readonly string[], options: CreateOptions): Promise<void> {
   const { terminal } = desk.context;
-  const body =
-    options.bodyFile === undefined ? options.body : await readText(options.bodyFile, desk.context.signal);
+  const body = options.bodyFile === undefined ? options.body : await readText(options.bodyFile, desk.context);
   const work = async (open: OpenDesk): Promise<void> => {
     const wanted = toNewTask(words.join(" "), body, options);
     const { task, created } = await withTasks(open, options.parent ?? [], (...parents) =>

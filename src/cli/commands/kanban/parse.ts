@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { InvalidArgumentError } from "commander";
 import type { WorkspaceKind } from "../../../board/task.ts";
 import { AppError, messageOf } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
 import { readStandardInput } from "../../read-standard-input.ts";
 
 const UNIT_SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600, d: 86_400 };
@@ -85,10 +86,10 @@ export function collect(value: string, all: readonly string[] = []): string[] {
 const MOST_BYTES = 256 * 1024 * 1024; // an export of a large board is far below
 
 /** The text of a file, or of standard input for `-`. */
-export async function readText(path: string, signal: AbortSignal): Promise<string> {
+export async function readText(path: string, { terminal, signal }: CommandContext): Promise<string> {
   try {
     return path === "-"
-      ? await readStandardInput(MOST_BYTES, undefined, signal)
+      ? await readStandardInput({ mostBytes: MOST_BYTES, terminal }, signal)
       : await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof AppError) throw error;

@@ -1,14 +1,20 @@
 import { createReadStream } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import { AppError, messageOf } from "../../../lib/errors.ts";
+import { inputChunks } from "../../read-standard-input.ts";
+import type { Terminal } from "../../terminal.ts";
 
 const LONGEST = 64 * 1024 * 1024;
 
 /** The lines of a file, or of standard input for `-`, one by one and without those that are blank. */
-export async function* readLines(path: string): AsyncGenerator<string> {
+export async function* readLines(
+  path: string,
+  terminal: Terminal,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   const decoder = new StringDecoder("utf8");
   let rest = "";
-  for await (const chunk of chunksOf(path)) {
+  for await (const chunk of chunksOf(path, terminal, signal)) {
     const lines = (rest + decoder.write(chunk)).split("\n");
     rest = lines.pop() ?? "";
     if (rest.length > LONGEST) throw new AppError("usage-wrong", `A line of ${path} has more than 64 MiB.`);
@@ -18,11 +24,14 @@ export async function* readLines(path: string): AsyncGenerator<string> {
   if (rest.trim() !== "") yield rest;
 }
 
-async function* chunksOf(path: string): AsyncGenerator<Buffer> {
+async function* chunksOf(path: string, terminal: Terminal, signal: AbortSignal): AsyncGenerator<Buffer> {
   try {
-    for await (const chunk of path === "-" ? process.stdin : createReadStream(path))
+    for await (const chunk of path === "-"
+      ? inputChunks(terminal, signal)
+      : createReadStream(path, { signal }))
       yield Buffer.from(chunk as Uint8Array);
   } catch (error) {
+    signal.throwIfAborted();
     throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }
 }

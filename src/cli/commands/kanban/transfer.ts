@@ -94,7 +94,7 @@ async function writeNew(path: string, lines: AsyncIterable<string>): Promise<num
 
 async function importBoard({ context, start }: Desk, file: string, options: ImportOptions): Promise<void> {
   const { signal, terminal } = context;
-  const lines = readLines(file);
+  const lines = readLines(file, terminal, signal);
   const rows: string[] = [];
   let next = await lines.next();
   for (; next.done !== true && !isFileLine(next.value); next = await lines.next()) rows.push(next.value);
