@@ -90,7 +90,7 @@ export function parseMoment(text: string | undefined): number | undefined {
 }
 
 function parseContainer(description: unknown): Container | undefined {
-  const { data } = inspected.safeParse(description);
+  const { data } = inspected.safeParse(description, { jitless: true }); // compiling takes longer than one look
   if (data === undefined) return undefined;
   return {
     id: data.Id,
