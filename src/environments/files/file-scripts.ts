@@ -212,9 +212,12 @@ born=\${born%% *}
 case $born in 644|0644) mask=022 ;; 664|0664) mask=002 ;; 600|0600) ;; *) born= ;; esac
 e=$( { [ -z "$old$mode" ] || umask "$mask"; set -C; exec dd bs=65536 \${from:+if="$from"} > "$t"; } 2>&1 ) || fail "\${e%%"$nl"*}" $?
 [ -z "$from" ] || stop denied
-# The last line begins with the number of bytes, where a line tells it.
+# The last line begins with the number of bytes, where a line tells it. Small builds of wc count to 4 GiB.
 e=\${e##*"$nl"}
-case $e in *" bytes"*) n=\${e%% *} ;; *) n=$(($(wc -c < "$t"))) ;; esac
+case $e in
+  *" bytes"*) n=\${e%% *} ;;
+  *) at=$p p=$t; facts; p=$at n=\${f%% *}; n=\${n:-$(($(wc -c < "$t")))} ;;
+esac
 [ "$n" = "$length" ] || stop incomplete
 if [ -n "$old" ]; then
   set -- $old

@@ -106,14 +106,20 @@ function report({ terminal }: CommandContext, { kind: _, ...copied }: Copied, js
   else terminal.note(`Copied ${files} ${files === 1 ? "file" : "files"}, ${inWords(bytes)}, to ${path}.`);
 }
 
-/** Tells how far it is, every second from the first byte on. */
+/** Tells how far it is, every second from the first byte on, as long as it gets further. */
 function showProgress(note: (text: string) => void): Disposable & { add(count: number): void } {
   let bytes = 0;
+  let told = "";
   let timer: NodeJS.Timeout | undefined;
+  const tell = (): void => {
+    const words = inWords(bytes);
+    if (words !== told) note(`hermes: ${words} copied so far`);
+    told = words;
+  };
   return {
     add(count) {
       bytes += count;
-      timer ??= setInterval(() => note(`hermes: ${inWords(bytes)} copied so far`), PROGRESS_EVERY_MS);
+      timer ??= setInterval(tell, PROGRESS_EVERY_MS);
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };
