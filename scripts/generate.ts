@@ -2,11 +2,13 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { jsonSchema, referencePage } from "../src/config/reference.ts";
 import { behaviourRowsPage } from "./behaviour-rows.ts";
+import { hostileServersPage } from "./hostile-table.ts";
 
-/** Files computed from the schema, by path. */
+/** Files computed from the schema and the tests, by path. */
 const GENERATED: Record<string, () => string> = {
   "docs/reference/configuration.md": referencePage,
   "docs/reference/behaviour-rows.md": behaviourRowsPage,
+  "docs/reference/hostile-servers.md": hostileServersPage,
   "config.schema.json": () => `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
 };
 

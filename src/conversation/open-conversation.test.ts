@@ -52,7 +52,14 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
     },
     choice: { resume },
     model: {},
-    surface: { source: "cli", words: "", ask: undefined, canNotify: false, haltsLoops: false },
+    surface: {
+      source: "cli",
+      words: "",
+      ask: undefined,
+      canNotify: false,
+      haltsLoops: false,
+      showsText: true,
+    },
     judge: () => undefined,
   });
   return {

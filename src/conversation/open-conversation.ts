@@ -36,6 +36,8 @@ export interface Surface {
   readonly canNotify: boolean;
   /** Whether a turn that goes round in circles is ended, because nobody watches. */
   readonly haltsLoops: boolean;
+  /** Whether a person reads the answer while it is written, so that it cannot be begun anew. */
+  readonly showsText: boolean;
   /** Tools that it brings along, whatever the settings say about others. */
   readonly tools?: readonly Tool[] | undefined;
 }
@@ -100,6 +102,7 @@ export async function openConversation(
     });
     const model = withRetries(await openModel(route, { fetch, clock: systemClock, cacheTtl: "5m" }), {
       maxRetries: settings.agent.api_max_retries,
+      showsText: surface.showsText,
       clock: systemClock,
       random: Math.random,
     });

@@ -1,4 +1,6 @@
+import type { Transform } from "node:stream";
 import type { Dispatcher } from "undici";
+import { openDecoder } from "./http-decoder.ts";
 
 export interface HttpRequest {
   readonly method: string;
@@ -12,7 +14,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   header(name: string): string | undefined;
-  /** Its next bytes, undefined at its end; rejects when the connection breaks or the signal aborts. One at a time. */
+  /** Its next bytes, no longer compressed, undefined at its end; rejects when the connection breaks or the signal aborts. One at a time. */
   read(): Promise<Buffer | undefined>;
   /** Resolves when the last byte has come, read or not; it never rejects. */
   readonly ended: Promise<void>;
@@ -33,6 +35,7 @@ export function exchange(
   const unread: Buffer[] = [];
   let unreadBytes = 0;
   let controller: Dispatcher.DispatchController | undefined;
+  let decoder: Transform | undefined;
   let outcome: "open" | "whole" | { readonly error: unknown } = "open";
   let reader: { resolve(chunk: Buffer | undefined): void; reject(error: unknown): void } | undefined;
   let onEnd: () => void = () => undefined;
@@ -52,6 +55,21 @@ export function exchange(
       }
       reader = undefined;
       onEnd();
+    };
+    /** What has come before the end is read before it. */
+    const finishDecoded = (how: Exclude<typeof outcome, "open">): void => {
+      if (decoder === undefined) finish(how);
+      else decoder.once("end", () => finish(how)).end();
+    };
+    const take = (chunk: Buffer): void => {
+      if (reader !== undefined) {
+        reader.resolve(chunk);
+        reader = undefined;
+        return;
+      }
+      unread.push(chunk);
+      unreadBytes += chunk.length;
+      if (unreadBytes > MOST_UNREAD) controller?.pause();
     };
     const onAbort = (): void => {
       unread.length = 0;
@@ -99,20 +117,16 @@ export function exchange(
           else onSent?.();
         },
         onResponseStart(_, status, fields) {
-          if (status >= 200) resolve(answer(status, fields));
+          if (status < 200) return;
+          const begun = answer(status, fields);
+          decoder = openDecoder(begun.header("content-encoding"))
+            ?.on("data", take)
+            .on("error", (error) => finish({ error }));
+          resolve(begun);
         },
-        onResponseData(started, chunk) {
-          if (reader !== undefined) {
-            reader.resolve(chunk);
-            reader = undefined;
-            return;
-          }
-          unread.push(chunk);
-          unreadBytes += chunk.length;
-          if (unreadBytes > MOST_UNREAD) started.pause();
-        },
-        onResponseEnd: () => finish("whole"),
-        onResponseError: (_, error) => finish({ error }),
+        onResponseData: (_, chunk) => (decoder === undefined ? take(chunk) : void decoder.write(chunk)),
+        onResponseEnd: () => finishDecoded("whole"),
+        onResponseError: (_, error) => finishDecoded({ error }),
       },
     );
   });

@@ -199,7 +199,8 @@ describe("what was thrown", () => {
     ["broken answer", "cut", new TypeError("terminated"), true],
     ["no headers", "stalled", fetchFailed("UND_ERR_HEADERS_TIMEOUT"), false],
     ["no more body", "stalled", new TypeError("terminated", { cause: code("UND_ERR_BODY_TIMEOUT") }), true],
-    ["not JSON", "malformed", Object.assign(new Error("x"), { name: "AI_JSONParseError" }), true],
+    ["not HTTP", "malformed", Object.assign(new Error("x"), { name: "HTTPParserError" }), false],
+    ["not what it is compressed with", "malformed", code("Z_DATA_ERROR"), true],
     [
       "a header with a line break",
       "refused",

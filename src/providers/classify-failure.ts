@@ -1,7 +1,7 @@
 import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
 import { BAD_KEY, NO_MODEL, QUOTA, QUOTA_OR_RATE, saysAny, TOO_LONG } from "./failure-wordings.ts";
 import type { FailureKind, ModelFailure } from "./provider.ts";
-import { isHtml, readVendorError, type VendorError } from "./vendor-error.ts";
+import { isErrorBody, isHtml, readVendorError, type VendorError } from "./vendor-error.ts";
 
 /** What went wrong with a request, as far as the wire tells. */
 export type Trouble =
@@ -13,6 +13,8 @@ export type Trouble =
   | { readonly type: "empty" }
   /** An event that the format does not allow. */
   | { readonly type: "malformed" }
+  /** A compression that nobody here can undo. */
+  | { readonly type: "undecodable"; readonly encoding: string }
   /** A complete HTTP answer that is not the stream that was asked for. */
   | HttpTrouble
   /** An error event inside the stream. */
@@ -59,6 +61,11 @@ export function classifyFailure(trouble: Trouble, context: FailureContext): Clas
         context,
         `${context.provider} sent something that its format does not allow.`,
       );
+    case "undecodable": {
+      const { encoding } = trouble;
+      const message = `${context.provider} compressed its answer (${encoding}) in a way that this version of Node cannot undo.`;
+      return { ...failure("refused", context, message), hint: DECODER_HINT };
+    }
     case "http":
       return classifyAnswer(trouble, context);
     case "error-event": {
@@ -75,8 +82,8 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
   const html = isHtml(body, contentType);
   if (status < 300) {
     const vendor = readVendorError(html ? "" : body);
-    if (!html && vendor.status !== undefined)
-      return classifyVendorError(vendor, vendor.status, vendor.retryAfterMs, context);
+    if (!html && (vendor.status !== undefined || isErrorBody(body)))
+      return classifyVendorError(vendor, vendor.status ?? 500, vendor.retryAfterMs, context);
     const what = html ? "an HTML page" : "something that is not a stream";
     return failure("malformed", context, `${context.provider} answered with ${what}.`, { status });
   }
@@ -143,8 +150,9 @@ function classifyThrown(error: unknown, answering: boolean, context: FailureCont
       hint: "Look for a line break in the key and in headers.",
     };
   }
-  const name = error instanceof Error ? error.name : "";
-  if (/^AI_(?:JSONParse|TypeValidation|InvalidResponseData|InvalidStreamPart)Error$/.test(name))
+  // Neither HTTP nor what its header says about its compression.
+  const isNotHttp = root instanceof Error && root.name === "HTTPParserError";
+  if (isNotHttp || /^(?:Z_|ZSTD_|ERR_?_?(?:ZLIB|BROTLI|PADDING_|TRAILING_JUNK))/.test(code))
     return classifyFailure({ type: "malformed" }, context);
   if (answering && (code !== "" || /^(?:terminated|aborted)$/.test(messageOf(error))))
     return failure("cut", context, `The connection to ${context.provider} broke in the middle of an answer.`);
@@ -173,6 +181,7 @@ function failure(
   return { kind, message, hint: HINTS[kind](context), status, retryAfterMs };
 }
 
+const DECODER_HINT = "Switch compression off in the gateway, or run Hermes with Node 22.15 or newer.";
 const again = () => "Try again in a moment; if it goes on, ask another model.";
 const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => string } = {
   aborted: () => "Send a message to go on.",
@@ -185,7 +194,8 @@ const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => stri
   auth: ({ provider }) =>
     `Check the key for ${provider}: is it complete, still valid, and allowed this model?`,
   "not-found": ({ model }) => `Check the name of the model (${model}) and the address (model.base_url).`,
-  "too-long": () => "Compress the conversation, start a new one, or choose a model with a larger window.",
+  "too-long": () =>
+    "Start a new session, or go on with a model that has a larger window: hermes -c -m MODEL. Nothing is lost.",
   refused: () => "Check the settings of the model; the provider's own words are above.",
   malformed: () => "Check that the address (model.base_url) is an API and that no proxy answers for it.",
   empty: again,

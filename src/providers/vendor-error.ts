@@ -46,6 +46,12 @@ export function readVendorError(payload: unknown): VendorError {
   };
 }
 
+/** Whether a body is about an error, although its status says otherwise. */
+export function isErrorBody(body: string): boolean {
+  const value = parseOrText(body);
+  return typeof value === "object" && value !== null && ("error" in value || "detail" in value);
+}
+
 /** Whether an answer is a page for people: of a proxy, a login or the wrong address. */
 export function isHtml(body: string, contentType: string): boolean {
   return contentType.startsWith("text/html") || /^\s*<(?:!doctype|html)\b/i.test(body);

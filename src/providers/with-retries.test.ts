@@ -46,13 +46,19 @@ const NO_USAGE = {
 
 async function run(
   failures: readonly ModelFailure[],
-  { maxRetries = 3, random = 0, signal = new AbortController().signal, turnMs = 60_000 } = {},
+  {
+    maxRetries = 3,
+    showsText = true,
+    random = 0,
+    signal = new AbortController().signal,
+    turnMs = 60_000,
+  } = {},
 ) {
   const clock = new TurnableClock();
   const { model, seen } = failing(failures);
   const events: (ModelEvent | AttemptFailed)[] = [];
   const collecting = (async () => {
-    const retrying = withRetries(model, { maxRetries, clock, random: () => random });
+    const retrying = withRetries(model, { maxRetries, showsText, clock, random: () => random });
     for await (const event of retrying.stream(ask("hi"), signal)) events.push(event);
   })();
   let ended = false;
@@ -116,7 +122,7 @@ describe("A7: retries", () => {
     const clock = new TurnableClock();
     const { model, seen } = failing([failure("unavailable", { retryAfterMs: 100_000 })]);
     const events: string[] = [];
-    const retrying = withRetries(model, { maxRetries: 3, clock, random: () => 0 });
+    const retrying = withRetries(model, { maxRetries: 3, showsText: true, clock, random: () => 0 });
     for await (const event of retrying.stream(ask("hi"), stop.signal)) {
       events.push(event.type === "failed" ? event.failure.kind : event.type);
       if (event.type === "attempt-failed") setImmediate(() => stop.abort());
@@ -127,7 +133,12 @@ describe("A7: retries", () => {
 
   it("is the same model to everybody else", () => {
     const { model } = failing([]);
-    const retrying = withRetries(model, { maxRetries: 1, clock: new TurnableClock(), random: () => 0 });
+    const retrying = withRetries(model, {
+      maxRetries: 1,
+      showsText: true,
+      clock: new TurnableClock(),
+      random: () => 0,
+    });
     expect(retrying).toMatchObject({ provider: "p", name: "m", contextTokens: 5 });
   });
 });

@@ -22,6 +22,8 @@ export interface RetryingModel extends Omit<Model, "stream"> {
 export interface RetryOptions {
   /** Attempts after the first one. */
   readonly maxRetries: number;
+  /** Whether somebody has read the text of an attempt by the time that it fails. */
+  readonly showsText: boolean;
   readonly clock: Clock;
   /** From 0 up to, but not, 1. */
   random(): number;
@@ -32,7 +34,10 @@ const LONGEST_WAIT_MS = 30_000;
 const LONGEST_RETRY_AFTER_MS = 120_000; // who asks for more is passed on, so that another provider can take over
 
 /** Repeats attempts whose failure may pass, later and later, and passes the last failure on. */
-export function withRetries(model: Model, { maxRetries, clock, random }: RetryOptions): RetryingModel {
+export function withRetries(
+  model: Model,
+  { maxRetries, showsText, clock, random }: RetryOptions,
+): RetryingModel {
   return {
     provider: model.provider,
     name: model.name,
@@ -47,7 +52,7 @@ export function withRetries(model: Model, { maxRetries, clock, random }: RetryOp
         }
         if (failure === undefined) return;
         const retryInMs = waitBefore(attempt, failure.retryAfterMs, random);
-        if (attempt >= maxRetries || signal.aborted || !mayRepeat(failure)) {
+        if (attempt >= maxRetries || signal.aborted || !mayRepeat(failure, showsText)) {
           yield { type: "failed", failure };
           return;
         }
@@ -65,10 +70,13 @@ export function withRetries(model: Model, { maxRetries, clock, random }: RetryOp
   };
 }
 
-function mayRepeat({ kind, sawText, droppedTools, retryAfterMs = 0 }: ModelFailure): boolean {
+function mayRepeat(
+  { kind, sawText, droppedTools, retryAfterMs = 0 }: ModelFailure,
+  showsText: boolean,
+): boolean {
   if (!FAILURE_KINDS[kind].retriable || retryAfterMs > LONGEST_RETRY_AFTER_MS) return false;
   // Text that a person has read would come twice; a call that died was announced by it, and is worth it.
-  return !sawText || droppedTools.length > 0;
+  return !(sawText && showsText) || droppedTools.length > 0;
 }
 
 function waitBefore(attempt: number, retryAfterMs: number | undefined, random: () => number): number {

@@ -10,15 +10,14 @@ interface Body {
  * What a prompt consists of, as hashes: tools, system prompt, then each message of the body that was sent. The list
  * of an earlier request is the start of a later one's as long as the conversation only grew.
  */
-export function prefixHashes(bodyText: string, gathersNeighbours: boolean): string[] {
+export function prefixHashes(bodyText: string): string[] {
   const { tools, system, messages = [] } = JSON.parse(bodyText) as Body;
   const hashes = [hashOf(withoutMarkers(tools ?? []))];
   if (system !== undefined) hashes.push(hashOf(withoutMarkers(system)));
   for (const { role, content, ...rest } of messages) {
     // A message that gathers neighbours (tool results and the prompt after them) grows: there each of its blocks
     // stands for itself, as it does in the provider's cache.
-    if (gathersNeighbours && Array.isArray(content))
-      hashes.push(...content.map((block) => hashOf([role, withoutMarker(block)])));
+    if (Array.isArray(content)) hashes.push(...content.map((block) => hashOf([role, withoutMarker(block)])));
     else hashes.push(hashOf({ role, content: withoutMarkers(content), ...rest }));
   }
   return hashes;

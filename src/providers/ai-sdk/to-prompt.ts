@@ -32,11 +32,9 @@ function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModel
     }
     case "assistant": {
       const content = message.parts.flatMap((part) => toSdkPart(part, writeCallId) ?? []);
-      // Vendors refuse an empty one.
-      return {
-        role: "assistant",
-        content: content.length === 0 ? [{ type: "text", text: NO_TEXT }] : content,
-      };
+      // Vendors refuse an empty one, and the SDK leaves out reasoning without a signature.
+      if (content.every(({ type }) => type === "reasoning")) content.push({ type: "text", text: NO_TEXT });
+      return { role: "assistant", content };
     }
     case "tool": {
       const output = { type: message.failed ? "error-text" : "text", value: message.text } as const;

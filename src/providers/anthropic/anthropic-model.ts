@@ -1,8 +1,11 @@
-import { createSdkFormat, type SdkFormat } from "../ai-sdk/sdk-format.ts";
+import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
+import { createRequestWriter } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
 import type { Model } from "../provider.ts";
+import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
+import { createMessageReader } from "./message-answer.ts";
 import { lowerLimit, USUAL_LIMIT } from "./output-limit.ts";
 
 export interface AnthropicOptions extends WireOptions {
@@ -13,34 +16,46 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** A model behind a server that speaks the messages format of Anthropic. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
+  const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl, fetch } = options;
   const model = createWireModel(options, async () => {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
-    const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl } = options;
     // Others who speak the format need not know this field.
     const toolStreaming = new URL(baseUrl).hostname === "api.anthropic.com";
-    const format: SdkFormat = {
-      dropEmptyHeaders: ["x-api-key"],
-      gathersNeighbours: true,
-      connect: (fetch) =>
-        createAnthropic({
-          // As people write it for other clients of this format, the address has no version.
-          baseURL: /\/v\d+$/.test(baseUrl) ? baseUrl : `${baseUrl}/v1`,
-          // Never undefined: the SDK would take the key of the environment and send it to whatever address this is.
-          apiKey: apiKey ?? "",
-          headers: { ...headers },
-          fetch: Object.keys(requestOverrides).length === 0 ? fetch : overriding(fetch, requestOverrides),
-        }).messages(name),
-      callOptions: ({ messages, tools, maxOutputTokens, reasoningEffort }) => ({
-        prompt: withCacheMarkers(
-          toPrompt(messages, (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_")),
-          cacheTtl,
-        ),
-        tools: toSdkTools(tools),
-        ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-        providerOptions: { anthropic: { toolStreaming, ...thinkingOptions(reasoningEffort) } },
-      }),
+    const writeRequest = createRequestWriter((writing) =>
+      createAnthropic({
+        // As people write it for other clients of this format, the address has no version.
+        baseURL: /\/v\d+$/.test(baseUrl) ? baseUrl : `${baseUrl}/v1`,
+        // Never undefined: the SDK would take the key of the environment and send it to whatever address this is.
+        apiKey: apiKey ?? "",
+        // Compressing would only hold the pieces back.
+        headers: { "accept-encoding": "identity", ...headers },
+        fetch: writing,
+      }).messages(name),
+    );
+    return ({ messages, tools, maxOutputTokens, reasoningEffort }, attempt) => {
+      const write = async (): Promise<WrittenRequest> => {
+        const written = await writeRequest({
+          prompt: withCacheMarkers(
+            toPrompt(messages, (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_")),
+            cacheTtl,
+          ),
+          tools: toSdkTools(tools),
+          ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+          providerOptions: { anthropic: { toolStreaming, ...thinkingOptions(reasoningEffort) } },
+        });
+        const { "x-api-key": key, ...others } = written.headers;
+        const sent = {
+          method: "POST",
+          headers: key ? written.headers : others, // the SDK insists on one
+          body: withOverrides(written.body, requestOverrides),
+        };
+        return {
+          post: (onSent) => fetch.exchange(written.url, { ...sent, onSent }, attempt.signal),
+          prefix: () => prefixHashes(sent.body),
+        };
+      };
+      return streamCall(write, createMessageReader(), attempt);
     };
-    return createSdkFormat(format, options.fetch);
   });
   let limit = Math.min(USUAL_LIMIT, Math.floor((options.contextTokens ?? Infinity) / 2));
   return {
@@ -70,13 +85,7 @@ function thinkingOptions(effort: string | undefined): Record<string, string | { 
   return { effort: known ?? (effort === "ultra" ? "max" : "low") };
 }
 
-function overriding(
-  fetch: typeof globalThis.fetch,
-  overrides: Readonly<Record<string, unknown>>,
-): typeof globalThis.fetch {
-  return (input, init) => {
-    if (typeof init?.body !== "string") return fetch(input, init);
-    const body = JSON.stringify({ ...(JSON.parse(init.body) as object), ...overrides });
-    return fetch(input, { ...init, body });
-  };
+function withOverrides(body: string, overrides: Readonly<Record<string, unknown>>): string {
+  if (Object.keys(overrides).length === 0) return body;
+  return JSON.stringify({ ...(JSON.parse(body) as object), ...overrides });
 }

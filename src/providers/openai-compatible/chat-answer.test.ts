@@ -11,7 +11,7 @@ const call = (fields: object) => delta({ tool_calls: [fields] });
 function read(...events: readonly string[]) {
   const reader = createChatReader();
   const answer = collectAnswer([]);
-  const parts = events.flatMap((event) => [...reader.take(event)]);
+  const parts = events.flatMap((event) => [...reader.take(event, undefined)]);
   const finish = reader.finish();
   for (const part of parts as AnswerPart[]) answer.take(part);
   return { parts, finish, message: finish === undefined ? undefined : answer.finish(finish)?.message };

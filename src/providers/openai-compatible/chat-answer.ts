@@ -1,20 +1,12 @@
 import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
+import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
+import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
-
-/** Reads the events of one answer. */
-export interface ChatReader {
-  /** What an event's data means. Throws a `TroubleError` when it is an error, or not what the format allows. */
-  take(data: string): readonly AnswerPart[];
-  /** How the answer ended; undefined when it was cut off before it said so. */
-  finish(): FinishPart | undefined;
-}
 
 interface OpenCall {
   readonly id: string;
   readonly key: string;
 }
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** In small letters; a word that is not here ends an answer as any other does. */
 const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
@@ -49,11 +41,12 @@ const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = 
 /** Text and reasoning are one part each, however their pieces alternate. */
 const ONE = "0";
 
-export function createChatReader(): ChatReader {
+export function createChatReader(): AnswerReader {
   const calls = new Map<number, OpenCall>();
   let lastIndex = -1;
   let reason: string | undefined;
   let refused = false;
+  let isOver = false;
   let usage: Fields | undefined;
 
   /** The call that a piece belongs to; `isNew` when it begins with this piece. */
@@ -91,31 +84,48 @@ export function createChatReader(): ChatReader {
     if (delta !== "") parts.push({ type: "tool-input-delta", id: key, delta });
   }
 
+  function takeChunk(chunk: Fields): AnswerPart[] {
+    const { choices } = chunk;
+    if (isFields(chunk["usage"])) usage = chunk["usage"];
+    if (choices === undefined || choices === null) return [];
+    if (!Array.isArray(choices)) throw malformed();
+    const choice: unknown = choices[0];
+    if (choice === undefined) return [];
+    if (!isFields(choice)) throw malformed();
+    reason = textIn(choice, "finish_reason") || reason; // some servers send an empty one until the end
+    const delta = choice["delta"] ?? choice["message"];
+    if (!isFields(delta)) return [];
+    const parts: AnswerPart[] = [];
+    const { thought, text } = contentOf(delta);
+    if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
+    // A refusal has a member of its own, and the usual reason to stop.
+    const refusal = textIn(delta, "refusal") ?? "";
+    if (refusal !== "") refused = true;
+    if (text + refusal !== "") parts.push({ type: "text-delta", id: ONE, delta: text + refusal });
+    const pieces = delta["tool_calls"];
+    if (Array.isArray(pieces)) for (const piece of pieces) takeCall(piece, parts);
+    return parts;
+  }
+
   return {
-    take(data) {
-      const chunk = parse(data);
-      if (!isFields(chunk)) throw malformed();
-      if (chunk["error"] !== undefined && chunk["error"] !== null)
+    get isOver() {
+      return isOver;
+    },
+    take(data, event) {
+      if (data.trim() === "[DONE]") {
+        isOver = true;
+        return [];
+      }
+      const chunk = parseEvent(data);
+      const isError = event === "error" || chunk["object"] === "error" || chunk["type"] === "error";
+      if (isError || (chunk["error"] !== undefined && chunk["error"] !== null))
         throw new TroubleError({ type: "error-event", payload: chunk });
-      const { choices } = chunk;
-      if (isFields(chunk["usage"])) usage = chunk["usage"];
-      if (choices === undefined || choices === null) return [];
-      if (!Array.isArray(choices)) throw malformed();
-      const choice: unknown = choices[0];
-      if (choice === undefined) return [];
-      if (!isFields(choice)) throw malformed();
-      reason = textIn(choice, "finish_reason") ?? reason;
-      const { delta } = choice;
-      if (!isFields(delta)) return [];
-      const parts: AnswerPart[] = [];
-      const { thought, text } = contentOf(delta);
-      if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
-      // A refusal has a member of its own, and the usual reason to stop.
-      const refusal = textIn(delta, "refusal") ?? "";
-      if (refusal !== "") refused = true;
-      if (text + refusal !== "") parts.push({ type: "text-delta", id: ONE, delta: text + refusal });
-      const pieces = delta["tool_calls"];
-      if (Array.isArray(pieces)) for (const piece of pieces) takeCall(piece, parts);
+      return takeChunk(chunk);
+    },
+    takeWhole(body) {
+      if (!Array.isArray(body["choices"]) || body["choices"].length === 0) return undefined;
+      const parts = takeChunk(body);
+      reason ??= "stop";
       return parts;
     },
     finish() {
@@ -143,18 +153,6 @@ function contentOf(delta: Fields): { readonly thought: string; readonly text: st
   return { thought, text };
 }
 
-function parse(data: string): unknown {
-  try {
-    return JSON.parse(data);
-  } catch {
-    throw malformed();
-  }
-}
-
-function malformed(): TroubleError {
-  return new TroubleError({ type: "malformed" });
-}
-
 function toUsage(usage: Fields | undefined): FinishPart["usage"] {
   const count = (fields: unknown, name: string): number | undefined => {
     const value = isFields(fields) ? fields[name] : undefined;
@@ -176,13 +174,4 @@ function toUsage(usage: Fields | undefined): FinishPart["usage"] {
 function signatureIn(extra: unknown): string | undefined {
   const google = isFields(extra) ? extra["google"] : undefined;
   return isFields(google) ? textIn(google, "thought_signature") : undefined;
-}
-
-function textIn(fields: Fields, name: string): string | undefined {
-  const value = fields[name];
-  return typeof value === "string" ? value : undefined;
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -114,7 +114,7 @@ function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules
     }
   }
   const showsReasoning = replayReasoning && reasoning !== "";
-  if (text.trim() === "" && calls.length === 0 && !showsReasoning) text = NO_TEXT; // vendors refuse an empty one
+  if (text.trim() === "" && calls.length === 0) text = NO_TEXT; // vendors refuse an empty one
   return JSON.stringify({
     role: "assistant",
     content: calls.length > 0 ? text || null : text,

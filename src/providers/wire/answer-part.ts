@@ -3,10 +3,7 @@ import type { VendorData } from "../message.ts";
 /** What a vendor gives along with a part, under its name. */
 type VendorNotes = Readonly<Record<string, VendorData>> | undefined;
 
-/**
- * A piece of an answer, whatever format it came in. The words are those of the SDK that reads some of the formats for us,
- * so that its parts are ours as they are.
- */
+/** A piece of an answer, whatever format it came in. */
 export type AnswerPart =
   | {
       readonly type: "text-start" | "reasoning-start";
@@ -31,22 +28,12 @@ export type AnswerPart =
       readonly providerMetadata?: VendorNotes;
     }
   | { readonly type: "tool-input-delta"; readonly id: string; readonly delta: string }
-  | {
-      readonly type: "tool-call";
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly input: string;
-      readonly providerMetadata?: VendorNotes;
-    }
-  | FinishPart
-  | { readonly type: "error"; readonly error: unknown };
+  | FinishPart;
 
 export interface FinishPart {
   readonly type: "finish";
   readonly finishReason: {
     readonly unified: "stop" | "length" | "window" | "content-filter" | "tool-calls" | "error" | "other";
-    /** The vendor's own word. */
-    readonly raw?: string | undefined;
   };
   readonly usage: {
     readonly inputTokens: {

@@ -78,20 +78,12 @@ export function collectAnswer(history: readonly Message[]): Answer {
             ? undefined
             : { type: "tool-input-delta", callId: draft.callId, text: part.delta };
         }
-        case "tool-call": {
-          const known = open.get(`tool-call ${part.toolCallId}`);
-          const draft = known ?? begin(part.toolCallId, "tool-call", undefined, part.toolName);
-          draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
-          if (known !== undefined) return undefined;
-          draft.text = part.input;
-          return { type: "tool-call-start", callId: draft.callId, tool: part.toolName };
-        }
         default:
           return undefined;
       }
     },
     finish({ finishReason, usage }) {
-      const reason = unifiedReason(finishReason);
+      const reason = finishReason.unified;
       const cutShort = reason === "length" || reason === "window";
       // When an answer was cut, a call is whole only if its text proves it: an empty one is none.
       const isWhole = ({ type, text }: Draft) =>
@@ -115,11 +107,6 @@ function toPart({ type, tool, callId, text, vendor }: Draft): AssistantMessage["
   const extra = vendor === undefined ? {} : { vendor };
   if (type !== "tool-call") return text === "" && vendor === undefined ? [] : [{ type, text, ...extra }];
   return [{ type, callId, tool, input: text.trim() === "" ? "{}" : text, ...extra }];
-}
-
-/** The SDK takes the end of the window for an output limit. */
-function unifiedReason({ unified, raw }: FinishPart["finishReason"]): FinishPart["finishReason"]["unified"] {
-  return raw === "model_context_window_exceeded" ? "window" : unified;
 }
 
 /** Servers disagree about the reason beside tool calls; the calls decide. */

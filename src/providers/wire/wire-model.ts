@@ -66,10 +66,6 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
         yield { type: "request-sent", prefix: await call.send() };
         trouble = { type: "cut" };
         for (let part = await call.next(); part !== undefined; part = await call.next()) {
-          if (part.type === "error") {
-            trouble = troubleOfPart(part.error);
-            break;
-          }
           if (part.type === "finish") {
             if (part.finishReason.unified === "error") break; // it says itself that it broke off
             const end = answer.finish(part);
@@ -105,18 +101,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
 
 function troubleOf(error: unknown, answering: boolean): Trouble {
   if (error instanceof TroubleError) return error.trouble;
-  // The SDK turns an error that is the first event of a stream into an exception.
-  if (error instanceof Error && "responseBody" in error && typeof error.responseBody === "string")
-    return { type: "error-event", payload: error.responseBody };
   return { type: "thrown", error, answering };
-}
-
-function troubleOfPart(error: unknown): Trouble {
-  // The SDK's word for a stream that ended without a finish reason.
-  if (error instanceof Error && error.name === "AI_InvalidResponseDataError") return { type: "cut" };
-  return error instanceof Error
-    ? { type: "thrown", error, answering: true }
-    : { type: "error-event", payload: error };
 }
 
 function secretsOf({ apiKey, headers }: WireOptions): string[] {

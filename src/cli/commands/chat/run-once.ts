@@ -6,6 +6,7 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { readTask } from "./read-task.ts";
+import { TURN_EXIT_CODES } from "./turn-exit-codes.ts";
 import { createJsonView, createQuietView, createWatchView, type View } from "./view.ts";
 
 export interface RunOptions {
@@ -21,8 +22,6 @@ export interface RunOptions {
   readonly usageFile?: string;
   readonly json?: boolean;
 }
-
-const EXIT_CODES = { completed: 0, failed: 1, budget: 3, cut: 4, refused: 5, stopped: 130 } as const;
 
 /** One message and its answer. */
 export async function runOnce(
@@ -47,7 +46,7 @@ export async function runOnce(
       }),
       choice: { continue: options.continue, resume: options.resume },
       model: { model: options.model },
-      surface: SURFACE,
+      surface: { ...SURFACE, showsText: options.oneshot === undefined && options.json !== true },
     },
     signal,
   );
@@ -69,7 +68,7 @@ export async function runOnce(
   if (options.usageFile !== undefined) await writeUsage(options.usageFile, conversation, end);
   if (end === undefined) throw new AppError("turn-failed", "The turn ended without an answer.");
   view.end(end);
-  context.exit(EXIT_CODES[end.outcome]);
+  context.exit(TURN_EXIT_CODES[end.outcome]);
 }
 
 /** What the model is told of a single run. */
@@ -80,6 +79,7 @@ export const SURFACE = {
   ask: undefined,
   canNotify: false,
   haltsLoops: false,
+  showsText: false,
 } as const;
 
 function viewFor(

@@ -150,6 +150,7 @@ async function openConversation(
           ask: undefined,
           canNotify: false,
           haltsLoops: true,
+          showsText: false,
           tools,
         },
       },

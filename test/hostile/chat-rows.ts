@@ -1,0 +1,618 @@
+import type { HostileRow, Reply } from "./hostile-row.ts";
+
+type Row = Omit<HostileRow, "format">;
+
+const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
+const delta = (fields: object, reason: string | null = null): string =>
+  event({ id: "c1", choices: [{ index: 0, delta: fields, finish_reason: reason }] });
+const say = (text: string): string => delta({ content: text });
+const DONE = "data: [DONE]\n\n";
+const stream = (...body: readonly (string | Uint8Array)[]): Reply => ({ body });
+const ends = (reason: string, ...before: readonly string[]): Reply =>
+  stream(...before, delta({}, reason), DONE);
+const fine = ends("stop", say("Hi."));
+const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
+  status,
+  headers: { "content-type": "application/json", ...headers },
+  body: [JSON.stringify(body)],
+});
+const html = (status: number, page: string): Reply => ({
+  status,
+  headers: { "content-type": "text/html" },
+  body: [page],
+});
+const fails = (status: number, message: string, more: object = {}): Reply =>
+  json(status, { error: { message, ...more } });
+const call = (fields: object): string => delta({ tool_calls: [fields] });
+const terminal = (input: string, more: object = {}): string =>
+  call({ index: 0, id: "t1", function: { name: "terminal", arguments: input }, ...more });
+const RUN = '{"command":"ls"}';
+
+/** Completed, with the usual answer. */
+const ok = (who: string, does: string, ...replies: readonly Reply[]): Row => ({
+  who,
+  does,
+  replies,
+  outcome: "completed",
+  prints: "Hi.",
+});
+const failed = (who: string, does: string, reads: string, reply: Reply, requests = 1): Row => ({
+  who,
+  does,
+  replies: [reply],
+  outcome: "failed",
+  reads,
+  requests,
+});
+const REFUSED =
+  "{provider} ended the answer with a refusal: the model declined, or a content filter stopped it.";
+const refused = (who: string, does: string, reply: Reply, prints = ""): Row => ({
+  who,
+  does,
+  replies: [reply],
+  outcome: "refused",
+  prints,
+  reads: REFUSED,
+});
+const TOO_LONG = "{provider} says that the conversation does not fit into the model's window";
+const tooLong = (who: string, status: number, message: string, more: object = {}): Row =>
+  failed(
+    who,
+    `says with ${status} that the conversation is too long, in its own words`,
+    `${TOO_LONG} (${status}): ${message}`,
+    fails(status, message, more),
+  );
+
+const STREAMS: readonly Row[] = [
+  ok(
+    "OpenRouter",
+    "sends comments while it waits",
+    stream(": OPENROUTER PROCESSING\n\n", say("Hi."), delta({}, "stop"), DONE),
+  ),
+  ok(
+    "Azure OpenAI",
+    "begins with an event without choices",
+    stream(event({ choices: [], prompt_filter_results: [{}] }), say("Hi."), delta({}, "stop"), DONE),
+  ),
+  ok(
+    "Perplexity",
+    "sends events whose choices are null",
+    stream(event({ choices: null }), say("Hi."), delta({}, "stop"), DONE),
+  ),
+  ok(
+    "OpenAI",
+    "counts tokens in an event after the end",
+    stream(say("Hi."), delta({}, "stop"), event({ choices: [], usage: { prompt_tokens: 3 } }), DONE),
+  ),
+  ok(
+    "Mistral",
+    "sends content as a list of blocks, thinking among them",
+    ends(
+      "stop",
+      delta({ content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] }),
+      delta({ content: [{ type: "text", text: "Hi." }] }),
+    ),
+  ),
+  ok("llama.cpp, Ollama", "ends without [DONE]", stream(say("Hi."), delta({}, "stop"))),
+  ok("FastChat", "ends its last event without a line break", stream(say("Hi."), delta({}, "stop").trimEnd())),
+  ok("vLLM behind a load balancer", "resets the connection after the finish reason", {
+    body: [say("Hi."), delta({}, "stop")],
+    ends: "reset",
+  }),
+  ok("nginx", "closes the connection after the finish reason, in the middle of a chunk", {
+    body: [say("Hi."), delta({}, "stop")],
+    ends: "close",
+  }),
+  ok("LM Studio", "keeps the connection open after the finish reason", {
+    body: [say("Hi."), delta({}, "stop")],
+    ends: "hang",
+  }),
+  ok(
+    "IIS, ASP.NET",
+    "ends lines with CR and LF",
+    stream(`${say("Hi.")}${delta({}, "stop")}${DONE}`.replaceAll("\n", "\r\n")),
+  ),
+  ok(
+    "One API",
+    "leaves out the space behind `data:`",
+    stream(`${say("Hi.")}${delta({}, "stop")}`.replaceAll("data: ", "data:"), DONE),
+  ),
+  ok(
+    "SiliconFlow",
+    "sends empty data to keep the connection",
+    stream("data: \n\n", say("Hi."), "data:\n\n", delta({}, "stop"), DONE),
+  ),
+  ok(
+    "Windows gateways",
+    "begins with a byte order mark",
+    stream("\ufeff", say("Hi."), delta({}, "stop"), DONE),
+  ),
+  {
+    ...ok(
+      "every proxy",
+      "cuts its pieces in the middle of a character",
+      stream(...bytesOf(`${say("Grüße 🎉")}${delta({}, "stop")}${DONE}`)),
+    ),
+    prints: "Grüße 🎉",
+  },
+  ok(
+    "Moonshot",
+    "sends an empty finish reason until the end",
+    stream(delta({ content: "Hi." }, ""), delta({}, "stop"), DONE),
+  ),
+  ok("proxies of Gemini", "writes the finish reason in capitals", ends("STOP", say("Hi."))),
+  ok("TGI", "stops with eos_token", ends("eos_token", say("Hi."))),
+  ok("a new model", "stops with a word that nobody knows", ends("because", say("Hi."))),
+  ok("Cloudflare", "compresses with gzip although nobody asked", { ...fine, encoding: "gzip" }),
+  ok("Cloudflare", "compresses with brotli although nobody asked", { ...fine, encoding: "br" }),
+  ok("IIS", "compresses with deflate although nobody asked", { ...fine, encoding: "deflate" }),
+  {
+    ...ok("Caddy", "compresses with zstd (Node 22.15 and newer)", { ...fine, encoding: "zstd" }),
+    zstd: true,
+  },
+  {
+    ...failed(
+      "Caddy",
+      "compresses with zstd (older Node)",
+      "{provider} compressed its answer (zstd) in a way that this version of Node cannot undo.",
+      { ...fine, headers: { "content-encoding": "zstd" } },
+    ),
+    zstd: false,
+  },
+  ok("LiteLLM", "streams under the name application/json", {
+    ...fine,
+    headers: { "content-type": "application/json" },
+  }),
+  ok("Flask gateways", "streams under the name text/plain", {
+    ...fine,
+    headers: { "content-type": "text/plain" },
+  }),
+  ok(
+    "Cloudflare Workers AI",
+    "answers as a whole although a stream was asked for",
+    json(200, { choices: [{ message: { role: "assistant", content: "Hi." }, finish_reason: "stop" }] }),
+  ),
+  ok(
+    "One API",
+    "answers as a whole under the name of a stream",
+    stream(JSON.stringify({ choices: [{ message: { content: "Hi." }, finish_reason: "stop" }] })),
+  ),
+  {
+    ...ok("DeepSeek", "thinks and stops without a word", ends("stop", delta({ reasoning_content: "Hi." }))),
+    prints: "Hi.",
+  },
+  ok(
+    "Groq, OpenRouter",
+    "sends thoughts as `reasoning`",
+    ends("stop", delta({ reasoning: "Hm." }), say("Hi.")),
+  ),
+];
+
+const CALLS: readonly Row[] = [
+  ok(
+    "Gemini",
+    "leaves out the index of calls",
+    ends("stop", call({ id: "t1", function: { name: "terminal", arguments: RUN } })),
+    fine,
+  ),
+  ok(
+    "Ollama",
+    "gives every call the index 0",
+    ends("tool_calls", terminal(RUN), terminal(RUN, { id: "t2" })),
+    fine,
+  ),
+  ok(
+    "Ollama",
+    "sends arguments as an object",
+    ends(
+      "tool_calls",
+      call({ index: 0, id: "t1", function: { name: "terminal", arguments: { command: "ls" } } }),
+    ),
+    fine,
+  ),
+  ok(
+    "llama.cpp",
+    "gives calls no id, and the same ones again in the next answer",
+    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: RUN } })),
+    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: RUN } })),
+    fine,
+  ),
+  ok("Groq", "says stop beside a call", ends("stop", terminal(RUN)), fine),
+  ok(
+    "Ollama",
+    "sends a call as a whole although a stream was asked for",
+    json(200, {
+      choices: [
+        {
+          message: { tool_calls: [{ id: "t1", function: { name: "terminal", arguments: RUN } }] },
+          finish_reason: "stop",
+        },
+      ],
+    }),
+    fine,
+  ),
+  ok(
+    "small local models",
+    "writes a call whose arguments are not JSON",
+    ends("tool_calls", terminal("{command: ls")),
+    fine,
+  ),
+  ok(
+    "vLLM",
+    "calls a tool that does not exist",
+    ends("tool_calls", terminal(RUN, { function: { name: "shell", arguments: "{}" } })),
+    fine,
+  ),
+  ok(
+    "every model with an output limit",
+    "is cut in the middle of a call, once",
+    ends("length", say("I write it."), terminal('{"command":"ec')),
+    fine,
+  ),
+  {
+    who: "every model with an output limit",
+    does: "is cut in the middle of a call, every time",
+    replies: [ends("length", terminal('{"command":"ec'))],
+    outcome: "cut",
+    reads: "The call of terminal was cut off by the model's output limit.",
+    requests: 4,
+  },
+  ok(
+    "every provider",
+    "loses the connection in the middle of a call, once",
+    { body: [terminal('{"comm')], ends: "close" },
+    fine,
+  ),
+];
+
+const ENDS: readonly Row[] = [
+  {
+    ...ok(
+      "every model with an output limit",
+      "is cut in its text, once",
+      ends("length", say("H")),
+      ends("stop", say("i.")),
+    ),
+  },
+  {
+    who: "every model with an output limit",
+    does: "is cut in its text, every time",
+    replies: [ends("length", say("on "))],
+    outcome: "cut",
+    prints: "on on on on ",
+    reads: "The answer was cut off by the model's output limit.",
+    requests: 4,
+  },
+  {
+    who: "DeepSeek, Qwen",
+    does: "thinks until its output limit, every time",
+    replies: [ends("length", delta({ reasoning_content: "Hm." }))],
+    outcome: "cut",
+    reads: "The model's reasoning was cut off by the model's output limit.",
+    requests: 4,
+  },
+  {
+    who: "Mistral",
+    does: "ends with model_length at the end of the window",
+    replies: [ends("model_length", say("So"))],
+    outcome: "cut",
+    prints: "So",
+    reads: "The answer was cut off by the end of the model's context window.",
+  },
+  {
+    who: "Z.ai",
+    does: "ends with model_context_window_exceeded",
+    replies: [ends("model_context_window_exceeded", say("So"))],
+    outcome: "cut",
+    prints: "So",
+    reads: "The answer was cut off by the end of the model's context window.",
+  },
+  refused(
+    "OpenAI",
+    "refuses in a member of its own",
+    ends("stop", delta({ refusal: "I can't help." })),
+    "I can't help.",
+  ),
+  refused(
+    "Azure OpenAI",
+    "filters the answer after some text",
+    ends("content_filter", say("Well, ")),
+    "Well, ",
+  ),
+  refused("Azure OpenAI", "filters the answer before any text", ends("content_filter")),
+  refused("OpenAI", "filters the answer in the middle of a call", ends("content_filter", terminal('{"comm'))),
+  refused("Gemini", "stops with SAFETY", ends("SAFETY")),
+  refused("Gemini", "stops with RECITATION", ends("RECITATION", say("Once ")), "Once "),
+  refused("Z.ai", "stops with sensitive", ends("sensitive")),
+  failed(
+    "Gemini, Qwen",
+    "gives an empty answer, every time",
+    "{provider} gave an empty answer.",
+    ends("stop"),
+    4,
+  ),
+  failed(
+    "small local models",
+    "answers with a blank, every time",
+    "{provider} gave an empty answer.",
+    ends("stop", say(" \n")),
+    4,
+  ),
+  ok("Gemini", "gives an empty answer, once", ends("stop"), fine),
+];
+
+const BROKE = "{provider} ended its answer before it was whole.";
+const LOST = "The connection to {provider} broke in the middle of an answer.";
+const BREAKS: readonly Row[] = [
+  ok(
+    "every provider",
+    "loses the connection in the middle of the text, once",
+    { body: [say("H")], ends: "reset" },
+    fine,
+  ),
+  failed(
+    "every provider",
+    "loses the connection in the middle of the text, every time",
+    LOST,
+    { body: [say("H")], ends: "close" },
+    4,
+  ),
+  ok("nginx", "ends the stream without a finish reason, once", stream(say("H")), fine),
+  failed("nginx", "ends the stream without a finish reason, every time", BROKE, stream(say("H")), 4),
+  ok("every load balancer", "resets the connection before the headers, once", { unanswered: "reset" }, fine),
+  ok("AWS ALB", "goes silent before the headers, once", { unanswered: "hang" }, fine),
+  ok("Ollama", "goes silent in the middle of the text, once", { body: [say("H")], ends: "hang" }, fine),
+  failed("nginx", "sends an empty stream, every time", BROKE, stream(), 4),
+  failed(
+    "a proxy for something else",
+    "answers with something that is not HTTP",
+    "{provider} sent something that its format does not allow.",
+    { raw: "SSH-2.0-OpenSSH_9.6\r\n" },
+    4,
+  ),
+  failed(
+    "Cloudflare",
+    "says gzip and sends something else",
+    "{provider} sent something that its format does not allow.",
+    { ...fine, headers: { "content-encoding": "gzip" } },
+    4,
+  ),
+  failed(
+    "every gateway",
+    "sends half an event and ends",
+    "{provider} sent something that its format does not allow.",
+    stream(say("H"), 'data: {"choices": [{"del'),
+    4,
+  ),
+  ok("OpenRouter", "stops with error in the middle of the text, once", ends("error", say("H")), fine),
+  failed(
+    "DeepSeek",
+    "stops with insufficient_system_resource, every time",
+    BROKE,
+    ends("insufficient_system_resource", say("H")),
+    4,
+  ),
+  ok("Gemini", "stops with MALFORMED_FUNCTION_CALL, once", ends("MALFORMED_FUNCTION_CALL"), fine),
+  ok("vLLM, SGLang", "stops with abort, once", ends("abort", say("H")), fine),
+  ok(
+    "OpenRouter",
+    "sends an error event in the middle of the text, once",
+    stream(say("H"), event({ error: { code: 502, message: "Provider returned error" } })),
+    fine,
+  ),
+  failed(
+    "Groq",
+    "names an event error, every time",
+    "{provider} is not available (500): the model crashed",
+    stream(`event: error\n${event({ message: "the model crashed" })}`),
+    4,
+  ),
+  failed(
+    "vLLM",
+    "sends an error object in place of an event",
+    "{provider} refused the request (400): no such template",
+    stream(event({ object: "error", message: "no such template", type: "BadRequestError", code: 400 })),
+  ),
+  failed(
+    "LM Studio",
+    "tells in the stream that the conversation is too long",
+    `${TOO_LONG} (500): Trying to keep the first 5000 tokens when context the overflows.`,
+    stream(
+      `event: error\n${event({ error: { message: "Trying to keep the first 5000 tokens when context the overflows." } })}`,
+    ),
+  ),
+  failed(
+    "New API",
+    "sends an error without `data:` under the name of a stream",
+    "{provider} is not available (500): no channel",
+    stream(JSON.stringify({ error: { message: "no channel" } })),
+    4,
+  ),
+  failed(
+    "One API",
+    "says 200 and sends an error",
+    "{provider} is not available (500): upstream is away",
+    json(200, { error: { message: "upstream is away" } }),
+    4,
+  ),
+  failed(
+    "FastAPI gateways",
+    "says 200 and sends a detail",
+    "{provider} is not available (500): worker died",
+    json(200, { detail: "worker died" }),
+    4,
+  ),
+  failed(
+    "a captive portal",
+    "answers with a page",
+    "{provider} answered with an HTML page.",
+    html(200, "<html>Log in</html>"),
+    4,
+  ),
+  failed(
+    "Cloudflare",
+    "answers with a page under the name of a stream",
+    "{provider} answered with an HTML page.",
+    stream("<!doctype html><p>Just a moment"),
+    4,
+  ),
+];
+
+const STATUSES: readonly Row[] = [
+  failed(
+    "OpenAI",
+    "refuses a parameter",
+    "{provider} refused the request (400): Unsupported parameter",
+    fails(400, "Unsupported parameter"),
+  ),
+  failed(
+    "OpenAI",
+    "does not know the key",
+    "{provider} did not accept the key (401): Incorrect API key provided",
+    fails(401, "Incorrect API key provided"),
+  ),
+  failed(
+    "Gemini",
+    "says 400 to a wrong key",
+    "{provider} did not accept the key (400): API key not valid. Please pass a valid API key.",
+    fails(400, "API key not valid. Please pass a valid API key."),
+  ),
+  failed(
+    "OpenRouter",
+    "has no credit left",
+    "{provider} says that the plan or the credit is used up (402): Insufficient credits",
+    fails(402, "Insufficient credits"),
+  ),
+  failed(
+    "OpenAI",
+    "has no quota left and says 429",
+    "{provider} says that the plan or the credit is used up (429): You exceeded your current quota",
+    fails(429, "You exceeded your current quota", { code: "insufficient_quota" }),
+  ),
+  failed(
+    "Azure OpenAI",
+    "does not let this network in",
+    "{provider} did not accept the key (403): Access denied",
+    fails(403, "Access denied"),
+  ),
+  failed(
+    "Ollama",
+    "does not know the model",
+    "{provider} does not know the model or the address (404): model 'm' not found",
+    fails(404, "model 'm' not found"),
+  ),
+  failed(
+    "OpenRouter",
+    "says 400 to an unknown model",
+    "{provider} does not know the model or the address (400): m is not a valid model ID",
+    fails(400, "m is not a valid model ID"),
+  ),
+  ok(
+    "Groq",
+    "asks for fewer requests, once",
+    json(429, { error: { message: "Rate limit reached" } }, { "retry-after": "1" }),
+    fine,
+  ),
+  ok("every provider", "breaks once", fails(500, "oops"), fine),
+  ok("Azure OpenAI", "times out once", fails(408, "Timeout"), fine),
+  failed(
+    "nginx",
+    "has no server behind it, every time",
+    "{provider} is not available (502): an HTML page",
+    html(502, "<html>Bad Gateway</html>"),
+    4,
+  ),
+  failed(
+    "Cloudflare",
+    "waits too long for the server, every time",
+    "{provider} is not available (524): error code: 524",
+    { status: 524, headers: { "content-type": "text/plain" }, body: ["error code: 524"] },
+    4,
+  ),
+  failed(
+    "Hugging Face",
+    "loads the model, every time",
+    "{provider} is not available (503): Model is loading",
+    fails(503, "Model is loading"),
+    4,
+  ),
+  failed(
+    "an old address",
+    "redirects",
+    "{provider} answered with a redirect (308), which is not followed with a key.",
+    { status: 308, headers: { location: "http://127.0.0.1:9/" } },
+  ),
+  failed(
+    "nginx",
+    "takes no body of this size",
+    `${TOO_LONG} (413): an HTML page`,
+    html(413, "<html>Request Entity Too Large</html>"),
+  ),
+  failed(
+    "FastAPI gateways",
+    "sends the error as a list",
+    "{provider} refused the request (422): field required",
+    json(422, { detail: [{ msg: "field required" }] }),
+  ),
+];
+
+const WINDOWS: readonly Row[] = [
+  tooLong(
+    "OpenAI",
+    400,
+    "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+  ),
+  tooLong(
+    "LM Studio",
+    400,
+    "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens.",
+  ),
+  tooLong(
+    "TGI",
+    422,
+    "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens",
+  ),
+  tooLong(
+    "Together",
+    400,
+    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+  ),
+  tooLong("Copilot", 400, "prompt token count of 150000 exceeds the limit of 128000", {
+    code: "model_max_prompt_tokens_exceeded",
+  }),
+  tooLong("Z.ai", 400, "Prompt exceeds max length", { code: "1261" }),
+  tooLong("llama.cpp", 400, "the request exceeds the available context size, try increasing it", {
+    type: "exceed_context_size_error",
+  }),
+  tooLong(
+    "Mistral",
+    400,
+    "Prompt contains 33000 tokens, too large for model with 32768 maximum context length",
+  ),
+  tooLong(
+    "Gemini",
+    400,
+    "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+  ),
+  tooLong("Alibaba", 400, "Range of input length should be [1, 30720]"),
+  tooLong("Groq", 413, "Please reduce the length of the messages or completion."),
+  tooLong(
+    "Cloudflare Workers AI",
+    413,
+    "The estimated number of input and maximum output tokens exceeded this model context window limit (4096).",
+  ),
+  tooLong("Cohere", 400, "too many tokens: size limit exceeded by 1200 tokens."),
+];
+
+function bytesOf(text: string): Uint8Array[] {
+  return [...new TextEncoder().encode(text)].map((byte) => new Uint8Array([byte]));
+}
+
+export const CHAT_ROWS: readonly HostileRow[] = [
+  ...STREAMS,
+  ...CALLS,
+  ...ENDS,
+  ...BREAKS,
+  ...STATUSES,
+  ...WINDOWS,
+].map((row) => ({ format: "chat", ...row }));
