@@ -8,6 +8,7 @@ import type { BoardDatabase } from "./database/board-database.ts";
 import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { run, type Steps } from "./database/steps.ts";
+import { answerTask } from "./operations/answer-task.ts";
 import { claimIds, claimTasks } from "./operations/claim.ts";
 import { createTask } from "./operations/create-task.ts";
 import { decomposeTask } from "./operations/decompose.ts";
@@ -58,6 +59,7 @@ import {
 } from "./operations/notes.ts";
 import { renameProfileOnBoard, workOfProfile } from "./operations/profile-names.ts";
 import { recompute } from "./operations/recompute.ts";
+import { retryTask } from "./operations/retry-task.ts";
 import {
   describeRun,
   endRun,
@@ -95,6 +97,8 @@ const WRITES = {
   complete: completeTask,
   block: blockTask,
   unblock: unblockTask,
+  answer: answerTask,
+  retry: retryTask,
   schedule: scheduleTask,
   promote: promoteTask,
   hold: holdTask,

@@ -43,7 +43,8 @@ export class BoardModel {
   }
 
   unblock(number: number): void {
-    const task = this.#require(number, ["blocked", "scheduled"]);
+    const task = this.#require(number, ["triage", "blocked", "scheduled"]);
+    if (task.status === "triage") task.blocks = 0;
     Object.assign(task, { status: this.#rest(task), sticky: false, failures: 0 });
   }
 
@@ -95,9 +96,10 @@ export class BoardModel {
   }
 
   promote(number: number): void {
-    const task = this.#require(number, ["todo", "blocked"]);
+    const task = this.#require(number, ["triage", "todo", "blocked"]);
     if (this.#waits(task)) throw new Error("parents");
     if (task.hold) throw new Error("move");
+    if (task.status === "triage") task.blocks = 0;
     Object.assign(task, { status: "ready", sticky: false, failures: 0 });
   }
 
@@ -107,7 +109,7 @@ export class BoardModel {
   }
 
   reopen(number: number): void {
-    const task = this.#require(number, ["done"]);
+    const task = this.#require(number, ["done", "archived"]);
     task.status = this.#rest(task);
     for (const after of this.#after(number)) {
       const descendant = this.#at(after);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type BoardLab, codeOf, openStage } from "../../../test/support/board-lab.ts";
 import { LIST_ORDERS, type ListOrder } from "../operations/look.ts";
+import type { Task } from "../task.ts";
 
 const never = new AbortController().signal;
 
@@ -258,7 +259,7 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(await stage.statusOf(child.id)).toBe("ready");
     });
 
-    test("blocked twice for the same kind of reason, a task goes to triage and says why; other kinds count anew", async () => {
+    test("blocked again for the same kind of reason without an answer, a task goes to triage; other kinds count anew", async () => {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");
       const block = async (kind: "needs_input" | "capability") => {
@@ -269,6 +270,86 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       expect(await block("needs_input")).toMatchObject({ status: "blocked", block_recurrences: 1 });
       expect(await block("capability")).toMatchObject({ status: "blocked", block_recurrences: 1 });
       expect(await block("capability")).toMatchObject({ status: "triage", triage_reason: "block_loop" });
+    });
+
+    test("a block after a person's answer is a new question and never leads to triage", async () => {
+      await using stage = await openStage(openLab);
+      const task = await stage.add("a");
+      const answers: readonly (() => Promise<unknown>)[] = [
+        () => stage.operator.unblock(task.id, "use PostgreSQL", never),
+        async () => {
+          await stage.operator.comment(task.id, "use version 16", never);
+          await stage.operator.unblock(task.id, undefined, never);
+        },
+        () => stage.operator.answer(task.id, "on port 5433", never),
+        async () => {
+          await stage.operator.edit(task.id, { body: "on host b" }, never);
+          await stage.operator.unblock(task.id, undefined, never);
+        },
+      ];
+      for (const answer of answers) {
+        const claimed = await stage.claim(task.id);
+        const worker = stage.worker(claimed);
+        await worker.comment(task.id, "my own words are no answer", never);
+        expect(await worker.block(task.id, "which one?", "needs_input", never)).toMatchObject({
+          status: "blocked",
+        });
+        await answer();
+        await stage.lab.advance(3_600_000);
+      }
+      const asked = () => stage.operator.block(task.id, "?", "needs_input", never);
+      await asked();
+      await stage.operator.unblock(task.id, undefined, never);
+      expect(await asked()).toMatchObject({ status: "triage" });
+    });
+
+    test("out of triage a person writes the task out, answers, unblocks or promotes it; an agent does not", async () => {
+      await using stage = await openStage(openLab);
+      const agent = stage.store.as({ kind: "agent", profile: "chat" });
+      const ways: readonly ((id: string) => Promise<Task>)[] = [
+        (id) => stage.operator.specify(id, { title: "clear", assignee: "coder" }, never),
+        (id) => stage.operator.answer(id, "this one", never),
+        (id) => stage.operator.unblock(id, undefined, never),
+        (id) => stage.operator.promote(id, undefined, never),
+        (id) => stage.operator.retry(id, { fresh: true }, never),
+      ];
+      for (const way of ways) {
+        const { id } = await stage.add("vague");
+        await stage.operator.block(id, "?", "needs_input", never);
+        await stage.operator.unblock(id, undefined, never);
+        await stage.operator.block(id, "?", "needs_input", never);
+        expect(await codeOf(agent.unblock(id, "go on", never))).toBe("board-action-denied");
+        expect(await way(id)).toMatchObject({ status: "ready", triage_reason: null, block_recurrences: 0 });
+        expect(await stage.operator.block(id, "?", "needs_input", never)).toMatchObject({
+          status: "blocked",
+        });
+      }
+      expect(await stage.store.check(never)).toEqual([]);
+    });
+
+    test("an archived task is taken up again; its key stays with whoever has it meanwhile", async () => {
+      await using stage = await openStage(openLab);
+      const old = await stage.add("old", { idempotencyKey: "k" });
+      await stage.operator.archive(old.id, never);
+      const heir = await stage.add("heir", { idempotencyKey: "k" });
+      const { task } = await stage.operator.reopen(old.id, never);
+      expect(task).toMatchObject({ status: "ready", archived_at: null, idempotency_key: null });
+      expect((await stage.store.show(heir.id, never)).task.idempotency_key).toBe("k");
+      expect(await stage.store.check(never)).toEqual([]);
+    });
+
+    test("a person approves work under review, or sends it back to whoever did it with a reason", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("work");
+      expect(await codeOf(stage.operator.complete(id, { approval: true }, never))).toBe("task-move-refused");
+      await stage.operator.requestReview(id, "bob", { summary: "PR 12" }, never);
+      expect(await stage.operator.requestChanges(id, "the tests are missing", never)).toMatchObject({
+        status: "ready",
+        assignee: "worker",
+      });
+      expect((await stage.store.show(id, never)).comments.at(-1)?.body).toBe("the tests are missing");
+      await stage.operator.requestReview(id, "bob", {}, never);
+      expect(await stage.operator.complete(id, { approval: true }, never)).toMatchObject({ status: "done" });
     });
 
     test("reopening finished work sends back all that came after it and ends its runs", async () => {

@@ -99,8 +99,14 @@ function restingReason({
   if (status === "triage")
     return {
       reason: "triage",
-      text: "It is in triage and not written out yet.",
-      release: "Write it out and take it out of triage.",
+      text:
+        task.triage_reason === "block_loop"
+          ? `It asked again and nobody had answered${quoted}`
+          : "It is in triage and not written out yet.",
+      release:
+        task.triage_reason === "block_loop"
+          ? `hermes kanban answer ${id} TEXT`
+          : `hermes kanban specify ${id} --body TEXT`,
     };
   if (parents.length > 0)
     return {

@@ -37,11 +37,14 @@ export interface Completion extends Handoff {
   readonly expectedRunId?: number;
   /** Tasks that the worker says it has made. */
   readonly createdTasks?: readonly string[];
+  /** Refused unless the task is under review. */
+  readonly approval?: boolean;
 }
 
 /** Ends a task with its result; its children go on. */
 export function* completeTask(change: Change, taskId: string, completion: Completion): Steps<Task> {
   const { task, open } = yield* begin(change, taskId, "complete", "complete", completion.expectedRunId);
+  if (completion.approval === true) requireReview(task, open);
   const parents = yield* openParents(taskId);
   if (parents.length > 0)
     throw new AppError("task-parents-open", `${taskId} still waits for ${parents.join(", ")}.`);
@@ -78,7 +81,7 @@ export function* completeTask(change: Change, taskId: string, completion: Comple
   return toTask(yield* requireTask(taskId));
 }
 
-/** Sets a task aside with a reason. The same kind twice in a row is a matter for triage. */
+/** Sets a task aside with a reason. The same kind again without an answer in between is a matter for triage. */
 export function* blockTask(change: Change, taskId: string, reason: string, kind?: BlockKind): Steps<Task> {
   if (kind !== undefined && !BLOCK_KINDS.includes(kind))
     throw invalid(`The kind of block must be one of ${BLOCK_KINDS.join(", ")}.`);
@@ -178,12 +181,11 @@ export function* requestReview(
   return toTask(yield* requireTask(taskId));
 }
 
-/** A reviewer's run sends the work back to whoever did it. */
+/** A reviewer sends the work back to whoever did it: its run, or a person before or while it runs. */
 export function* requestChanges(change: Change, taskId: string, reason: string): Steps<Task> {
   const why = requireText(reason, "reason");
   const { task, open } = yield* begin(change, taskId, "review", "request-changes");
-  if (open?.source_status !== "review")
-    throw new AppError("task-move-refused", `${taskId} is not under review.`);
+  requireReview(task, open);
   const runId = yield* handOver(change, task, open, { outcome: "changes_requested", summary: why });
   yield* addReason(change, taskId, why);
   return yield* sendBack(change, task, "request-changes", "changes_requested", runId, why);
@@ -193,6 +195,11 @@ export function* requestChanges(change: Change, taskId: string, reason: string):
 export function* reopenReview(change: Change, taskId: string, reason = ""): Steps<Task> {
   const { task } = yield* begin(change, taskId, "reopen", "reopen-review");
   return yield* sendBack(change, task, "reopen-review", "review_reopened", null, reason);
+}
+
+function requireReview(task: TaskRow, open: RunRow | undefined): void {
+  if (task.status === "review" || open?.source_status === "review") return;
+  throw new AppError("task-move-refused", `${task.id} is ${task.status} and not under review.`);
 }
 
 function* sendBack(
@@ -208,7 +215,11 @@ function* sendBack(
     event,
     runId,
     payload: { reason, implementer: task.implementer, reviewer: task.reviewer, status: to },
-    set: { phase: "work", assignee: task.implementer ?? task.assignee },
+    set: {
+      phase: "work",
+      assignee: task.implementer ?? task.assignee,
+      not_before: yield* quietFrom(task.id),
+    },
   });
   return toTask(yield* requireTask(task.id));
 }

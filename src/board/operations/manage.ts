@@ -1,7 +1,7 @@
 import { AppError } from "../../lib/errors.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
-import { all, only, run, type Steps } from "../database/steps.ts";
+import { all, first, only, run, type Steps } from "../database/steps.ts";
 import type { Task } from "../task.ts";
 import {
   cleanText,
@@ -23,7 +23,7 @@ import {
   toTask,
 } from "./load.ts";
 import { type Columns, closeRun, moveTask, requireMove, restingPlace, updateTask } from "./move-task.ts";
-import { addReason } from "./notes.ts";
+import { addReason, markAnswered } from "./notes.ts";
 import { quietFrom } from "./quiet-time.ts";
 import { recompute, recomputeChildren } from "./recompute.ts";
 
@@ -88,6 +88,7 @@ export function* editTask(change: Change, taskId: string, edit: TaskEdit): Steps
   if (provider !== null && model === null) throw invalid("A provider needs a model.");
   const fields: string[] = changed.map(([name]) => name);
   if (changed.length > 0) yield* updateTask(task, Object.fromEntries(changed));
+  if (fields.includes("title") || fields.includes("body")) yield* markAnswered(taskId);
   if (edit.summary !== undefined || edit.metadata !== undefined) {
     const updated = yield* run(EDIT_RUN, {
       taskId,
@@ -122,15 +123,18 @@ function columnsOf(edit: TaskEdit): Columns {
   };
 }
 
-/** Brings a blocked or scheduled task back; its failures are forgotten, the kind of its block is not. */
+/** Brings a task back that is blocked, scheduled or in triage. A reason is an answer, after which blocks count from zero. */
 export function* unblockTask(change: Change, taskId: string, reason = ""): Steps<Task> {
   requireRight(change.caller, "unblock");
   yield* lockGraph();
   yield* requireLiveRun(change.caller);
   const task = yield* requireTaskToChange(taskId);
   requireMove("unblock", task);
+  // A task is in triage because nobody answered it; an agent that brought it back would go on with the loop.
+  if (task.status === "triage") requireRight(change.caller, "specify");
   const why = cleanText(reason, "reason").trim();
   if (why !== "") yield* addReason(change, taskId, why);
+  if (why !== "") yield* markAnswered(taskId);
   const to = yield* restingPlace(task);
   yield* moveTask(change, task, "unblock", to, {
     event: "unblocked",
@@ -140,10 +144,14 @@ export function* unblockTask(change: Change, taskId: string, reason = ""): Steps
       last_failure_error: null,
       block_sticky: 0,
       not_before: yield* quietFrom(taskId),
+      ...(task.status === "triage" && OUT_OF_TRIAGE),
     },
   });
   return yield* reload(taskId);
 }
+
+/** Someone has looked at the task, so the loop breaker starts again. */
+const OUT_OF_TRIAGE = { triage_reason: null, block_kind: null, block_recurrences: 0 };
 
 /** A person makes a waiting task ready; never one with open parents, and never one that is held. */
 export function* promoteTask(change: Change, taskId: string, reason = ""): Steps<Task> {
@@ -158,7 +166,13 @@ export function* promoteTask(change: Change, taskId: string, reason = ""): Steps
   yield* moveTask(change, task, "promote", "ready", {
     event: "promoted_manual",
     payload: { actor: change.actor, reason: cleanText(reason, "reason") },
-    set: { block_sticky: 0, consecutive_failures: 0, not_before: yield* quietFrom(taskId), phase: "work" },
+    set: {
+      block_sticky: 0,
+      consecutive_failures: 0,
+      not_before: yield* quietFrom(taskId),
+      phase: "work",
+      ...(task.status === "triage" && OUT_OF_TRIAGE),
+    },
   });
   return yield* reload(taskId);
 }
@@ -192,7 +206,7 @@ export function* specifyTask(change: Change, taskId: string, written: Written): 
     ...(written.title !== undefined && { title: requireTitle(written.title) }),
     ...(written.body !== undefined && { body: cleanText(written.body, "body") }),
     ...(written.assignee !== undefined && { assignee: parseAssignee(written.assignee) }),
-    triage_reason: null,
+    ...OUT_OF_TRIAGE,
   };
   const payload = { changed_fields: Object.keys(written) };
   yield* moveTask(change, task, "specify", "todo", { event: "specified", payload, set });
@@ -238,7 +252,7 @@ const KEEP_NUMBERS = `
   update board set runs_purged_to = (select max(id) from run where task_id = :taskId)
    where runs_purged_to < (select max(id) from run where task_id = :taskId)`;
 
-/** Takes a finished task up again; whatever came after it is no longer valid and waits. */
+/** Takes a done or archived task up again; whatever came after it is no longer valid and waits. */
 export function* reopenTask(
   change: Change,
   taskId: string,
@@ -259,7 +273,14 @@ export function* reopenTask(
   yield* moveTask(change, task, "reopen", to === "review" ? "ready" : to, {
     event: "status",
     payload: { status: to, reason: "reopened" },
-    set: { completed_at: null, not_before: yield* quietFrom(taskId) },
+    set: {
+      completed_at: null,
+      archived_at: null,
+      phase: "work",
+      assignee: task.phase === "review" ? (task.implementer ?? task.assignee) : task.assignee,
+      idempotency_key: (yield* isKeyTaken(task)) ? null : task.idempotency_key,
+      not_before: yield* quietFrom(taskId),
+    },
   });
   const stopped: number[] = [];
   for (const descendant of after) {
@@ -281,6 +302,16 @@ export function* reopenTask(
     });
   }
   return { task: yield* reload(taskId), stopped };
+}
+
+/** Whether another task got the idempotency key while this one was archived. */
+function* isKeyTaken({ id, idempotency_key: key }: TaskRow): Steps<boolean> {
+  if (key === null) return false;
+  const other = yield* first(
+    "select id from task where idempotency_key = :key and archived_at is null and id <> :id",
+    { key, id },
+  );
+  return other !== undefined;
 }
 
 /** Stops or resumes claims on the whole board; what runs goes on. False when it was so already. */

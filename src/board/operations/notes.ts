@@ -23,8 +23,17 @@ export function* addComment(change: Change, taskId: string, body: string): Steps
     "insert into comment (task_id, author, body, created_at) values (:taskId, :author, :text, hermes_now()) returning *",
     { taskId, author: change.actor, text },
   );
+  if (change.caller.kind !== "run" || change.caller.taskId !== taskId) yield* markAnswered(taskId);
   change.tell({ taskId, kind: "commented", payload: { author: change.actor, len: text.length } });
   return row;
+}
+
+/** What is blocked after an answer is a new question. */
+export function* markAnswered(taskId: string): Steps<void> {
+  // Not through `updateTask`: an answer is not a change of the task, whose age says how long nobody answered.
+  yield* run("update task set block_recurrences = 0 where id = :taskId and block_recurrences > 0", {
+    taskId,
+  });
 }
 
 /** Keeps the reason of a move as a comment, for a task that this transaction has locked. */

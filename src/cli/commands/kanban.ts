@@ -15,9 +15,11 @@ import { addFindings } from "./kanban/findings.ts";
 import { addFollow } from "./kanban/follow.ts";
 import { addList } from "./kanban/list.ts";
 import { addMoves } from "./kanban/moves.ts";
+import { addReview } from "./kanban/review.ts";
 import { addShow } from "./kanban/show.ts";
 import { addTransfer } from "./kanban/transfer.ts";
 import { addUpkeep } from "./kanban/upkeep.ts";
+import { addWaysBack } from "./kanban/ways-back.ts";
 import { addWork } from "./kanban/work/add-work.ts";
 
 /** `hermes kanban`: the board that people and agents share. */
@@ -58,6 +60,8 @@ export function build(context: CommandContext): Command {
   addChanges(desk, add);
   addAttachments(desk, add);
   addMoves(desk, add);
+  addWaysBack(desk, add);
+  addReview(desk, add);
   addClaims(desk, add);
   addDispatch(desk, add);
   addReclaim(desk, add);

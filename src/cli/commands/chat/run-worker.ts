@@ -42,8 +42,8 @@ export async function runWorker(
     await store.as(caller).renew({}, signal); // a run that is over must not begin
     const cwd = process.cwd();
     const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
-    const { runs } = await store.show(run.taskId, signal);
-    const earlier = findRunToResume(runs, run.runId);
+    const shown = await store.show(run.taskId, signal);
+    const earlier = findRunToResume(shown, run.runId);
     const tell = (text: string): void => context.terminal.note(`hermes: ${text}`);
     await using environments = await openAppEnvironments(tell, signal);
     const parts = { context, options, app, store, order: pipe.order, cwd, place, environments, tell };

@@ -10,9 +10,9 @@ const INDENT = "    ";
 export async function helpMoves({ context: { terminal } }: Desk, { json }: JsonOption): Promise<void> {
   if (json) return terminal.printJson(TRANSITIONS);
   const width = terminal.columns ?? WIDTH;
-  for (const [move, { from, to, rule }] of Object.entries(TRANSITIONS)) {
+  for (const { verbs, from, to, rule } of Object.values(TRANSITIONS)) {
     const [first = "", ...others] = wrapText(
-      `${move}: ${columnsOf(from)} → ${to.join(" ")}`,
+      `${verbs.length === 0 ? "by itself" : verbs.join(", ")}: ${columnsOf(from)} → ${to.join(" ")}`,
       width,
       MOST_LINES,
     );

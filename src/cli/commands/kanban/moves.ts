@@ -47,7 +47,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
     ["hermes kanban block t_1a2b3c4d5e6f --kind needs_input which database?"],
   );
   withExamples(
-    add("unblock", "Bring blocked or scheduled tasks back; their failures are forgotten.")
+    add("unblock", "Bring tasks back that are blocked, scheduled or in triage; failures are forgotten.")
       .argument("<tasks...>")
       .option("--reason <text>", "why")
       .action((ids: readonly string[], options: JsonOption & { reason?: string }) =>
@@ -67,7 +67,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
     ["hermes kanban schedule t_1a2b3c4d5e6f --at 2027-01-31T09:00 after the release"],
   );
   withExamples(
-    add("promote", "Make waiting tasks ready; never while a parent is open.")
+    add("promote", "Make tasks ready that wait or are in triage; never while a parent is open.")
       .argument("<tasks...>")
       .option("--dry-run", "only say what would happen")
       .action((ids: readonly string[], options: JsonOption & { dryRun?: boolean }) =>

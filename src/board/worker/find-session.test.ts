@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { BoardEvent, Run } from "../task.ts";
+import { findRunToResume } from "./find-session.ts";
+
+function run(id: number, details: Partial<Run> = {}): Run {
+  return {
+    id,
+    profile: "coder",
+    source_status: "ready",
+    session_id: "s1",
+    outcome: "crashed",
+    error: "exit code 1",
+    ended_at: id * 100,
+    ...details,
+  } as Run;
+}
+const asked = (created_at: number) => ({ kind: "fresh_start", created_at }) as BoardEvent;
+const own = run(9, { session_id: null, outcome: null, ended_at: null });
+const resumed = (runs: readonly Run[], events: readonly BoardEvent[] = []) =>
+  findRunToResume({ runs: [...runs, own], events }, own.id)?.id;
+
+test("a run goes on with the session of the last one that did not finish", () => {
+  expect(resumed([run(1), run(2, { session_id: "s2", error: "other" })])).toBe(2);
+  expect(resumed([run(1), run(2, { outcome: "completed" })])).toBeUndefined();
+});
+
+test("a session that failed twice in the same way is left, and one that failed in two ways is not", () => {
+  expect(resumed([run(1), run(2)])).toBeUndefined();
+  expect(resumed([run(1), run(2, { outcome: "gave_up" })])).toBeUndefined();
+  expect(resumed([run(1), run(2, { error: "timed out" })])).toBe(2);
+  expect(resumed([run(1), run(2, { session_id: "s2" })])).toBe(2);
+  expect(resumed([run(1, { outcome: "reclaimed" }), run(2, { outcome: "reclaimed" })])).toBe(2);
+});
+
+test("after a person asked for a fresh start the next run has a new session, and the one after it goes on with that", () => {
+  expect(resumed([run(1)], [asked(100)])).toBeUndefined();
+  expect(resumed([run(1), run(2, { session_id: "s2", error: "other" })], [asked(150)])).toBe(2);
+});

@@ -1,0 +1,79 @@
+import { createColors } from "picocolors";
+import { build } from "../../src/cli/commands/kanban.ts";
+import { createContext } from "../../src/cli/context.ts";
+import type { Terminal } from "../../src/cli/terminal.ts";
+import { AppError } from "../../src/lib/errors.ts";
+import { tempFolder } from "./temp-folder.ts";
+
+export interface LineOptions {
+  readonly columns?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+  /** Sees each line of output as it comes. */
+  readonly onPrint?: (text: string) => void;
+}
+
+/** What one command line did: its output, and the known failure that it ended with. */
+export interface LineRun {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly failure: AppError | undefined;
+  readonly exitCode: number;
+}
+
+/** `hermes kanban` in this process, in a home of its own: as the program runs it, without the cost of a start. */
+export async function openKanbanLine() {
+  const folder = await tempFolder();
+  const home = folder.file("home");
+  const contextOf = (terminal: Terminal, { env, signal }: LineOptions) =>
+    createContext(
+      { profile: undefined, settings: new Map(), words: [] },
+      terminal,
+      { HOME: folder.path, HERMES_HOME: home, USER: "alice", PATH: process.env["PATH"] ?? "", ...env },
+      signal ?? new AbortController().signal,
+    );
+  async function run(words: readonly string[], options: LineOptions = {}): Promise<LineRun> {
+    const output = { stdout: "", stderr: "" };
+    const print = (text: string): void => {
+      output.stdout += text;
+      options.onPrint?.(text);
+    };
+    const terminal: Terminal = {
+      print: (text) => print(`${text}\n`),
+      write: print,
+      note: (text) => {
+        output.stderr += `${text}\n`;
+      },
+      printJson: (value) => print(`${JSON.stringify(value)}\n`),
+      ask: async () => undefined,
+      readSecret: async () => "",
+      interactive: false,
+      columns: options.columns,
+      colours: createColors(false),
+    };
+    await using context = contextOf(terminal, options);
+    try {
+      await build(context).parseAsync([...words], { from: "user" });
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      return { ...output, failure: error, exitCode: error.exitCode };
+    }
+    return { ...output, failure: undefined, exitCode: context.exitCode };
+  }
+  return {
+    home,
+    folder: folder.path,
+    run,
+    /** A command that must succeed; what it printed. */
+    async ok(words: readonly string[], options?: LineOptions): Promise<string> {
+      const { stdout, failure } = await run(words, options);
+      if (failure !== undefined) throw failure;
+      return stdout;
+    },
+    async json<Value>(words: readonly string[], options?: LineOptions): Promise<Value> {
+      return JSON.parse(await this.ok([...words, "--json"], options)) as Value;
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}
+export type KanbanLine = Awaited<ReturnType<typeof openKanbanLine>>;
