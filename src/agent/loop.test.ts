@@ -118,6 +118,7 @@ function turn(
     history: [{ role: "system", text: "be good" }],
     message: user("go"),
     interrupted: undefined,
+    lookUp: async () => undefined,
     lastPrefix: [],
     limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
     haltsLoops: false,
@@ -522,7 +523,7 @@ describe("a message after a crash", () => {
   test("is stored first and the model sees it next; started calls are uncertain, planned ones not run, none runs", async () => {
     const done: Message = { role: "tool", callId: "2", tool: "echo", text: "before", failed: false };
     const pending = [
-      { call: call("1", "echo", '"a"'), started: true, finding: "It does not run any more." },
+      { call: call("1", "echo", '"a"'), started: true },
       { call: call("3", "echo"), started: false },
     ];
     const model = scripted({ text: "stopped" });
@@ -531,6 +532,7 @@ describe("a message after a crash", () => {
         history: [...history, done],
         message: user("STOP"),
         interrupted: { turnId: "t0", pending },
+        lookUp: async ({ callId }) => `Call ${callId} does not run any more.`,
         limits: { maxRequests: 1, maxSeconds: undefined, maxCostUsd: undefined },
         tools: [noting],
       }),
@@ -552,7 +554,7 @@ describe("a message after a crash", () => {
     const [request = []] = model.asked;
     expectValid(request);
     expect(request.slice(3)).toMatchObject([
-      { callId: "1", text: expect.stringContaining("It does not run any more.") },
+      { callId: "1", text: expect.stringContaining("Call 1 does not run any more.") },
       { callId: "2", text: "before" },
       { callId: "3", text: expect.stringContaining("Not run") },
       user("STOP"),

@@ -30,8 +30,6 @@ export interface PendingCall {
   readonly call: ToolCallPart;
   /** False: it was planned and never began. */
   readonly started: boolean;
-  /** What was found out about a started one since; undefined when its outcome is unknown. */
-  readonly finding?: string | undefined;
 }
 
 export interface Turn {
@@ -50,6 +48,8 @@ export interface Turn {
   readonly message: UserMessage;
   /** The turn before, if a crash left it open. Its calls are reported to the model and never run. */
   readonly interrupted: { readonly turnId: string; readonly pending: readonly PendingCall[] } | undefined;
+  /** What can still be found out about a call that was under way then, in a sentence. */
+  lookUp(call: ToolCallPart, signal: AbortSignal): Promise<string | undefined>;
   /** The hashes of the last request of this conversation. */
   readonly lastPrefix: readonly string[];
   readonly limits: TurnLimits;
@@ -176,8 +176,8 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   if (interrupted?.answer) history.push(interrupted.answer);
   history.push(turn.message);
   const { pending = [] } = turn.interrupted ?? {};
-  for (const { call, started, finding } of pending) {
-    const end = started ? outcomeUnknown(call, finding) : notRun(call, NEVER_BEGAN);
+  for (const { call, started } of pending) {
+    const end = started ? outcomeUnknown(call, await turn.lookUp(call, signal)) : notRun(call, NEVER_BEGAN);
     history.push(resultMessage(call, end));
     yield { type: "tool-end", ...end };
     const what = started ? "interrupted, outcome unknown; it was not run again" : "not run";

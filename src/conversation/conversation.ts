@@ -5,6 +5,7 @@ import { runTurn, type TurnLimits } from "../agent/loop.ts";
 import { recorded } from "../agent/recorder.ts";
 import type { ToolRules } from "../agent/run-tools.ts";
 import type { Clock } from "../lib/clock.ts";
+import { AppError } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process-identity.ts";
 import type { UserMessage } from "../providers/message.ts";
 import type { ModelEvent, ModelFailure, ToolDefinition } from "../providers/provider.ts";
@@ -12,6 +13,7 @@ import type { AttemptFailed, RetryingModel } from "../providers/with-retries.ts"
 import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
+import { findTool } from "../tools/find-tool.ts";
 import { remainingBudget, type SpendingCaps } from "./spending.ts";
 
 export interface ConversationParts {
@@ -89,6 +91,7 @@ export function createConversation(parts: ConversationParts): Conversation {
       {
         turnId: randomUUID(),
         message,
+        lookUp: ({ callId, tool }, within) => lookUp(tool, callId, within),
         interrupted: open && { turnId: open.turnId, pending: open.pendingCalls },
         ask: (request, within) =>
           noted(
@@ -122,6 +125,16 @@ export function createConversation(parts: ConversationParts): Conversation {
     for await (const event of recorded(events, commit)) {
       isStored = true;
       yield event;
+    }
+  }
+
+  /** A place that cannot be reached tells nothing. */
+  async function lookUp(tool: string, callId: string, signal: AbortSignal): Promise<string | undefined> {
+    try {
+      return await findTool(rules.tools, tool)?.lookUp?.(callId, signal);
+    } catch (error) {
+      if (error instanceof AppError || signal.aborted) return undefined;
+      throw error;
     }
   }
 

@@ -119,6 +119,7 @@ export async function openConversation(
         environment.reporter.onNotice(sentence);
         conversation.steer(sentence); // for the model, which would look for its files in vain
       },
+      session: id,
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });

@@ -6,12 +6,14 @@ import {
   environmentKey,
   type Reporter,
 } from "../environments/environment-request.ts";
+import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
 const RESTORE_WITHIN_MS = 30_000;
+const SHOWN_CHARS = 60;
 
 export interface WorkspaceHolder extends AsyncDisposable {
   /** Opens the place when it is first asked for; a failure is forgotten, so that the next call tries again. */
@@ -31,6 +33,8 @@ export interface WorkspaceParts {
   readonly savedShell: string | undefined;
   /** Hears, in a sentence, what of the earlier process could not be restored. */
   onLoss(sentence: string): void;
+  /** The session, as jobs know their owner. */
+  readonly session: string;
   redact(text: string): string;
   /** Whether a session is still known; jobs of those that are not have nobody who will ask for them. */
   isKnown(session: string): boolean;
@@ -60,9 +64,22 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     const deadline = AbortSignal.timeout(SWEEP_WITHIN_MS);
     try {
       await opened?.sweepExpired((owner) => (isKnown(owner) ? "in-turn" : "gone"), deadline);
+      if (records?.last) tellOfJobs((await opened?.list(deadline)) ?? []);
     } catch (error) {
       const why = messageOf(error);
       reporter.onNotice(`Jobs without a session were not ended, a later session tries again: ${why}`);
+    }
+  }
+
+  /** Nobody should find out by a taken port that something still runs. */
+  function tellOfJobs(all: readonly JobRecord[]): void {
+    const running = all.filter(({ owner, state }) => owner === parts.session && state !== "ended");
+    for (const { id, command } of running) {
+      const [line = ""] = redact(command).split("\n");
+      const shown = line.length > SHOWN_CHARS ? `${line.slice(0, SHOWN_CHARS)}…` : line;
+      reporter.onNotice(
+        `${id} still runs in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
+      );
     }
   }
 

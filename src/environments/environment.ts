@@ -37,6 +37,8 @@ export interface CommandRequest {
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   /** Variables of this command alone. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** Names its processes in their environment (HERMES_COMMAND_ID), for whoever looks for them later; random unless given. */
+  readonly mark?: string | undefined;
   /** Send both streams as stdout, in the order in which they were written. */
   readonly mergeStderr?: boolean;
   /** Gets each chunk as it comes; while it returns a promise, the command has to wait. */

@@ -17,13 +17,14 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly exclusive?: boolean;
   readonly commandsOf?: (input: z.infer<Schema>) => readonly string[];
   run(input: z.infer<Schema>, context: ToolCallContext): Promise<ToolResult>;
+  readonly lookUp?: Tool["lookUp"];
   /** The shape of a result that says only why nothing was done; plain words unless given. */
   refuse?(advice: string, hint: string | undefined): ToolResult;
 }
 
 /** A tool whose input is checked before it runs. What is wrong with it, and every known failure, comes back as advice. */
 export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): Tool {
-  const { name, toolset, description, mutates, exclusive, commandsOf, run } = spec;
+  const { name, toolset, description, mutates, exclusive, commandsOf, run, lookUp } = spec;
   const { refuse = (advice, hint) => failed(hint === undefined ? advice : `${advice} ${hint}`) } = spec;
   return {
     name,
@@ -40,6 +41,7 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
         return "input" in read ? commandsOf(read.input) : [];
       },
     }),
+    ...(lookUp && { lookUp }),
     async call(text, context) {
       const read = readInput(name, spec.input, text);
       if ("advice" in read) return refuse(`${name} was not run: ${read.advice}`, undefined);

@@ -29,6 +29,8 @@ export interface Tool {
   readonly exclusive?: boolean | undefined;
   /** The shell commands that a call would run, which are judged before it may. */
   commandsOf?(input: string): readonly string[];
+  /** What became of a call whose process died while it ran, in a sentence; undefined when nothing can be said. */
+  lookUp?(callId: string, signal: AbortSignal): Promise<string | undefined>;
   /** Takes JSON as the model wrote it. Resolves however the call ends; a throw is a bug of the tool. */
   call(input: string, context: ToolCallContext): Promise<ToolResult>;
 }

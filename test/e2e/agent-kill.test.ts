@@ -194,7 +194,7 @@ test("after a kill, -c --max-turns 1 -z STOP puts STOP before the model and runs
   );
   expect(server.requests).toHaveLength(2);
   expect(server.requests[1]?.body.messages.slice(-3)).toMatchObject([
-    { role: "tool", content: expect.stringContaining("outcome is unknown") },
+    { role: "tool", content: expect.stringContaining("outcome is unknown. No process of it runs any more.") },
     { role: "tool", content: expect.stringContaining("Not run") },
     { role: "user", content: "STOP" },
   ]);

@@ -121,7 +121,11 @@ describe("the tools in a whole run", () => {
     await using home = await tempHome();
     const start = [call("terminal", { command: "sleep 1357", background: true }), { text: "started" }];
     const look = [call("process", { action: "list" }), { text: "looked" }];
-    await runTask(home, start);
+    const { stdout, stderr } = await runTask(home, start);
+    expect(stdout).toBe("started\n");
+    expect(stderr).toMatch(
+      /proc_\w+ still runs in the background: sleep 1357\n.*hermes sandbox jobs kill proc_/,
+    );
     const running = async () =>
       (await home.hermes(["sandbox", "jobs", "--json"])).json<{ command: string }[]>();
     await runTask(home, look);

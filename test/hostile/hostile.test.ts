@@ -141,6 +141,7 @@ function turnOf(model: RetryingModel, history: readonly Message[], message: User
     limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
     haltsLoops: false,
     clock: systemClock,
+    lookUp: async () => undefined,
     takeSteers: () => [],
   };
 }

@@ -183,7 +183,11 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       const tool = tools.get(name);
       if (tool === undefined) throw new Error(`there is no tool ${name}`);
       const text = typeof input === "string" ? input : JSON.stringify(input);
-      const result = await tool.call(text, { callId: "call_1", signal, onProgress: nothing });
+      const result = await tool.call(text, {
+        callId: randomBytes(6).toString("hex"),
+        signal,
+        onProgress: nothing,
+      });
       return { ...result, json: () => JSON.parse(result.text) as Record<string, unknown> };
     },
     async [Symbol.asyncDispose]() {

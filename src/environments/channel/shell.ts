@@ -86,7 +86,7 @@ export function createShell(place: Place): Environment {
     signal.throwIfAborted();
     const startedAt = performance.now();
     const session = request.session as Session;
-    const mark = randomBytes(8).toString("hex");
+    const { mark = randomBytes(8).toString("hex") } = request;
     const stream = streamOf(request.stdin);
     const { channel, guard } = stream
       ? await acquireGuarded(mark, signal)

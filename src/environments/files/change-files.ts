@@ -185,7 +185,11 @@ async function change(
     }
     const bytes = encodeText(text, from.format);
     if (bytes === undefined) {
-      const message = `The new text of ${to.asked} has half a surrogate pair in it, which no file can hold.`;
+      const { encoding } = from.format;
+      const message =
+        encoding === "windows-1252"
+          ? `${to.asked} is in Latin-1 (${encoding}), which does not have all characters of the new text. Write it with others, or convert the file with iconv first.`
+          : `The new text of ${to.asked} has half a surrogate pair in it, which no file can hold.`;
       return { kind: "not-text", path: to.path, message };
     }
     const isMove = from !== to;

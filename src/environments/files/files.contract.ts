@@ -199,7 +199,13 @@ export function filesContract(traits: FilesTraits): void {
         return place.files.read(`${place.home}/x`, { offsetLine }, signal);
       };
       expect(await read(Buffer.from("a\0b"))).toMatchObject({ kind: "binary", size: 3 });
-      expect(await read(Buffer.from([0x61, 0xff, 0x62]))).toMatchObject({ kind: "binary" });
+      expect(await read(Buffer.from([0x61, 0xff, 0x01, 0x62]))).toMatchObject({ kind: "binary" });
+      const latin1 = Buffer.concat([Buffer.from("a\n".repeat(20_000)), Buffer.from([0x80, 0xe9, 0x0a])]);
+      expect(await read(latin1)).toMatchObject({ kind: "text", encoding: "utf-8", lossy: false });
+      expect(await read(latin1.subarray(-10))).toMatchObject({
+        encoding: "windows-1252",
+        lines: ["", "a", "a", "a", "€é"],
+      });
       expect(await read(text(`${"x".repeat(999)}é`))).toMatchObject({ kind: "text", lossy: false });
       expect(await read(text("\ufeffa\r\nb\r\n"))).toMatchObject({ bom: true, lines: ["a", "b"] });
       const wide = Buffer.from("\ufeffa\nbé漢\n", "utf16le");
@@ -217,7 +223,7 @@ export function filesContract(traits: FilesTraits): void {
         encoding: "utf-16le",
         bom: false,
       });
-      const late = await read(Buffer.concat([text("a\n".repeat(1_000)), Buffer.from([0xff, 0x0a])]));
+      const late = await read(Buffer.concat([text("a\n".repeat(1_000)), Buffer.from([0xff, 0x01, 0x0a])]));
       expect(late).toMatchObject({ kind: "text", lossy: true });
     });
 

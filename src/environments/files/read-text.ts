@@ -13,7 +13,8 @@ const PAGE_CHARS = 100_000;
 const COUNTED_BYTES = 50 * 1024 * 1024;
 /** One page looks at no more, so that a line without an end cannot fill the memory of the environment. */
 const SCANNED_BYTES = 16 * 1024 * 1024;
-const UTF16_BYTES = 10 * 1024 * 1024;
+/** Of a file in another encoding than UTF-8, of which all is read. */
+const WHOLE_BYTES = 10 * 1024 * 1024;
 const UTF8_LONGEST = 4;
 
 export interface ReadOptions {
@@ -54,7 +55,7 @@ export interface BinaryFile {
 
 export type TextRead = TextFile | BinaryFile;
 
-/** One page in one round trip, cut to size in the environment; UTF-16 takes a second one, for the whole file. */
+/** One page in one round trip, cut to size in the environment; what is not UTF-8 takes a second one, for the whole file. */
 export async function readText(
   run: RunFileScript,
   path: TargetPath,
@@ -79,13 +80,19 @@ export async function readText(
   const sample = bytesOfHex(facts.get("sample"));
   const found = detectEncoding(sample, size <= sample.length);
   if (found === undefined) return { kind: "binary", path: result.path, size, sample };
-  if (found.encoding !== "utf-8") return readUtf16(run, result.path, { firstLine, limits, sample }, signal);
+  const readAll = () => readWhole(run, result.path, { firstLine, limits, sample }, signal);
+  if (found.encoding !== "utf-8") return readAll();
 
   const wasCapped = stdout.length >= pageBytes;
   const offered = splitLines(stdout.toString("utf8"));
   if (wasCapped && offered.length > 1) offered.pop(); // only a part of it came
   if (firstLine === 1 && found.bom && offered[0] !== undefined) offered[0] = offered[0].slice(1);
   const page = createTextPage(offered, firstLine, limits);
+  const lossy = page.lines.some((line) => line.includes("\ufffd"));
+  if (lossy && size <= WHOLE_BYTES) {
+    const all = await readAll(); // Latin-1 whose beginning is plain ASCII shows itself only here
+    if (all.kind !== "binary") return all;
+  }
   const wasBounded = Number(facts.get("scanned") ?? 0) >= SCANNED_BYTES;
   const lastShown = firstLine + page.lines.length - 1;
   const isLastCut = wasBounded && page.complete && !page.cutLines.includes(lastShown);
@@ -100,7 +107,7 @@ export async function readText(
     path: result.path,
     size,
     ...found,
-    lossy: page.lines.some((line) => line.includes("\ufffd")),
+    lossy,
     firstLine,
     lines: page.lines,
     cutLines: isLastCut ? [...page.cutLines, lastShown] : page.cutLines,
@@ -111,13 +118,13 @@ export async function readText(
   };
 }
 
-async function readUtf16(
+async function readWhole(
   run: RunFileScript,
   path: TargetPath,
   { firstLine, limits, sample }: { firstLine: number; limits: PageLimits; sample: Uint8Array },
   signal: AbortSignal,
 ): Promise<TextRead | FileProblem> {
-  const file = await readFileBytes(run, path, UTF16_BYTES, signal);
+  const file = await readFileBytes(run, path, WHOLE_BYTES, signal);
   if (file.kind !== "bytes") return file;
   const size = file.bytes.length;
   const decoded = decodeText(file.bytes);

@@ -29,6 +29,16 @@ test("UTF-16 of both orders stays what it was", () => {
   );
 });
 
+test("Latin-1 stays what it was, and a character that it does not have is refused", () => {
+  const old = Buffer.from("Stra\xdfe \x80 5\r\n", "latin1");
+  expect(decodeText(old)).toMatchObject({ text: "Straße € 5\r\n", format: { encoding: "windows-1252" } });
+  expect(rewrite(old, "Größe\u0081 – €\n")).toEqual(Buffer.from("Gr\xf6\xdfe\x81 \x96 \x80\r\n", "latin1"));
+  expect(encodeText("→", { ...PLAIN_FORMAT, encoding: "windows-1252" })).toBeUndefined();
+  // A damaged UTF-8 text, a program.
+  for (const bytes of [Buffer.from([0xc3, 0xa9, 0x20, 0xff]), Buffer.from([0x41, 0x01, 0xe9])])
+    expect(decodeText(bytes)).toBeUndefined();
+});
+
 test("half a surrogate pair is refused instead of being replaced", () => {
   expect(encodeText("a\ud83d", PLAIN_FORMAT)).toBeUndefined();
   expect(encodeText("a\u{1f600}", PLAIN_FORMAT)).toEqual(Buffer.from("a\u{1f600}"));

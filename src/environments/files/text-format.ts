@@ -1,6 +1,7 @@
 import { unfinishedBytes } from "../utf8-boundary.ts";
 
-export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be";
+/** `windows-1252` is what everybody means by Latin-1: the same, with letters in place of 27 control characters. */
+export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
 /** How a text is put into bytes. */
 export interface TextFormat {
@@ -35,13 +36,31 @@ export function detectEncoding(
   for (const encoding of ["utf-16le", "utf-16be"] as const) {
     if (looksLikeUtf16(sample, encoding)) return { encoding, bom: false };
   }
-  return undefined;
+  return looksLikeLatin1(sample, isWhole) ? { encoding: "windows-1252", bom: false } : undefined;
 }
 
 function isUtf8(bytes: Uint8Array, isWhole: boolean): boolean {
   if (bytes.includes(0)) return false;
   const whole = isWhole ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes));
   return decodeStrictly(whole, "utf-8") !== undefined;
+}
+
+/**
+ * Text of eight-bit characters: nothing that text has not, mostly ASCII, and no letter that only UTF-8 explains, which
+ * would make it a damaged UTF-8 text.
+ */
+function looksLikeLatin1(bytes: Uint8Array, isWhole: boolean): boolean {
+  const high = bytes.reduce((count, byte) => (byte >= 0x80 ? count + 1 : count), 0);
+  if (bytes.some(isNoText) || high > bytes.length * MOST_HIGH_BYTES) return false;
+  if (isWhole && unfinishedBytes(bytes) > 0) return false;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+  return /^[\u0000-\u007f\ufffd]*$/.test(Buffer.from(bytes).toString("utf8"));
+}
+
+const MOST_HIGH_BYTES = 0.4;
+
+function isNoText(byte: number): boolean {
+  return byte === 0x7f || (byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b);
 }
 
 /** Without a BOM only plain text shows itself: nearly every unit is a printable ASCII character and a zero byte. */
@@ -72,18 +91,38 @@ export function decodeText(bytes: Uint8Array): { text: string; format: TextForma
 
 /**
  * New text in the format of the file that it replaces; undefined when it has half a surrogate pair, which no encoding can
- * hold. Where lines ended in both ways they stay as the text has them: to unify them would change lines nobody touched.
+ * hold, or a character that an eight-bit encoding has not. Where lines ended in both ways they stay as the text has them: to unify them would change lines nobody touched.
  */
 export function encodeText(text: string, format: TextFormat): Uint8Array | undefined {
   if (/\p{Surrogate}/u.test(text)) return undefined;
   const unified = format.mixed ? text : text.replace(/\r?\n/g, format.lineEnding === "crlf" ? "\r\n" : "\n");
   const whole = format.bom && !unified.startsWith("\ufeff") ? `\ufeff${unified}` : unified;
   if (format.encoding === "utf-8") return Buffer.from(whole, "utf8");
+  if (format.encoding === "windows-1252") return encodeWindows1252(whole);
   const bytes = Buffer.from(whole, "utf16le");
   return format.encoding === "utf-16be" ? bytes.swap16() : bytes;
 }
 
+/** The bytes 0x80 to 0x9f; all others are the character of the same number. (TextDecoder of Node 20 gets these wrong.) */
+const WINDOWS_1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ";
+
+function encodeWindows1252(text: string): Uint8Array | undefined {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    const index =
+      code < 0x80 || (code > 0x9f && code <= 0xff) ? code - 0x80 : WINDOWS_1252.indexOf(text.charAt(at));
+    if (index < 0 && code >= 0x80) return undefined;
+    bytes[at] = index + 0x80;
+  }
+  return bytes;
+}
+
 function decodeStrictly(bytes: Uint8Array, encoding: TextEncoding): string | undefined {
+  if (encoding === "windows-1252") {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("latin1");
+    return text.replace(/[\u0080-\u009f]/g, (control) => WINDOWS_1252.charAt(control.charCodeAt(0) - 0x80));
+  }
   try {
     return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {

@@ -5,10 +5,17 @@ import { failed, ok } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
 import { describeProblem } from "./describe-problem.ts";
 import type { FileMemory } from "./file-memory.ts";
+import { holdsSettings } from "./settings-file.ts";
+
+interface ChangeParts {
+  readonly files: EnvironmentFiles;
+  readonly memory: FileMemory;
+  redact(text: string): string;
+}
 
 /** What the model is told of a change, or of why there was none. */
 export async function changeResult(
-  { files, memory }: { files: EnvironmentFiles; memory: FileMemory },
+  { files, memory, redact }: ChangeParts,
   outcome: ChangeOutcome,
   showDiff: boolean,
   signal: AbortSignal,
@@ -16,7 +23,7 @@ export async function changeResult(
   if (isFileProblem(outcome)) return failed(await describeProblem(files, outcome, signal));
   switch (outcome.kind) {
     case "changed":
-      return changed(memory, outcome, showDiff);
+      return changed({ memory, redact }, outcome, showDiff);
     case "stopped": {
       const { problem, changed: done, diff } = outcome;
       const state =
@@ -53,7 +60,12 @@ export async function changeResult(
   }
 }
 
-function changed(memory: FileMemory, { changes, diff }: FilesChanged, showDiff: boolean): ToolResult {
+function changed(
+  { memory, redact }: Pick<ChangeParts, "memory" | "redact">,
+  { changes, diff: whole }: FilesChanged,
+  showDiff: boolean,
+): ToolResult {
+  const diff = changes.some(({ real }) => holdsSettings(real)) ? redact(whole) : whole;
   const notes = changes.flatMap(({ real, digestBefore }) => {
     const known = memory.known(real);
     return known === undefined || digestBefore === undefined || known === digestBefore

@@ -39,7 +39,7 @@ export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
       if (call.patch !== undefined && call.old_string === undefined) {
         if (addsMark(call.patch)) return failed(MARKED);
         const outcome = await patchFiles(files, call.patch, { allowAbsolute: true, judge }, signal);
-        return changeResult({ files, memory }, outcome, true, signal);
+        return changeResult({ files, memory, redact: parts.redact }, outcome, true, signal);
       }
       const { path, old_string: oldText, new_string: newText, replace_all: all } = call;
       if (path === undefined || oldText === undefined || newText === undefined)
@@ -47,7 +47,7 @@ export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
       if (oldText === "") return failed("old_string is empty; to create a file use write_file.");
       if (containsRedactionMark(newText)) return failed(MARKED);
       const outcome = await replaceInFile(files, path, { oldText, newText, all }, { judge }, signal);
-      return changeResult({ files, memory }, outcome, true, signal);
+      return changeResult({ files, memory, redact: parts.redact }, outcome, true, signal);
     },
   });
 }

@@ -59,6 +59,45 @@ it("E2: UTF-16 is shown as text, with a note", async () => {
   expect(text).toBe(`1|hi\n[${own.folder}/wide.txt; shown from utf-16le]`);
 });
 
+it("Latin-1 is read, changed and written back as Latin-1, also when it shows late in the file", async () => {
+  await using own = await lab(
+    "{ seq 1 5000; printf 'caf\\351\\n'; } > a.txt; { yes ascii | head -c 90000; printf 'caf\\351 end\\n'; } > late.txt",
+  );
+  for (const [path, offset] of [
+    ["a.txt", 5001],
+    ["late.txt", 15001],
+  ] as const) {
+    const { text } = await own.call("read_file", { path, offset });
+    expect(text).toMatch(/café.*\n.*windows-1252/);
+    const patched = await own.call("patch", { path, old_string: "café", new_string: "thé" });
+    expect(patched).toMatchObject({ failed: false, text: expect.stringContaining("+thé") });
+    expect(await own.sh(`tail -n 1 ${path} | od -An -c`)).toMatch(/t +h +351/);
+    const other = await own.call("patch", { path, old_string: "thé", new_string: "→" });
+    expect(other).toMatchObject({ failed: true, text: expect.stringContaining("Latin-1") });
+  }
+});
+
+it("passwords in settings are hidden in pages, matches and diffs; in code and translations they are shown", async () => {
+  const secret = "tr0ub4dor-and-3";
+  await using own = await lab(
+    `mkdir locales; for f in app.yaml .env.sample app.ini settings.json; do echo 'password: ${secret}' > $f; done
+     echo 'password: Passwort' > locales/de.yml; echo 'password = "${secret}"' > a.py`,
+  );
+  const read = async (path: string) => (await own.call("read_file", { path })).text;
+  for (const path of ["app.yaml", "app.ini", "settings.json"])
+    expect(await read(path)).toMatch(/^1\|password: «redacted/);
+  expect(await read("locales/de.yml")).toContain("Passwort");
+  expect(await read("a.py")).toContain(secret);
+  const found = await own.call("search_files", { pattern: "password", file_glob: "*.yaml" });
+  expect(found.text).toContain("«redacted");
+  expect(found.text).not.toContain(secret);
+  const { text, display = "" } = await own.call("patch", {
+    patch: "*** Begin Patch\n*** Update File: app.yaml\n@@\n+user: me\n*** End of File\n*** End Patch",
+  });
+  expect(text).toContain("+user: me");
+  expect(text + display).not.toContain(secret);
+});
+
 it("E2: binary, empty, past the end, folder, device and FIFO are told apart, and none of them is waited for", async () => {
   await using own = await lab(
     "printf '\\211PNG\\r\\n\\032\\n\\000\\001' > a.png; : > empty; echo 1 > one; mkfifo pipe",

@@ -7,6 +7,7 @@ import type { ToolParts } from "../workspace.ts";
 import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
 import type { FileMemory } from "./file-memory.ts";
+import { holdsSettings } from "./settings-file.ts";
 
 const LARGE_BYTES = 512_000;
 const DEFAULT_LINES = 500;
@@ -68,7 +69,7 @@ function render(parts: ToolParts, page: Page, offset: number): string {
     return `[${path} has ${totalLines ?? "fewer"} lines; line ${offset} is past its end.]`;
   if (lines.length === 0) return `[${path} is empty.]`;
   // Before the lines get numbers: a secret may stand on several.
-  const shown = parts.redact(lines.join("\n"), { code: true }).split("\n");
+  const shown = parts.redact(lines.join("\n"), { code: !holdsSettings(path) }).split("\n");
   const text = shown.map((line, index) => `${firstLine + index}|${line}`).join("\n");
   const notes = [
     nextLine === undefined

@@ -8,6 +8,7 @@ import type { ToolParts } from "../workspace.ts";
 import { holdsCredentials } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
 import type { RepeatedSearch } from "./repeated-search.ts";
+import { holdsSettings } from "./settings-file.ts";
 
 const input = z.strictObject({
   pattern: z.string().min(1).describe("Regular expression, or a glob for target files"),
@@ -50,7 +51,10 @@ export function createSearchFiles(parts: ToolParts, repeated: RepeatedSearch): T
       if (isFileProblem(root)) return failed(await describeProblem(files, root, signal));
       const folder = root.type === "folder" ? root.path : posix.dirname(root.path);
       const isHidden = (file: string): boolean => holdsCredentials(posix.join(folder, file), parts.home);
-      return ok(render(found, { folder, offset: query.offset, isRepeated: times === WARN_AT, isHidden }));
+      const redact = (file: string, text: string): string =>
+        holdsSettings(file) ? parts.redact(text) : text;
+      const view = { folder, offset: query.offset, isRepeated: times === WARN_AT, isHidden, redact };
+      return ok(render(found, view));
     },
   });
 }
@@ -62,6 +66,8 @@ interface View {
   readonly offset: number;
   readonly isRepeated: boolean;
   isHidden(file: string): boolean;
+  /** A line of a file as the model may see it. */
+  redact(file: string, text: string): string;
 }
 
 interface Row {
@@ -71,13 +77,14 @@ interface Row {
   readonly counts: boolean;
 }
 
-function render(found: Found, { folder, offset, isRepeated, isHidden }: View): string {
+function render(found: Found, { folder, offset, isRepeated, isHidden, redact }: View): string {
   const rows: readonly Row[] = [
     ...found.files.map((file) => ({ file, text: file, counts: true })),
     ...found.counts.map(({ path: file, count }) => ({ file, text: `${file}: ${count}`, counts: true })),
     ...found.lines.map(({ path: file, line, text, isMatch, isCut }) => {
       const mark = isMatch ? ":" : "-";
-      return { file, text: `${file}${mark}${line}${mark}${text}${isCut ? "…" : ""}`, counts: isMatch };
+      const shown = `${redact(file, text)}${isCut ? "…" : ""}`;
+      return { file, text: `${file}${mark}${line}${mark}${shown}`, counts: isMatch };
     }),
   ];
   const page = rows.slice(0, countFitting(rows));

@@ -30,7 +30,7 @@ export function createWriteFile(parts: ToolParts, memory: FileMemory): Tool {
       const judge = (real: string) =>
         holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
       const outcome = await writeText(files, path, content, { judge }, signal);
-      return changeResult({ files, memory }, outcome, false, signal);
+      return changeResult({ files, memory, redact: parts.redact }, outcome, false, signal);
     },
   });
 }

@@ -31,8 +31,7 @@ export async function startInBackground(
   return okJson({
     session_id: job.id,
     pid: job.process?.pid,
-    exit_code: 0,
-    error: null,
+    status: "running",
     same_command_runs_as: alike.length > 0 ? alike.map(({ id }) => id) : undefined,
     notes: notes.length > 0 ? notes : undefined,
     hint: hintOf(call, parts.canNotify),

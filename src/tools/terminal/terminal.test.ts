@@ -112,6 +112,19 @@ it.each([5, null, { a: 1 }])("D1: the command %j answers exit code -1 and status
   });
 });
 
+it("whether a command still runs can be looked up by the id of its call", async () => {
+  await using own = await openToolLab(place);
+  const tool = own.tools.get("terminal");
+  const stop = new AbortController();
+  const context = { callId: "c7", signal: stop.signal, onProgress: () => undefined };
+  const running = tool?.call('{"command":"touch begun; sleep 300"}', context);
+  await expect.poll(() => own.sh("ls")).toContain("begun");
+  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toMatch(/still runs.*: process \d+/);
+  stop.abort();
+  await running;
+  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toBe("No process of it runs any more.");
+});
+
 it("D1: a NUL byte in a command is an answer, not a crash", async () => {
   expect(await terminal({ command: "echo a\0b" })).toMatchObject({ failed: true, exit_code: -1 });
   expect(await terminal({ command: "echo a\0b", background: true })).toMatchObject({
@@ -180,7 +193,7 @@ it("C3: texts for numbers and booleans are understood", async () => {
 
 it("D3: a background start answers with an id and a pid, and how to look at it", async () => {
   const result = await terminal({ command: "sleep 300", background: true });
-  expect(result).toMatchObject({ failed: false, exit_code: 0, error: null, pid: expect.any(Number) });
+  expect(result).toMatchObject({ failed: false, status: "running", pid: expect.any(Number) });
   expect(result["session_id"]).toMatch(/^proc_[0-9a-f]{12}$/);
   expect(result["hint"]).toContain("process tool");
 });

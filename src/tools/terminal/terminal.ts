@@ -4,6 +4,7 @@ import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { adviseForeground } from "./advise-foreground.ts";
 import { exitMeaning } from "./exit-meaning.ts";
+import { lookUpCommand, markOf } from "./look-up-command.ts";
 import { startInBackground } from "./start-in-background.ts";
 import { stripAnsi } from "./strip-ansi.ts";
 import { folderOf, nothingRan, type TerminalInput, terminalInput } from "./terminal-input.ts";
@@ -22,6 +23,7 @@ export function createTerminal(parts: ToolParts): Tool {
     mutates: true,
     commandsOf: ({ command }) => [command],
     refuse: (error, hint) => nothingRan({ error, hint, status: hint === undefined ? "error" : "degraded" }),
+    lookUp: (callId, signal) => lookUpCommand(parts, callId, signal),
     async run(call, context) {
       if (call.command.includes("\0"))
         return nothingRan({ error: "A command cannot contain a NUL byte.", status: "error" });
@@ -46,7 +48,7 @@ async function runForeground(
   parts: ToolParts,
   call: TerminalInput,
   hint: string | undefined,
-  { signal }: ToolCallContext,
+  { callId, signal }: ToolCallContext,
 ): Promise<ToolResult> {
   const { command, timeout = parts.limits.timeout } = call;
   const { environment, session } = await parts.workspace(signal);
@@ -59,6 +61,7 @@ async function runForeground(
       session,
       workdir,
       timeoutMs: timeout * 1_000,
+      mark: markOf(parts.owner, callId),
       mergeStderr: true,
       onOutput: (_, bytes) => window.write(bytes),
     },
