@@ -1,6 +1,7 @@
 import { DEFAULT_BOARD } from "./board/board-slug.ts";
 import type { BoardClient, BoardStore } from "./board/board-store.ts";
 import type { BoardsPlace } from "./board/boards-place.ts";
+import type { Caller } from "./board/caller.ts";
 import { findCurrentBoard } from "./board/current-board.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
 import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
@@ -126,9 +127,10 @@ export interface BoardChoice {
   readonly create?: boolean;
 }
 
-/** A board in the hands of a person. */
+/** A board in the hands of a person or, in the shell of a worker, of its run. */
 export interface AppBoard extends AsyncDisposable {
   readonly store: BoardStore;
+  readonly caller: Caller;
   readonly client: BoardClient;
 }
 
@@ -144,11 +146,18 @@ export function boardsPlace({ profile, resolved }: App): BoardsPlace {
 export async function openAppBoard(app: App, choice: BoardChoice, signal: AbortSignal): Promise<AppBoard> {
   const { openBoardStore } = await import("./board/board-store.ts");
   const place = boardsPlace(app);
+  const callerInRun = async (store: BoardStore): Promise<Caller | undefined> => {
+    if (!app.resolved.variable("HERMES_KANBAN_TASK")) return undefined;
+    const { findRunCaller } = await import("./board/worker/run-token.ts");
+    return findRunCaller(store, place, (name) => app.resolved.variable(name), signal);
+  };
   const open = async (slug: string, create = false): Promise<AppBoard> => {
     const store = await openBoardStore({ ...place, slug, create }, {}, signal);
+    const caller = (await callerInRun(store)) ?? ({ kind: "operator", name: choice.operator } as const);
     return {
       store,
-      client: store.as({ kind: "operator", name: choice.operator }),
+      caller,
+      client: store.as(caller),
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
     };
   };

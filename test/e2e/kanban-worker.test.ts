@@ -278,6 +278,38 @@ describe("a worker that is the agent", () => {
   );
 
   test(
+    "the command line in a worker's shell acts as its run: it completes its own task and no other, and its token is not shown",
+    async () => {
+      await using lab = await openWorkerLab();
+      const other = await lab.add("other");
+      const program = PROGRAM.join(" ");
+      const refused = ["complete OTHER", "archive OTHER", "assign OTHER coder", "reclaim OTHER", "dispatch"]
+        .map((words) => `${program} kanban ${words.replace("OTHER", other.id)} && echo GRANTED ${words}`)
+        .join("; ");
+      await lab.addProfile("coder", {
+        answers: [
+          shell(
+            `(${refused}; env) > refusals.txt 2>&1; ${program} kanban comment ${other.id} hello --author boss`,
+          ),
+          shell(
+            `cp refusals.txt ${lab.folder.path}; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
+          ),
+        ],
+      });
+      const { claimed } = await start(lab, "own");
+      expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed", summary: "by hand" });
+      const { task, comments } = await lab.store.show(other.id, never);
+      expect(task).toMatchObject({ status: "ready", assignee: "coder" });
+      expect(comments).toMatchObject([{ author: "coder", body: "hello" }]);
+      const said = await readFile(join(lab.folder.path, "refusals.txt"), "utf8");
+      expect(said).not.toContain("GRANTED");
+      expect(said).not.toContain(claimed.token);
+      expect(said).toContain(`The run of ${claimed.task.id} may not change ${other.id}.`);
+    },
+    LONG,
+  );
+
+  test(
     "#21147, #113612: dies with its supervisor, commands included; the lease then expires and the run is found dead",
     async () => {
       await using lab = await openWorkerLab();

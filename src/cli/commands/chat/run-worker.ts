@@ -5,6 +5,7 @@ import { endOwnRun } from "../../../board/worker/end-own-run.ts";
 import { loadImages } from "../../../board/worker/find-images.ts";
 import { findRunToResume } from "../../../board/worker/find-session.ts";
 import { callerOf, type WorkerOrder } from "../../../board/worker/run-order.ts";
+import { keepRunToken } from "../../../board/worker/run-token.ts";
 import { workTask } from "../../../board/worker/work-task.ts";
 import { createWorkerEnvironment, type WorkerEnvironment } from "../../../board/worker/worker-environment.ts";
 import { WORKER_EXITS } from "../../../board/worker/worker-exits.ts";
@@ -40,6 +41,7 @@ export async function runWorker(
     await using store = await openBoardStore(board, {}, signal);
     const caller = callerOf(run);
     await store.as(caller).renew({}, signal); // a run that is over must not begin
+    await using _token = await keepRunToken(pipe.order);
     const cwd = process.cwd();
     const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
     const shown = await store.show(run.taskId, signal);

@@ -12,7 +12,7 @@ import { defineCommand, withExamples } from "../../define-command.ts";
 import { renderTable } from "../../table.ts";
 import { findBoards } from "./board-folders.ts";
 import { addDescriptions } from "./describe-board.ts";
-import { atBoard, type Desk, type JsonOption, personOf } from "./desk.ts";
+import { atBoard, type Desk, type JsonOption, personOf, requirePerson } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
 
 interface CreateOptions extends JsonOption {
@@ -151,6 +151,7 @@ async function currentSlug(desk: Desk): Promise<string> {
 }
 
 async function createBoard(desk: Desk, text: string, options: CreateOptions): Promise<void> {
+  requirePerson(desk);
   const { terminal, signal } = desk.context;
   const slug = parseBoardSlug(text);
   const place = boardsPlace(await desk.start());
@@ -175,6 +176,7 @@ async function makeBoard({ context, start }: Desk, slug: string, options: Create
 }
 
 async function useBoard(desk: Desk, text: string, options: JsonOption): Promise<void> {
+  requirePerson(desk);
   const { terminal, variables } = desk.context;
   const slug = parseBoardSlug(text);
   await atBoard({ ...desk, board: slug }, async ({ app, store, signal }) => {
@@ -204,6 +206,7 @@ async function showBoard(desk: Desk, { json }: JsonOption): Promise<void> {
 }
 
 async function takeAway(desk: Desk, text: string, options: RemoveOptions): Promise<void> {
+  requirePerson(desk);
   const { terminal, signal } = desk.context;
   const slug = parseBoardSlug(text);
   const app = await desk.start();

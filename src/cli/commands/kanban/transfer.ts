@@ -8,7 +8,7 @@ import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { attachmentPlace } from "./attachment-place.ts";
-import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf } from "./desk.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf, requirePerson } from "./desk.ts";
 import { readLines } from "./read-lines.ts";
 import { fileLines, ImportedFiles, isFileLine, withPathsIn } from "./transfer-files.ts";
 
@@ -92,7 +92,9 @@ async function writeNew(path: string, lines: AsyncIterable<string>): Promise<num
   }
 }
 
-async function importBoard({ context, start }: Desk, file: string, options: ImportOptions): Promise<void> {
+async function importBoard(desk: Desk, file: string, options: ImportOptions): Promise<void> {
+  requirePerson(desk);
+  const { context, start } = desk;
   const { signal, terminal } = context;
   const lines = readLines(file, terminal, signal);
   const rows: string[] = [];

@@ -8,12 +8,13 @@ import { watchBoard } from "../../../../board/dispatcher/watch-board.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { findBoards } from "../board-folders.ts";
-import type { Desk } from "../desk.ts";
+import { type Desk, requirePerson } from "../desk.ts";
 import { summaryOf } from "./dispatch-once.ts";
 import { openDispatch, ownDispatcher, policyOf } from "./open-dispatch.ts";
 
 /** Dispatches all boards until it is asked to stop: the first signal lets the pass under way end, the second does not. */
 export async function runDaemon(desk: Desk): Promise<void> {
+  requirePerson(desk);
   const { context } = desk;
   const { terminal, signal } = context;
   const app = await desk.start();

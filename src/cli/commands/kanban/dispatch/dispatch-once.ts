@@ -2,7 +2,7 @@ import { DISPATCHER } from "../../../../board/dispatcher/dispatch-board.ts";
 import { dispatchTick } from "../../../../board/dispatcher/dispatch-tick.ts";
 import { findHolder, giveLeaseBack } from "../../../../board/dispatcher/operations/board-lease.ts";
 import { OUTCOMES, type TickReport } from "../../../../board/dispatcher/tick-report.ts";
-import { atBoard, type Desk, type JsonOption } from "../desk.ts";
+import { atBoard, type Desk, type JsonOption, requirePerson } from "../desk.ts";
 import { openDispatch, ownDispatcher } from "./open-dispatch.ts";
 
 export interface DispatchOptions extends JsonOption {
@@ -15,6 +15,7 @@ export async function dispatchOnce(
   desk: Desk,
   { dryRun = false, max, json }: DispatchOptions,
 ): Promise<void> {
+  requirePerson(desk);
   await atBoard(desk, async (open) => {
     const { context, signal } = open;
     await using dispatch = await openDispatch(open);

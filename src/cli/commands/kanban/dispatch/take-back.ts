@@ -5,10 +5,8 @@ import type { Task } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { harmless } from "../../sessions/place.ts";
 import { changeTasks } from "../change-tasks.ts";
-import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf, withTasks } from "../desk.ts";
+import { atBoard, type Desk, type JsonOption, requirePerson, withTasks } from "../desk.ts";
 import { openDispatch } from "./open-dispatch.ts";
-
-const callerOf = ({ context }: OpenDesk) => ({ kind: "operator", name: personOf(context) }) as const;
 
 /** `kanban reclaim`: ends the run of tasks with its processes. */
 export async function reclaim(
@@ -16,10 +14,11 @@ export async function reclaim(
   ids: readonly string[],
   { reason, ...options }: JsonOption & { readonly reason: string },
 ): Promise<void> {
+  requirePerson(desk);
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = async (id: string): Promise<Task> => {
-      const wasRunning = await reclaimTask({ ...dispatch, caller: callerOf(open) }, id, reason, open.signal);
+      const wasRunning = await reclaimTask({ ...dispatch, caller: open.caller }, id, reason, open.signal);
       const { task } = await open.store.show(id, open.signal);
       if (wasRunning) return task;
       throw new AppError("task-move-refused", `${id} is ${task.status}; there is no run to end.`);
@@ -39,16 +38,12 @@ export async function reassign(
   profile: string,
   { reclaim: isToEnd = false, ...options }: JsonOption & { readonly reclaim?: boolean },
 ): Promise<void> {
+  requirePerson(desk);
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = async (taskId: string): Promise<Task> => {
       if (isToEnd)
-        await reclaimTask(
-          { ...dispatch, caller: callerOf(open) },
-          taskId,
-          `given to ${profile}`,
-          open.signal,
-        );
+        await reclaimTask({ ...dispatch, caller: open.caller }, taskId, `given to ${profile}`, open.signal);
       return open.client.assign(taskId, profile, undefined, open.signal);
     };
     await changeTasks(
@@ -64,7 +59,7 @@ export async function unguard(desk: Desk, ids: readonly string[], options: JsonO
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = (id: string): Promise<Task> =>
-      dispatch.board.write(callerOf(open), (writing) => liftGuards(writing, id), open.signal);
+      dispatch.board.write(open.caller, (writing) => liftGuards(writing, id), open.signal);
     await changeTasks(open, { ids, change, say: ({ id }) => `${id} may start again.` }, options);
   });
 }
