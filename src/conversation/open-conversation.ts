@@ -6,7 +6,7 @@ import { type EnvironmentFacts, environmentTask } from "../environments/environm
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile } from "../environments/spill-file.ts";
 import { systemClock } from "../lib/clock.ts";
-import { caFilesOf, createFetch, proxySettings } from "../lib/http.ts";
+import { caFilesOf, createHttpClient, proxySettings } from "../lib/http.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
 import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
@@ -93,14 +93,14 @@ export async function openConversation(
         ? request.model
         : { provider: resumed.session.provider, model: resumed.session.model };
     const route = resolveRoute(settings, wanted, environment.variable);
-    const fetch = createFetch({
+    const http = createHttpClient({
       proxy: proxySettings(environment.variables),
       caFiles: caFilesOf(route.caFile, environment.variables),
       caKey: `providers.${route.provider}.ssl_ca_cert`,
       verifiesTls: route.verifiesTls,
       connectTimeoutMs: route.connectTimeoutMs,
     });
-    const model = withRetries(await openModel(route, { fetch, clock: systemClock, cacheTtl: "5m" }), {
+    const model = withRetries(await openModel(route, { http, clock: systemClock, cacheTtl: "5m" }), {
       maxRetries: settings.agent.api_max_retries,
       showsText: surface.showsText,
       clock: systemClock,
@@ -191,7 +191,7 @@ export async function openConversation(
       isResumed: resumed !== undefined,
       async [Symbol.asyncDispose]() {
         await holder[Symbol.asyncDispose]();
-        await fetch[Symbol.asyncDispose]();
+        await http[Symbol.asyncDispose]();
         store[Symbol.dispose]();
       },
     };

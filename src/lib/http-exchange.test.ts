@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { AppError } from "./errors.ts";
-import { createFetch } from "./http.ts";
+import { createHttpClient } from "./http.ts";
 import type { HttpAnswer } from "./http-exchange.ts";
 
 async function openLab(listener: RequestListener) {
@@ -14,17 +14,17 @@ async function openLab(listener: RequestListener) {
   server.keepAliveTimeout = 600_000; // a connection that is free stays, however slow we are
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  const fetch = createFetch({ proxy: {} });
+  const http = createHttpClient({ proxy: {} });
   onTestFinished(async () => {
-    await fetch[Symbol.asyncDispose]();
+    await http[Symbol.asyncDispose]();
     server.closeAllConnections();
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/path?query=1`;
   const never = new AbortController().signal;
   const post = (signal = never, headers: Record<string, string> = {}) =>
-    fetch.exchange(url, { method: "POST", headers, body: "the body" }, signal);
-  return { url, fetch, post, sockets };
+    http.exchange(url, { method: "POST", headers, body: "the body" }, signal);
+  return { url, http, post, sockets };
 }
 
 async function readAll(answer: HttpAnswer): Promise<string> {
@@ -135,7 +135,7 @@ test("a connection that breaks in the middle is an error after what had come", a
 
 test("a host that is not there, and a header that HTTP does not allow, are told without the header", async () => {
   const lab = await openLab((_, response) => response.end());
-  const refused = lab.fetch.exchange(
+  const refused = lab.http.exchange(
     "http://127.0.0.1:1/",
     { method: "GET", headers: {}, body: "" },
     AbortSignal.timeout(300_000),

@@ -48,7 +48,7 @@ function reasonOf(cause: unknown, code: string): string {
   return REASONS[code] ?? (messageOf(cause).replace(/\.$/, "") || code || "the request failed");
 }
 
-/** `fetch` wraps what happened once or twice, depending on when it happened. */
+/** What happened is wrapped once or twice, depending on when it happened. */
 function rootCause(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? rootCause(error.cause) : error;
 }

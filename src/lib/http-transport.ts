@@ -1,7 +1,6 @@
 import { createSecureContext } from "node:tls";
-import type { Headers, RequestInit as PlainInit } from "undici";
 import { loadAuthorities } from "./authorities.ts";
-import { AppError, errnoOf } from "./errors.ts";
+import { AppError, errnoOf, messageOf } from "./errors.ts";
 import { exchange, type HttpAnswer, type HttpRequest } from "./http-exchange.ts";
 import { parseNoProxy } from "./no-proxy.ts";
 
@@ -15,7 +14,6 @@ export interface ProxySettings {
 
 /** Connections to other hosts, direct and through proxies, that end with it. */
 export interface HttpTransport extends AsyncDisposable {
-  fetch(url: URL, init: PlainInit): Promise<Response>;
   exchange(url: URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
   proxyHostFor(url: URL): string | undefined;
 }
@@ -64,36 +62,17 @@ export async function openHttpTransport(settings: ConnectionSettings): Promise<H
   };
   const goesDirectly = parseNoProxy(proxy.noProxy ?? "");
   const proxyFor = (url: URL) => (goesDirectly(url) ? undefined : byProtocol[url.protocol]);
-  // Chosen for each origin anew, because a redirect may lead to one that goes another way.
-  const dispatcher = direct.compose((sendDirectly) => (options, handler) => {
-    const agent = options.origin === undefined ? undefined : proxyFor(new URL(options.origin))?.agent;
-    return agent === undefined ? sendDirectly(options, handler) : agent.dispatch(options, handler);
-  });
   return {
-    async fetch(url, init) {
-      return await undici.fetch(url, {
-        ...init,
-        headers: checkedHeaders(undici.Headers, url, init),
-        dispatcher,
-      });
-    },
     exchange: (url, request, signal) =>
-      exchange(dispatcher, url, request, signal).catch((error: unknown) => {
-        throw errnoOf(error) === "UND_ERR_INVALID_ARG" ? badHeader(url) : error;
+      exchange(proxyFor(url)?.agent ?? direct, url, request, signal).catch((error: unknown) => {
+        const isHeader = errnoOf(error) === "UND_ERR_INVALID_ARG" && /header/i.test(messageOf(error));
+        throw isHeader ? badHeader(url) : error;
       }),
     proxyHostFor: (url) => proxyFor(url)?.host,
     async [Symbol.asyncDispose]() {
       await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
     },
   };
-}
-
-function checkedHeaders(HeadersClass: typeof Headers, url: URL, { headers }: PlainInit): Headers {
-  try {
-    return new HeadersClass(headers);
-  } catch {
-    throw badHeader(url);
-  }
 }
 
 /** In place of an error that may quote the header, which may be a key with a line break in it. */

@@ -1,4 +1,3 @@
-import type { RequestInit as PlainInit } from "undici";
 import { AppError } from "./errors.ts";
 import type { HttpAnswer, HttpRequest } from "./http-exchange.ts";
 import { httpFailure } from "./http-failure.ts";
@@ -9,17 +8,19 @@ import {
   type ProxySettings,
 } from "./http-transport.ts";
 
-export interface FetchSettings extends ConnectionSettings {
+export interface HttpSettings extends ConnectionSettings {
   /** Name of the setting for a CA file, for the advice when a certificate is not trusted. */
   readonly caKey?: string | undefined;
 }
 
-/** `fetch` with connections of its own, which end when it is disposed of. */
-export interface Fetch extends AsyncDisposable {
-  (...args: Parameters<typeof globalThis.fetch>): Promise<Response>;
+/** Requests to other hosts, on connections of its own, which end when it is disposed of. */
+export interface HttpClient extends AsyncDisposable {
   /** Loads what requests need, so that the first one does not wait for it; a failure is told by that request. */
   prepare(): void;
-  /** A request whose answer is read as it comes, on the same connections and with the same failures. */
+  /**
+   * A request whose answer is read as it comes. Until the answer's headers are there, a failure of the connection is an
+   * `http-failed`, an abort is the signal's reason. Redirects are answers like others.
+   */
   exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer>;
 }
 
@@ -43,45 +44,25 @@ export function caFilesOf(
   return files.length === 0 ? [] : [...files, env["NODE_EXTRA_CA_CERTS"]].filter(isFile);
 }
 
-/**
- * A `fetch` that goes through the proxies and trusts the certificates that it is told of, and looks at nothing else.
- * Until the answer's headers are there, a failure of the connection is an `http-failed`, an abort is the signal's
- * reason. Its responses behave as those of the global `fetch`, but are not instances of the global `Response`.
- */
-export function createFetch(settings: FetchSettings): Fetch {
+/** A client that goes through the proxies and trusts the certificates that it is told of, and looks at nothing else. */
+export function createHttpClient(settings: HttpSettings): HttpClient {
   let opening: Promise<HttpTransport> | undefined;
   let disposed = false;
 
   function open(): Promise<HttpTransport> {
-    if (disposed) throw new Error("fetch was called after it was disposed of");
+    if (disposed) throw new Error("a request was made after the client was disposed of");
     opening ??= openHttpTransport(settings).catch((error: unknown) => {
       opening = undefined; // the CA file may be repaired before the next call
       throw error;
     });
     return opening;
   }
-  const failureOf = (error: unknown, url: URL, transport: HttpTransport): AppError =>
-    httpFailure(error, { host: url.host, proxyHost: transport.proxyHostFor(url), caKey: settings.caKey });
 
-  async function send(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
-    const signal = init.signal ?? (isRequest(input) ? input.signal : undefined);
-    signal?.throwIfAborted();
-    const transport = await open();
-    const request = await plainRequest(input, init);
-    try {
-      return await transport.fetch(request.url, request.init);
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (!(error instanceof TypeError) || error.cause === undefined) throw error;
-      throw failureOf(error, request.url, transport);
-    }
-  }
-
-  return Object.assign(send, {
-    prepare(): void {
+  return {
+    prepare() {
       open().catch(() => undefined);
     },
-    async exchange(address: string | URL, request: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    async exchange(address, request, signal) {
       signal.throwIfAborted();
       const transport = await open();
       const url = parseAddress(address);
@@ -89,7 +70,9 @@ export function createFetch(settings: FetchSettings): Fetch {
         return await transport.exchange(url, request, signal);
       } catch (error) {
         signal.throwIfAborted();
-        throw error instanceof AppError ? error : failureOf(error, url, transport);
+        if (error instanceof AppError) throw error;
+        const proxyHost = transport.proxyHostFor(url);
+        throw httpFailure(error, { host: url.host, proxyHost, caKey: settings.caKey });
       }
     },
     async [Symbol.asyncDispose]() {
@@ -98,29 +81,10 @@ export function createFetch(settings: FetchSettings): Fetch {
       const transport = await opening?.catch(() => undefined);
       await transport?.[Symbol.asyncDispose]();
     },
-  });
+  };
 }
 
-/** The request in classes that every implementation of `fetch` knows: Node's own `Request` and `FormData` are not. */
-async function plainRequest(
-  input: string | URL | Request,
-  init: RequestInit,
-): Promise<{ readonly url: URL; readonly init: PlainInit }> {
-  const url = parseAddress(isRequest(input) ? input.url : input);
-  const hasForm = Object.prototype.toString.call(init.body) === "[object FormData]";
-  // The same interface as described by two packages.
-  if (!isRequest(input) && !hasForm) return { url, init: init as unknown as PlainInit };
-  const request = new Request(input, init);
-  const { method, redirect, signal } = request;
-  const body = request.body === null ? null : await request.arrayBuffer();
-  return { url, init: { method, headers: [...request.headers], redirect, signal, body } };
-}
-
-function isRequest(input: string | URL | Request): input is Request {
-  return typeof input !== "string" && !(input instanceof URL);
-}
-
-/** Refuses what `fetch` would refuse with the whole address, and the secrets in it, in the message. */
+/** Refuses an address with credentials, and never quotes one. */
 function parseAddress(input: string | URL): URL {
   if (!URL.canParse(String(input)))
     throw new AppError("http-failed", "The address of a request is not a URL.");

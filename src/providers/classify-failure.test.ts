@@ -190,7 +190,7 @@ describe("what was thrown", () => {
     ["reset before the answer", "unreachable", fetchFailed("ECONNRESET"), false],
     ["certificate", "unreachable", fetchFailed("DEPTH_ZERO_SELF_SIGNED_CERT"), false],
     [
-      "our own fetch",
+      "our own HTTP client",
       "unreachable",
       new AppError("http-failed", "Cannot reach x.", { cause: code("EPIPE") }),
       false,

@@ -3,13 +3,13 @@ import { expect, it } from "vitest";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "../lib/clock.ts";
-import { createFetch } from "../lib/http.ts";
+import { createHttpClient } from "../lib/http.ts";
 import { openModel } from "./open-model.ts";
 import { modelOptions } from "./options.ts";
 import { ask, collect, messageOf, soon } from "./provider.contract.ts";
 import { resolveRoute } from "./resolve-route.ts";
 
-const options = { fetch: createFetch({ proxy: {} }), clock: systemClock, cacheTtl: "1h" } as const;
+const options = { http: createHttpClient({ proxy: {} }), clock: systemClock, cacheTtl: "1h" } as const;
 
 it.each([
   ["/v1", "/v1/chat/completions", "authorization", "Bearer key-1"],

@@ -1,12 +1,12 @@
 import type { Clock } from "../lib/clock.ts";
-import type { Fetch } from "../lib/http.ts";
+import type { HttpClient } from "../lib/http.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import { type ApiMode, findProfile } from "./profiles.ts";
 import type { Model } from "./provider.ts";
 import type { Route } from "./resolve-route.ts";
 
 export interface OpenModelOptions {
-  readonly fetch: Fetch;
+  readonly http: HttpClient;
   readonly clock: Clock;
   /** How long Anthropic keeps the prompt: an hour is dearer to write and right where people pause. */
   readonly cacheTtl: CacheTtl;
@@ -43,7 +43,7 @@ export async function openModel(route: Route, options: OpenModelOptions): Promis
   return OPENERS[route.apiMode](route, options);
 }
 
-function wireOptions(route: Route, { fetch, clock }: OpenModelOptions) {
+function wireOptions(route: Route, { http, clock }: OpenModelOptions) {
   const { provider, model, baseUrl, key, headers, requestOverrides, timeouts, contextTokens, price } = route;
   return {
     provider,
@@ -55,7 +55,7 @@ function wireOptions(route: Route, { fetch, clock }: OpenModelOptions) {
     timeouts,
     contextTokens,
     price,
-    fetch,
+    http,
     clock,
   };
 }

@@ -1,4 +1,4 @@
-/** How long a request may take, and be silent. Making the connection itself is watched by the `fetch` in use. */
+/** How long a request may take, and be silent. Making the connection itself is watched by the HTTP client. */
 export interface RequestTimeouts {
   /** Until the answer begins, and between two pieces of it. */
   readonly staleMs: number;

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Misbehaviour, startScriptedServer } from "../../test/support/scripted-server.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
-import { createFetch } from "../lib/http.ts";
+import { createHttpClient } from "../lib/http.ts";
 import { ask, collect, lastOf, messageOf, ofType, soon } from "./provider.contract.ts";
 import type { Model, ModelEvent, ModelFailure } from "./provider.ts";
 import type { ScriptInput } from "./scripted/script.ts";
@@ -23,7 +23,7 @@ export function testOptions(url: string, more: Partial<WireOptions> = {}): WireO
     timeouts: { staleMs: 180_000, requestMs: 900_000 },
     contextTokens: 1000,
     price: undefined,
-    fetch: createFetch({ proxy: {} }),
+    http: createHttpClient({ proxy: {} }),
     clock: systemClock,
     ...more,
   };
@@ -43,13 +43,13 @@ export function wireContract(
 ): void {
   async function openLab(wrong: Misbehaviour | undefined, script: ScriptInput, clock: Clock = systemClock) {
     const server = await startScriptedServer(script, { misbehave: () => wrong });
-    const fetch = createFetch({ proxy: {} });
-    const model = open(testOptions(server.url, { fetch, clock }));
+    const http = createHttpClient({ proxy: {} });
+    const model = open(testOptions(server.url, { http, clock }));
     return {
       server,
       model,
       async [Symbol.asyncDispose]() {
-        await fetch[Symbol.asyncDispose]();
+        await http[Symbol.asyncDispose]();
         await server[Symbol.asyncDispose]();
       },
     };
@@ -91,8 +91,8 @@ export function wireContract(
   it("a server that is not there is unreachable, and is named", async () => {
     const server = await startScriptedServer({ answers: [] });
     await server[Symbol.asyncDispose]();
-    await using fetch = createFetch({ proxy: {} });
-    const events = await collect(open(testOptions(server.url, { fetch })).stream(ask("hi"), soon()));
+    await using http = createHttpClient({ proxy: {} });
+    const events = await collect(open(testOptions(server.url, { http })).stream(ask("hi"), soon()));
     const last = lastOf(events);
     expect(last).toMatchObject({ failure: { kind: "unreachable" } });
     expect(last.type === "failed" && last.failure.message).toContain(new URL(server.url).host);

@@ -244,6 +244,11 @@ describe("a server that misbehaves", () => {
     ["429 for good", status(429, says("slow down"), { "retry-after": "1" }), /rate|slow/i],
     ["500 for good", status(500, says("oops")), /500|broke|unavailable|oops/i],
     ["HTML", status(200, "<html>hello</html>", { "content-type": "text/html" }), /html|format|answer/i],
+    [
+      "a window that is full",
+      status(400, says("Trying to keep the first 5000 tokens when context the overflows.")),
+      /does not fit into the model's window[\s\S]*hermes -c -m MODEL/,
+    ],
     ["a stream that is cut", { type: "cut", after: 1, how: "destroy" }, /ended|cut|broke|whole/i],
   ])("%s is one clear line; the session can be continued and nothing ran", async (_, wrong, said) => {
     let isBroken = true;
@@ -269,9 +274,12 @@ describe("a server that misbehaves", () => {
     });
   });
 
-  test("one that fails for a moment is asked again", async () => {
-    await using place = await withServer({ answers: [{ text: "fine" }] }, (index) =>
-      index === 0 ? status(503, says("busy")) : undefined,
+  test.each<[string, Misbehaviour]>([
+    ["fails for a moment", status(503, says("busy"))],
+    ["breaks off in the middle of the text", { type: "cut", after: 1, how: "destroy" }],
+  ])("one that %s is asked again, because nobody has read anything yet", async (_, wrong) => {
+    await using place = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, (index) =>
+      index === 0 ? wrong : undefined,
     );
     const { home, env } = place;
     const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
@@ -280,6 +288,17 @@ describe("a server that misbehaves", () => {
       stdout: "fine\n",
       stderr: expect.stringContaining("Trying again"),
     });
+  });
+
+  test("one that breaks off in the middle of a text that was read is not asked again", async () => {
+    await using place = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, () => ({
+      type: "cut",
+      after: 1,
+      how: "destroy",
+    }));
+    const { home, env } = place;
+    const run = await home.hermes(["chat", "-q", "go"], { cwd: home.folder, env });
+    expect(run).toMatchObject({ exitCode: 1, stdout: "fi\n", stderr: expect.stringContaining("broke") });
   });
 
   test("one that hangs is given up after the time that is set", async () => {

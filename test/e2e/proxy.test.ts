@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createFetch } from "../../src/lib/http.ts";
+import { createHttpClient } from "../../src/lib/http.ts";
 import { openAnthropicModel } from "../../src/providers/anthropic/anthropic-model.ts";
 import { openOpenaiCompatibleModel } from "../../src/providers/openai-compatible/openai-compatible-model.ts";
 import { ask, soon } from "../../src/providers/provider.contract.ts";
@@ -85,11 +85,11 @@ test.each(FORMATS)("an answer (%s) comes through the tunnel piece by piece", asy
     misbehave: () => ({ type: "hang", after: 5 }),
   });
   await using proxy = await startProxy();
-  await using fetch = createFetch({
+  await using http = createHttpClient({
     proxy: { httpsProxy: `http://127.0.0.1:${proxy.port}` },
     caFiles: [tls.caFile],
   });
-  const options = testOptions(`https://api.test:${portOf(server)}`, { fetch });
+  const options = testOptions(`https://api.test:${portOf(server)}`, { http });
   const model =
     format === "chat_completions"
       ? openOpenaiCompatibleModel({

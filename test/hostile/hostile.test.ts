@@ -4,7 +4,7 @@ import { runTurn, type Turn } from "../../src/agent/loop.ts";
 import { createQuietView } from "../../src/cli/commands/chat/view.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { createFetch, type Fetch } from "../../src/lib/http.ts";
+import { createHttpClient, type HttpClient } from "../../src/lib/http.ts";
 import {
   type Message,
   type ToolMessage,
@@ -12,11 +12,13 @@ import {
   type UserMessage,
 } from "../../src/providers/message.ts";
 import { openModel } from "../../src/providers/open-model.ts";
-import { modelOptions, providersOption } from "../../src/providers/options.ts";
+import { modelOptions } from "../../src/providers/options.ts";
 import { PROFILES } from "../../src/providers/profiles.ts";
+import type { Model } from "../../src/providers/provider.ts";
 import { resolveRoute } from "../../src/providers/resolve-route.ts";
 import { type RetryingModel, withRetries } from "../../src/providers/with-retries.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { TurnableClock } from "../support/turnable-clock.ts";
 import { ANTHROPIC_ROWS } from "./anthropic-rows.ts";
 import { CHAT_ROWS } from "./chat-rows.ts";
 import type { HostileRow, Reply } from "./hostile-row.ts";
@@ -27,18 +29,17 @@ const PROVIDERS = {
   anthropic: [...providersOf("anthropic_messages"), "custom"],
 };
 const API_MODES = { chat: "chat_completions", anthropic: "anthropic_messages" } as const;
-/** Waiting before another attempt is tested elsewhere. */
-const HASTY: Clock = { ...systemClock, now: () => systemClock.now(), sleep: async () => undefined };
-const SILENT_SECONDS = 1.5;
+/** Longer than a silent server is waited for, once. */
+const SILENCE_MS = 1_000_000;
 
 let server: HostileServer;
-let fetch: Fetch;
+let http: HttpClient;
 beforeAll(async () => {
   server = await startHostileServer();
-  fetch = createFetch({ proxy: {} });
+  http = createHttpClient({ proxy: {} });
 });
 afterAll(async () => {
-  await fetch[Symbol.asyncDispose]();
+  await http[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
 
@@ -61,11 +62,21 @@ describe.each([
 async function meets(row: HostileRow, provider: string, name: string): Promise<void> {
   const { replies, prints = "", reads, requests = replies.length } = row;
   let isWell = false;
+  const clock = new TurnableClock();
+  const waited = new AbortController();
   const guest = server.invite(`${name}-${provider}`, (index): Reply => {
     const reply = isWell ? WELL[row.format] : replies[Math.min(index, replies.length - 1)];
+    if (replies.length > 1 && (reply?.ends === "hang" || reply?.unanswered === "hang"))
+      turnUntil(clock, waited.signal);
     return reply ?? WELL[row.format];
   });
-  const model = await modelOf(provider, row, guest.url);
+  const model = withRetries(await modelOf(provider, row.format, guest.url, clock), {
+    maxRetries: 3,
+    showsText: false,
+    // How long it waits before it asks again is tested elsewhere.
+    clock: { now: () => clock.now(), sleep: async () => waited.abort() },
+    random: () => 0,
+  });
   const history: Message[] = [{ role: "system", text: "You are a test." }];
 
   const first = await run(model, history, "go");
@@ -80,6 +91,12 @@ async function meets(row: HostileRow, provider: string, name: string): Promise<v
   const second = await run(model, history, "and now?");
   expect(second.end).toMatchObject({ outcome: "completed", text: "Well." });
   for (const messages of guest.requests) expectValid(messages);
+}
+
+/** Lets time pass until somebody is tired of waiting. */
+function turnUntil(clock: TurnableClock, signal: AbortSignal): void {
+  const timer = setInterval(() => void clock.advance(SILENCE_MS), 50);
+  signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
 async function run(model: RetryingModel, history: Message[], text: string) {
@@ -101,20 +118,18 @@ async function run(model: RetryingModel, history: Message[], text: string) {
 
 async function modelOf(
   provider: string,
-  { format, replies }: HostileRow,
+  format: HostileRow["format"],
   url: string,
-): Promise<RetryingModel> {
-  const goesSilent =
-    replies.length > 1 && replies.some((one) => one.ends === "hang" || one.unanswered === "hang");
+  clock: Clock,
+): Promise<Model> {
   const settings = {
     model: modelOptions.parse({ provider, default: "m", base_url: url, api_mode: API_MODES[format] }),
-    providers: providersOption.parse(
-      goesSilent ? { [provider]: { stale_timeout_seconds: SILENT_SECONDS } } : {},
-    ),
+    providers: {},
   };
-  const route = resolveRoute(settings, {}, () => undefined);
-  const model = await openModel(route, { fetch, clock: systemClock, cacheTtl: "5m" });
-  return withRetries(model, { maxRetries: 3, showsText: false, clock: HASTY, random: () => 0 });
+  return openModel(
+    resolveRoute(settings, {}, () => undefined),
+    { http, clock, cacheTtl: "5m" },
+  );
 }
 
 const TERMINAL: Tool = {

@@ -16,7 +16,7 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** A model behind a server that speaks the messages format of Anthropic. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
-  const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl, fetch } = options;
+  const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl, http } = options;
   const model = createWireModel(options, async () => {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     // Others who speak the format need not know this field.
@@ -50,7 +50,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
           body: withOverrides(written.body, requestOverrides),
         };
         return {
-          post: (onSent) => fetch.exchange(written.url, { ...sent, onSent }, attempt.signal),
+          post: (onSent) => http.exchange(written.url, { ...sent, onSent }, attempt.signal),
           prefix: () => prefixHashes(sent.body),
         };
       };

@@ -13,7 +13,7 @@ export interface OpenaiCompatibleOptions
 
 /** A model behind a server that speaks the chat completions of OpenAI. */
 export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Model {
-  const { name, baseUrl, apiKey, fetch, conversationHeader } = options;
+  const { name, baseUrl, apiKey, http, conversationHeader } = options;
   const url = new URL(`${baseUrl}/chat/completions`);
   const writeBody = createChatWriter({ ...options, model: name });
   const headers = {
@@ -33,7 +33,7 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
       const { text, prefix } = writeBody(request);
       const sent = { method: "POST", headers: sentHeaders, body: text };
       return {
-        post: (onSent) => fetch.exchange(url, { ...sent, onSent }, attempt.signal),
+        post: (onSent) => http.exchange(url, { ...sent, onSent }, attempt.signal),
         prefix,
       };
     };

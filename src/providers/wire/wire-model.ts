@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import type { Fetch } from "../../lib/http.ts";
+import type { HttpClient } from "../../lib/http.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { classifyFailure, type Trouble } from "../classify-failure.ts";
 import type { Model, ModelEvent, ModelPrice, ModelRequest } from "../provider.ts";
@@ -22,7 +22,7 @@ export interface WireOptions {
   readonly timeouts: RequestTimeouts;
   readonly contextTokens: number | undefined;
   readonly price: ModelPrice | undefined;
-  readonly fetch: Fetch;
+  readonly http: HttpClient;
   readonly clock: Clock;
 }
 
@@ -45,7 +45,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
   // Begun now, so that it is there when the first request is; a failure is told by that request.
-  options.fetch.prepare();
+  options.http.prepare();
   const loading = loadFormat();
   loading.catch(() => undefined);
 
