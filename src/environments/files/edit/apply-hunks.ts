@@ -1,4 +1,5 @@
-import type { Tolerance } from "./fold-text.ts";
+import type { MatchStrategy } from "./fold-text.ts";
+import { hasWords } from "./has-words.ts";
 import { foldLines, type HunkPlace, locateHunk } from "./locate-hunk.ts";
 import { findNearestPlace, type NearestPlace } from "./nearest-place.ts";
 import type { Hunk } from "./patch.ts";
@@ -9,7 +10,7 @@ export interface HunkPlacement {
   readonly hunk: number; // 1-based
   readonly line: number;
   readonly movedBy: number; // from the line that the patch states, 0 if it states none
-  readonly tolerance: Tolerance;
+  readonly tolerance: MatchStrategy;
 }
 
 export interface HunkProblem {
@@ -39,7 +40,7 @@ export function applyHunks(content: string, hunks: readonly Hunk[]): HunksOutcom
 
   for (const [index, hunk] of hunks.entries()) {
     const stated = hunk.linesBefore === undefined ? undefined : hunk.linesBefore + drift;
-    const place = locateHunk(linesBy, hunk, done, stated);
+    const place = locateHunk(linesBy, hunk, done, stated, (old) => hasWords(content, old.join("\n")));
     if (place.kind !== "found") {
       problems.push(describeProblem(place, hunk, index + 1, lines));
       continue;
@@ -48,7 +49,10 @@ export function applyHunks(content: string, hunks: readonly Hunk[]): HunksOutcom
     const confirmed = hunk.literal || lines.length === 0 || hunk.lines.some((line) => line.kind !== "add");
     const verbatim = place.tolerance === "exact" && confirmed;
     for (const line of hunk.lines) {
-      if (line.kind === "add") output.push(verbatim ? line.text : withEnding(line.text, ending));
+      if (line.kind === "add") {
+        const text = place.reindent?.(line.text) ?? line.text;
+        output.push(verbatim ? text : withEnding(text, ending));
+      }
       if (line.kind === "keep") output.push(lines[done] ?? "");
       if (line.kind !== "add") done += 1;
     }

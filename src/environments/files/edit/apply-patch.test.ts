@@ -158,10 +158,13 @@ test("a patch with plain newlines keeps CRLF, trailing blanks and a missing fina
   expect(update("say “a”\n", "@@", ' say "a"', "+b")).toBe("say “a”\nb\n");
 });
 
-test("indentation is never overlooked in a hunk", () => {
-  expect(update("  a\n", "@@", "-a", "+b")).toMatchObject([
-    { reason: "not-found", nearest: { line: 1, lines: ["  a"] } },
-  ]);
+test("a hunk of another indentation is found where its lines are nested alike, and what it adds moves along", () => {
+  expect(
+    update("\tif a {\n\t\tb\n\t}\n", "@@", " if a {", "-    b", "+    if c {", "+        d", "+    }", " }"),
+  ).toBe("\tif a {\n\t\tif c {\n\t\t\td\n\t\t}\n\t}\n");
+  expect(update("  a\n", "@@", "-a", "+b")).toBe("  b\n");
+  expect(update("a\n  b\nc\n", "@@", " a", "   b", "-  c", "+  d")).toMatchObject([{ reason: "not-found" }]);
+  expect(update("\ta\n", "@@", "-    a", "+  b")).toMatchObject([{ reason: "not-found" }]);
 });
 
 test("a diff that deletes a file must remove all of it", () => {

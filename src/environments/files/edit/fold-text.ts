@@ -8,6 +8,12 @@ export const TOLERANCES = [
 ] as const;
 export type Tolerance = (typeof TOLERANCES)[number];
 
+/** Ways to find a text, strictest first. Indentation comes before whitespace inside lines: the new text moves along. */
+export type MatchStrategy = Tolerance | "indentation";
+export const STRATEGIES: readonly MatchStrategy[] = TOLERANCES.flatMap((tolerance) =>
+  tolerance === "inner-whitespace" ? (["indentation", tolerance] as const) : [tolerance],
+);
+
 /** A text with differences folded away, and the way back from its offsets to those of the original. */
 export interface FoldedText {
   readonly text: string;

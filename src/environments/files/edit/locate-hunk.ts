@@ -1,36 +1,49 @@
 import { findRuns } from "./find-runs.ts";
-import { foldText, TOLERANCES, type Tolerance } from "./fold-text.ts";
+import { foldText, type MatchStrategy, STRATEGIES } from "./fold-text.ts";
+import { learnIndentation, type Reindent } from "./indent-map.ts";
 import type { Hunk } from "./patch.ts";
 import { bodyOf } from "./text-lines.ts";
 
 /** Where a hunk belongs, as the index of its first line, or why that cannot be said. */
 export type HunkPlace =
-  | { readonly kind: "found"; readonly at: number; readonly tolerance: Tolerance }
+  | {
+      readonly kind: "found";
+      readonly at: number;
+      readonly tolerance: MatchStrategy;
+      /** Moves lines that the hunk adds to where the file has its old ones. */
+      readonly reindent?: Reindent | undefined;
+    }
   | { readonly kind: "ambiguous"; readonly places: readonly number[] }
   | { readonly kind: "not-found" }
   | { readonly kind: "anchor-not-found"; readonly anchor: string }
   | { readonly kind: "nowhere" };
 
 /** The lines of a file as each tolerance sees them, folded once however many hunks are searched for. */
-export type LinesByTolerance = (tolerance: Tolerance) => readonly string[];
+export type LinesByTolerance = (tolerance: MatchStrategy) => readonly string[];
 
 export function foldLines(lines: readonly string[]): LinesByTolerance {
-  const folded = new Map<Tolerance, readonly string[]>([["exact", lines]]);
+  const folded = new Map<MatchStrategy, readonly string[]>([["exact", lines]]);
   return (tolerance) => {
     const known = folded.get(tolerance);
     if (known !== undefined) return known;
-    const made = lines.map((line) => foldText(bodyOf(line), tolerance).text);
+    const made = lines.map((line) =>
+      tolerance === "indentation" ? line.trim() : foldText(bodyOf(line), tolerance).text,
+    );
     folded.set(tolerance, made);
     return made;
   };
 }
 
-/** Finds the one place at or below line index `from` where the old lines of the hunk stand; the stated line decides between several. */
+/**
+ * Finds the one place at or below line index `from` where the old lines of the hunk stand; the stated line decides between
+ * several. `mayHold` says quickly that the lines are nowhere.
+ */
 export function locateHunk(
   linesBy: LinesByTolerance,
   hunk: Hunk,
   from: number,
   stated: number | undefined,
+  mayHold: (old: readonly string[]) => boolean,
 ): HunkPlace {
   const lines = linesBy("exact");
   const anchored = findAnchored(lines, hunk.anchors, from);
@@ -40,10 +53,19 @@ export function locateHunk(
 
   const oldBy = foldLines(old);
   const ends = (at: number) => !hunk.atEnd || at + old.length === lines.length;
-  for (const tolerance of TOLERANCES) {
+  const added = hunk.lines.filter((line) => line.kind === "add").map((line) => line.text);
+  const learn = (at: number): Reindent | undefined => {
+    const reindent = learnIndentation(old, lines.slice(at, at + old.length));
+    return added.some((line) => reindent?.(line) === undefined) ? undefined : reindent;
+  };
+  for (const tolerance of STRATEGIES) {
+    if (tolerance !== "exact" && !mayHold(old)) break;
+    const isIndented = tolerance === "indentation";
+    if (isIndented && old.every((line) => line.trim() === "")) continue;
     const own = linesBy(tolerance);
     const wanted = oldBy(tolerance);
     if (
+      !isIndented &&
       stated !== undefined &&
       stated >= from &&
       ends(stated) &&
@@ -51,11 +73,14 @@ export function locateHunk(
     ) {
       return { kind: "found", at: stated, tolerance };
     }
-    const runs = findRuns(own, wanted, from).filter(ends);
+    const runs = findRuns(own, wanted, from).filter(
+      (at) => ends(at) && (!isIndented || learn(at) !== undefined),
+    );
     const places = nearest(anchored === undefined ? runs : firstAfterEach(anchored, runs), stated);
     const [at] = places;
     if (at === undefined) continue;
-    return places.length === 1 ? { kind: "found", at, tolerance } : { kind: "ambiguous", places };
+    if (places.length > 1) return { kind: "ambiguous", places };
+    return { kind: "found", at, tolerance, ...(isIndented && { reindent: learn(at) }) };
   }
   return { kind: "not-found" };
 }

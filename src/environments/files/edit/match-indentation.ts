@@ -1,4 +1,5 @@
 import { findRuns } from "./find-runs.ts";
+import { learnIndentation } from "./indent-map.ts";
 import { bodyOf, endingOf, splitLines } from "./text-lines.ts";
 
 /** Where a text stands in a file when both are moved to the same indentation. */
@@ -9,7 +10,7 @@ export interface IndentedMatch {
   reindent(text: string): string | undefined;
 }
 
-/** Finds the whole lines of `content` that equal those of `wanted` but for a common indentation and trailing blanks. */
+/** Finds the whole lines of `content` that equal those of `wanted` but for their indentation, nested alike, and trailing blanks. */
 export function matchIndentation(content: string, wanted: string): IndentedMatch[] {
   const lines = splitLines(content);
   const offsets = [0];
@@ -24,9 +25,22 @@ export function matchIndentation(content: string, wanted: string): IndentedMatch
     const ending = endingOf(window.at(-1) ?? "");
     if (wantedEnds && ending === "") return undefined;
     const indent = commonIndent(window);
-    if (!window.every((line, index) => dedent(line, indent) === wantedBodies[index])) return undefined;
+    const isShifted = window.every((line, index) => dedent(line, indent) === wantedBodies[index]);
+    const learnt = learnIndentation(wantedLines, window);
+    if (!isShifted && learnt === undefined) return undefined;
+    const isMixed =
+      wantedIndent !== "" && indent !== "" && wantedIndent.includes("\t") !== indent.includes("\t");
+    const canShift = isShifted && !isMixed;
+    const moveLines = (text: string): string | undefined => {
+      const moved = splitLines(text).map((line) => learnt?.(line));
+      return moved.some((line) => line === undefined) ? undefined : moved.join("");
+    };
     const end = (offsets[at + window.length] ?? content.length) - (wantedEnds ? 0 : ending.length);
-    return { start: offsets[at] ?? 0, end, reindent: (text) => reindent(text, wantedIndent, indent) };
+    return {
+      start: offsets[at] ?? 0,
+      end,
+      reindent: (text) => (canShift ? reindent(text, wantedIndent, indent) : undefined) ?? moveLines(text),
+    };
   };
 
   const trimmed = (line: string) => line.trim();

@@ -8,64 +8,131 @@ export interface NearestPlace {
 
 const SHOWN_LINES = 5;
 const SHOWN_CHARS = 200;
-const COMMON_AFTER = 50; // a line that occurs more often among the wanted ones ("}") says nothing about the place
+const COMPARED_LINES = 200;
+const CANDIDATES = 8;
 const LIKE_ENOUGH = 0.5;
 
-/** Finds where most of the `wanted` lines stand in place, else the line most like the first of them; undefined if nothing is alike. */
+/**
+ * Finds the place whose lines are most like the `wanted` ones; undefined if nothing is alike. Looked at are the places
+ * where the rarest of the wanted lines stand, and those that are most like the longest of them.
+ */
 export function findNearestPlace(
   lines: readonly string[],
   wanted: readonly string[],
 ): NearestPlace | undefined {
-  const start = startByVotes(lines, wanted) ?? startByLikeness(lines, wanted);
+  const telling = longestOf(wanted);
+  if (telling === undefined) return undefined;
+  const candidates = new Set([...startsByVotes(lines, wanted), ...startsByLikeness(lines, wanted, telling)]);
+  const compared = wanted.slice(0, COMPARED_LINES);
+  const weights = compared.map((line) => Math.min(line.trim().length, SHOWN_CHARS));
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  const scores = new Map<number, number>();
+  for (const start of candidates) {
+    const alike = compared.map((line, index) => {
+      const weight = weights[index] ?? 0;
+      return weight === 0 ? 0 : weight * createLikeness(line)(lines[start + index] ?? "");
+    });
+    const score = alike.reduce((sum, one) => sum + one, 0) / total;
+    if (score >= LIKE_ENOUGH) scores.set(start, score);
+  }
+  const [start] = highest(scores, 1);
   if (start === undefined) return undefined;
   const count = Math.min(Math.max(wanted.length, 1), SHOWN_LINES);
   const shown = lines.slice(start, start + count).map((line) => bodyOf(line).slice(0, SHOWN_CHARS));
   return { line: start + 1, lines: shown };
 }
 
-function startByVotes(lines: readonly string[], wanted: readonly string[]): number | undefined {
-  const places = new Map<string, number[]>();
-  for (const [at, line] of wanted.entries()) {
-    const key = line.trim();
-    if (key === "") continue;
-    const known = places.get(key);
-    if (known === undefined) places.set(key, [at]);
-    else if (known.length < COMMON_AFTER) known.push(at);
-  }
+function longestOf(wanted: readonly string[]): number | undefined {
+  const lengths = wanted.slice(0, COMPARED_LINES).map((line) => line.trim().length);
+  const longest = lengths.reduce((best, length) => Math.max(best, length), 0);
+  return longest === 0 ? undefined : lengths.indexOf(longest);
+}
+
+/** Each wanted line that stands in the file votes for where the first would be; one that is often there says little. */
+function startsByVotes(lines: readonly string[], wanted: readonly string[]): number[] {
+  const places = new Map<string, { readonly at: number; readonly found: number[] }>();
+  for (const [at, line] of wanted.entries())
+    if (line.trim() !== "") places.set(line.trim(), { at, found: [] });
+  for (const [at, line] of lines.entries()) places.get(line.trim())?.found.push(at);
   const votes = new Map<number, number>();
-  for (const [at, line] of lines.entries()) {
-    for (const place of places.get(line.trim()) ?? []) {
-      const start = Math.max(0, at - place);
-      votes.set(start, (votes.get(start) ?? 0) + 1);
+  for (const { at, found } of places.values()) {
+    for (const place of found) {
+      const start = Math.max(0, place - at);
+      votes.set(start, (votes.get(start) ?? 0) + 1 / found.length);
     }
   }
-  return highest(votes);
+  return highest(votes, CANDIDATES);
 }
 
-function startByLikeness(lines: readonly string[], wanted: readonly string[]): number | undefined {
-  const first = wanted.findIndex((line) => line.trim() !== "");
-  const target = pairs(wanted[first] ?? "");
+function startsByLikeness(lines: readonly string[], wanted: readonly string[], telling: number): number[] {
+  const likeness = createLikeness(wanted[telling] ?? "");
   const scores = new Map<number, number>();
   for (const [at, line] of lines.entries()) {
-    const candidate = pairs(line);
+    const score = likeness(line);
+    if (score >= LIKE_ENOUGH) scores.set(Math.max(0, at - telling), score);
+  }
+  return highest(scores, CANDIDATES);
+}
+
+const HASHES = 1 << 14;
+
+/** How many pairs of neighbouring letters a line shares with the target, from 0 to 1. Hashed: a file may have many lines. */
+function createLikeness(target: string): (line: string) => number {
+  const wanted = new Uint8Array(HASHES);
+  const seen = new Int32Array(HASHES);
+  let round = 0;
+  let size = 0;
+  const visit = (line: string, onPair: (hash: number) => void): void => {
+    round++;
+    const [start, end] = [firstInk(line), Math.min(lastInk(line), firstInk(line) + SHOWN_CHARS)];
+    for (let at = start; at < end; at++) {
+      const hash = (lower(line.charCodeAt(at)) * 131 + lower(line.charCodeAt(at + 1))) & (HASHES - 1);
+      if (seen[hash] === round) continue;
+      seen[hash] = round;
+      onPair(hash);
+    }
+  };
+  visit(target, (hash) => {
+    wanted[hash] = 1;
+    size++;
+  });
+  return (line) => {
     let shared = 0;
-    for (const pair of candidate) if (target.has(pair)) shared += 1;
-    const likeness = (2 * shared) / (candidate.size + target.size);
-    if (likeness >= LIKE_ENOUGH) scores.set(Math.max(0, at - first), likeness);
-  }
-  return highest(scores);
+    let own = 0;
+    visit(line, (hash) => {
+      own++;
+      shared += wanted[hash] ?? 0;
+    });
+    if (own === 0 || size === 0) return line.trim() === target.trim() ? 1 : 0;
+    return (2 * shared) / (own + size);
+  };
 }
 
-function pairs(line: string): Set<string> {
-  const text = line.trim().slice(0, SHOWN_CHARS).toLowerCase();
-  return new Set(Array.from({ length: Math.max(0, text.length - 1) }, (_, at) => text.slice(at, at + 2)));
+function firstInk(line: string): number {
+  let at = 0;
+  while (at < line.length && line.charCodeAt(at) <= 0x20) at++;
+  return at;
 }
 
-function highest(scores: ReadonlyMap<number, number>): number | undefined {
-  let best: number | undefined;
-  let bestScore = 0;
-  for (const [start, score] of scores) {
-    if (score > bestScore) [best, bestScore] = [start, score];
+/** Of the last character that is not blank. */
+function lastInk(line: string): number {
+  let at = line.length - 1;
+  while (at > 0 && line.charCodeAt(at) <= 0x20) at--;
+  return at;
+}
+
+function lower(code: number): number {
+  return code >= 0x41 && code <= 0x5a ? code + 0x20 : code;
+}
+
+/** The highest of all scores, the best first; of equals the one that came first. */
+function highest(scores: ReadonlyMap<number, number>, count: number): number[] {
+  const best: (readonly [start: number, score: number])[] = [];
+  for (const entry of scores) {
+    if (best.length === count && entry[1] <= (best.at(-1)?.[1] ?? 0)) continue;
+    const at = best.findIndex(([, score]) => score < entry[1]);
+    best.splice(at === -1 ? best.length : at, 0, entry);
+    if (best.length > count) best.pop();
   }
-  return best;
+  return best.map(([start]) => start);
 }

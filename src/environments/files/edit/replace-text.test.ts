@@ -100,8 +100,23 @@ test("a block of another indentation is found and the new text moves along", () 
   expect(replaced("  a\n", "    a\n", "  b\n      c\n")).toEqual(["indentation", "b\n    c\n"]);
 });
 
-test("a block whose inner indentation differs, or whose new text cannot be moved, is not found", () => {
-  expect(replaced("  a\n      b\n", "a\n  b\n", "x\n")).toMatchObject({ kind: "not-found" });
+test("a block with other steps of indentation is found, and the new text gets those of the file", () => {
+  expect(
+    replaced("\tif a {\n\t\tb\n\t}\n", "if a {\n    b\n}", "if a {\n    if c {\n        b\n    }\n}"),
+  ).toEqual(["indentation", "\tif a {\n\t\tif c {\n\t\t\tb\n\t\t}\n\t}\n"]);
+  expect(replaced("def f():\n  a\n", "def f():\n    a\n", "def f():\n    if b:\n        a\n")).toEqual([
+    "indentation",
+    "def f():\n  if b:\n    a\n",
+  ]);
+  expect(replaced("\ta()\n", "    a()\n", "    b(\n        c\n    )\n")).toEqual([
+    "indentation",
+    "\tb(\n\t\tc\n\t)\n",
+  ]);
+});
+
+test("a block that is nested otherwise, or whose new text cannot be moved, is not found", () => {
+  expect(replaced("a\n  b\nc\n", "a\n  b\n  c\n", "x\n")).toMatchObject({ kind: "not-found" });
+  expect(replaced("if a:\n  b\n  c\n", "if a:\n  b\n    c\n", "x\n")).toMatchObject({ kind: "not-found" });
   expect(replaced("\ta\n", "    a\n", "  b\n")).toMatchObject({ kind: "not-found" });
 });
 
@@ -129,6 +144,28 @@ test("what is not there is reported with the place most like it", () => {
   expect(replaceText(file, "function addd(a, b)", "", once)).toMatchObject({ nearest: { line: 3 } });
   expect(replaceText(file, "zzz", "", once)).toEqual({ kind: "not-found", nearest: undefined });
   expect(replaceText("", "zzz", "", once)).toEqual({ kind: "not-found", nearest: undefined });
+});
+
+test("the place named is the one that is most like the whole block, not the first line that is there often", () => {
+  const block = (name: string) =>
+    `function ${name}(a, b) {\n  if (!a) {\n    return;\n  }\n  return ${name}s(a) + b;\n}\n`;
+  const names = ["open", "close", "total", "remove", "update"];
+  const file = names.map(block).join("\n");
+  const wanted = block("total").replace("+ b", "- b").replace("(!a)", "(a == null)");
+  expect(replaceText(file, wanted, "", once)).toMatchObject({ kind: "not-found", nearest: { line: 15 } });
+  expect(replaceText(file, "}\n\nfunction updates(a, c) {\n", "", once)).toMatchObject({
+    nearest: { line: 27 },
+  });
+});
+
+test("a miss in a large file folds it in no way, and still names the place", () => {
+  const lines = Array.from(
+    { length: 200_000 },
+    (_, n) => `  const value${n} = compute(${n}, "some text here"); // ok\n`,
+  );
+  const content = lines.join("");
+  const outcome = replaceText(content, '  const value77 = computed(77, "some text here");\n', "", once);
+  expect(outcome).toMatchObject({ kind: "not-found", nearest: { line: 78 } });
 });
 
 test("empty and blank texts are never matched loosely", () => {

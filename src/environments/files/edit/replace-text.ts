@@ -1,9 +1,8 @@
-import { foldText, TOLERANCES, type Tolerance } from "./fold-text.ts";
+import { foldText, type MatchStrategy, STRATEGIES, type Tolerance } from "./fold-text.ts";
+import { hasWords } from "./has-words.ts";
 import { matchIndentation } from "./match-indentation.ts";
 import { findNearestPlace, type NearestPlace } from "./nearest-place.ts";
 import { dominantEnding, endingOf, type LineEnding, lineNumberAt, splitLines } from "./text-lines.ts";
-
-export type ReplaceStrategy = Tolerance | "indentation";
 
 /** A changed part of the new content, as offsets and as 1-based lines. */
 export interface ReplacedRange {
@@ -18,7 +17,7 @@ export type ReplaceOutcome =
       readonly kind: "replaced";
       readonly content: string;
       readonly count: number;
-      readonly strategy: ReplaceStrategy;
+      readonly strategy: MatchStrategy;
       readonly ranges: readonly ReplacedRange[];
     }
   | { readonly kind: "not-found"; readonly nearest: NearestPlace | undefined }
@@ -34,11 +33,6 @@ interface Match {
 
 const LISTED_LINES = 20;
 
-// Indentation comes before whitespace inside lines: it moves the new text along and so changes less by accident.
-const STRATEGIES: readonly ReplaceStrategy[] = TOLERANCES.flatMap((tolerance) =>
-  tolerance === "inner-whitespace" ? (["indentation", tolerance] as const) : [tolerance],
-);
-
 /** Replaces `oldText` where it stands exactly once (or everywhere with `all`), by the strictest strategy that finds it; never guesses. */
 export function replaceText(
   content: string,
@@ -46,7 +40,8 @@ export function replaceText(
   newText: string,
   options: { readonly all: boolean },
 ): ReplaceOutcome {
-  for (const strategy of STRATEGIES) {
+  const strategies = hasWords(content, oldText) ? STRATEGIES : [];
+  for (const strategy of strategies) {
     const matches = findMatches(content, oldText, newText, strategy);
     if (matches.length === 0) continue;
     if (matches.length > 1 && !options.all) {
@@ -58,7 +53,7 @@ export function replaceText(
   return { kind: "not-found", nearest: findNearestPlace(splitLines(content), splitLines(oldText)) };
 }
 
-function findMatches(content: string, oldText: string, newText: string, strategy: ReplaceStrategy): Match[] {
+function findMatches(content: string, oldText: string, newText: string, strategy: MatchStrategy): Match[] {
   if (strategy !== "exact" && oldText.trim() === "") return []; // blanks that are not there exactly are nowhere
   if (strategy !== "indentation") return findFolded(content, oldText, newText, strategy);
   return matchIndentation(content, oldText).flatMap(({ start, end, reindent }) => {
@@ -107,11 +102,7 @@ function withoutOverlaps(matches: readonly Match[]): Match[] {
   });
 }
 
-function replaceMatches(
-  content: string,
-  matches: readonly Match[],
-  strategy: ReplaceStrategy,
-): ReplaceOutcome {
+function replaceMatches(content: string, matches: readonly Match[], strategy: MatchStrategy): ReplaceOutcome {
   const fallbackEnding = dominantEnding(splitLines(content));
   const ranges: ReplacedRange[] = [];
   let result = "";
