@@ -2,6 +2,7 @@ import { createInterface } from "node:readline";
 import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
+import { escapeForeignControls } from "./escape-controls.ts";
 
 export type Colours = ReturnType<typeof createColors>;
 
@@ -11,6 +12,8 @@ export interface Terminal {
   print(text: string): void;
   /** A piece of a result, without an end of line. */
   write(text: string): void;
+  /** A picture made of nothing but our own words; only here do escape sequences reach a terminal. */
+  draw(text: string): void;
   /** Notices, warnings, progress, errors. */
   note(text: string): void;
   printJson(value: unknown): void;
@@ -38,10 +41,11 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
     interactive,
     columns: stdout.isTTY ? Math.max(40, stdout.columns || 80) : undefined,
     colours: createColors(colourful),
-    print: (text) => void stdout.write(`${text}\n`),
-    write: (text) => void stdout.write(text),
-    note: (text) => void stderr.write(`${text}\n`),
-    printJson: (value) => void stdout.write(`${JSON.stringify(value, undefined, 2)}\n`),
+    print: (text) => write(stdout, `${text}\n`),
+    write: (text) => write(stdout, text),
+    draw: (text) => void stdout.write(text),
+    note: (text) => write(stderr, `${text}\n`),
+    printJson: (value) => write(stdout, `${JSON.stringify(value, undefined, 2)}\n`),
     async ask(question, signal) {
       return interactive ? askLine(question, stdin, stderr, signal) : undefined;
     },
@@ -49,6 +53,11 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin, signal);
     },
   };
+}
+
+/** Nearly all that is written quotes something that is not ours; a pipe gets it as it is. */
+function write(stream: NodeJS.WriteStream, text: string): void {
+  stream.write(stream.isTTY ? escapeForeignControls(text) : text);
 }
 
 /** One line; undefined when the person closes the input instead of answering. */

@@ -41,6 +41,7 @@ export async function openKanbanLine() {
     const terminal: Terminal = {
       print: (text) => print(`${text}\n`),
       write: print,
+      draw: print,
       note: (text) => {
         output.stderr += `${text}\n`;
       },

@@ -1,7 +1,7 @@
 import type { Task } from "../../../board/task.ts";
 import type { Status } from "../../../board/transitions.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import type { Terminal } from "../../terminal.ts";
-import { harmless } from "../sessions/place.ts";
 import { cutText, textWidth, wrapText } from "./fit-text.ts";
 
 /** A column of the board with its first tasks. */
@@ -40,7 +40,7 @@ function sideBySide(columns: readonly BoardColumn[], width: number, { colours }:
       { text: headingOf(status, count), style: (text) => colours.bold(style(text)) },
       { text: "─".repeat(width), style: colours.dim },
       ...tasks.flatMap((task) => [
-        ...wrapText(harmless(task.title), width, TITLE_LINES).map((text) => ({ text, style: plain })),
+        ...wrapText(escapeControls(task.title), width, TITLE_LINES).map((text) => ({ text, style: plain })),
         { text: cutText([task.id, ...marksOf(task)].join(" "), width), style: colours.dim },
         { text: "", style: plain },
       ]),
@@ -65,7 +65,7 @@ function section({ status, count, tasks }: BoardColumn, { columns, colours }: Lo
     const end = marks === "" ? "" : `  ${marks}`;
     const room =
       columns === undefined ? Number.POSITIVE_INFINITY : columns - 2 - task.id.length - 2 - textWidth(end);
-    const title = cutText(harmless(task.title), Math.max(10, room));
+    const title = cutText(escapeControls(task.title), Math.max(10, room));
     return `  ${colours.dim(task.id)}  ${title}${colours.dim(end)}`;
   });
   return [heading, ...lines, ...moreOf(count, tasks).map((text) => `  ${colours.dim(text)}`)].join("\n");

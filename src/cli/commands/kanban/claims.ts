@@ -6,8 +6,9 @@ import type { Workspace } from "../../../board/workspaces/workspace.ts";
 import { AppError, type ErrorCode, messageOf } from "../../../lib/errors.ts";
 import { readHostFacts } from "../../../lib/host-facts.ts";
 import { withExamples } from "../../define-command.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { renderTable } from "../../table.ts";
-import { harmless, moment } from "../sessions/place.ts";
+import { moment } from "../sessions/place.ts";
 import { changeTasks } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
 import { parseDuration } from "./parse.ts";
@@ -139,7 +140,7 @@ async function listRuns(desk: Desk, text: string, { json }: JsonOption): Promise
 }
 
 function cellsOf({ id, started_at, ended_at, profile, outcome, summary, error }: Run): readonly string[] {
-  const said = harmless(summary ?? error ?? "").split("\n", 1)[0] ?? "";
+  const said = escapeControls(summary ?? error ?? "").split("\n", 1)[0] ?? "";
   const ended = ended_at === null ? "" : moment(ended_at);
   return [String(id), moment(started_at), ended, profile ?? "", outcome ?? "running", said];
 }

@@ -2,7 +2,7 @@ import { type App, type AppBoard, openAppBoard } from "../../../app.ts";
 import { closest } from "../../../lib/did-you-mean.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { harmless } from "../sessions/place.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { findBoards } from "./board-folders.ts";
 
 /** Where a person works: the context of the command and the board that `--board` names. */
@@ -102,7 +102,7 @@ async function wholeId({ store, signal }: OpenDesk, text: string): Promise<strin
   if (others.length === 0) return found.id;
   const candidates = [found, ...others].map(({ id, status, title }) => `  ${id}  ${status}  ${title}`);
   throw new AppError("task-ambiguous", `${text} is the beginning of several tasks.`, {
-    hint: `Give more of the id:\n${harmless(candidates.join("\n"))}`,
+    hint: `Give more of the id:\n${escapeControls(candidates.join("\n"))}`,
   });
 }
 

@@ -1,5 +1,5 @@
 import type { BoardEvent } from "../../../board/task.ts";
-import { harmless } from "../sessions/place.ts";
+import { escapeControls } from "../../escape-controls.ts";
 
 const VALUE_LENGTH = 80;
 
@@ -12,7 +12,7 @@ export function eventLine(event: BoardEvent, withTask: boolean): string {
     return isTold ? [] : [`${name}=${shown(value)}`];
   });
   const where = withTask ? `${task_id ?? "board"}  ` : "";
-  return harmless(
+  return escapeControls(
     `${clock(created_at)}  #${id}  ${where}${kind}${moved} by ${actor} ${facts.join(" ")}`.trimEnd(),
   );
 }

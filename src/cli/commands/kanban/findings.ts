@@ -4,8 +4,9 @@ import type { Diagnostic } from "../../../board/operations/diagnose.ts";
 import type { Task } from "../../../board/task.ts";
 import { STATUSES } from "../../../board/transitions.ts";
 import { withExamples } from "../../define-command.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { renderTable } from "../../table.ts";
-import { harmless, moment } from "../sessions/place.ts";
+import { moment } from "../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
 import { profileNames } from "./lane.ts";
 
@@ -135,7 +136,7 @@ async function diagnose(
     const cells = findings.map((found) => [
       found.severity,
       found.task_id,
-      harmless(found.title),
+      escapeControls(found.title),
       found.detail,
     ]);
     context.terminal.print(renderTable(["SEVERITY", "TASK", "TITLE", "WHY"], cells, context.terminal));
@@ -153,7 +154,7 @@ function hindrance({ task_id, reason, text, release }: Why, task: Task | undefin
     severity,
     task_id,
     title,
-    detail: harmless(text),
+    detail: escapeControls(text),
     count: 1,
     since,
     actions: [release],
@@ -167,7 +168,7 @@ function explained({ kind, severity, taskId, title, count, since }: Diagnostic, 
     severity,
     task_id: taskId,
     title,
-    detail: `${says(count, moment(since))}${why === undefined ? "" : `: ${harmless(why.text)}`}`,
+    detail: `${says(count, moment(since))}${why === undefined ? "" : `: ${escapeControls(why.text)}`}`,
     count,
     since,
     actions: actions.map((verb) => `hermes kanban ${verb} ${taskId}`),

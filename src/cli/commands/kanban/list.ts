@@ -3,8 +3,8 @@ import { LIST_ORDERS, type ListOrder, type ListQuery } from "../../../board/oper
 import type { Task } from "../../../board/task.ts";
 import { STATUSES, type Status } from "../../../board/transitions.ts";
 import { withExamples } from "../../define-command.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { renderTable } from "../../table.ts";
-import { harmless } from "../sessions/place.ts";
 import { settle } from "./claims.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
@@ -106,6 +106,6 @@ function cellsOf({ id, status, priority, assignee, title, hold }: Task): readonl
     hold ? `${status} (held)` : status,
     priority === 0 ? "" : String(priority),
     assignee ?? "",
-    harmless(title),
+    escapeControls(title),
   ];
 }

@@ -3,7 +3,8 @@ import type { ShownTask } from "../../../board/operations/look.ts";
 import type { Task } from "../../../board/task.ts";
 import { renderContext } from "../../../board/tools/render-context.ts";
 import { withExamples } from "../../define-command.ts";
-import { harmless, moment } from "../sessions/place.ts";
+import { escapeControls } from "../../escape-controls.ts";
+import { moment } from "../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
 import { eventLine } from "./event-line.ts";
 
@@ -28,7 +29,7 @@ async function showOne(desk: Desk, text: string, { json }: JsonOption): Promise<
   await atBoard(desk, async (open) => {
     const shown = await withTasks(open, [text], (id) => open.store.show(id, open.signal));
     if (json) return open.context.terminal.printJson(shown);
-    open.context.terminal.print(harmless(pageOf(shown)));
+    open.context.terminal.print(escapeControls(pageOf(shown)));
   });
 }
 
@@ -36,7 +37,7 @@ async function showContext(desk: Desk, text: string, { json }: JsonOption): Prom
   await atBoard(desk, async (open) => {
     const context = await withTasks(open, [text], (id) => open.store.context(id, open.signal));
     if (json) open.context.terminal.printJson(context);
-    else open.context.terminal.print(harmless(renderContext(context, undefined)));
+    else open.context.terminal.print(escapeControls(renderContext(context, undefined)));
   });
 }
 

@@ -6,8 +6,8 @@ import type { Jobs } from "../../../environments/jobs/jobs.ts";
 import { messageOf } from "../../../lib/errors.ts";
 import { enterRawMode } from "../../../lib/terminal-modes.ts";
 import type { CommandContext } from "../../context.ts";
-import type { Terminal } from "../../terminal.ts";
-import { createPauses, followOutput } from "./follow-output.ts";
+import { escapeControls } from "../../escape-controls.ts";
+import { createPauses, followOutput, writeRaw } from "./follow-output.ts";
 import { openJobPlace } from "./job-place.ts";
 
 const DETACH = 0x1d; // Ctrl-]
@@ -31,7 +31,7 @@ export async function attachToJob(
   if (job.state === "running") terminal.note(`hermes: attached to ${job.id}; ${adviceFor(job)}`);
   try {
     const options = { endsInput: eof ?? false, detach: () => detach.abort(), signal };
-    const over = await stayAttached(place.jobs, job, terminal, options);
+    const over = await stayAttached(place.jobs, job, options);
     terminal.note(`\nhermes: ${job.id} is over: ${over.reason}, exit code ${over.exitCode}.`);
     context.exit(over.exitCode !== undefined && over.exitCode >= 0 ? over.exitCode : OUR_FAILURE);
   } catch (error) {
@@ -45,16 +45,19 @@ export async function attachToJob(
 async function stayAttached(
   jobs: Jobs,
   job: JobRecord,
-  terminal: Terminal,
   options: { readonly endsInput: boolean; detach(): void; readonly signal: AbortSignal },
 ): Promise<JobRecord> {
   const { signal } = options;
   const pauses = createPauses();
-  const onTrouble = (text: string): void => terminal.note(`\rhermes: ${text}\r`); // the job's lines go on
+  // The terminal is raw here, and the job's lines go on.
+  const onTrouble = (text: string): void =>
+    void process.stderr.write(`\rhermes: ${escapeControls(text)}\r\n`);
   using _input = sendInput(jobs, job, { ...options, onSent: () => pauses.cut(), onTrouble });
   using _size = followSize(jobs, job, { onTrouble, signal });
   const onDropped = (bytes: number): void => onTrouble(`${bytes} bytes were not kept.`);
-  return await followOutput(jobs, job.id, { from: -RECENT_BYTES, follow: true, onDropped, pauses }, signal);
+  const write = (bytes: Uint8Array): Promise<void> => writeRaw(bytes, signal);
+  const wanted = { from: -RECENT_BYTES, follow: true, onDropped, write, pauses };
+  return await followOutput(jobs, job.id, wanted, signal);
 }
 
 function adviceFor({ input }: JobRecord): string {

@@ -12,6 +12,7 @@ export interface FollowOptions {
   /** Goes on until the job is over. */
   readonly follow: boolean;
   onDropped(bytes: number): void;
+  write(bytes: Uint8Array): Promise<void>;
   /** Ends pauses early, where somebody types and waits for the answer. */
   readonly pauses?: Pauses;
 }
@@ -34,11 +35,16 @@ export function createPauses(): Pauses {
   };
 }
 
-/** Writes what a job has printed to standard output, byte for byte, and resolves to its record. */
+/** Writes bytes to standard output as they are. */
+export async function writeRaw(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  if (!process.stdout.write(bytes)) await once(process.stdout, "drain", { signal });
+}
+
+/** Hands on what a job has printed, byte for byte, and resolves to its record. */
 export async function followOutput(
   jobs: Jobs,
   id: string,
-  { from, follow, onDropped, pauses = createPauses() }: FollowOptions,
+  { from, follow, onDropped, write, pauses = createPauses() }: FollowOptions,
   signal: AbortSignal,
 ): Promise<JobRecord> {
   let at = from;
@@ -46,8 +52,7 @@ export async function followOutput(
   for (;;) {
     const piece = await jobs.read(id, at, signal);
     if (at >= 0 && piece.from > at) onDropped(piece.from - at);
-    if (piece.bytes.length > 0 && !process.stdout.write(piece.bytes))
-      await once(process.stdout, "drain", { signal });
+    if (piece.bytes.length > 0) await write(piece.bytes);
     const isNew = piece.bytes.length > 0;
     at = piece.from + piece.bytes.length;
     if (isNew && at < piece.totalBytes) continue;

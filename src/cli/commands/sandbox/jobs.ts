@@ -1,3 +1,4 @@
+import { StringDecoder } from "node:string_decoder";
 import type { Command } from "commander";
 import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
 import { describeDocker } from "../../../environments/docker/prepare-docker.ts";
@@ -9,7 +10,7 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { renderTable } from "../../table.ts";
-import { followOutput } from "./follow-output.ts";
+import { followOutput, writeRaw } from "./follow-output.ts";
 import { openJobPlace, openRecords } from "./job-place.ts";
 
 /** Under whose name a person's jobs are kept; no session has it. */
@@ -174,7 +175,12 @@ async function printLog(
   await using place = await openJobPlace(context, task);
   const onDropped = (bytes: number): void =>
     context.terminal.note(`hermes: ${bytes} bytes of its output were not kept.`);
-  await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped }, context.signal);
+  const decoder = new StringDecoder("utf8"); // holds back a character that is not whole yet
+  const write = async (bytes: Uint8Array): Promise<void> => {
+    if (context.terminal.columns === undefined) await writeRaw(bytes, context.signal);
+    else context.terminal.write(decoder.write(Buffer.from(bytes)));
+  };
+  await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped, write }, context.signal);
 }
 
 async function killJob(

@@ -4,8 +4,9 @@ import { type Message, textOf } from "../../../providers/message.ts";
 import { excerpt } from "../../../sessions/search/snippet.ts";
 import { UNLISTED_SOURCES } from "../../../sessions/session.ts";
 import type { CommandContext } from "../../context.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { renderTable } from "../../table.ts";
-import { findStore, harmless, moment, requireSession, requireStore } from "./place.ts";
+import { findStore, moment, requireSession, requireStore } from "./place.ts";
 
 interface ListOptions {
   readonly limit: number;
@@ -44,7 +45,7 @@ export async function listAll(context: CommandContext, options: ListOptions): Pr
     moment(row.activeAt),
     row.source,
     String(row.messages),
-    row.title ?? excerpt(harmless(row.opening), width),
+    row.title ?? excerpt(escapeControls(row.opening), width),
   ]);
   terminal.print(renderTable(["ID", "LAST USED", "SOURCE", "MSGS", "TITLE"], cells, terminal));
 }
@@ -74,7 +75,7 @@ export async function showOne(
     ["cost", `$${usage.costUsd.toFixed(4)}, requests: ${usage.requests}${price}`],
   ];
   if (openTurn !== undefined) lines.push(["open turn", `since ${moment(openTurn.startedAt)}`]);
-  for (const [label, value] of lines) terminal.print(`${label.padEnd(11)}${harmless(value)}`);
+  for (const [label, value] of lines) terminal.print(`${label.padEnd(11)}${escapeControls(value)}`);
   if (shown.length < spoken.length)
     terminal.print(`\n(the last ${shown.length} of ${spoken.length} messages; --limit shows more)`);
   for (const message of shown) terminal.print(`\n${render(message, context)}`);
@@ -84,14 +85,14 @@ function render(message: Message, { terminal: { colours } }: CommandContext): st
   if (message.role === "system") return "";
   if (message.role === "tool")
     return colours.dim(
-      `${message.tool}${message.failed ? " (failed)" : ""}: ${excerpt(harmless(message.text), RESULT_LENGTH)}`,
+      `${message.tool}${message.failed ? " (failed)" : ""}: ${excerpt(escapeControls(message.text), RESULT_LENGTH)}`,
     );
   const calls = message.parts.flatMap((part) =>
     part.type === "tool-call"
-      ? [colours.dim(`→ ${part.tool} ${excerpt(harmless(part.input), RESULT_LENGTH)}`)]
+      ? [colours.dim(`→ ${part.tool} ${excerpt(escapeControls(part.input), RESULT_LENGTH)}`)]
       : [],
   );
-  const text = harmless(textOf(message));
+  const text = escapeControls(textOf(message));
   return [colours.bold(`${message.role}:`), ...(text === "" ? [] : [text]), ...calls].join("\n");
 }
 

@@ -29,11 +29,6 @@ export function requireSession(store: SessionStore, which: string): SessionSumma
   return session;
 }
 
-/** Text of a model or tool for a terminal, which must not obey it. */
-export function harmless(text: string): string {
-  return text.replace(/\r\n/g, "\n").replace(/(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, "�");
-}
-
 /** A moment in local time, to the minute. */
 export function moment(time: number): string {
   const date = new Date(time);

@@ -1,7 +1,8 @@
 import { AppError } from "../../../lib/errors.ts";
 import type { SearchContext, SearchRole } from "../../../sessions/search/search-sessions.ts";
 import type { CommandContext } from "../../context.ts";
-import { findStore, harmless, moment } from "./place.ts";
+import { escapeControls } from "../../escape-controls.ts";
+import { findStore, moment } from "./place.ts";
 
 interface SearchOptions {
   readonly limit: number;
@@ -44,7 +45,7 @@ export async function searchAll(
     );
     for (const hit of hits) {
       printContext(context, hit.before);
-      const snippet = harmless(hit.snippet).replaceAll(MARKS.open, "[").replaceAll(MARKS.close, "]");
+      const snippet = escapeControls(hit.snippet).replaceAll(MARKS.open, "[").replaceAll(MARKS.close, "]");
       terminal.print(`  ${moment(hit.createdAt)}  ${hit.role}: ${snippet}`);
       printContext(context, hit.after);
     }
@@ -53,6 +54,6 @@ export async function searchAll(
 
 function printContext({ terminal }: CommandContext, context: SearchContext | undefined): void {
   if (context === undefined || context.text === "") return;
-  const text = harmless(context.text).slice(0, Math.max(40, (terminal.columns ?? 999) - 16));
+  const text = escapeControls(context.text).slice(0, Math.max(40, (terminal.columns ?? 999) - 16));
   terminal.print(terminal.colours.dim(`      ${context.role}: ${text}`));
 }

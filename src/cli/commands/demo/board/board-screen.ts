@@ -26,7 +26,7 @@ export function createBoardScreen(terminal: Terminal, isLive: boolean): BoardScr
     const back = drawn.length === 0 ? "" : `\u001b[${drawn.length}A\u001b[J`; // up to its first line, and clear
     drawn = isLive ? wanted : [];
     // In one piece: a terminal that paints in between would flicker.
-    terminal.write(back + above + drawn.map((line) => `${line}\n`).join(""));
+    terminal.draw(back + above + drawn.map((line) => `${line}\n`).join(""));
   };
   return {
     say: (line) => draw(`${line}\n`),

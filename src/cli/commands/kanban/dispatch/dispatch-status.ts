@@ -6,8 +6,9 @@ import {
   type LeaseHolder,
 } from "../../../../board/dispatcher/operations/board-lease.ts";
 import type { TickReport } from "../../../../board/dispatcher/tick-report.ts";
+import { escapeControls } from "../../../escape-controls.ts";
 import { renderTable } from "../../../table.ts";
-import { harmless, moment } from "../../sessions/place.ts";
+import { moment } from "../../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption } from "../desk.ts";
 import { WORDS } from "./dispatch-once.ts";
 import { openDispatch } from "./open-dispatch.ts";
@@ -46,7 +47,7 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
       host_id.slice(0, 8),
       moment(last_tick_at),
       holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
-      harmless(last_error ?? "").split("\n", 1)[0] ?? "",
+      escapeControls(last_error ?? "").split("\n", 1)[0] ?? "",
     ]);
     terminal.print(renderTable(["PID", "HOST", "LAST PASS", "LEADS", "LAST ERROR"], rows, terminal));
     for (const { owner, last_report, last_tick_at } of dispatchers) {

@@ -3,7 +3,7 @@ import { reclaimTask } from "../../../../board/dispatcher/reclaim-task.ts";
 import { type Why, whyNotRunning } from "../../../../board/dispatcher/why.ts";
 import type { Task } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
-import { harmless } from "../../sessions/place.ts";
+import { escapeControls } from "../../../escape-controls.ts";
 import { changeTasks } from "../change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, requirePerson, withTasks } from "../desk.ts";
 import { openDispatch } from "./open-dispatch.ts";
@@ -71,7 +71,7 @@ export async function why(desk: Desk, id: string, { json }: JsonOption): Promise
     const answer: Why = await withTasks(open, [id], () => whyNotRunning(dispatch, id, open.signal));
     const { terminal } = open.context;
     if (json) return terminal.printJson(answer);
-    terminal.print(harmless(answer.text));
-    if (answer.release !== "") terminal.print(`  ${harmless(answer.release)}`);
+    terminal.print(escapeControls(answer.text));
+    if (answer.release !== "") terminal.print(`  ${escapeControls(answer.release)}`);
   });
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { boardsPlace } from "../../../../app.ts";
 import { loggedRuns, logParts, runLogPath, taskLogFolder } from "../../../../board/worker/run-log.ts";
 import { AppError } from "../../../../lib/errors.ts";
-import { harmless } from "../../sessions/place.ts";
+import { escapeControls } from "../../../escape-controls.ts";
 import { atBoard, type Desk, type OpenDesk, withTasks } from "../desk.ts";
 
 export interface LogOptions {
@@ -34,7 +34,9 @@ export async function showLog(desk: Desk, id: string, { run, tail, follow }: Log
     const path = runLogPath(root, store.slug, id, runId);
     const read = new Map(logParts(path).map((part) => [part, readFrom(part, 0)]));
     const whole = Buffer.concat([...read.values()].map(({ bytes }) => bytes));
-    context.terminal.write(harmless((tail === undefined ? whole : whole.subarray(-tail)).toString("utf8")));
+    context.terminal.write(
+      escapeControls((tail === undefined ? whole : whole.subarray(-tail)).toString("utf8")),
+    );
     if (follow === true) await followLog(open, path, runId, read.get(path)?.end ?? 0);
   });
 }
@@ -50,7 +52,7 @@ async function followLog(
   let at = from;
   for (let isOver = false; ; ) {
     const { bytes, end } = readFrom(path, at);
-    context.terminal.write(harmless(decoder.write(bytes)));
+    context.terminal.write(escapeControls(decoder.write(bytes)));
     at = end;
     if (isOver) return;
     // One more look after the end: its last line is written then.
