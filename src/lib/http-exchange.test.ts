@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
+import { setTimeout as delay, setImmediate } from "node:timers/promises";
+import { createBrotliCompress, createDeflate, createGzip, gzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { AppError } from "./errors.ts";
 import { createHttpClient } from "./http.ts";
@@ -58,6 +59,41 @@ test("pieces can be read as they come, while the answer goes on", async () => {
   goOn();
   expect(String(await next)).toBe("second");
   await answer.ended;
+});
+
+test.each([
+  ["gzip", () => createGzip()],
+  ["br", () => createBrotliCompress()],
+  ["deflate", () => createDeflate()],
+])("pieces compressed with %s can be read as they come too", async (encoding, compress) => {
+  let goOn: () => void = () => undefined;
+  const lab = await openLab((_, response) => {
+    response.writeHead(200, { "content-encoding": encoding });
+    const compressor = compress();
+    compressor.pipe(response);
+    compressor.write("first");
+    compressor.flush();
+    goOn = () => compressor.end("second");
+  });
+  const answer = await lab.post();
+  expect(String(await answer.read())).toBe("first");
+  goOn();
+  expect(await readAll(answer)).toBe("second");
+  await answer.ended;
+});
+
+test("a few compressed bytes do not fill the memory of who does not read them", async () => {
+  const megabyte = gzipSync(Buffer.alloc(1024 * 1024));
+  const bomb = Buffer.concat(Array.from({ length: 60 }, () => megabyte));
+  const lab = await openLab((_, response) => {
+    response.writeHead(200, { "content-encoding": "gzip" });
+    response.end(bomb);
+  });
+  const before = process.memoryUsage().external;
+  const answer = await lab.post();
+  expect(await answer.read()).toBeDefined();
+  await delay(500); // a window in which nothing more comes
+  expect(process.memoryUsage().external - before).toBeLessThan(20 * 1024 * 1024);
 });
 
 test("the next request goes over the same connection, also when the last answer was not read", async () => {

@@ -69,13 +69,16 @@ export function exchange(
       }
       unread.push(chunk);
       unreadBytes += chunk.length;
-      if (unreadBytes > MOST_UNREAD) controller?.pause();
+      if (unreadBytes <= MOST_UNREAD) return;
+      controller?.pause();
+      decoder?.pause(); // a few bytes can become many
     };
     const onAbort = (): void => {
       unread.length = 0;
       // Without a connection there is nothing to abort yet, and nobody should wait for one.
       finish({ error: signal.reason });
       controller?.abort(ABORTED);
+      decoder?.destroy();
     };
     const answer = (status: number, fields: Dispatcher.ResponseData["headers"]): HttpAnswer => ({
       status,
@@ -88,7 +91,10 @@ export function exchange(
         const chunk = unread.shift();
         if (chunk !== undefined) {
           unreadBytes -= chunk.length;
-          if (controller?.paused && unreadBytes === 0) controller.resume();
+          if (unreadBytes === 0) {
+            decoder?.resume();
+            if (controller?.paused) controller.resume();
+          }
           return Promise.resolve(chunk);
         }
         if (outcome === "whole") return Promise.resolve(undefined);

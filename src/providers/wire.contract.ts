@@ -137,6 +137,11 @@ export function wireContract(
     expect(await failureOf(wrong)).toMatchObject({ kind: "malformed" });
   });
 
+  it("an event that is larger than any answer is malformed, and is not kept", async () => {
+    const wrong = { type: "event", after: format.beforeText, payload: "x".repeat(17 * 1024 * 1024) } as const;
+    expect(await failureOf(wrong)).toMatchObject({ kind: "malformed" });
+  });
+
   it("an answer without anything in it is empty", async () => {
     expect(await failureOf(undefined, { answers: [{ finish: "stop" }] })).toMatchObject({ kind: "empty" });
   });

@@ -3,7 +3,7 @@ import type { HttpAnswer } from "../../lib/http-exchange.ts";
 import type { AnswerPart, FinishPart } from "./answer-part.ts";
 import type { Attempt } from "./attempt.ts";
 import { checkAnswer, notAnAnswer } from "./check-answer.ts";
-import type { Fields } from "./fields.ts";
+import { type Fields, malformed } from "./fields.ts";
 import { parseObject } from "./replayable-input.ts";
 import type { WireCall } from "./wire-model.ts";
 
@@ -28,6 +28,7 @@ export interface WrittenRequest {
 
 const LAST_WORDS_MS = 1_000; // for the usage, which may follow the end of an answer
 const LARGEST_HEAD = 64 * 1024;
+const LARGEST_EVENT = 16 * 1024 * 1024;
 
 /** Sends a request and reads its answer as it streams in. */
 export function streamCall(
@@ -43,6 +44,10 @@ export function streamCall(
   let head: string | undefined = ""; // until the first event: what comes may not be a stream at all
   let isOver = false;
   const parser = createParser({
+    maxBufferSize: LARGEST_EVENT,
+    onError({ type }) {
+      if (type === "max-buffer-size-exceeded") throw malformed(); // the others are lines that nobody needs to know
+    },
     onEvent({ data, event }) {
       head = undefined;
       if (isOver || data.trim() === "") return;
