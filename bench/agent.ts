@@ -9,6 +9,9 @@ import { fetchPeer } from "./peer.ts";
 import { runningEngine } from "./sandbox.ts";
 
 const CALLS = 30;
+/** A long turn, whose steps must not become slower with its length. */
+const LONG_CALLS = 2_000;
+const WINDOW = 100;
 /** How long a model takes for its first answer at least; a call of a tool goes over the wire in five events. */
 const FIRST_ANSWER_MS = 300;
 const EVENTS_OF_CALL = 5;
@@ -35,8 +38,8 @@ export const agentBench: Bench = {
     const runs = {
       local: ours(join(folder, "local"), {}),
       docker: ours(join(folder, "docker"), docker),
-      thoughtful: ours(join(folder, "local"), {}, FIRST_ANSWER_MS),
-      thoughtfulDocker: ours(join(folder, "docker"), docker, FIRST_ANSWER_MS),
+      thoughtful: ours(join(folder, "local"), {}, { firstAnswerMs: FIRST_ANSWER_MS }),
+      thoughtfulDocker: ours(join(folder, "docker"), docker, { firstAnswerMs: FIRST_ANSWER_MS }),
       peer: peer(join(folder, "peer"), join(modules, PEER, "dist", "cli.js")),
     };
     const names = ["local", "docker", "thoughtful", "thoughtfulDocker", "peer"] as const;
@@ -44,7 +47,9 @@ export const agentBench: Bench = {
       (typeof names)[number],
       Timing[]
     >;
+    let long: Timing;
     try {
+      long = await ours(join(folder, "local"), {}, { calls: LONG_CALLS })();
       for (let round = 0; round < ROUNDS + 1; round++) {
         for (const name of names) {
           const timing = await runs[name]();
@@ -66,10 +71,16 @@ export const agentBench: Bench = {
         step("thoughtfulDocker"),
         1.5,
       ),
-      line("step with a local command ÷ pi", step("local"), step("peer"), 1),
-      line("step with a command in a sandbox ÷ pi", step("docker"), step("peer"), 1.3),
-      line(`one-shot of ${CALLS} calls ÷ pi`, whole("local"), whole("peer"), 0.5),
+      line("step with a local command ÷ pi", step("local"), step("peer"), 0.7),
+      line("step with a command in a sandbox ÷ pi", step("docker"), step("peer"), 0.9),
+      line(`one-shot of ${CALLS} calls ÷ pi`, whole("local"), whole("peer"), 0.4),
       line(`one-shot of ${CALLS} calls in a sandbox ÷ pi`, whole("docker"), whole("peer"), 1),
+      line(
+        `the last ${WINDOW} of ${LONG_CALLS} steps ÷ the first ${WINDOW}`,
+        median(long.steps.slice(-WINDOW)),
+        median(long.steps.slice(1, WINDOW + 1)),
+        1.3,
+      ),
     ];
   },
 };
@@ -79,6 +90,8 @@ interface Timing {
   readonly firstMs: number;
   /** The median of the same for the later ones. */
   readonly stepMs: number;
+  /** All of them in order. */
+  readonly steps: readonly number[];
   readonly wholeMs: number;
 }
 
@@ -86,12 +99,17 @@ function line(name: string, mine: number, other: number, max: number): Measureme
   return { name, ours: milliseconds(mine), peer: milliseconds(other), ratio: mine / other, budget: { max } };
 }
 
-function script(tool: string, firstAnswerMs = 0) {
-  const tools = [{ name: tool, input: { command: "echo hi" } }];
+interface Course {
+  readonly firstAnswerMs?: number;
+  readonly calls?: number;
+}
+
+function script(tool: string, { firstAnswerMs = 0, calls = CALLS }: Course = {}) {
+  const tools = [{ name: tool, input: { command: "echo {n}" } }];
   return {
     answers: [
       { tools, delay_ms: firstAnswerMs / EVENTS_OF_CALL },
-      { tools, times: CALLS - 1 },
+      { tools, times: calls - 1 },
       { text: "done", usage: { input: 100, output: 5 } },
     ],
   };
@@ -100,11 +118,11 @@ function script(tool: string, firstAnswerMs = 0) {
 function ours(
   home: string,
   variables: Readonly<Record<string, string>>,
-  firstAnswerMs = 0,
+  course: Course = {},
 ): () => Promise<Timing> {
   return async () => {
     await mkdir(home, { recursive: true });
-    await using server = await startScriptedServer(script("terminal", firstAnswerMs));
+    await using server = await startScriptedServer(script("terminal", course));
     const env = {
       ...variables,
       HERMES_HOME: home,
@@ -113,7 +131,8 @@ function ours(
       HERMES_MODEL_DEFAULT: "scripted",
       OPENAI_API_KEY: "none-needed",
     };
-    return await measure(server, [ENTRY, "-z", "go"], env, home);
+    const { calls = CALLS } = course;
+    return await measure(server, [ENTRY, "--max-turns", `${calls + 1}`, "-z", "go"], env, home, calls);
   };
 }
 
@@ -152,6 +171,7 @@ async function measure(
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
   cwd: string,
+  calls = CALLS,
 ): Promise<Timing> {
   const started = performance.now();
   const output = await new Promise<string>((done, fail) => {
@@ -170,13 +190,13 @@ async function measure(
   });
   const wholeMs = performance.now() - started;
   const { requests } = server;
-  if (requests.length !== CALLS + 1 || !output.includes("done"))
+  if (requests.length !== calls + 1 || !output.includes("done"))
     throw new Error(`${args[0]} made ${requests.length} requests: ${output}`);
   const steps = requests.slice(1).map(({ arrivedAt }, index) => {
     const { answeredAt = arrivedAt } = requests[index] ?? { answeredAt: arrivedAt };
     return Number(arrivedAt - answeredAt) / 1e6;
   });
-  return { firstMs: steps[0] ?? Number.NaN, stepMs: median(steps.slice(1)), wholeMs };
+  return { firstMs: steps[0] ?? Number.NaN, stepMs: median(steps.slice(1)), steps, wholeMs };
 }
 
 /** Those of the homes of this bench, by the profile that they carry. */

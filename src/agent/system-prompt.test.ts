@@ -7,6 +7,7 @@ const facts: PromptFacts = {
   place: "Commands run on the user's own machine, starting in /home/person/projects/thing.",
   project: undefined,
   date: "2026-01-31",
+  takesNotes: false,
   surface:
     "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",
 };
@@ -33,4 +34,9 @@ it("A11: identity comes first, then conduct, place, project and what is the sess
 it("A11: what belongs to a tool is said only with the tool", () => {
   expect(createSystemPrompt(facts)).toContain("with todo");
   expect(createSystemPrompt({ ...facts, tools: ["terminal"] })).not.toContain("todo");
+});
+
+it("what belongs to notes is said only where somebody can send some", () => {
+  expect(createSystemPrompt(facts)).not.toContain("note");
+  expect(createSystemPrompt({ ...facts, takesNotes: true })).toContain("A note that the user gives");
 });

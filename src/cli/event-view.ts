@@ -100,9 +100,11 @@ function bodyOf({ tool, text, display }: AgentEventOf<"tool-end">): string[] {
   return lines.length > SHOWN_LINES ? [...lines.slice(0, SHOWN_LINES), "…"] : lines;
 }
 
+/** The output of a command, or why there is none; what is known of it besides stands before an empty line. */
 function outputOf(text: string): string {
-  const { output, error } = parseObject(text);
-  return output === undefined ? text : String(output || (error ?? ""));
+  if (text.startsWith("{")) return text;
+  const end = text.indexOf("\n\n");
+  return end === -1 ? (/^error: (.*)$/m.exec(text)?.[1] ?? "") : text.slice(end + 2);
 }
 
 function endMark(colours: Terminal["colours"], { outcome, durationMs }: AgentEventOf<"tool-end">): string {

@@ -16,6 +16,7 @@ const facts: PromptFacts = {
   place: "Commands run on the user's own machine, starting in /home/person/projects/thing.",
   project: undefined,
   date: "2026-01-31",
+  takesNotes: true,
   surface:
     "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",
 };

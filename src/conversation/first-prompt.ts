@@ -14,8 +14,11 @@ export async function loadPromptFacts(
     /** The profile's own folder, where SOUL.md says who the agent is. */
     readonly home: string;
     readonly environment: Pick<EnvironmentRequest, "options" | "cwd">;
-    /** What the model should know of the surface. */
-    readonly surface: string;
+    readonly surface: {
+      /** What the model should know of it. */
+      readonly words: string;
+      readonly takesNotes: boolean;
+    };
     readonly now: number;
   },
   tools: ReadonlyMap<string, Tool>,
@@ -34,7 +37,8 @@ export async function loadPromptFacts(
     place: placeWords(environment),
     project,
     date: new Date(now).toISOString().slice(0, 10),
-    surface,
+    surface: surface.words,
+    takesNotes: surface.takesNotes,
   };
 }
 

@@ -57,6 +57,7 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
       words: "",
       ask: undefined,
       canNotify: false,
+      takesNotes: false,
       haltsLoops: false,
       showsText: true,
     },

@@ -34,6 +34,8 @@ export interface Surface {
   readonly ask: Ask | undefined;
   /** Whether a session can be told later that a job has ended. */
   readonly canNotify: boolean;
+  /** Whether somebody may send notes while a turn runs. */
+  readonly takesNotes: boolean;
   /** Whether a turn that goes round in circles is ended, because nobody watches. */
   readonly haltsLoops: boolean;
   /** Whether a person reads the answer while it is written, so that it cannot be begun anew. */
@@ -140,7 +142,7 @@ export async function openConversation(
         model: route.model,
         systemPrompt: createSystemPrompt(
           await loadPromptFacts(
-            { home: request.home, environment, surface: surface.words, now: systemClock.now() },
+            { home: request.home, environment, surface, now: systemClock.now() },
             tools,
             signal,
           ),

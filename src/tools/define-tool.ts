@@ -13,6 +13,8 @@ interface ToolSpec<Schema extends z.ZodObject> {
   readonly description: string;
   /** Strict: what is not in it is refused, unless it is a habit of models that can be understood or ignored. */
   readonly input: Schema;
+  /** Arguments that cannot work where the tool is offered: understood, but not sent to the model. */
+  readonly hidden?: readonly string[];
   readonly mutates: boolean;
   readonly exclusive?: boolean;
   readonly commandsOf?: (input: z.infer<Schema>) => readonly string[];
@@ -33,7 +35,7 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     mutates,
     exclusive,
     get inputSchema() {
-      return toolSchema(spec.input);
+      return toolSchema(spec.input, spec.hidden);
     },
     ...(commandsOf && {
       commandsOf(text: string) {

@@ -1,11 +1,12 @@
 import { z } from "zod";
 
 /** What a tool takes, as the model reads it: names, types, choices and bounds that say something, and no more. */
-export function toolSchema(input: z.ZodObject): Record<string, unknown> {
+export function toolSchema(input: z.ZodObject, hidden: readonly string[] = []): Record<string, unknown> {
   const { $schema: _, ...schema } = z.toJSONSchema(input, {
     io: "input",
     override: ({ jsonSchema }) => tidy(jsonSchema),
   });
+  for (const name of hidden) delete schema.properties?.[name];
   return schema;
 }
 

@@ -25,7 +25,7 @@ export function createTools(
   const searches = createRepeatedSearch();
   const { ask, pastSessions } = parts;
   const all: readonly Tool[] = [
-    createTerminal(parts),
+    createTerminal(parts, { hasFileTools: toolsets.has("file") }),
     createProcess(parts),
     createReadFile(parts, memory),
     createWriteFile(parts, memory),

@@ -34,7 +34,7 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
     const run = await home.agent(["-z", "work", "-m", model, "--json"]).ended;
     expect(run.exitCode, run.stderr).toBe(0);
     const [id = ""] = await home.containers();
-    expect(run.stdout).toContain(`one\\\\n2\\\\n${id.slice(0, 12)}`);
+    expect(run.stdout).toContain(`one\\n2\\n${id.slice(0, 12)}`);
     expect(run.stdout).toContain("a.txt:2:2");
   });
 
@@ -72,7 +72,7 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
         expect(run.exitCode, run.stderr).toBe(0);
         return {
           session: /"sessionId":"([^"]+)"/.exec(run.stdout)?.[1] ?? "",
-          host: /output\\":\\"([0-9a-f]{12})/.exec(run.stdout)?.[1],
+          host: /exit_code: 0.*?\\n\\n([0-9a-f]{12})/.exec(run.stdout)?.[1],
         };
       };
       const first = await hostOf();

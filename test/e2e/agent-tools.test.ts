@@ -45,7 +45,7 @@ describe("the tools in a whole run", () => {
     expect(read).toBe(`1|console.log(1);\n[${project}/src/a.js]`);
     expect(patched).toContain(`changed ${project}/src/a.js`);
     expect(found).toContain("src/a.js:1:console.log(41 + 1);");
-    expect(JSON.parse(ran ?? "")).toMatchObject({ output: "42", exit_code: 0, cwd: `${project}/src` });
+    expect(ran).toBe(`exit_code: 0\ncwd: ${project}/src\n\n42`);
     expect(again).toContain("1|console.log(41 + 1);");
     expect(JSON.parse(plan ?? "")).toMatchObject({ counts: { total: 1, completed: 1 } });
     expect(await readFile(join(project, "src/a.js"), "utf8")).toBe("console.log(41 + 1);\n");
@@ -80,7 +80,7 @@ describe("the tools in a whole run", () => {
     expect(stdout).toBe("understood\n");
     expect(results[0]).toContain("not valid JSON");
     expect(results[1]).toContain("did you mean");
-    expect(results[2]).toContain('"output":"understood"');
+    expect(results[2]).toMatch(/^exit_code: 0\n.*\n\nunderstood$/);
     expect(results[3]).toContain('Did you mean "terminal"?');
     expect(results[4]).toMatch(/does not exist|credentials/);
   });

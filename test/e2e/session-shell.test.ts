@@ -59,7 +59,7 @@ test("a resumed session goes on in its folder with its exported variables, and n
   expect(await place.start(["-z", "work"]).ended).toMatchObject({ exitCode: 0, stderr: "" });
   const run = await place.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`${place.project}/sub\\\\ncolour=blue token= plain= pager=[]`);
+  expect(run.stdout).toContain(`${place.project}/sub\\ncolour=blue token= plain= pager=[]`);
   for (const told of [
     /These exported variables may hold secrets .*: API_TOKEN, COOKIE, MYPIN, PLAIN, SENTRY_DSN\./,
     /These exported variables are too long to keep, .*: BIG\./,
@@ -79,7 +79,7 @@ test("a resumed session whose folder is gone starts in the default folder, and s
   await rm(join(place.project, "sub"), { recursive: true });
   const run = await place.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`"output\\":\\"${place.project}\\\\ncolour=blue`);
+  expect(run.stdout).toContain(`\\n\\n${place.project}\\ncolour=blue`);
   const told = `The working folder of this session, ${place.project}/sub, is gone`;
   expect(run.stderr).toContain(told);
   expect(run.stdout).toContain(told);
@@ -101,7 +101,7 @@ test("a session that was killed in a command goes on where the command before it
   expect((await ended).exitCode).toBe(null);
   const run = await place.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`${place.project}/sub\\\\ncolour=blue`);
+  expect(run.stdout).toContain(`${place.project}/sub\\ncolour=blue`);
 });
 
 test("a session that is resumed in another environment does not take its folder and variables there", async () => {
@@ -159,10 +159,10 @@ describeWith("docker", "a session in a Docker sandbox", (service) => {
     });
     const hermes = (...words: string[]) => home.agent([...words, "-m", model, "--json"]).ended;
     await hermes("-z", "work");
-    expect((await hermes("-c", "-z", "again")).stdout).toContain("/workspace/sub\\\\ncolour=blue");
+    expect((await hermes("-c", "-z", "again")).stdout).toContain("/workspace/sub\\ncolour=blue");
     await hermes("-c", "-z", "gone");
     const run = await hermes("-c", "-z", "again");
-    expect(run.stdout).toContain('"output\\":\\"/root\\\\ncolour=blue');
+    expect(run.stdout).toContain("\\n\\n/root\\ncolour=blue");
     expect(run.stderr).toContain("/workspace/sub, is gone");
   });
 

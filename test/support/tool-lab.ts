@@ -63,6 +63,15 @@ export interface ToolLab extends AsyncDisposable {
   sh(command: string): Promise<string>;
 }
 
+/** A result as an object: JSON, or what a command answers with. */
+function readResult(text: string): Record<string, unknown> {
+  if (text.startsWith("{")) return JSON.parse(text) as Record<string, unknown>;
+  const [header = "", ...output] = text.split("\n\n");
+  const facts = header.split("\n").map((line) => /^(\w+): (.*)$/.exec(line)?.slice(1) ?? [line, ""]);
+  const { exit_code: code, ...rest } = Object.fromEntries(facts) as Record<string, string>;
+  return { error: null, ...rest, exit_code: Number(code), output: output.join("\n\n") };
+}
+
 /** This machine, in a temporary folder. */
 export async function openLocalPlace(): Promise<ToolPlace> {
   const temp = await tempFolder();
@@ -188,7 +197,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
         signal,
         onProgress: nothing,
       });
-      return { ...result, json: () => JSON.parse(result.text) as Record<string, unknown> };
+      return { ...result, json: () => readResult(result.text) };
     },
     async [Symbol.asyncDispose]() {
       for (const job of await jobs.list(AbortSignal.timeout(300_000)))

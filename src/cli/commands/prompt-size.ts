@@ -56,7 +56,7 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
     userHome,
     reporter,
   });
-  const place = { home: app.profile.home, environment, surface: SURFACE.words, now: Date.now() };
+  const place = { home: app.profile.home, environment, surface: SURFACE, now: Date.now() };
   const facts = await loadPromptFacts(place, tools, signal);
   const { parts, tokens } = measurePrompt(facts, tools, (text) => countTokens(text));
   const route = await findRoute(app, model);

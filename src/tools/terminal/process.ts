@@ -4,7 +4,7 @@ import type { InputOutcome, Jobs } from "../../environments/jobs/jobs.ts";
 import { defineTool, failedJson, okJson } from "../define-tool.ts";
 import type { Tool, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { stripAnsi } from "./strip-ansi.ts";
+import { plainOutput } from "./plain-output.ts";
 
 const input = z.strictObject({
   action: z.enum(["list", "poll", "log", "wait", "kill", "write", "submit", "close"]),
@@ -104,7 +104,7 @@ const WAIT_WORDS = { ended: "exited", "timed-out": "timeout", interrupted: "inte
 
 /** The same as for a foreground command: what colours a terminal says nothing to a model. */
 function shown(output: string): string {
-  return stripAnsi(output).trimEnd();
+  return plainOutput(output).trimEnd();
 }
 
 function pageOf({ offset, limit }: Input): { offset?: number; limit?: number } {

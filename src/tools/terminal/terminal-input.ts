@@ -1,8 +1,9 @@
 import { posix } from "node:path";
 import { z } from "zod";
 import type { ShellSession } from "../../environments/environment.ts";
-import { failedJson } from "../define-tool.ts";
+import { failed } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
+import { terminalText } from "./terminal-result.ts";
 
 /** The arguments of the terminal tool. */
 export const terminalInput = z.strictObject({
@@ -19,13 +20,13 @@ export const terminalInput = z.strictObject({
 });
 export type TerminalInput = z.infer<typeof terminalInput>;
 
-/** Every answer has the same first fields, also when there was nothing to run or nowhere to run it. */
-export function nothingRan(body: {
+/** The answer when there was nothing to run or nowhere to run it. */
+export function nothingRan(facts: {
   readonly error: string;
   readonly status: "error" | "blocked" | "degraded";
   readonly hint?: string | undefined;
 }): ToolResult {
-  return failedJson({ output: "", exit_code: -1, ...body });
+  return failed(terminalText({ exit_code: -1, ...facts }, ""));
 }
 
 /** The folder of a call from the root on: what is relative starts where the session is. */

@@ -1,25 +1,30 @@
 import type { CommandResult } from "../../environments/environment.ts";
-import { defineTool, failedJson, okJson } from "../define-tool.ts";
+import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { adviseForeground } from "./advise-foreground.ts";
 import { exitMeaning } from "./exit-meaning.ts";
 import { lookUpCommand, markOf } from "./look-up-command.ts";
+import { plainOutput } from "./plain-output.ts";
 import { startInBackground } from "./start-in-background.ts";
-import { stripAnsi } from "./strip-ansi.ts";
 import { folderOf, nothingRan, type TerminalInput, terminalInput } from "./terminal-input.ts";
+import { terminalText } from "./terminal-result.ts";
 
 /** Quoting is ours to do; these are in no folder's name that anybody means. */
 const BAD_IN_PATH = /[^\p{L}\p{M}\p{N}/\\:_\-.~ +@=,()[\]]/u;
 
+const PREFER_FILE_TOOLS =
+  " Prefer read_file, patch, write_file and search_files to cat, sed, heredocs and grep.";
+
 /** Runs a command in the session's environment, or starts one that nobody waits for. */
-export function createTerminal(parts: ToolParts): Tool {
+export function createTerminal(parts: ToolParts, { hasFileTools }: { readonly hasFileTools: boolean }): Tool {
   const { limits } = parts;
   return defineTool({
     name: "terminal",
     toolset: "terminal",
-    description: `Run a shell command. The folder and exported variables stay for the next call; processes do not survive a timeout (default ${limits.timeout} s, at most ${limits.maxForegroundTimeout}). Use background for what runs longer, then the process tool. Prefer read_file, patch, write_file and search_files to cat, sed, heredocs and grep.`,
+    description: `Run a shell command. The folder and exported variables stay for the next call; processes do not survive a timeout (default ${limits.timeout} s, at most ${limits.maxForegroundTimeout}). Use background for what runs longer, then the process tool.${hasFileTools ? PREFER_FILE_TOOLS : ""}`,
     input: terminalInput,
+    hidden: parts.canNotify ? [] : ["notify_on_complete", "watch_patterns"],
     mutates: true,
     commandsOf: ({ command }) => [command],
     refuse: (error, hint) => nothingRan({ error, hint, status: hint === undefined ? "error" : "degraded" }),
@@ -70,19 +75,19 @@ async function runForeground(
   const shown = await window.finish();
   const { exitCode, ended, notices, cwd } = result;
   const meaning = ended === "exited" && !result.badWorkdir ? exitMeaning(command, exitCode) : undefined;
-  const body = {
-    output: parts.redact(stripAnsi(shown.text)).trimEnd(),
+  const facts = {
     exit_code: exitCode,
+    exit_code_meaning: meaning?.words,
     error: errorOf(result, workdir, timeout),
     status: ended === "lost" ? "degraded" : undefined,
-    exit_code_meaning: meaning?.words,
     // Said when it is news: whoever thinks to be elsewhere changes the wrong files.
     cwd: cwd === cwdBefore ? undefined : cwd,
     full_output_path: shown.spillPath,
-    notices: notices.length > 0 ? notices : undefined,
+    notices: notices.join(" ") || undefined,
     hint: [hint, ignoredWords(call)].filter((text) => text !== undefined).join(" ") || undefined,
   };
-  return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? okJson(body) : failedJson(body);
+  const text = terminalText(facts, parts.redact(plainOutput(shown.text)).trimEnd());
+  return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? ok(text) : failed(text);
 }
 
 function ignoredWords({ pty, notify_on_complete, watch_patterns }: TerminalInput): string | undefined {
@@ -91,7 +96,7 @@ function ignoredWords({ pty, notify_on_complete, watch_patterns }: TerminalInput
     : undefined;
 }
 
-function errorOf(result: CommandResult, workdir: string | undefined, timeout: number): string | null {
+function errorOf(result: CommandResult, workdir: string | undefined, timeout: number): string | undefined {
   if (result.badWorkdir) return `The folder ${workdir ?? result.cwd ?? "of the session"} does not exist.`;
   const rest =
     result.survivors.length === 0
@@ -102,5 +107,5 @@ function errorOf(result: CommandResult, workdir: string | undefined, timeout: nu
   if (result.ended === "stopped") return `Stopped by the user; ${rest}`;
   if (result.ended === "lost")
     return "The shell of this command was lost; it was not run again, and whether it did its work is unknown.";
-  return null;
+  return undefined;
 }

@@ -78,6 +78,7 @@ export const SURFACE = {
     "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",
   ask: undefined,
   canNotify: false,
+  takesNotes: false,
   haltsLoops: false,
   showsText: false,
 } as const;

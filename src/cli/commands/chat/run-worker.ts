@@ -151,6 +151,7 @@ async function openConversation(
           words: LIFECYCLE,
           ask: undefined,
           canNotify: false,
+          takesNotes: true, // comments on the task
           haltsLoops: true,
           showsText: false,
           tools,
