@@ -23,6 +23,7 @@ import {
   scheduleTask,
 } from "./operations/finish.ts";
 import { acquireLease, releaseLease, renewLease } from "./operations/leases.ts";
+import { seeEnd } from "./operations/leaving.ts";
 import { linkTasks, unlinkTasks } from "./operations/links.ts";
 import { toRun } from "./operations/load.ts";
 import {
@@ -86,6 +87,7 @@ const WRITES = {
   renew: renewRun,
   describeRun,
   endRun,
+  seeEnd,
   reclaimExpired,
   comment: addComment,
   attach: addAttachment,

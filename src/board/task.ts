@@ -102,6 +102,8 @@ export interface Run {
   readonly last_heartbeat_at: number | null;
   readonly started_at: number;
   readonly ended_at: number | null;
+  /** What kind of caller ended it, as `Caller` has them. */
+  readonly ended_by: string | null;
   readonly outcome: RunOutcome | null;
   readonly summary: string | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;

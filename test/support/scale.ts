@@ -42,6 +42,8 @@ export const scale = {
   /** Tasks that depend on each other, in layers of four, and how long processes are killed while they are worked off. */
   graphTasks: count(8, 20),
   troubleMs: count(5_000, 20_000),
+  /** What a person does to tasks whose workers are at work. */
+  operatorActions: count(6, 300),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 

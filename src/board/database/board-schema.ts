@@ -233,4 +233,12 @@ export const boardMigrations: readonly BoardMigration[] = [
       lifted_at {int}
     ) {strict}`,
   },
+  {
+    // A run that is over counts until nothing of it lives; those that ended before this was so count no more.
+    name: "leaving-runs",
+    sql: `
+    alter table run add column ended_by {text};
+    update run set lease_until = 0 where ended_at is not null;
+    create index run_leaving on run (lease_until) where ended_at is not null and lease_until > 0`,
+  },
 ];

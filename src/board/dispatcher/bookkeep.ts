@@ -2,6 +2,7 @@ import { AppError } from "../../lib/errors.ts";
 import type { Change } from "../change.ts";
 import type { Steps } from "../database/steps.ts";
 import { blockTask } from "../operations/finish.ts";
+import { findLeaving, seeEnd } from "../operations/leaving.ts";
 import { type RunRow, toRun } from "../operations/load.ts";
 import { recompute } from "../operations/recompute.ts";
 import { endRun, reclaimExpired } from "../operations/runs.ts";
@@ -9,17 +10,17 @@ import { DISPATCHER } from "./dispatch-board.ts";
 import type { DispatchHost } from "./host.ts";
 import { LeaseLost, requireLease } from "./operations/board-lease.ts";
 import type { MassFailure } from "./operations/find-mass-failure.ts";
-import { findEndedRuns, findOverdue, type OpenRun } from "./operations/find-work.ts";
-import { findUnseen, seeEnd } from "./operations/see-end.ts";
+import { findOverdue, type OpenRun } from "./operations/find-work.ts";
 import { deferReclaim, endFromAfar, reconcileOrphan } from "./operations/take-back.ts";
 import { overdueOf } from "./overdue.ts";
 import { runEndingOf, type WorkerExit } from "./run-ending.ts";
 import { CLOCK_MARGIN_MS } from "./run-lease.ts";
 import type { TickParts } from "./tick-parts.ts";
-import type { TickReport } from "./tick-report.ts";
+import { expectPass, type TickReport } from "./tick-report.ts";
 
 const DEFER_MS = 120_000;
 const MANY_VANISHED = 3;
+const LOOK_AGAIN_MS = 5_000;
 
 /** Puts the board in order, as the holder of its lease; stops where another dispatcher has taken it. */
 export async function bookkeep(
@@ -36,28 +37,28 @@ export async function bookkeep(
   }
 }
 
-/** Ends what still lives of runs of this host that are over; needs no lease, because it writes nothing. */
-export async function reapEndedRuns(
-  { board, host, gone = new Set() }: TickParts,
+/**
+ * Lets go of runs that are over: those of this host once nothing of them lives, those of others once their lease is over,
+ * by which their supervisors have ended them. What lives on here after that is ended. Needs no lease of the board,
+ * because what it writes is true whoever says it.
+ */
+export async function seeEnds(
+  { board, host }: TickParts,
   report: TickReport,
   signal: AbortSignal,
 ): Promise<void> {
-  const ended = await board.read(() => findEndedRuns(host.id), signal);
-  const ids = new Set(ended.map(({ id }) => id));
-  for (const id of gone) if (!ids.has(id)) gone.delete(id);
-  for (const row of ended) {
-    if (gone.has(row.id)) continue;
-    const run = toRun(row);
-    const isAlive = (await host.isAlive(run, signal)) === "alive";
-    if (isAlive) report.reaped_terminal_workers.push(run.id);
-    if (!isAlive || (await host.terminate(run, signal)) === "gone") gone.add(run.id);
+  for (const run of await board.read(findLeaving, signal)) {
+    const until = run.lease_until + CLOCK_MARGIN_MS;
+    const isLate = until <= run.now;
+    const isOurs = run.host_id === host.id;
+    let isGone = isOurs ? await isSurelyDead(host, run, signal) : isLate;
+    if (isOurs && isLate && !isGone) {
+      report.reaped_terminal_workers.push(run.id);
+      isGone = (await host.terminate(toRun(run), signal)) === "gone";
+    }
+    if (isGone) await board.write(DISPATCHER, (change) => seeEnd(change, run.id), signal);
+    else expectPass(report, isLate ? run.now + LOOK_AGAIN_MS : until);
   }
-}
-
-/** Frees tasks that wait for a worker of this host which is gone; needs no lease, because only this host can know. */
-export async function seeEnds({ board, host }: TickParts, signal: AbortSignal): Promise<void> {
-  for (const run of await board.read(() => findUnseen(host.id), signal))
-    if (await isSurelyDead(host, run, signal)) await board.write(DISPATCHER, () => seeEnd(run), signal);
 }
 
 /** Two looks that agree: one that went wrong must not cost a live run its task. */
@@ -90,7 +91,10 @@ class Bookkeeper {
       const overdue = overdueOf(run, host.id, policy);
       if (overdue === "expired") await this.#reclaim(run);
       else if (overdue === "stale" || overdue === "timed_out") await this.#stop(run, overdue);
-      else if (overdue === "check" && (await isSurelyDead(host, run, this.#signal))) suspects.push(run);
+      else {
+        if (overdue === "check" && (await isSurelyDead(host, run, this.#signal))) suspects.push(run);
+        expectPass(this.#report, run.lease_until + CLOCK_MARGIN_MS);
+      }
     }
     await this.#bury(suspects);
     if (policy.reconcileOrphans) {

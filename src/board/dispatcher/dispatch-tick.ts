@@ -1,11 +1,11 @@
 import { messageOf } from "../../lib/errors.ts";
-import { bookkeep, reapEndedRuns, seeEnds } from "./bookkeep.ts";
+import { bookkeep, seeEnds } from "./bookkeep.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import { findHolder, LEASE_MS, recordTick, takeLease } from "./operations/board-lease.ts";
 import { listEligible } from "./operations/list-eligible.ts";
 import { placeTasks } from "./place-tasks.ts";
 import type { TickParts } from "./tick-parts.ts";
-import { countOutcomes, createReport, type TickReport } from "./tick-report.ts";
+import { countOutcomes, createReport, expectPass, type TickReport } from "./tick-report.ts";
 
 /** One pass: bookkeeping if this dispatcher holds the board's lease, then tasks are claimed and started for this host. */
 export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promise<TickReport> {
@@ -17,11 +17,10 @@ export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promi
     return report;
   }
   try {
-    const token = await lead(parts, signal);
+    const token = await lead(parts, report, signal);
     if (token === undefined) report.skipped_locked = true;
     else await bookkeep(parts, token, report, signal);
-    await reapEndedRuns(parts, report, signal);
-    await seeEnds(parts, signal);
+    await seeEnds(parts, report, signal);
     await place(parts, report, signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -39,12 +38,19 @@ export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promi
 }
 
 /** The token of the lease, or undefined when another one who may be alive has it; then nothing was written. */
-async function lead({ board, owner, isDead }: TickParts, signal: AbortSignal): Promise<number | undefined> {
+async function lead(
+  { board, owner, isDead }: TickParts,
+  report: TickReport,
+  signal: AbortSignal,
+): Promise<number | undefined> {
   const holder = await board.read(findHolder, signal);
   // Each write of the bookkeeping renews it; a pass that has none to do then writes nothing for it.
   if (holder?.owner === owner && holder.expires_at - holder.now > LEASE_MS / 2) return holder.token;
   const isTaken = holder !== undefined && holder.owner !== owner && holder.expires_at > holder.now;
-  if (isTaken && !(await isDead(holder.owner, signal))) return undefined;
+  if (isTaken && !(await isDead(holder.owner, signal))) {
+    expectPass(report, holder.expires_at); // by then it has died, or has nothing to do and lets us
+    return undefined;
+  }
   return board.write(DISPATCHER, () => takeLease(owner, isTaken ? holder.token : 0), signal);
 }
 
@@ -61,6 +67,6 @@ async function place(parts: TickParts, report: TickReport, signal: AbortSignal):
   if (report.dry_run) report.promoted = eligible.promoted.length;
   report.paused = eligible.paused;
   report.looked_at = eligible.now;
-  report.next_due_at = eligible.nextDueAt;
+  if (eligible.nextDueAt !== null) expectPass(report, eligible.nextDueAt);
   if (!eligible.paused) await placeTasks(parts, eligible, report, signal);
 }

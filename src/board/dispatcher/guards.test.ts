@@ -14,18 +14,18 @@ const TASK: EligibleTask = {
   outcome: "crashed",
   ended_at: NOW - 1_000,
   metadata: null,
-  leaving_until: null,
   lifted_at: null,
   told: null,
 };
 
 function reasonOf(
   changes: Partial<EligibleTask>,
-  facts: { kind?: string; wall?: number; refused?: number } = {},
+  facts: { kind?: string; wall?: number; refused?: number; leaving?: number } = {},
 ) {
-  const { kind, wall, refused } = facts;
+  const { kind, wall, refused, leaving } = facts;
   const eligible = {
     now: NOW,
+    taken: new Map(leaving === undefined ? [] : [[TASK.id, leaving]]),
     failureKinds: new Map(kind === undefined ? [] : [[7, kind]]),
     limitedProfiles: new Map(wall === undefined ? [] : [["worker", wall]]),
     refusedProfiles: new Map(refused === undefined ? [] : [["worker", refused]]),
@@ -37,16 +37,15 @@ describe("guardOf", () => {
   const pullRequest = { metadata: JSON.stringify({ pull_request: "https://example.com/pull/1" }) };
 
   it("B6.37: of several guards the first of the table is named", () => {
-    const all = { ...pullRequest, leaving_until: NOW + 1, not_before: NOW + 1 };
+    const all = { ...pullRequest, not_before: NOW + 1 };
     const facts = { kind: "auth", wall: NOW - 1 };
-    const withoutLeaving = { ...all, leaving_until: null };
     const outcome = "infra_killed" as const;
-    expect(reasonOf({ ...all, outcome }, facts)).toBe("worker_leaving");
-    expect(reasonOf({ ...withoutLeaving, outcome }, facts)).toBe("infrastructure_cooldown");
-    expect(reasonOf(withoutLeaving, facts)).toBe("rate_limit_cooldown");
-    expect(reasonOf(withoutLeaving, { kind: "quota" })).toBe("blocker_auth");
-    expect(reasonOf(withoutLeaving, { refused: NOW - 1 })).toBe("blocker_auth");
-    expect(reasonOf({ ...withoutLeaving, outcome: "completed" })).toBe("backoff");
+    expect(reasonOf({ ...all, outcome }, { ...facts, leaving: NOW + 1 })).toBe("worker_leaving");
+    expect(reasonOf({ ...all, outcome }, facts)).toBe("infrastructure_cooldown");
+    expect(reasonOf(all, facts)).toBe("rate_limit_cooldown");
+    expect(reasonOf(all, { kind: "quota" })).toBe("blocker_auth");
+    expect(reasonOf(all, { refused: NOW - 1 })).toBe("blocker_auth");
+    expect(reasonOf({ ...all, outcome: "completed" })).toBe("backoff");
     expect(reasonOf({ ...pullRequest, outcome: "completed" })).toBe("recent_success");
     expect(reasonOf({ ...pullRequest, outcome: "review_requested" })).toBe("active_pr");
     expect(reasonOf({})).toBeUndefined();
@@ -56,6 +55,6 @@ describe("guardOf", () => {
     const lifted = { lifted_at: NOW };
     expect(reasonOf({ ...lifted, outcome: "completed" })).toBeUndefined();
     expect(reasonOf(lifted, { kind: "auth", wall: NOW - 1, refused: NOW - 1 })).toBeUndefined();
-    expect(reasonOf({ ...lifted, leaving_until: NOW + 1 })).toBe("worker_leaving");
+    expect(reasonOf(lifted, { leaving: NOW + 1 })).toBe("worker_leaving");
   });
 });

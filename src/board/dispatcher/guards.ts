@@ -4,7 +4,7 @@ import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
 
 /** Why a ready task is not tried again yet, in the order in which they are looked at. */
 export const GUARDS = {
-  worker_leaving: "its last run was ended from outside, and nobody has seen its worker end",
+  worker_leaving: "a worker whose run is over may still be in its folder, and nobody has seen it end",
   infrastructure_cooldown: "the last attempt failed because of the host",
   rate_limit_cooldown: "its profile has met a rate limit",
   blocker_auth: "its provider refused the last attempt, or its profile, for credentials or quota",
@@ -26,7 +26,7 @@ const PULL_REQUEST_GUARD_MS = 86_400_000;
 /** The guard that keeps a ready task from starting now, from typed facts alone; each has an end. */
 export function guardOf(
   task: EligibleTask,
-  eligible: Pick<Eligible, "now" | "failureKinds" | "limitedProfiles" | "refusedProfiles">,
+  eligible: Pick<Eligible, "now" | "taken" | "failureKinds" | "limitedProfiles" | "refusedProfiles">,
   policy: Pick<DispatchPolicy, "rateLimitCooldownMs">,
 ): Guard | undefined {
   const { now } = eligible;
@@ -40,7 +40,7 @@ export function guardOf(
   const after = (applies: boolean, ms: number): number => (applies && endedAt !== null ? endedAt + ms : 0);
   const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // nothing has made it ready since
   const ends: Readonly<Record<GuardReason, number>> = {
-    worker_leaving: task.leaving_until ?? 0, // no operator can lift this one
+    worker_leaving: eligible.taken.get(task.id) ?? 0, // no operator can lift this one
     infrastructure_cooldown:
       outcome === "infra_killed" ? Math.max(paused, after(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
     rate_limit_cooldown: Math.max(

@@ -11,7 +11,7 @@ import { profileCap } from "./resolve-dispatch-policy.ts";
 import { RUN_LEASE_MS } from "./run-lease.ts";
 import { startClaimed } from "./start-claimed.ts";
 import type { TickParts } from "./tick-parts.ts";
-import type { TickReport } from "./tick-report.ts";
+import { expectPass, type TickReport } from "./tick-report.ts";
 
 /** A task that could start, if there is room. */
 interface Candidate extends Waiting {
@@ -78,7 +78,7 @@ class Placement {
     const guard = guardOf(task, this.#eligible, policy);
     if (guard !== undefined) {
       report.respawn_guarded.push({ task_id: id, ...guard });
-      this.#expect(guard.until);
+      expectPass(report, guard.until);
       this.#tell(task, "respawn_guarded", { reason: guard.reason }, `${guard.reason} ${task.run_id ?? 0}`);
       return undefined;
     }
@@ -233,9 +233,5 @@ class Placement {
     if (started.givenUp) report.auto_blocked.push(id);
     const reason = started.cause === "infrastructure" ? "infrastructure_cooldown" : "backoff";
     report.respawn_guarded.push({ task_id: id, reason, until: this.#eligible.now });
-  }
-
-  #expect(at: number): void {
-    this.#report.next_due_at = Math.min(at, this.#report.next_due_at ?? Number.POSITIVE_INFINITY);
   }
 }

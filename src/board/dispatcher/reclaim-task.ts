@@ -1,35 +1,52 @@
-import { AppError } from "../../lib/errors.ts";
 import type { Caller } from "../caller.ts";
+import { seeEnd } from "../operations/leaving.ts";
 import { findOpenRun, requireTask, toRun } from "../operations/load.ts";
+import { assignTask } from "../operations/manage.ts";
 import { endRun } from "../operations/runs.ts";
-import type { DispatchBoard } from "./dispatch-board.ts";
+import { DISPATCHER, type DispatchBoard } from "./dispatch-board.ts";
 import type { DispatchHost } from "./host.ts";
-import { endFromAfar } from "./operations/take-back.ts";
 
-/** Ends the run of a task with its processes, which are gone before anyone else gets it; false when it had none. */
+export interface Reclaim {
+  readonly taskId: string;
+  readonly reason: string;
+  /** Whom the task is given to, in the same transaction. */
+  readonly assignee?: string;
+}
+
+/** `none`: there was no run. `ended`: nothing of it lives. `leaving`: its worker may live, and the task waits for it. */
+export type Reclaimed = "none" | "ended" | "leaving";
+
+/**
+ * Ends the run of a task and gives the task to another profile if that is asked for. What the person has decided is
+ * written first; only then are the processes ended, so that nothing that their supervisor reports can come before it.
+ */
 export async function reclaimTask(
   {
     board,
     host,
     caller,
   }: { readonly board: DispatchBoard; readonly host: DispatchHost; readonly caller: Caller },
-  taskId: string,
-  reason: string,
+  { taskId, reason, assignee }: Reclaim,
   signal: AbortSignal,
-): Promise<boolean> {
-  const open = await board.read(function* () {
-    yield* requireTask(taskId);
-    return yield* findOpenRun(taskId);
-  }, signal);
-  if (open === undefined) return false;
-  const isOurs = open.host_id === host.id;
-  const isByHand = open.supervisor_pid === null && open.worker_pid === null;
-  if (isOurs && (await host.terminate(toRun(open), signal)) !== "gone" && !isByHand)
-    throw new AppError("task-running", `The processes of ${taskId} could not be ended.`, {
-      hint: "Look at them on this host; the task stays as it is until they are gone.",
-    });
-  const detail = reason === "" ? {} : { reason };
-  const ending = { runId: open.id, outcome: "reclaimed", detail } as const;
-  await board.write(caller, (change) => (isOurs ? endRun : endFromAfar)(change, ending), signal);
-  return true;
+): Promise<Reclaimed> {
+  const open = await board.write(
+    caller,
+    function* (change) {
+      yield* requireTask(taskId);
+      const found = yield* findOpenRun(taskId);
+      const detail = reason === "" ? {} : { reason };
+      const error = reason === "" ? {} : { error: reason };
+      if (found !== undefined)
+        yield* endRun(change, { runId: found.id, outcome: "reclaimed", detail, ...error, unseen: true });
+      if (assignee !== undefined) yield* assignTask(change, taskId, assignee);
+      return found;
+    },
+    signal,
+  );
+  if (open === undefined) return "none";
+  if (open.supervisor_pid === null) return "ended"; // claimed by hand, or not started yet
+  if (open.host_id !== host.id) return "leaving";
+  if ((await host.terminate(toRun(open), signal)) !== "gone") return "leaving";
+  await board.write(DISPATCHER, (change) => seeEnd(change, open.id), signal);
+  return "ended";
 }

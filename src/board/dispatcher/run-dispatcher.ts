@@ -76,10 +76,7 @@ async function listAgain(
 
 class OpenBoards implements AsyncDisposable {
   readonly #parts: DispatcherParts;
-  readonly #open = new Map<
-    string,
-    DispatchedBoard & { readonly gone: Set<number>; readonly idle: IdlePasses }
-  >();
+  readonly #open = new Map<string, DispatchedBoard & { readonly idle: IdlePasses }>();
   /** Boards that have failed, how often in a row, and when they are looked at again. */
   readonly #failed = new Map<string, { readonly times: number; readonly retryAt: number }>();
 
@@ -104,7 +101,7 @@ class OpenBoards implements AsyncDisposable {
       if (this.#open.has(slug) || (failed !== undefined && this.#until(failed.retryAt) > 0)) continue;
       try {
         const opened = await this.#parts.openBoard(slug, signal);
-        this.#open.set(slug, { ...opened, gone: new Set(), idle: new IdlePasses() });
+        this.#open.set(slug, { ...opened, idle: new IdlePasses() });
       } catch (error) {
         this.#fail(slug, error);
       }
@@ -122,12 +119,12 @@ class OpenBoards implements AsyncDisposable {
   ): Promise<number | null> {
     const opened = this.#open.get(slug);
     if (opened === undefined) return null;
-    const { board, host, watch, gone, idle } = opened;
+    const { board, host, watch, idle } = opened;
     const { owner, isDead, clock, random } = this.#parts;
     try {
       await watch.mark(signal);
       const report = await dispatchTick(
-        { board, host, policy, owner, isDead, clock, random, gone, idle, isStopping },
+        { board, host, policy, owner, isDead, clock, random, idle, isStopping },
         signal,
       );
       this.#failed.delete(slug);

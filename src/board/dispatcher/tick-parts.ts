@@ -15,8 +15,6 @@ export interface TickParts {
   isDead(owner: string, signal: AbortSignal): Promise<boolean>;
   readonly clock: Clock;
   readonly random: () => number;
-  /** Runs that are over and were seen to be gone, kept between passes so that each is looked at once. */
-  readonly gone?: Set<number>;
   /** Passes that started nothing, counted between passes. */
   readonly idle?: IdlePasses;
   /** Asked before each claim; what is claimed already is still started. */

@@ -89,3 +89,8 @@ export function createReport(board: string, dryRun: boolean): TickReport {
 export function countOutcomes(report: TickReport): Readonly<Record<string, number>> {
   return Object.fromEntries(OUTCOMES.map((outcome) => [outcome, report[outcome].length]));
 }
+
+/** Something is due at that time of the board: the next pass is then, unless something else comes first. */
+export function expectPass(report: TickReport, at: number): void {
+  report.next_due_at = Math.min(at, report.next_due_at ?? Number.POSITIVE_INFINITY);
+}

@@ -32,7 +32,8 @@ export function watchBoard(
   announcements?: Announcements,
 ): BoardWatch {
   const touched = new Touch();
-  const watcher = place.databaseUrl === "" ? tryWatch(boardPath(place.root, place.slug), touched) : undefined;
+  const watcher =
+    place.databaseUrl === "" ? watchFile(boardPath(place.root, place.slug), touched) : undefined;
   const heard = announcements?.subscribe(boardSchemaName(place.slug), touched);
   if (watcher === undefined && heard === undefined) touched.breakDown();
   const settlingMs = place.databaseUrl === "" ? SETTLING_MS : [];
@@ -57,7 +58,7 @@ export function watchBoard(
 }
 
 /** Whether it was touched before the time was over, if there is one. */
-async function nextWithin(
+export async function nextWithin(
   touched: Touch,
   ms: number | undefined,
   clock: Clock,
@@ -75,7 +76,8 @@ async function nextWithin(
   }
 }
 
-function tryWatch(path: string, touched: Touch): FSWatcher | undefined {
+/** Touches whenever a database file or its log is written to; undefined where the system has no watches left. */
+export function watchFile(path: string, touched: Touch): FSWatcher | undefined {
   const name = basename(path);
   try {
     const watcher = watch(dirname(path), (_, file) => {

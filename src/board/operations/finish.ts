@@ -267,7 +267,7 @@ function* handOver(
   const row = yield* only<{ id: number }>(
     `insert into run (id, task_id, profile, source_status, lease_token, lease_ms, lease_until, started_at, ended_at, outcome,
                       summary, metadata)
-     values ({nextrun}, :taskId, :profile, :source, :token, 0, hermes_now(), hermes_now(), hermes_now(), :outcome, :summary, :metadata)
+     values ({nextrun}, :taskId, :profile, :source, :token, 0, 0, hermes_now(), hermes_now(), :outcome, :summary, :metadata)
      returning id`,
     {
       taskId: task.id,

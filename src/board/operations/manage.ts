@@ -12,6 +12,7 @@ import {
   requireTitle,
   toJson,
 } from "../task-text.ts";
+import { letGo } from "./leaving.ts";
 import {
   findOpenRun,
   lockGraph,
@@ -241,6 +242,7 @@ export function* purgeTask(change: Change, taskId: string): Steps<void> {
   const task = yield* requireTaskToChange(taskId);
   if (task.status !== "archived")
     throw new AppError("task-move-refused", `${taskId} is ${task.status}; only archived tasks are deleted.`);
+  yield* letGo(change, taskId);
   yield* run("delete from event where task_id = :taskId", { taskId });
   yield* run(KEEP_NUMBERS, { taskId });
   yield* run("delete from task where id = :taskId", { taskId });

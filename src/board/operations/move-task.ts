@@ -74,7 +74,7 @@ export function* restingPlace(task: TaskRow): Steps<"ready" | "review" | "todo">
   return task.phase === "review" ? "review" : "ready";
 }
 
-/** The counters in which an open run is counted. */
+/** The counters in which a run is counted that is open, or over and not yet gone. */
 export function countersOf(run: {
   readonly host_id: string | null;
   readonly profile: string | null;
@@ -90,20 +90,21 @@ export interface RunEnd {
   readonly summary?: string | null;
   readonly metadata?: string | null;
   readonly error?: string | null;
-  /** Nobody has seen its processes end, which may live until the end of its lease (`quietFrom`). */
+  /** Nobody has seen its processes end, so that the run still counts until someone does (`seeEnd`). */
   readonly unseen?: boolean;
 }
 
 /** Ends an open run, once: the caller has locked its task. */
 export function* closeRun(change: Change, open: RunRow, end: RunEnd): Steps<void> {
   const { outcome, summary = null, metadata = null, error = null, unseen = false } = end;
-  const lease = unseen ? "" : ", lease_until = 0"; // nothing is left of it
+  // What never had a supervisor has no worker either, such as a claim by hand.
+  const leaves = unseen && open.supervisor_pid !== null;
   const closed = yield* run(
-    `update run set ended_at = hermes_now(), outcome = :outcome, summary = :summary, metadata = :metadata, error = :error
-            ${lease}
+    `update run set ended_at = hermes_now(), ended_by = :by, outcome = :outcome, summary = :summary,
+            metadata = :metadata, error = :error${leaves ? "" : ", lease_until = 0"}
       where id = :id and ended_at is null`,
-    { id: open.id, outcome, summary, metadata, error },
+    { id: open.id, by: change.caller.kind, outcome, summary, metadata, error },
   );
   if (closed !== 1) throw new Error(`run ${open.id} was closed twice`);
-  change.count(countersOf(open), -1);
+  if (!leaves) change.count(countersOf(open), -1);
 }

@@ -9,7 +9,13 @@ export interface BoardContent {
   readonly tables: ReadonlyMap<string, readonly Row[]>;
 }
 
-const OF_RUN = { host_id: null, supervisor_pid: null, worker_pid: null, worker_identity: null };
+const OF_RUN = {
+  host_id: null,
+  supervisor_pid: null,
+  worker_pid: null,
+  worker_identity: null,
+  lease_until: 0,
+};
 const LEFT_OUT = new Set(["subscription"]);
 /** What events say of processes and places. */
 const OF_EVENT = new Set([

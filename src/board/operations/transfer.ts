@@ -4,6 +4,7 @@ import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, only, run, type Steps } from "../database/steps.ts";
 import { type BoardContent, type Row, withoutHost } from "./portable-content.ts";
+import { recountRuns } from "./upkeep.ts";
 
 /** Each table in the order of what needs what, and the columns that give its rows a fixed order. */
 const TABLES = {
@@ -100,6 +101,7 @@ export function* importLines(change: Change, lines: readonly string[]): Steps<nu
     yield* insert(table, row);
   }
   for (const table of NUMBERED) yield* all(`{continue:${table}}`);
+  yield* recountRuns();
   return rest.length;
 }
 
@@ -129,7 +131,14 @@ function* emptyRow(table: Table): Steps<Record<string, SqlValue>> {
 }
 
 function* insert(table: Table, row: Readonly<Record<string, SqlValue>>): Steps<void> {
-  const full = table === "run" ? { ...row, lease_token: crypto.randomUUID() } : row;
+  const full =
+    table === "run"
+      ? {
+          ...row,
+          lease_token: crypto.randomUUID(),
+          ...(row["ended_at"] !== null && { lease_until: 0 }), // its processes are none of this board's
+        }
+      : row;
   const names = Object.keys(full);
   yield* run(
     `insert into ${table} (${names.join(", ")}) values (${names.map((name) => `:${name}`).join(", ")})`,

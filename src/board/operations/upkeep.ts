@@ -62,6 +62,10 @@ const LAST_STATUS = `(
   select e.to_status from event e where e.task_id = t.id and e.to_status is not null
      and (e.kind <> 'decomposed' or e.created_at >= (select events_kept_from from board)) order by e.id desc limit 1)`;
 
+/** As an index can find them. */
+const COUNTED = `(r.id in (select current_run_id from task where status = 'running')
+  or r.id in (select l.id from run l where l.ended_at is not null and l.lease_until > 0))`;
+
 /** What the database cannot enforce by itself. `more` is a text or a number, by each check alike. */
 const CHECKS: readonly { readonly sql: string; say(what: string, more: string | number | null): string }[] = [
   {
@@ -116,15 +120,15 @@ const CHECKS: readonly { readonly sql: string; say(what: string, more: string | 
   },
   {
     sql: `select distinct 'running/profile/' || r.profile as what, null as more from run r
-           where r.ended_at is null and r.profile is not null
+           where ${COUNTED} and r.profile is not null
              and not exists (select 1 from counter c where c.name = 'running/profile/' || r.profile)`,
     say: (name) => `the counter ${name} is missing`,
   },
 ];
 
-/** What a counter of running tasks should say. */
+/** What a counter of runs should say. */
 function truth(name: string): string {
-  return `select count(*) from run r where r.id in (select current_run_id from task where status = 'running') and (${name} = 'running'
+  return `select count(*) from run r where ${COUNTED} and (${name} = 'running'
     or ${name} = 'running/host/' || coalesce(r.host_id, '') or ${name} = 'running/profile/' || coalesce(r.profile, ''))`;
 }
 
@@ -138,15 +142,20 @@ function* cycles(): Steps<readonly string[]> {
   return rows.map(({ id }) => `${id} waits for itself`);
 }
 
+/** Counts the runs anew; says how many counters were wrong. */
+export function* recountRuns(): Steps<number> {
+  return yield* run(
+    `update counter set value = (${truth("counter.name")})
+      where name <> 'event' and value <> (${truth("counter.name")})`,
+  );
+}
+
 /** Puts counters right, which is all that can be repaired without guessing; says how many were wrong. */
 export function* repairCounters(change: Change): Steps<number> {
   requireRight(change.caller, "maintain");
   yield* lockGraph();
   yield* only("select value from counter where name = 'running' {lock}");
-  const wrong = yield* run(
-    `update counter set value = (${truth("counter.name")})
-      where name <> 'event' and value <> (${truth("counter.name")})`,
-  );
+  const wrong = yield* recountRuns();
   if (wrong > 0) change.tell({ taskId: null, kind: "counters_repaired", payload: { counters: wrong } });
   return wrong;
 }

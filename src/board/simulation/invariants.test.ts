@@ -55,7 +55,7 @@ describe("the rules that histories are held to", async () => {
     ["a lost task", "delete from task where status = 'ready' and seq = 3", /3 of 4 tasks/],
     [
       "a task that runs without a run",
-      `update run set ended_at = 1, outcome = 'crashed' where id = 1;
+      `update run set ended_at = 1, outcome = 'crashed', lease_until = 0 where id = 1;
        update counter set value = value - 1 where name in ('running', 'running/host/h1', 'running/profile/alpha')`,
       /running without an open run/,
     ],

@@ -21,25 +21,38 @@ export function findBreach(
   policy: DispatchPolicy,
   tasks: number,
 ): string | undefined {
-  const open = memory.all<OpenRun>(
-    `select r.id, r.task_id, r.profile, r.host_id, t.current_run_id, t.status
-       from run r join task t on t.id = r.task_id where r.ended_at is null`,
+  const counted = memory.all<OpenRun & { readonly ended_at: number | null }>(
+    `select r.id, r.task_id, r.profile, r.host_id, r.ended_at, t.current_run_id, t.status
+       from run r join task t on t.id = r.task_id
+      where r.ended_at is null or (r.ended_at is not null and r.lease_until > 0)`,
   );
-  return misnamed(open) ?? aboveCap(open, policy) ?? miscounted(memory, open) ?? lost(memory, open, tasks);
+  const open = counted.filter(({ ended_at }) => ended_at === null);
+  return (
+    misnamed(open) ?? aboveCap(counted, policy) ?? miscounted(memory, counted) ?? lost(memory, open, tasks)
+  );
 }
 
-/** Two workers that live and have one task; the run that is over does not make its worker harmless. */
-export function findTwoAtWork(hosts: readonly SimulatedHost[]): string | undefined {
+/**
+ * Two workers that live and have one task, or more of them than the caps allow; the run that is over does not make its
+ * worker harmless.
+ */
+export function findTwoAtWork(
+  hosts: readonly SimulatedHost[],
+  { maxSpawn = Infinity, maxInProgress = Infinity }: Partial<DispatchPolicy> = {},
+): string | undefined {
   const workers = new Map<string, number>();
-  for (const { runs } of hosts) {
+  for (const { id, runs } of hosts) {
+    let here = 0;
     for (const { worker, taskId, runId } of runs.values()) {
       if (!worker) continue;
       const other = workers.get(taskId);
       if (other !== undefined) return `two workers at one task: runs ${other} and ${runId}`;
       workers.set(taskId, runId);
+      here++;
     }
+    if (here > maxInProgress) return `${here} workers live on ${id}, above max_in_progress`;
   }
-  return undefined;
+  return workers.size > maxSpawn ? `${workers.size} workers live, above max_spawn` : undefined;
 }
 
 function misnamed(open: readonly OpenRun[]): string | undefined {

@@ -300,7 +300,7 @@ class History {
   }
 
   #check(): void {
-    this.#breach ??= findTwoAtWork(this.#hosts);
+    this.#breach ??= findTwoAtWork(this.#hosts, this.#policy);
     if (this.#hasChanged) {
       this.#breach ??= findBreach(this.#memory, this.#policy, this.#tasks);
       this.#isSettled = this.#world.healed && this.#unsettled().length === 0;

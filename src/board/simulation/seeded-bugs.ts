@@ -61,7 +61,7 @@ export const SEEDED_BUGS = {
         runningElsewhere: host.runningElsewhere.bind(host),
       }),
     },
-    found: /two workers/,
+    found: /two workers|workers live/,
   },
 } as const satisfies Record<string, SeededBug>;
 export type SeededBugName = keyof typeof SEEDED_BUGS;

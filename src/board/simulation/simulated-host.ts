@@ -8,6 +8,7 @@ import { runEndingOf } from "../dispatcher/run-ending.ts";
 import { RENEW_EVERY_MS, RUN_LEASE_MS } from "../dispatcher/run-lease.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { blockTask, completeTask } from "../operations/finish.ts";
+import { seeEnd } from "../operations/leaving.ts";
 import { describeRun, endRun, renewRun, type WorkerFacts } from "../operations/runs.ts";
 import type { Run } from "../task.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -205,6 +206,14 @@ export class SimulatedHost implements DispatchHost {
     };
     await patiently(finish);
     if (run.worker) await clock.sleep(between(random, 0, CLOSING_MS), signal); // it still says goodbye
+    run.worker = false;
+    await patiently(() =>
+      board.write(
+        { kind: "system", name: "supervisor" },
+        (change) => told(seeEnd(change, run.runId)),
+        signal,
+      ),
+    );
   }
 }
 
@@ -217,7 +226,7 @@ export function passTime(scheduler: Scheduler, hosts: readonly SimulatedHost[], 
   } while (scheduler.now < target);
 }
 
-function* told(steps: Steps<void>): Steps<true> {
+function* told(steps: Steps<unknown>): Steps<true> {
   yield* steps;
   return true;
 }

@@ -13,6 +13,8 @@ export type RunFate =
   | { readonly kind: "unsure" }
   /** The run is another's or nobody's. */
   | { readonly kind: "lost" }
+  /** Someone else has ended the run. */
+  | { readonly kind: "ended" }
   /** The worker had handed in its result, and then did not end. */
   | { readonly kind: "closed" };
 
@@ -46,6 +48,7 @@ export function judgeEnd(
   ): WorkerExit => ({ outcome, failureKind, error, detail });
   switch (fate.kind) {
     case "lost":
+    case "ended":
     case "closed":
       return undefined;
     case "stopped":

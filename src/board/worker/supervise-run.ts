@@ -4,9 +4,10 @@ import { AppError, messageOf } from "../../lib/errors.ts";
 import { identityOf, serialiseIdentity } from "../../lib/process-identity.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
 import { type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
+import { awaitRunEnd } from "./await-run-end.ts";
 import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
-import { judgeEnd, OWN_RESULTS, type RunFate } from "./judge-end.ts";
+import { judgeEnd, type RunFate } from "./judge-end.ts";
 import { keepLease, type LeaseEnd, realTime } from "./keep-lease.ts";
 import { runProcesses } from "./process-table.ts";
 import { openRunLog, type RunLog } from "./run-log.ts";
@@ -16,6 +17,8 @@ import { type ProcessExit, type StartedWorker, startWorker } from "./start-worke
 
 /** How long a worker may take to end once it has handed in its result. */
 const CLOSING_MS = 15_000;
+/** Between TERM and KILL of a worker whose run someone else has ended; the task and the folder wait for it. */
+const ENDED_GRACE_MS = 500;
 const LONGEST_TIMER_MS = 2 ** 31 - 1; // a longer one would fire at once
 const RETRY_MS = 1_000;
 
@@ -71,9 +74,11 @@ export async function superviseRun(
       order,
       `${exitWords(exit)}; ${end === undefined ? "the run was ended before" : await report(store, order, end)}`,
     );
+    await letGo(store, order, exit);
     for (const news of await cleanUpAfterRun(order, store)) say(log, order, news);
   } catch (error) {
     await endAll(query, 0);
+    await letGo(store, order, await exitWithin(worker));
     say(log, order, `its supervisor failed: ${messageOf(error)}`);
     throw error;
   } finally {
@@ -103,13 +108,15 @@ async function awaitFate({ store, worker, lease, order }: Watched, signal: Abort
       exited,
       stopped,
       lease.then((end): RunFate => ({ kind: end === "unsure" ? "unsure" : "lost" })),
+      awaitRunEnd(order, store, waiting.signal).then((): RunFate => ({ kind: "lost" })),
       runtimeOver(maxRuntimeSeconds, waiting.signal),
     ]);
-    if (fate.kind !== "lost") return fate;
-    // The worker itself ends its run when it hands in a result, and may then say goodbye.
+    if (fate.kind !== "lost" && fate.kind !== "stopped") return fate;
     using deadline = openDeadline(waiting.signal, CLOSING_MS);
     const run = await store.findRun(runId, deadline.signal).catch(() => undefined);
-    if (!OWN_RESULTS.has(run?.outcome ?? "")) return fate;
+    if ((run?.ended_at ?? null) === null) return fate;
+    if (fate.kind === "stopped" || run?.ended_by !== "run") return { kind: "ended" };
+    // The worker itself ends its run when it hands in a result, and may then say goodbye.
     return await Promise.race([
       exited,
       stopped,
@@ -133,6 +140,7 @@ async function runtimeOver(seconds: number | null, signal: AbortSignal): Promise
 }
 
 function graceOf({ kind }: RunFate): number {
+  if (kind === "ended") return ENDED_GRACE_MS;
   // Where the task may be another's already, or the worker is gone, nobody is given time.
   return kind === "lost" || kind === "unsure" || kind === "exited" ? 0 : END_GRACE_MS;
 }
@@ -165,6 +173,17 @@ async function report(store: BoardStore, order: RunOrder, end: WorkerExit): Prom
       await sleep(RETRY_MS);
     }
   }
+}
+
+/** Says that nothing of a run lives that someone else, or the worker itself, had ended: its place is free. */
+async function letGo(store: BoardStore, { run }: RunOrder, { code, signal }: ProcessExit): Promise<void> {
+  using deadline = openDeadline(new AbortController().signal, run.leaseMs);
+  const facts = { exit_code: code, ...(signal !== null && { signal }) };
+  // What cannot be written is found out by the dispatcher of this host, or is over with the lease.
+  await store
+    .as({ kind: "system", name: "supervisor" })
+    .seeEnd(run.runId, facts, deadline.signal)
+    .catch(() => undefined);
 }
 
 async function outcomeOf(store: BoardStore, { run }: RunOrder): Promise<string> {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { BoardLab } from "../../../../test/support/board-lab.ts";
+import { type BoardLab, codeOf } from "../../../../test/support/board-lab.ts";
 import type { ClaimedTask } from "../../operations/claim.ts";
 import { idsOf } from "../../simulation/ids-of.ts";
 import { findHindered } from "../find-hindered.ts";
@@ -65,7 +65,7 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
       await operator.reopen(id, never);
     },
     "reclaimed from afar and given to another profile": async ({ operator, parts }, id) => {
-      await reclaimTask({ ...parts, caller: OPERATOR }, id, "", never);
+      await reclaimTask({ ...parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
       await operator.assign(id, "beta", undefined, never);
     },
   };
@@ -128,7 +128,7 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.release(id, "", never);
     }
     await stage.claim(id, { hostId: "host-2", leaseMs: 900_000 });
-    await reclaimTask({ ...stage.parts, caller: OPERATOR }, id, "", never);
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
   });
 
@@ -136,9 +136,83 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openHindered();
     const { id } = await stage.add("a");
     await stage.tick();
-    await reclaimTask({ ...stage.parts, caller: OPERATOR }, id, "", never);
+    await reclaimTask({ ...stage.parts, caller: OPERATOR }, { taskId: id, reason: "" }, never);
     expect(stage.host.terminated).toHaveLength(1);
     expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+  });
+
+  it("a reclaim is written before any process is ended, so that what their supervisor reports comes too late", async () => {
+    await using stage = await openHindered();
+    const { id } = await stage.add("a");
+    await stage.tick();
+    const claimed = stage.host.started[0] as ClaimedTask;
+    const reports: (string | undefined)[] = [];
+    const host = Object.assign(stage.createHost("host-1"), {
+      async terminate() {
+        const ending = { runId: claimed.run.id, outcome: "infra_killed", retryAfterMs: 60_000 } as const;
+        reports.push(await codeOf(stage.system.endRun(ending, never)));
+        return "gone" as const;
+      },
+    });
+    const order = { taskId: id, reason: "wrong branch", assignee: "beta" };
+    expect(await reclaimTask({ ...stage.parts, host, caller: OPERATOR }, order, never)).toBe("ended");
+    expect(reports).toEqual(["run-superseded"]);
+    const { task, runs, events } = await stage.store.show(id, never);
+    expect(task).toMatchObject({ status: "ready", assignee: "beta", not_before: null });
+    expect(runs).toMatchObject([{ outcome: "reclaimed", error: "wrong branch", ended_by: "operator" }]);
+    expect(events.map(({ kind }) => kind).slice(-3)).toEqual(["reclaimed", "assigned", "worker_ended"]);
+    expect(events.at(-3)).toMatchObject({ actor: "alice", payload: { reason: "wrong branch" } });
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+    expect(await stage.store.check(never)).toEqual([]);
+  });
+
+  it("a run that a person has ended counts against the caps until nothing of it lives", async () => {
+    await using stage = await openHindered({ max_spawn: 1 });
+    const { id } = await stage.add("a");
+    await stage.tick();
+    const { run } = stage.host.started[0] as ClaimedTask;
+    const other = await stage.add("b");
+    await stage.operator.complete(id, { summary: "by hand" }, never);
+    expect(await stage.tick()).toMatchObject({ spawned: [], deferred_capacity: [other.id] });
+    expect(await stage.store.check(never)).toEqual([]);
+    stage.host.liveness.set(run.id, "dead");
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([other.id]);
+    expect(await stage.store.check(never)).toEqual([]);
+  });
+
+  it("a run that a person has ended on a host that cannot be reached counts until its lease is over", async () => {
+    await using stage = await openHindered({ max_spawn: 1 });
+    const { id } = await stage.add("a");
+    const { run } = await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
+    const other = await stage.add("b");
+    await stage.operator.archive(id, never);
+    const report = await stage.tick();
+    expect(report).toMatchObject({ deferred_capacity: [other.id], next_due_at: run.lease_until + 5_000 });
+    expect(await codeOf(stage.operator.purge(id, never))).toBe("task-running");
+    await stage.lab.advance(35_000);
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([other.id]);
+    await stage.operator.purge(id, never);
+    expect(await stage.store.check(never)).toEqual([]);
+  });
+
+  it("a run that a person has ended keeps its folder from children and from others that name it", async () => {
+    await using stage = await openHindered();
+    const folder = { workspaceKind: "dir", workspacePath: "/work/shared" } as const;
+    const { id } = await stage.add("a", folder);
+    await stage.tick();
+    const { run } = stage.host.started[0] as ClaimedTask;
+    const child = await stage.add("child", { parents: [id] });
+    const same = await stage.add("same folder", folder);
+    const apart = await stage.add("apart", { ...folder, workspacePath: "/work/other" });
+    await stage.operator.complete(id, { summary: "by hand" }, never);
+    const report = await stage.tick();
+    expect(idsOf(report, "spawned")).toEqual([apart.id]);
+    const until = run.lease_until + 5_000;
+    expect(report.respawn_guarded).toEqual(
+      [child, same].map(({ id: task_id }) => ({ task_id, reason: "worker_leaving", until })),
+    );
+    stage.host.liveness.set(run.id, "dead");
+    expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual([child.id, same.id].toSorted());
   });
 
   it("B6.27: a task that meets a rate limit for six hours is blocked, and why and diagnostics say so", async () => {

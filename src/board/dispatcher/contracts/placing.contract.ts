@@ -290,8 +290,9 @@ export function placingContract(openLab: () => Promise<BoardLab>): void {
       const report = await stage.tick({ max_spawn: 1 });
       turns.push(...report.spawned.map(({ assignee }) => assignee));
       const claimed = stage.host.started.at(-1);
-      if (claimed !== undefined)
-        await stage.worker(claimed).complete(claimed.task.id, { summary: "ok" }, never);
+      if (claimed === undefined) continue;
+      await stage.worker(claimed).complete(claimed.task.id, { summary: "ok" }, never);
+      stage.host.liveness.set(claimed.run.id, "dead");
     }
     expect(turns.filter((name) => name === "beta")).toHaveLength(3);
     expect(turns).toHaveLength(8);

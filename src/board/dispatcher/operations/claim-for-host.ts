@@ -2,6 +2,7 @@ import type { Change } from "../../change.ts";
 import { first, run, type Steps } from "../../database/steps.ts";
 import type { Caps } from "../../operations/caps.ts";
 import { type ClaimedTask, type ClaimRefusal, claimTasks } from "../../operations/claim.ts";
+import { findTaken } from "../../operations/leaving.ts";
 import type { TaskRow } from "../../operations/load.ts";
 import { updateTask } from "../../operations/move-task.ts";
 
@@ -37,6 +38,7 @@ class Refused extends Error {
 /** Claims one task, given to the default assignee first if it is nobody's: both or neither. */
 export function* claimForHost(change: Change, request: HostClaim): Steps<HostClaimResult> {
   const { taskId, hostId, leaseMs, caps, profile } = request;
+  if ((yield* findTaken(taskId)).size > 0) return { refused: "waiting" };
   const wasAssigned = yield* assignDefault(change, request);
   const { claimed, refused } = yield* claimTasks(change, {
     wanted: [taskId],

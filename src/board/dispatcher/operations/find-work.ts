@@ -71,17 +71,3 @@ function* findWalls(): Steps<Overdue["walls"]> {
      having count(*) >= ${WALL_RUNS} or hermes_now() - min(r.started_at) >= ${WALL_MS} order by t.seq`,
   );
 }
-
-const LOOK_BACK = 500; // runs; older ones were looked at by earlier passes
-const REAP_GRACE_MS = 120_000;
-const REAP_UNTIL_MS = 900_000;
-
-/** Runs of this host that are over for a while and had a worker. */
-export function* findEndedRuns(hostId: string): Steps<readonly RunRow[]> {
-  return yield* all<RunRow>(
-    `select * from run where id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK} and host_id = :hostId
-        and ended_at between hermes_now() - ${REAP_UNTIL_MS} and hermes_now() - ${REAP_GRACE_MS}
-        and worker_identity is not null order by id`,
-    { hostId },
-  );
-}

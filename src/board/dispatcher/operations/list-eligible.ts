@@ -1,7 +1,7 @@
 import { all, first, only, type Steps } from "../../database/steps.ts";
+import { findTaken } from "../../operations/leaving.ts";
 import type { RunOutcome } from "../../task.ts";
 import { AUTH_COOLDOWN_MS } from "../run-ending.ts";
-import { CLOCK_MARGIN_MS } from "../run-lease.ts";
 import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
 
 /** A ready task with all that decides whether it may start. */
@@ -16,8 +16,6 @@ export interface EligibleTask {
   readonly outcome: RunOutcome | null;
   readonly ended_at: number | null;
   readonly metadata: string | null;
-  /** Until when the worker of that run may live, if nobody has seen it end. */
-  readonly leaving_until: number | null;
   /** When an operator lifted its guards. */
   readonly lifted_at: number | null;
   /** What was told last about why it does not start. */
@@ -31,6 +29,8 @@ export interface Eligible {
   /** Running tasks by counter, as in `countersOf`. */
   readonly running: ReadonlyMap<string, number>;
   readonly passes: ReadonlyMap<string, number>;
+  /** Until when the worker of a run that is over may live, by the tasks that must wait for it. */
+  readonly taken: ReadonlyMap<string, number>;
   /** The failure kinds of those last runs that had one. */
   readonly failureKinds: ReadonlyMap<number, string>;
   /** When a profile last met its rate limit, if it has completed nothing since. */
@@ -85,6 +85,7 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
     tasks,
     running: new Map(counters.map(({ name, value }) => [name, value])),
     passes: new Map(passes.map(({ profile, pass }) => [profile, pass])),
+    taken: yield* findTaken(options.taskId),
     failureKinds: yield* findFailureKinds(tasks),
     limitedProfiles: yield* findLimitedProfiles(tasks, options.rateLimitMs),
     refusedProfiles: yield* findRefusedProfiles(),
@@ -101,9 +102,7 @@ function* list(
   const one = taskId === undefined ? "" : "and t.id = :taskId";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
-            r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told,
-            case when r.supervisor_pid is not null and r.lease_until > r.ended_at
-                 then r.lease_until + ${CLOCK_MARGIN_MS} end as leaving_until
+            r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
        left join dispatch_note n on n.task_id = t.id where ${where} ${one} order by t.priority desc, t.seq`,

@@ -5,8 +5,14 @@ import type { Task } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
 import { changeTasks } from "../change-tasks.ts";
-import { atBoard, type Desk, type JsonOption, requirePerson, withTasks } from "../desk.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, requirePerson, withTasks } from "../desk.ts";
 import { openDispatch } from "./open-dispatch.ts";
+
+function sayLeaving({ context }: OpenDesk, id: string): void {
+  context.terminal.note(
+    `hermes: note: the worker of ${id} has not ended yet; the task starts again once it has, or its lease is over.`,
+  );
+}
 
 /** `kanban reclaim`: ends the run of tasks with its processes. */
 export async function reclaim(
@@ -18,9 +24,14 @@ export async function reclaim(
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = async (id: string): Promise<Task> => {
-      const wasRunning = await reclaimTask({ ...dispatch, caller: open.caller }, id, reason, open.signal);
+      const reclaimed = await reclaimTask(
+        { ...dispatch, caller: open.caller },
+        { taskId: id, reason },
+        open.signal,
+      );
       const { task } = await open.store.show(id, open.signal);
-      if (wasRunning) return task;
+      if (reclaimed === "leaving") sayLeaving(open, id);
+      if (reclaimed !== "none") return task;
       throw new AppError("task-move-refused", `${id} is ${task.status}; there is no run to end.`);
     };
     await changeTasks(
@@ -42,9 +53,14 @@ export async function reassign(
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = async (taskId: string): Promise<Task> => {
-      if (isToEnd)
-        await reclaimTask({ ...dispatch, caller: open.caller }, taskId, `given to ${profile}`, open.signal);
-      return open.client.assign(taskId, profile, undefined, open.signal);
+      if (!isToEnd) return open.client.assign(taskId, profile, undefined, open.signal);
+      const reclaimed = await reclaimTask(
+        { ...dispatch, caller: open.caller },
+        { taskId, reason: `given to ${profile}`, assignee: profile },
+        open.signal,
+      );
+      if (reclaimed === "leaving") sayLeaving(open, taskId);
+      return (await open.store.show(taskId, open.signal)).task;
     };
     await changeTasks(
       open,
