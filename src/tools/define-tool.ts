@@ -39,13 +39,13 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     },
     ...(commandsOf && {
       commandsOf(text: string) {
-        const read = readInput(name, spec.input, text);
+        const read = readInput(spec, text);
         return "input" in read ? commandsOf(read.input) : [];
       },
     }),
     ...(lookUp && { lookUp }),
     async call(text, context) {
-      const read = readInput(name, spec.input, text);
+      const read = readInput(spec, text);
       if ("advice" in read) return refuse(`${name} was not run: ${read.advice}`, undefined);
       try {
         const result = await run(read.input, context);
@@ -79,8 +79,7 @@ export function failedJson(value: Readonly<Record<string, unknown>>): ToolResult
 type Read<Input> = { readonly input: Input; readonly note: string | undefined } | { readonly advice: string };
 
 function readInput<Schema extends z.ZodObject>(
-  tool: string,
-  schema: Schema,
+  { name: tool, input: schema, hidden = [] }: Pick<ToolSpec<Schema>, "name" | "input" | "hidden">,
   text: string,
 ): Read<z.infer<Schema>> {
   let value: unknown;
@@ -97,15 +96,16 @@ function readInput<Schema extends z.ZodObject>(
     return { advice: "its arguments must be one JSON object." };
   }
   const known = Object.keys(schema.shape);
+  const offered = known.filter((argument) => !hidden.includes(argument));
   const { input, unknown } = readHabits(tool, unwrapped(value as Arguments, known), known);
   // A misspelt argument was surely meant, and a repair that invents arguments is none.
   const kept = isRepaired ? unknown : unknown.filter((key) => closest(key, known) !== undefined);
   const given = { ...withoutNulls(schema, input), ...Object.fromEntries(kept.map((key) => [key, true])) };
   const first = schema.safeParse(given);
   const parsed = first.success ? first : schema.safeParse(coerceInput(given, first.error.issues));
-  if (parsed.success) return { input: parsed.data, note: noteOf(tool, unknown, known) };
+  if (parsed.success) return { input: parsed.data, note: noteOf(tool, unknown, offered) };
   const problems = parsed.error.issues.map((issue) => describeIssue(issue, given, known));
-  return { advice: `${problems.join("; ")}. Its arguments are: ${known.join(", ")}.` };
+  return { advice: `${problems.join("; ")}. Its arguments are: ${offered.join(", ")}.` };
 }
 
 /** Some models send `{"arguments": {…}}` or `{"parameters": {…}}`, as the template of Llama has it. */

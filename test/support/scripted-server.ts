@@ -106,7 +106,7 @@ export async function startScriptedServer(
     response.flushHeaders();
     const events = path.endsWith("/messages") ? anthropicEvents : chatEvents;
     let sent = 0;
-    const job =
+    const job = (): string =>
       JSON.stringify(body)
         .match(/proc_[0-9a-f]{12}/g)
         ?.at(-1) ?? "";
@@ -149,7 +149,7 @@ export async function startScriptedServer(
 /** In a text, `{n}` stands for the number of the answer, and `{job}` for the process that the conversation named last. */
 function viewOf(
   answer: ScriptedAnswer,
-  { number, job }: { readonly number: number; readonly job: string },
+  { number, job }: { readonly number: number; job(): string },
   requestNumber: number,
 ): AnswerView {
   const cut = (text: string) =>
