@@ -8,9 +8,9 @@ export const TOO_LONG = [
   /greater than the context length|reduce the length of the messages/i,
   /context the overflows|context overflow|reached context length|context length of only/i, // LM Studio
   /`inputs` tokens \+ `max_new_tokens` must be|`inputs` must have less than/i, // TGI, and Together on it
-  /longer than the model's (?:maximum )?context length|range of input length should be/i, // Together, SGLang, Alibaba
+  /longer than the model's (?:maximum )?context length|range of input length should be/i, // SGLang, Alibaba
   /prompt token count of \d+ exceeds|model_max_prompt_tokens_exceeded/i, // Copilot
-  /prompt exceeds max length|\b1261\b|prompt 超长/i, // Z.ai
+  /prompt exceeds max length|\b1261\b|prompt 超长|tokens in request more than max tokens/i, // Z.ai
   /context window limit|too many (?:input )?tokens|too large for model with \d+ maximum context/i, // Cloudflare, Cohere, Mistral
 ];
 

@@ -459,6 +459,12 @@ const STATUSES: readonly Row[] = [
     "{provider} says that the conversation does not fit into the model's window (400): invalid params, context window exceeds limit (2013)",
     fails(400, "invalid_request_error", "invalid params, context window exceeds limit (2013)"),
   ),
+  failed(
+    "Z.ai",
+    "says in its own words that the conversation is too long",
+    "{provider} says that the conversation does not fit into the model's window (400): tokens in request more than max tokens allowed",
+    fails(400, "1210", "tokens in request more than max tokens allowed"),
+  ),
   ok(
     "DeepSeek, vLLM",
     "allows shorter answers than were asked for",

@@ -575,8 +575,10 @@ const WINDOWS: readonly Row[] = [
   tooLong(
     "Together",
     400,
-    "The input (9000 tokens) is longer than the model's context length (8192 tokens).",
+    "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 80125 `inputs` tokens and 4096 `max_new_tokens`",
   ),
+  tooLong("SGLang", 400, "The input (9000 tokens) is longer than the model's context length (8192 tokens)."),
+  tooLong("Z.ai", 400, "tokens in request more than max tokens allowed", { code: "1210" }),
   tooLong("Copilot", 400, "prompt token count of 150000 exceeds the limit of 128000", {
     code: "model_max_prompt_tokens_exceeded",
   }),

@@ -142,6 +142,7 @@ describe("anthropic on the wire", () => {
       "max_tokens: 64000 > 20000, which is the maximum allowed number of output tokens for test-model",
       "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
       "input length and `max_tokens` exceed context limit: 5192 + 8192 > 12000",
+      "This model's maximum context length is 6000 tokens. However, you requested 6808 output tokens and your prompt contains at least 1000 input tokens.",
       "max_tokens is too large",
     ];
     await using server = await startScriptedServer(
@@ -158,7 +159,7 @@ describe("anthropic on the wire", () => {
     messageOf(await collect(model.stream(ask("hi"), soon())));
     messageOf(await collect(model.stream({ ...ask("hi"), maxOutputTokens: 777 }, soon())));
     expect(server.requests.map(({ body }) => body["max_tokens"])).toEqual([
-      64_000, 20_000, 8_192, 6_808, 3_404, 3_404, 777,
+      64_000, 20_000, 8_192, 6_808, 5_000, 2_500, 2_500, 777,
     ]);
   });
 
