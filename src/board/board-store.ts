@@ -22,6 +22,7 @@ import {
   requestReview,
   scheduleTask,
 } from "./operations/finish.ts";
+import { glanceAtTasks, nameTasks, searchTasks } from "./operations/glance.ts";
 import { acquireLease, releaseLease, renewLease } from "./operations/leases.ts";
 import { seeEnd } from "./operations/leaving.ts";
 import { linkTasks, unlinkTasks } from "./operations/links.ts";
@@ -31,8 +32,8 @@ import {
   countByAssignee,
   countDispatchers,
   eventsAfter,
-  findByPrefix,
   findRun,
+  findTasks,
   listTasks,
   loadBoard,
   showTask,
@@ -133,7 +134,10 @@ const READS = {
   countByAssignee,
   countDispatchers,
   workOf: workOfProfile,
-  findByPrefix,
+  findTasks,
+  nameTasks,
+  glance: glanceAtTasks,
+  search: searchTasks,
   context: workerContext,
   diagnose,
   *expiredRuns(graceMs: number) {

@@ -11,6 +11,7 @@ export interface LineOptions {
   readonly signal?: AbortSignal;
   /** Sees each line of output as it comes. */
   readonly onPrint?: (text: string) => void;
+  readonly onNote?: (text: string) => void;
 }
 
 /** What one command line did: its output, and the known failure that it ended with. */
@@ -44,6 +45,7 @@ export async function openKanbanLine() {
       draw: print,
       note: (text) => {
         output.stderr += `${text}\n`;
+        options.onNote?.(text);
       },
       printJson: (value) => print(`${JSON.stringify(value)}\n`),
       ask: async () => undefined,

@@ -53,7 +53,7 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       expect(await codeOf(agent.describeBoard({ name: "x" }, never))).toBe("board-action-denied");
     });
 
-    test("a task is found by the beginning of its id, from four digits on", async () => {
+    test("a task is found by its number, or by the beginning of its id from four digits on", async () => {
       await using stage = await openStage(openLab);
       const [one, other] = [await stage.add("one"), await stage.add("other")];
       const rename = (from: string, to: string) =>
@@ -61,11 +61,24 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       await rename(one.id, "t_abcd00000001");
       await rename(other.id, "t_abcdf0000001");
       const found = async (text: string) =>
-        (await stage.store.findByPrefix(text, never)).map(({ title }) => title);
+        (await stage.store.findTasks(text, never)).map(({ title }) => title);
       expect(await found("abcd")).toEqual(["one", "other"]);
       expect(await found(" T_ABCD0 ")).toEqual(["one"]);
       expect(await found("t_abcdf0000001")).toEqual(["other"]);
-      for (const none of ["abc", "t_abc", "abce", "abcd%", "t_", "", "abcdf00000011"])
+      expect([await found(`#${one.seq}`), await found(String(other.seq))]).toEqual([["one"], ["other"]]);
+      for (const none of [
+        "abc",
+        "t_abc",
+        "abce",
+        "abcd%",
+        "t_",
+        "",
+        "#",
+        "#9999",
+        "0",
+        "-1",
+        "abcdf00000011",
+      ])
         expect(await found(none), none).toEqual([]);
     });
 

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { messageOf } from "../../lib/errors.ts";
 import { bookkeep, seeEnds } from "./bookkeep.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
@@ -32,7 +33,7 @@ export async function dispatchTick(parts: TickParts, signal: AbortSignal): Promi
   }
   parts.idle?.count(report, parts.policy.intervalMs);
   report.idle = parts.idle?.current ?? null;
-  const summary = JSON.stringify({ ...countOutcomes(report), idle: report.idle });
+  const summary = JSON.stringify({ ...countOutcomes(report), idle: report.idle, host: hostname() });
   await board.write(DISPATCHER, () => recordTick(owner, host.id, { report: summary }), signal);
   return report;
 }

@@ -1,8 +1,11 @@
+import { formatTime } from "../../lib/format-time.ts";
 import { all, first, type Steps } from "../database/steps.ts";
+import { nameTasks, type TaskName } from "../operations/glance.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import { GUARDS, type Guard, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
+import { hostName } from "./operations/board-lease.ts";
 import { type BlockCause, findBlockCause } from "./operations/find-block-cause.ts";
 import { type Eligible, listEligible } from "./operations/list-eligible.ts";
 import { type DispatchPolicy, profileCap } from "./resolve-dispatch-policy.ts";
@@ -21,7 +24,7 @@ export interface Why {
 
 interface Facts {
   readonly task: TaskRow;
-  readonly parents: readonly string[];
+  readonly parents: readonly TaskName[];
   readonly host: string | null;
   readonly startedAt: number | null;
   readonly blockedBecause: string | null;
@@ -62,8 +65,8 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
   );
   return {
     task,
-    parents: yield* openParents(taskId),
-    host: open?.host_id ?? null,
+    parents: [...(yield* nameTasks(yield* openParents(taskId))).values()],
+    host: typeof open?.host_id === "string" ? yield* hostName(open.host_id) : null,
     startedAt: open?.started_at ?? null,
     blockedBecause: task.last_failure_error ?? comment?.body ?? null,
     blockCause: task.status === "blocked" ? yield* findBlockCause(taskId) : undefined,
@@ -89,7 +92,7 @@ function restingReason({
   if (status === "running")
     return {
       reason: "running",
-      text: `It is running as ${task.assignee ?? "nobody"} on host ${host ?? "unknown"} since ${time(startedAt)}.`,
+      text: `It is running as ${task.assignee ?? "nobody"} on ${host ?? "an unknown host"} since ${time(startedAt)}.`,
       release: "",
     };
   if (status === "done" || status === "archived")
@@ -111,8 +114,8 @@ function restingReason({
   if (parents.length > 0)
     return {
       reason: "parents",
-      text: `It waits for ${parents.join(", ")}.`,
-      release: `Finish or unlink ${parents.join(", ")}.`,
+      text: `It waits for ${parents.map(({ seq, title, status: its }) => `#${seq} ${title} (${its})`).join(", ")}.`,
+      release: `Finish what it waits for, or: hermes kanban unlink ${parents[0]?.id} ${id}`,
     };
   if (status === "scheduled")
     return {
@@ -126,12 +129,16 @@ function restingReason({
     return {
       reason: blockCause,
       text: `${BLOCKS[blockCause](task)}${quoted}`,
-      release: `${blockCause === "provider" ? "Correct key, model or settings of its profile, then: " : ""}hermes kanban unblock ${id}`,
+      release: RELEASES[blockCause](id),
       ...(isByItself && task.not_before !== null && { until: task.not_before }),
     };
   }
   if (status === "review")
-    return { reason: "review", text: "Its work waits for review.", release: `hermes kanban complete ${id}` };
+    return {
+      reason: "review",
+      text: `Its work waits for review${task.reviewer === null ? "" : ` by ${task.reviewer}`}.`,
+      release: `hermes kanban approve ${id}`,
+    };
   if (eligible.paused)
     return { reason: "paused", text: "The board is paused.", release: "hermes kanban resume" };
   if (status === "todo")
@@ -142,6 +149,13 @@ function restingReason({
     };
   return undefined;
 }
+
+const RELEASES: Readonly<Record<BlockCause, (id: string) => string>> = {
+  blocked: (id) => `hermes kanban answer ${id} TEXT`,
+  failed: (id) => `hermes kanban retry ${id}`,
+  provider: (id) => `Correct key, model or settings of its profile, then: hermes kanban retry ${id}`,
+  "rate-limit-bound": (id) => `hermes kanban retry ${id}`,
+};
 
 const BLOCKS: Readonly<Record<BlockCause, (task: TaskRow) => string>> = {
   blocked: () => "It is blocked",
@@ -235,5 +249,5 @@ function failureOf({ last_failure_error: error }: TaskRow, { reason }: Guard): s
 }
 
 function time(at: number | null): string {
-  return at === null ? "an unknown time" : new Date(at).toISOString();
+  return at === null ? "an unknown time" : formatTime(at);
 }

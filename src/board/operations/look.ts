@@ -58,12 +58,25 @@ export function* showTask(id: string): Steps<ShownTask> {
   };
 }
 
+const NUMBER = /^#?([1-9]\d{0,14})$/;
 const BEGINNING = /^(?:t_)?([0-9a-f]{4,12})$/;
 const CANDIDATES = 10;
 
-/** The first tasks, up to ten, whose ids begin with at least four digits that a person wrote; none for any other text. */
-export function* findByPrefix(text: string): Steps<readonly Pick<Task, "id" | "title" | "status">[]> {
-  const digits = BEGINNING.exec(text.trim().toLowerCase())?.[1];
+/**
+ * The tasks that a person may mean, up to ten: the one with a number such as `#12` or `12`, else those whose ids begin
+ * with at least four digits that were written; none for any other text.
+ */
+export function* findTasks(text: string): Steps<readonly Pick<Task, "id" | "title" | "status">[]> {
+  const word = text.trim().toLowerCase();
+  const number = NUMBER.exec(word)?.[1];
+  if (number !== undefined) {
+    const numbered = yield* all<Pick<Task, "id" | "title" | "status">>(
+      "select id, title, status from task where seq = :seq",
+      { seq: Number(number) },
+    );
+    if (numbered.length > 0) return numbered;
+  }
+  const digits = BEGINNING.exec(word)?.[1];
   if (digits === undefined) return [];
   // A range, which both databases look up in the index of ids; `g` comes after every digit.
   return yield* all(

@@ -92,6 +92,17 @@ export function* recordTick(
   yield* run(`delete from dispatcher where last_tick_at < hermes_now() - ${KEPT_MS}`);
 }
 
+/** The name of a host as its dispatchers told it, or the beginning of its id while none of them has. */
+export function* hostName(hostId: string): Steps<string> {
+  const row = yield* first<{ last_report: string }>(
+    `select last_report from dispatcher where host_id = :hostId and last_report is not null
+      order by last_tick_at desc limit 1`,
+    { hostId },
+  );
+  const { host } = JSON.parse(row?.last_report ?? "{}") as { host?: string };
+  return host ?? hostId.slice(0, 8);
+}
+
 const KEPT_MS = 7 * 86_400_000;
 
 /** The number of the last event: as long as it stays, nothing has happened on the board. */

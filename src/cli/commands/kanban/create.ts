@@ -2,6 +2,7 @@ import { type Command, Option } from "commander";
 import type { NewTask } from "../../../board/operations/create-task.ts";
 import type { Task } from "../../../board/task.ts";
 import { withExamples } from "../../define-command.ts";
+import { escapeControls } from "../../escape-controls.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
 import { noteLane } from "./lane.ts";
@@ -89,8 +90,11 @@ async function createOne(desk: Desk, words: readonly string[], options: CreateOp
     const isLane = await noteLane(open, task.assignee);
     if (!isLane) await noteUndispatched(open, task);
     if (options.json) return terminal.printJson({ ...task, created });
+    if (terminal.columns === undefined) return terminal.print(task.id); // for `id=$(hermes kanban create …)`
     const facts = [task.status, ...(task.assignee === null ? [] : [`for ${task.assignee}`])].join(", ");
-    terminal.print(`${created ? "Created" : "There is already"} ${task.id} (${facts}): ${task.title}`);
+    terminal.print(
+      `${created ? "Created" : "There is already"} #${task.seq} ${escapeControls(task.title)} (${facts}, ${task.id})`,
+    );
   };
   await atBoard(desk, work, options.createdBy);
 }

@@ -65,8 +65,8 @@ async function withNearBoard(error: unknown, app: App, wanted: string): Promise<
 const SUGGESTED_FROM = 1_000; // of the newest; a suggestion is worth no more reading than that
 
 /**
- * Runs `action` with the ids of the tasks that a person named by at least four digits each; when one is not found, the
- * failure names the one that was probably meant.
+ * Runs `action` with the ids of the tasks that a person named, each by its number or by at least four digits of its id;
+ * when one is not found, the failure names the one that was probably meant. Every verb gets its ids here.
  */
 export async function withTasks<Result>(
   open: OpenDesk,
@@ -97,7 +97,7 @@ const WHOLE = /^t_[0-9a-f]{12}$/;
 /** The id of the one task that is meant; a text that means none stays as it is, for the store to refuse. */
 async function wholeId({ store, signal }: OpenDesk, text: string): Promise<string> {
   if (WHOLE.test(text)) return text;
-  const [found, ...others] = await store.findByPrefix(text, signal);
+  const [found, ...others] = await store.findTasks(text, signal);
   if (found === undefined) return text;
   if (others.length === 0) return found.id;
   const candidates = [found, ...others].map(({ id, status, title }) => `  ${id}  ${status}  ${title}`);

@@ -1,27 +1,120 @@
+import type { TaskName } from "../../../board/operations/glance.ts";
 import type { BoardEvent } from "../../../board/task.ts";
+import { formatTime } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
 
-const VALUE_LENGTH = 80;
+type Names = ReadonlyMap<string, TaskName>;
+type Tell = (event: BoardEvent, facts: { text(key: string): string; nameOf(key: string): string }) => string;
 
-/** An event in one line: when, of which task, what, by whom, and what is known of it. */
-export function eventLine(event: BoardEvent, withTask: boolean): string {
-  const { id, task_id, kind, actor, from_status, to_status, payload, created_at } = event;
-  const moved = from_status === null || to_status === null ? "" : ` ${from_status} → ${to_status}`;
-  const facts = Object.entries(payload).flatMap(([name, value]) => {
-    const isTold = value === null || value === "" || (Array.isArray(value) && value.length === 0);
-    return isTold ? [] : [`${name}=${shown(value)}`];
-  });
-  const where = withTask ? `${task_id ?? "board"}  ` : "";
-  return escapeControls(
-    `${clock(created_at)}  #${id}  ${where}${kind}${moved} by ${actor} ${facts.join(" ")}`.trimEnd(),
-  );
+/** What happened, behind the name of the task. Kinds that only our own processes need have an empty sentence. */
+const SENTENCES: Readonly<Record<string, Tell>> = {
+  created: ({ actor }, { text }) => `created by ${actor}${after(" for ", text("assignee"))}`,
+  claimed: ({ actor, run_id }, { text }) =>
+    `started${after(" by ", text("profile") || actor)} (run ${run_id})`,
+  spawned: () => "",
+  heartbeat: (_, { text }) => `the worker says: ${text("note")}`,
+  commented: ({ actor }) => `${actor} commented`,
+  attached: ({ actor }, { text }) => `${actor} attached ${text("filename")}`,
+  attachment_removed: ({ actor }, { text }) => `${actor} removed the file ${text("filename")}`,
+  assigned: ({ actor }, { text }) => `${actor} gave it to ${text("assignee") || "nobody"}`,
+  edited: ({ actor, payload }) =>
+    `${actor} changed its ${(payload["fields"] as string[] | undefined)?.join(", ") ?? "text"}`,
+  linked: (_, { nameOf }) => `now waits for ${nameOf("parent")}`,
+  unlinked: (_, { nameOf }) => `no longer waits for ${nameOf("parent")}`,
+  dependency_wait: (_, { text, nameOf }) =>
+    text("parent") === ""
+      ? `waits for another task${after(": ", text("reason"))}`
+      : `waits for ${nameOf("parent")}`,
+  completed: ({ actor }, { text }) => `done by ${actor}${after(": ", text("summary"))}`,
+  blocked: ({ actor }, { text }) => `blocked by ${actor}: ${text("reason")}`,
+  block_loop_detected: (_, { text }) => `asks again without an answer and is in triage: ${text("reason")}`,
+  unblocked: ({ actor }, { text }) => `unblocked by ${actor}${after(": ", text("reason"))}`,
+  unguarded: ({ actor }) => `${actor} lets it start at once`,
+  fresh_start: ({ actor }) => `${actor} wants a new session for the next run`,
+  scheduled: ({ payload }, { text }) =>
+    `waits until ${formatTime(Number(payload["scheduled_at"]))}${after(": ", text("reason"))}`,
+  promoted: ({ to_status }) => `is ${to_status}`,
+  promoted_manual: ({ actor }) => `made ready by ${actor}`,
+  specified: ({ actor }) => `written out by ${actor}`,
+  decomposed: ({ actor }) => `split by ${actor}`,
+  held: ({ actor }) => `held by ${actor}`,
+  let_go: ({ actor }) => `let go by ${actor}`,
+  review_requested: (_, { text }) => `waits for review by ${text("reviewer")}${after(": ", text("summary"))}`,
+  changes_requested: ({ actor }, { text }) => `${actor} wants changes: ${text("reason")}`,
+  review_reopened: ({ actor }) => `${actor} took it out of review`,
+  status: ({ actor, to_status }) => `reopened by ${actor}; it is ${to_status}`,
+  descendant_invalidated: (_, { nameOf }) => `waits again, because ${nameOf("ancestor")} was reopened`,
+  archived: ({ actor }) => `archived by ${actor}`,
+  reclaimed: ({ to_status }, { text }) => `taken back${after(" (", text("reason"), ")")}; it is ${to_status}`,
+  reclaim_deferred: (_, { text }) => `is not taken back yet: ${text("reason")}`,
+  reconciled: ({ to_status }) => `put in order; it is ${to_status}`,
+  crashed: (_, { text }) => `its worker failed${after(": ", text("error"))}`,
+  timed_out: (_, { text }) => `its worker ran out of time${after(": ", text("error"))}`,
+  spawn_failed: (_, { text }) => `could not be started${after(": ", text("error"))}`,
+  protocol_violation: (_, { text }) => `its worker ended without a result${after(": ", text("error"))}`,
+  budget_exhausted: (_, { text }) => `its worker used up its budget${after(": ", text("error"))}`,
+  rate_limited: (_, { text }) => `met a limit of its provider${after(": ", text("error"))}`,
+  infra_killed: (_, { text }) => `its worker was lost with its host${after(": ", text("error"))}`,
+  stale: () => "its worker fell silent",
+  gave_up: ({ payload }) =>
+    `given up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
+  respawn_guarded: ({ payload }, { text }) =>
+    `is not tried again yet (${text("reason").replaceAll("_", " ")})${
+      typeof payload["until"] === "number" ? ` before ${formatTime(payload["until"])}` : ""
+    }`,
+  skipped_nonspawnable: (_, { text }) => `cannot be started${after(": ", text("reason"))}`,
+  workspace_discarded_content: ({ payload }) =>
+    `${String(payload["file_count"])} undeclared files of its workspace were moved aside`,
+  purged: ({ actor }, { text }) => `${actor} deleted ${text("title")}`,
+  board_paused: ({ actor }) => `${actor} paused the board`,
+  board_resumed: ({ actor }) => `${actor} resumed the board`,
+  board_described: ({ actor }) => `${actor} described the board`,
+  profile_renamed: (_, { text }) => `the profile ${text("from")} is now called ${text("to")}`,
+  counters_repaired: ({ actor }) => `${actor} repaired counters`,
+};
+
+const LENGTH = 200;
+
+/** An event as a sentence with the time and, unless `task` is left out, the name of its task; undefined when it is not worth one. */
+export function eventLine(
+  event: BoardEvent,
+  names: Names,
+  { withTask }: { readonly withTask: boolean },
+): string | undefined {
+  const text = (key: string): string => {
+    const value = event.payload[key];
+    return typeof value === "string" ? shortened(value) : "";
+  };
+  const nameOf = (key: string): string => taskNameOf(names, text(key));
+  const tell = SENTENCES[event.kind];
+  const said =
+    tell === undefined
+      ? `${event.kind.replaceAll("_", " ")} by ${event.actor}`
+      : tell(event, { text, nameOf });
+  if (said === "") return undefined;
+  const subject = withTask && event.task_id !== null ? `${taskNameOf(names, event.task_id)}: ` : "";
+  return escapeControls(`${clockOf(event.created_at)}  ${subject}${said}`);
 }
 
-function shown(value: unknown): string {
-  const text = typeof value === "string" ? value.replaceAll(/\s+/g, " ") : JSON.stringify(value);
-  return text.length > VALUE_LENGTH ? `${text.slice(0, VALUE_LENGTH)}…` : text;
+/** The ids of all tasks that the sentence names. */
+export function tasksIn({ task_id, payload }: BoardEvent): readonly string[] {
+  return [task_id, payload["parent"], payload["ancestor"]].filter((id) => typeof id === "string");
 }
 
-function clock(time: number): string {
+function taskNameOf(names: Names, id: string): string {
+  const name = names.get(id);
+  return name === undefined ? id : `#${name.seq} ${shortened(name.title)}`;
+}
+
+function after(before: string, text: string, behind = ""): string {
+  return text === "" ? "" : `${before}${text}${behind}`;
+}
+
+function shortened(text: string): string {
+  const line = text.replaceAll(/\s+/g, " ").trim();
+  return line.length > LENGTH ? `${line.slice(0, LENGTH)}…` : line;
+}
+
+function clockOf(time: number): string {
   return new Date(time).toLocaleTimeString("en-GB");
 }

@@ -5,11 +5,16 @@ import { parseAssignee } from "../../../board/task-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
-import { eventLine } from "./event-line.ts";
+import { eventLine, tasksIn } from "./event-line.ts";
 import { parseInterval } from "./parse.ts";
 
+const TAIL_MS = 1_000;
+const WATCH_MS = 500;
+/** How long a database that restarts is asked again. */
+const AGAIN_MS = 2_000;
+
 interface FollowOptions extends JsonOption {
-  readonly interval: number;
+  readonly interval?: number;
 }
 
 interface WatchOptions extends FollowOptions {
@@ -21,20 +26,15 @@ interface WatchOptions extends FollowOptions {
 /** The verbs that print events while they happen, until they are interrupted. */
 export function addFollow(desk: Desk, add: (name: string, description: string) => Command): void {
   const every = (command: Command, seconds: number): Command =>
-    command.option(
-      "--interval <seconds>",
-      `how often to look (default: ${seconds})`,
-      parseInterval,
-      seconds * 1_000,
-    );
+    command.option("--interval <seconds>", `how often to look (default: ${seconds})`, parseInterval);
   withExamples(
-    every(add("tail", "Print the events of a task, and go on as they happen."), 1)
+    every(add("tail", "Tell what happened to a task, and go on as it happens."), TAIL_MS / 1_000)
       .argument("<task>")
       .action((id: string, options: FollowOptions) => tail(desk, id, options)),
     ["hermes kanban tail t_1a2b3c4d5e6f", "hermes kanban tail t_1a2b3c4d5e6f --json | jq .kind"],
   );
   withExamples(
-    every(add("watch", "Print the events of the whole board as they happen."), 0.5)
+    every(add("watch", "Tell what happens on the whole board."), WATCH_MS / 1_000)
       .option("--assignee <profile>", "only of tasks of this profile; none for those of nobody")
       .option("--tenant <name>", "only of tasks of this tenant")
       .option("--kinds <a,b>", "only of these kinds, such as completed,blocked")
@@ -43,26 +43,29 @@ export function addFollow(desk: Desk, add: (name: string, description: string) =
   );
 }
 
-async function tail(desk: Desk, text: string, { interval, json }: FollowOptions): Promise<void> {
+async function tail(desk: Desk, text: string, { interval = TAIL_MS, json }: FollowOptions): Promise<void> {
   await atBoard(desk, async (open) => {
     const { store, signal } = open;
     // In this order: what happens between the two is in what is shown.
     const { latestEventId } = await store.stats(signal);
     const { task, events } = await withTasks(open, [text], (one) => store.show(one, signal));
     const { id } = task;
-    for (const event of events) tell(open, event, { json, withTask: false });
+    for (const event of events) await tell(open, event, { json, withTask: false });
     const from = Math.max(latestEventId, events.at(-1)?.id ?? 0);
     for await (const event of eventsFrom(open, from, interval)) {
-      if (event.task_id === id) tell(open, event, { json, withTask: false });
+      if (event.task_id === id) await tell(open, event, { json, withTask: false });
       if (event.kind === "purged" && event.payload["task_id"] === id) {
-        tell(open, event, { json, withTask: false });
+        await tell(open, event, { json, withTask: false });
         return;
       }
     }
   });
 }
 
-async function watch(desk: Desk, { interval, json, kinds, assignee, tenant }: WatchOptions): Promise<void> {
+async function watch(
+  desk: Desk,
+  { interval = WATCH_MS, json, kinds, assignee, tenant }: WatchOptions,
+): Promise<void> {
   const wanted = kinds === undefined ? undefined : new Set(kinds.split(",").map((kind) => kind.trim()));
   const isWanted = (task: Task): boolean =>
     (assignee === undefined || task.assignee === parseAssignee(assignee)) &&
@@ -76,20 +79,35 @@ async function watch(desk: Desk, { interval, json, kinds, assignee, tenant }: Wa
         const task = await findTask(open, event.task_id);
         if (task === undefined || !isWanted(task)) continue;
       }
-      tell(open, event, { json, withTask: true });
+      await tell(open, event, { json, withTask: true });
     }
   });
 }
 
+/** What ends with a restart of the server; a reader loses nothing by it, because it asks by number. */
+const LOSSES: readonly string[] = ["database-unavailable", "database-busy"];
+
 /** Every event after a number, once and in order, for as long as someone asks. */
 async function* eventsFrom(
-  { store, signal }: OpenDesk,
+  { store, signal, context: { terminal } }: OpenDesk,
   after: number,
   intervalMs: number,
 ): AsyncGenerator<BoardEvent> {
   let cursor = after;
+  let isLost = false;
   for (;;) {
-    const events = await store.events(cursor, undefined, signal);
+    let events: readonly BoardEvent[];
+    try {
+      events = await store.events(cursor, undefined, signal);
+    } catch (error) {
+      if (!(error instanceof AppError) || !LOSSES.includes(error.code) || signal.aborted) throw error;
+      if (!isLost) terminal.note(`hermes: ${error.message} Trying again until it is back.`);
+      isLost = true;
+      await delay(AGAIN_MS, undefined, { signal });
+      continue;
+    }
+    if (isLost) terminal.note("hermes: the board is back.");
+    isLost = false;
     yield* events;
     cursor = events.at(-1)?.id ?? cursor;
     if (events.length === 0) await delay(intervalMs, undefined, { signal });
@@ -107,10 +125,12 @@ async function findTask({ store, signal }: OpenDesk, id: string | null): Promise
   }
 }
 
-function tell(
-  { context: { terminal } }: OpenDesk,
+async function tell(
+  { store, signal, context: { terminal } }: OpenDesk,
   event: BoardEvent,
   { json, withTask }: { readonly json: boolean | undefined; readonly withTask: boolean },
-): void {
-  terminal.print(json ? JSON.stringify(event) : eventLine(event, withTask));
+): Promise<void> {
+  if (json) return terminal.print(JSON.stringify(event));
+  const line = eventLine(event, await store.nameTasks(tasksIn(event), signal), { withTask });
+  if (line !== undefined) terminal.print(line);
 }

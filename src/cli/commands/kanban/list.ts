@@ -3,12 +3,11 @@ import { LIST_ORDERS, type ListOrder, type ListQuery } from "../../../board/oper
 import type { Task } from "../../../board/task.ts";
 import { STATUSES, type Status } from "../../../board/transitions.ts";
 import { withExamples } from "../../define-command.ts";
-import { escapeControls } from "../../escape-controls.ts";
-import { renderTable } from "../../table.ts";
 import { settle } from "./claims.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
 import { parseCount } from "./parse.ts";
+import { renderTaskLines } from "./task-lines.ts";
 
 interface ListOptions extends JsonOption {
   readonly mine?: boolean;
@@ -48,6 +47,15 @@ export function addList(desk: Desk, add: (name: string, description: string) => 
       "hermes kanban list --mine --json",
     ],
   );
+  withExamples(
+    add("search", "Find tasks by words of their titles, bodies, results and comments.")
+      .argument("<words...>")
+      .option("--archived", "also archived ones")
+      .action((words: readonly string[], options: JsonOption & { archived?: boolean }) =>
+        search(desk, words, options),
+      ),
+    ["hermes kanban search login page"],
+  );
 }
 
 async function listAll(desk: Desk, options: ListOptions): Promise<void> {
@@ -57,7 +65,28 @@ async function listAll(desk: Desk, options: ListOptions): Promise<void> {
     const tasks = await loadTasks(open, queryOf(options, open), options.limit ?? Number.POSITIVE_INFINITY);
     if (options.json) return terminal.printJson(tasks);
     if (tasks.length === 0) return terminal.print("There are no tasks to show.");
-    terminal.print(renderTable(["ID", "STATUS", "PRIO", "FOR", "TITLE"], tasks.map(cellsOf), terminal));
+    terminal.print(renderTaskLines(tasks, await open.store.glance(tasks, open.signal), terminal));
+  });
+}
+
+async function search(
+  desk: Desk,
+  words: readonly string[],
+  { archived = false, json }: JsonOption & { archived?: boolean },
+): Promise<void> {
+  await atBoard(desk, async ({ store, signal, context: { terminal } }) => {
+    const found = await store.search(
+      words
+        .join(" ")
+        .split(/\s+/)
+        .filter((word) => word !== ""),
+      { archived },
+      signal,
+    );
+    if (json) return terminal.printJson(found);
+    if (found.length === 0) return terminal.print("No task has these words.");
+    const tasks = await Promise.all(found.map(async ({ id }) => (await store.show(id, signal)).task));
+    terminal.print(renderTaskLines(tasks, await store.glance(tasks, signal), terminal));
   });
 }
 
@@ -98,14 +127,4 @@ async function loadTasks(
     after = page.next;
   } while (after !== undefined && tasks.length < most);
   return tasks;
-}
-
-function cellsOf({ id, status, priority, assignee, title, hold }: Task): readonly string[] {
-  return [
-    id,
-    hold ? `${status} (held)` : status,
-    priority === 0 ? "" : String(priority),
-    assignee ?? "",
-    escapeControls(title),
-  ];
 }

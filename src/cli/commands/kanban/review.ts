@@ -23,7 +23,7 @@ export function addReview(desk: Desk, add: (name: string, description: string) =
       .option("--summary <text>", "what was done")
       .option("--metadata <json>", "an object that belongs to the summary", parseObject)
       .action((id: string, options: ReviewOptions) => requestReview(desk, id, options)),
-    ['hermes kanban request-review t_1a2b3c4d5e6f --reviewer reviewer --summary "PR 12"'],
+    ['hermes kanban request-review 12 --reviewer reviewer --summary "PR 12"'],
   );
   withExamples(
     add("approve", "Complete tasks that are under review.")

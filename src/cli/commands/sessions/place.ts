@@ -1,5 +1,6 @@
 import { stat } from "node:fs/promises";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
+import { formatTime } from "../../../lib/format-time.ts";
 import { resolveSession } from "../../../sessions/resolve-session.ts";
 import type { SessionSummary } from "../../../sessions/session.ts";
 import { openSessionStore, type SessionStore } from "../../../sessions/session-store.ts";
@@ -29,10 +30,4 @@ export function requireSession(store: SessionStore, which: string): SessionSumma
   return session;
 }
 
-/** A moment in local time, to the minute. */
-export function moment(time: number): string {
-  const date = new Date(time);
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
-}
+export const moment = formatTime;

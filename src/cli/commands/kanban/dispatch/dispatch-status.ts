@@ -42,9 +42,9 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
     terminal.print(`${store.slug}: ${state}`);
     if (dispatchers.length === 0)
       return terminal.print("Nobody has dispatched this board yet: `hermes kanban daemon`.");
-    const rows = dispatchers.map(({ owner, host_id, last_tick_at, last_error }) => [
+    const rows = dispatchers.map(({ owner, host_id, last_tick_at, last_error, last_report }) => [
       String(pidOf(owner) ?? "?"),
-      host_id.slice(0, 8),
+      lastReportOf(last_report).host ?? host_id.slice(0, 8),
       moment(last_tick_at),
       holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
       escapeControls(last_error ?? "").split("\n", 1)[0] ?? "",
@@ -76,12 +76,15 @@ function* loadDispatchers(): Steps<{
   };
 }
 
-type LastReport = Pick<TickReport, "idle"> & { readonly outcomes: Readonly<Record<string, number>> | null };
+type LastReport = Pick<TickReport, "idle"> & {
+  readonly outcomes: Readonly<Record<string, number>> | null;
+  readonly host?: string;
+};
 
 function lastReportOf(text: string | null): LastReport {
   if (text === null) return { outcomes: null, idle: null };
-  const { idle = null, ...outcomes } = JSON.parse(text) as Pick<TickReport, "idle"> & Record<string, number>;
-  return { outcomes, idle };
+  const { idle = null, host, ...outcomes } = JSON.parse(text) as Pick<TickReport, "idle"> & { host?: string };
+  return { outcomes, idle, ...(host !== undefined && { host }) };
 }
 
 function leaseOf({ owner, token, expires_at, now }: LeaseHolder) {

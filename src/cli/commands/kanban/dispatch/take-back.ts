@@ -6,6 +6,7 @@ import { AppError } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
 import { changeTasks } from "../change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, requirePerson, withTasks } from "../desk.ts";
+import { wrapText } from "../fit-text.ts";
 import { openDispatch } from "./open-dispatch.ts";
 
 function sayLeaving({ context }: OpenDesk, id: string): void {
@@ -80,14 +81,23 @@ export async function unguard(desk: Desk, ids: readonly string[], options: JsonO
   });
 }
 
+const MOST_LINES = 20;
+
 /** `kanban why`: the one reason why a task is not running. */
-export async function why(desk: Desk, id: string, { json }: JsonOption): Promise<void> {
+export async function why(desk: Desk, text: string, { json }: JsonOption): Promise<void> {
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
-    const answer: Why = await withTasks(open, [id], () => whyNotRunning(dispatch, id, open.signal));
+    const answer: Why = await withTasks(open, [text], (id) => whyNotRunning(dispatch, id, open.signal));
     const { terminal } = open.context;
     if (json) return terminal.printJson(answer);
-    terminal.print(escapeControls(answer.text));
+    const { task } = await open.store.show(answer.task_id, open.signal);
+    terminal.print(terminal.colours.bold(`#${task.seq} ${escapeControls(task.title)}`));
+    const lines = wrapText(
+      escapeControls(answer.text),
+      terminal.columns ?? Number.POSITIVE_INFINITY,
+      MOST_LINES,
+    );
+    terminal.print(lines.join("\n"));
     if (answer.release !== "") terminal.print(`  ${escapeControls(answer.release)}`);
   });
 }

@@ -17,10 +17,11 @@ const POLL_MS = 300;
 const PIECE = 64 * 1024;
 
 /** Prints what the worker of a run has printed, and with `--follow` goes on until the run is over. */
-export async function showLog(desk: Desk, id: string, { run, tail, follow }: LogOptions): Promise<void> {
+export async function showLog(desk: Desk, text: string, { run, tail, follow }: LogOptions): Promise<void> {
   await atBoard(desk, async (open) => {
     const { store, app, signal, context } = open;
-    const { runs } = await withTasks(open, [id], () => store.show(id, signal));
+    const { task, runs } = await withTasks(open, [text], (one) => store.show(one, signal));
+    const { id } = task;
     const { root } = boardsPlace(app);
     const runId = run ?? loggedRuns(taskLogFolder(root, store.slug, id)).at(-1);
     if (runId === undefined || (run !== undefined && !runs.some((one) => one.id === run)))

@@ -1,0 +1,77 @@
+import { all, type Steps } from "../database/steps.ts";
+import type { Task } from "../task.ts";
+
+/** How people call a task: its number and its title. */
+export type TaskName = Pick<Task, "id" | "seq" | "title" | "status" | "assignee">;
+
+const NAMED = "t.id, t.seq, t.title, t.status, t.assignee";
+
+/** The names of tasks, by their ids; those that were deleted are left out. */
+export function* nameTasks(ids: readonly string[]): Steps<ReadonlyMap<string, TaskName>> {
+  if (ids.length === 0) return new Map();
+  const rows = yield* all<TaskName>(`select ${NAMED} from task t where t.id {among:ids}`, {
+    ids: JSON.stringify([...new Set(ids)]),
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** What a list says of tasks beside their own columns. */
+export interface Glance {
+  /** The numbers of the parents that a task still waits for. */
+  readonly waitsFor: ReadonlyMap<string, readonly number[]>;
+  /** What was asked or reported when a task was blocked. */
+  readonly asked: ReadonlyMap<string, string>;
+  /** Since when the run of a task lasts. */
+  readonly runningSince: ReadonlyMap<string, number>;
+}
+
+/** Looks up in a few statements, however many tasks are listed, what each of them waits for. */
+export function* glanceAtTasks(tasks: readonly Pick<Task, "id" | "status">[]): Steps<Glance> {
+  const idsOf = (...statuses: readonly string[]) => ({
+    ids: JSON.stringify(tasks.filter(({ status }) => statuses.includes(status)).map(({ id }) => id)),
+  });
+  const parents = yield* all<{ id: string; seq: number }>(
+    `select l.child_id as id, p.seq from link l join task p on p.id = l.parent_id
+      where l.child_id {among:ids} and p.status not in ('done', 'archived') order by p.seq`,
+    idsOf("todo", "blocked", "triage", "scheduled"),
+  );
+  const asked = yield* all<{ id: string; body: string }>(
+    `select c.task_id as id, c.body from comment c
+      where c.id in (select max(id) from comment where task_id {among:ids} group by task_id)`,
+    idsOf("blocked", "triage"),
+  );
+  const running = yield* all<{ id: string; started_at: number }>(
+    "select task_id as id, started_at from run where task_id {among:ids} and ended_at is null",
+    idsOf("running"),
+  );
+  const waitsFor = new Map<string, number[]>();
+  for (const { id, seq } of parents) waitsFor.set(id, [...(waitsFor.get(id) ?? []), seq]);
+  return {
+    waitsFor,
+    asked: new Map(asked.map(({ id, body }) => [id, body])),
+    runningSince: new Map(running.map(({ id, started_at }) => [id, started_at])),
+  };
+}
+
+const FOUND = 200;
+
+/** Tasks whose title, body, result or comments have all of these words, the latest first. */
+export function* searchTasks(
+  words: readonly string[],
+  { archived }: { readonly archived: boolean },
+): Steps<readonly TaskName[]> {
+  const has = (column: string, index: number): string => `lower(${column}) like :word${index} escape '!'`;
+  const conditions = words.map(
+    (_, index) =>
+      `(${["t.title", "coalesce(t.body, '')", "coalesce(t.result, '')"].map((column) => has(column, index)).join(" or ")}
+        or exists (select 1 from comment c where c.task_id = t.id and ${has("c.body", index)}))`,
+  );
+  const values = Object.fromEntries(
+    words.map((word, index) => [`word${index}`, `%${word.toLowerCase().replaceAll(/[!%_]/g, "!$&")}%`]),
+  );
+  return yield* all<TaskName>(
+    `select ${NAMED} from task t where ${archived ? "" : "t.archived_at is null and "}${conditions.join(" and ")}
+      order by t.updated_at desc, t.seq limit ${FOUND}`,
+    values,
+  );
+}

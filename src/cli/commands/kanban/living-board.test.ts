@@ -1,0 +1,187 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CommanderError } from "commander";
+import { describe, expect, test } from "vitest";
+import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import type { Task } from "../../../board/task.ts";
+import { runProcess } from "../../../lib/process.ts";
+import { textWidth } from "./fit-text.ts";
+
+const COLUMNS = { columns: 80 };
+
+describe("a board that people live with", () => {
+  test("every verb that takes a task takes its number and the beginning of its id", async () => {
+    await using line = await openKanbanLine();
+    let help = "";
+    const gather = (text: string): void => {
+      help += text;
+    };
+    await line.run(["--help"], { onPrint: gather }).catch((error: unknown) => {
+      if (!(error instanceof CommanderError)) throw error;
+    });
+    const verbs = [...help.matchAll(/^ {2}([a-z-]+) ((?:<(?:task|tasks\.\.\.|parent|child)> ?)+)(.*)$/gm)];
+    expect(verbs.length).toBeGreaterThan(25);
+    const more: Readonly<Record<string, readonly string[]>> = {
+      "request-review": ["--reviewer", "bob"],
+      schedule: ["--at", "2099-01-01"],
+      edit: ["--title", "x"],
+      attach: [join(line.home, "board.sqlite")],
+    };
+    for (const [, verb = "", tasks = "", rest = ""] of verbs) {
+      const { id, seq } = await line.json<Task>(["create", verb]);
+      const parent = await line.json<Task>(["create", "parent"]);
+      for (const [name, other] of [
+        [`#${seq}`, `#${parent.seq}`],
+        [id.slice(2, 10), parent.id.slice(0, 10)],
+      ]) {
+        const named = tasks.includes("child") ? [other ?? "", name ?? ""] : [name ?? ""];
+        const others = [...rest.matchAll(/<(\w[\w.]*)>/g)].map(([, word]) =>
+          word === "number" ? "1" : "words",
+        );
+        const signal = AbortSignal.timeout(verb === "tail" ? 500 : 60_000);
+        const run = line.run([verb, ...named, ...(more[verb] ?? others)], { signal });
+        const failure = await run.then(
+          (ended) => ended.failure,
+          (error: unknown) => error,
+        );
+        expect(failure, `${verb} ${named.join(" ")}`).not.toMatchObject({
+          code: expect.stringMatching(/task-not-found|usage-wrong|task-ambiguous/),
+        });
+      }
+    }
+  }, 120_000);
+
+  test("a list has one line for each task, whatever stands in it, and fits 80 columns", async () => {
+    await using line = await openKanbanLine();
+    const long =
+      "設定ファイルの構文解析器を書く and many more words 🚀 than any line of a terminal has room for";
+    await line.ok(["create", long, "--assignee", "a-profile-with-a-long-name"]);
+    await line.ok(["create", "Build it", "--parent", "1", "--assignee", "coder"]);
+    await line.ok(["create", "Ask"]);
+    await line.ok([
+      "block",
+      "3",
+      "which \u001b[31mdatabase shall I use for the sessions of people",
+      "who never log out?",
+    ]);
+    await line.ok(["create", "Later", "--scheduled-at", "2099-01-31"]);
+    await line.ok(["create", "Mine"]);
+    await line.ok(["claim", "5"]);
+    await line.ok(["create", "Held", "--hold"]);
+    const lines = (await line.ok(["list"], COLUMNS)).trimEnd().split("\n");
+    expect(lines).toHaveLength(7);
+    for (const text of lines) expect(textWidth(text), text).toBeLessThanOrEqual(80);
+    expect(lines.join("\n")).not.toContain("\u001b");
+    expect(lines[2]).toMatch(/#2 {2}todo +\d+s {2}coder +Build it +after #1$/);
+    expect(lines[3]).toMatch(/blocked +\d+s +- +Ask +which/);
+    expect(lines[4]).toContain("until 2099-01-31");
+    expect(lines[5]).toMatch(/running .* Mine +for \d+s$/);
+    expect(lines[6]).toMatch(/ready\* .* Held +held$/);
+    expect(await line.ok(["search", "BUILD", "it"], COLUMNS)).toContain("#2  todo");
+    expect(await line.json(["search", "%"])).toEqual([]);
+    expect(await line.json(["search", "never log"])).toMatchObject([{ seq: 3 }]);
+  }, 60_000);
+
+  test("in a pipe create prints the id alone, and in a terminal the number and the title", async () => {
+    await using line = await openKanbanLine();
+    expect(await line.ok(["create", "Fix it"])).toMatch(/^t_[0-9a-f]{12}\n$/);
+    expect(await line.ok(["create", "Fix it"], COLUMNS)).toMatch(
+      /^Created #2 Fix it \(ready, t_[0-9a-f]{12}\)\n$/,
+    );
+  });
+
+  test("why names titles, local time and the command to type, which then works", async () => {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "Design"]);
+    await line.ok(["create", "Build", "--parent", "1"]);
+    expect(await line.ok(["why", "2"])).toMatch(
+      /^#2 Build\nIt waits for #1 Design \(ready\)\.\n {2}.*hermes kanban unlink /,
+    );
+    await line.ok(["block", "1", "which colour?"]);
+    const why = await line.ok(["why", "1"], COLUMNS);
+    expect(why).toContain("which colour?");
+    const [, verb = "", id = ""] = /hermes kanban (answer) (t_\w+) TEXT/.exec(why) ?? [];
+    expect((await line.run([verb, id, "blue"])).stderr).toContain("is ready");
+    expect(await line.json(["show", "1"])).toMatchObject({
+      comments: [{}, { author: "alice", body: "blue" }],
+    });
+    await line.ok(["schedule", "1", "--at", "2099-01-31T09:30"]);
+    expect(await line.ok(["why", "1"])).toContain("scheduled for 2099-01-31 09:30");
+  }, 60_000);
+
+  test("tail and watch tell in sentences with titles, and of nothing that only programs need", async () => {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "Design"]);
+    await line.ok(["create", "Build", "--parent", "1", "--assignee", "coder"]);
+    const over = new AbortController();
+    let seen = "";
+    let isWatching: () => void = () => undefined;
+    const started = new Promise<void>((resolve) => {
+      isWatching = resolve;
+    });
+    const watching = line
+      .run(["watch", "--interval", "0.05"], {
+        signal: over.signal,
+        onNote: () => isWatching(),
+        onPrint(text) {
+          seen += text;
+          if (text.includes("#2 Build: archived")) over.abort();
+        },
+      })
+      .catch(() => undefined);
+    await started;
+    for (const words of [
+      ["claim", "1"],
+      ["release", "1", "--reason", "lunch"],
+      ["block", "1", "which one?"],
+      ["answer", "1", "that one"],
+      ["complete", "1", "--summary", "all green"],
+      ["unlink", "1", "2"],
+      ["request-review", "2", "--reviewer", "bob"],
+      ["request-changes", "2", "tests"],
+      ["reopen", "1"],
+      ["hold", "2"],
+      ["archive", "2"],
+    ])
+      await line.ok(words);
+    await watching;
+    for (const said of [
+      "#1 Design: started by alice (run 1)",
+      "#1 Design: taken back (lunch); it is ready",
+      "#1 Design: blocked by alice: which one?",
+      "#1 Design: unblocked by alice: that one",
+      "#1 Design: done by alice: all green",
+      "#2 Build: no longer waits for #1 Design",
+      "#2 Build: waits for review by bob",
+      "#2 Build: alice wants changes: tests",
+    ])
+      expect(seen).toContain(said);
+    expect(seen).not.toMatch(/t_[0-9a-f]{12}|=|_|null|undefined/);
+    for (const text of seen.trimEnd().split("\n")) expect(text).toMatch(/^\d\d:\d\d:\d\d {2}#\d /);
+  }, 60_000);
+
+  test("show names folder, branch, what was changed in it, and the cost and time of runs", async () => {
+    await using line = await openKanbanLine();
+    const repository = join(line.folder, "shop");
+    await mkdir(repository);
+    const never = new AbortController().signal;
+    const git = (...args: string[]) =>
+      runProcess(
+        ["git", "-c", "user.name=a", "-c", "user.email=a@b", ...args],
+        { cwd: repository, env: { PATH: process.env["PATH"] ?? "", HOME: line.folder }, timeoutMs: 60_000 },
+        never,
+      );
+    await git("init", "-q");
+    await git("commit", "-q", "--allow-empty", "-m", "first");
+    await line.ok(["create", "Work", "--workspace", `worktree:${repository}`, "--branch", "feature"]);
+    const path = (await line.ok(["claim", "1"])).trim();
+    await writeFile(join(path, "new.txt"), "x\n");
+    const page = await line.ok(["show", "1"], COLUMNS);
+    expect(page).toContain("#1 Work\n");
+    expect(page.replaceAll(/\s+/g, "")).toContain(path);
+    expect(page).toMatch(/^branch +feature$/m);
+    expect(page).toMatch(/^changes +1 new file$/m);
+    expect(page).toMatch(/^ {2}run 1 {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}by hand {2}\d+s {2}running$/m);
+    for (const text of page.split("\n")) expect(textWidth(text), text).toBeLessThanOrEqual(80);
+  }, 60_000);
+});

@@ -1,0 +1,98 @@
+import type { Glance } from "../../../board/operations/glance.ts";
+import type { Task } from "../../../board/task.ts";
+import { escapeControls } from "../../escape-controls.ts";
+import type { Terminal } from "../../terminal.ts";
+import { moment } from "../sessions/place.ts";
+import { cutText, textWidth } from "./fit-text.ts";
+
+const GAP = 2;
+const WIDEST_NAME = 12;
+/** Of what is left beside the narrow columns, how much the reasons may take. */
+const SHARE_OF_REASON = 0.45;
+
+/** Tasks as one line each. In a terminal, title and reason are cut to fit; in a pipe nothing is, and the id stands first. */
+export function renderTaskLines(
+  tasks: readonly Task[],
+  glance: Glance,
+  { columns, colours }: Pick<Terminal, "columns" | "colours">,
+  now = Date.now(),
+): string {
+  const header = ["#", "STATUS", "AGE", "FOR", "TITLE", "WHY"];
+  const rows = tasks.map((task) => [
+    `#${task.seq}`,
+    task.hold ? `${task.status}*` : task.status,
+    ageOf(now - task.created_at),
+    task.assignee ?? "-",
+    oneLine(task.title),
+    reasonOf(task, glance, now),
+  ]);
+  const ids = columns === undefined ? ["ID", ...tasks.map(({ id }) => id)] : [];
+  const table = [header, ...rows];
+  const widest = (column: number): number => Math.max(...table.map((row) => textWidth(row[column] ?? "")));
+  const widths = header.map((_, column) => widest(column));
+  if (columns !== undefined) {
+    widths[3] = Math.min(widths[3] ?? 0, WIDEST_NAME);
+    const narrow = widths.slice(0, 4).reduce((sum, width) => sum + width + GAP, 0);
+    const left = Math.max(20, columns - narrow - GAP);
+    const [title = 0, reason = 0] = widths.slice(4);
+    const forReason = Math.min(reason, Math.max(Math.floor(left * SHARE_OF_REASON), left - title));
+    widths[5] = forReason;
+    widths[4] = Math.min(title, left - forReason);
+  }
+  const lines = table.map((row, index) => {
+    const cells = row.map((cell, column) => {
+      const cut = columns === undefined ? cell : cutText(cell, widths[column] ?? 0);
+      const space = " ".repeat(Math.max(0, (widths[column] ?? 0) - textWidth(cut)));
+      return column === 0 || column === 2 ? space + cut : cut + space;
+    });
+    return [...(ids.length === 0 ? [] : [(ids[index] ?? "").padEnd(14)]), ...cells]
+      .join(" ".repeat(GAP))
+      .trimEnd();
+  });
+  return [colours.bold(lines[0] ?? ""), ...lines.slice(1)].join("\n");
+}
+
+/** Why a task is where it is, in a few words; empty when its status says it all. */
+function reasonOf(task: Task, { waitsFor, asked, runningSince }: Glance, now: number): string {
+  const { id, status } = task;
+  if (task.hold && status !== "done" && status !== "archived") return "held";
+  const parents = (waitsFor.get(id) ?? []).map((seq) => `#${seq}`);
+  const question = oneLine(asked.get(id) ?? task.last_failure_error ?? "");
+  if (status === "running") return `for ${ageOf(now - (runningSince.get(id) ?? now))}`;
+  if (status === "review") return `by ${task.reviewer ?? "a reviewer"}`;
+  if (status === "triage") return task.triage_reason === "block_loop" ? question : "to be written out";
+  if (status === "scheduled")
+    return task.scheduled_at === null ? "" : `until ${briefTime(task.scheduled_at, now)}`;
+  if (status === "blocked") return question;
+  if (status === "todo") return parents.length === 0 ? "" : `after ${parents.join(" ")}`;
+  if (status === "ready") {
+    if (task.not_before !== null && task.not_before > now) return `again in ${ageOf(task.not_before - now)}`;
+    return task.assignee === null ? "nobody's" : "";
+  }
+  return oneLine(task.result ?? "");
+}
+
+/** The day, or within a day the time. */
+function briefTime(time: number, now: number): string {
+  const [day = "", clock = ""] = moment(time).split(" ");
+  return time - now < 86_400_000 ? clock : day;
+}
+
+function oneLine(text: string): string {
+  return escapeControls(text).replaceAll(/\s+/g, " ").trim();
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ["y", 31_536_000],
+  ["mo", 2_592_000],
+  ["d", 86_400],
+  ["h", 3_600],
+  ["m", 60],
+];
+
+/** A time span in its largest unit, such as `3h`. */
+export function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1_000));
+  const [unit, size] = UNITS.find(([, one]) => seconds >= one) ?? ["s", 1];
+  return `${Math.floor(seconds / size)}${unit}`;
+}
