@@ -91,8 +91,11 @@ export async function openAppConversation(
   { profile, resolved }: App,
   request: Pick<
     ConversationRequest,
-    "environments" | "environment" | "task" | "choice" | "model" | "surface"
-  >,
+    "environments" | "environment" | "task" | "choice" | "model" | "surface" | "reasoningEffort"
+  > & {
+    /** Where the session is kept instead of with the others of the profile. */
+    readonly sessionsPath?: string | undefined;
+  },
   signal: AbortSignal,
 ): Promise<OpenConversation> {
   const [{ openConversation }, { createRedactor }, { judgeHardline }] = await Promise.all([
@@ -106,7 +109,7 @@ export async function openAppConversation(
     {
       ...request,
       home: profile.home,
-      sessionsPath: profile.sessionsPath,
+      sessionsPath: request.sessionsPath ?? profile.sessionsPath,
       settings: resolved.config,
       redactor: createRedactor({ secrets: resolved.secrets }),
       judge(command) {

@@ -9,13 +9,13 @@ export const agentOptions = z.strictObject({
     description: "Seconds that one turn may take; unset means no limit",
   }),
   max_cost_usd: z.number().positive().nullable().default(null).meta({
-    description: "US dollars that one turn may cost, as far as prices are known; unset means no limit",
+    description: "US dollars that one turn may cost; unset means no limit",
   }),
   max_session_cost_usd: z.number().positive().nullable().default(null).meta({
-    description: "US dollars that one session may cost, as far as prices are known; unset means no limit",
+    description: "US dollars that one session may cost; unset means no limit",
   }),
   max_daily_cost_usd: z.number().positive().nullable().default(null).meta({
-    description: "US dollars that all sessions of a profile may cost in a day, as far as prices are known",
+    description: "US dollars that all sessions of a profile may cost in a day",
   }),
   api_max_retries: z.int().min(0).default(3).meta({
     description: "How often a request that failed for the moment is sent again",

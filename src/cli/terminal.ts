@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
-import { escapeForeignControls } from "./escape-controls.ts";
+import { escapeControls, escapeForeignControls } from "./escape-controls.ts";
 
 export type Colours = ReturnType<typeof createColors>;
 
@@ -17,6 +17,8 @@ export interface Terminal {
   /** Notices, warnings, progress, errors. */
   note(text: string): void;
   printJson(value: unknown): void;
+  /** A line on the terminal that whatever is written next replaces; nothing where notices do not go to a terminal. */
+  status(text: string): void;
   /** Asks a question and waits for one line; undefined when nobody can answer. */
   ask(question: string, signal: AbortSignal): Promise<string | undefined>;
   /** A line typed without echo, or the first line of piped input. */
@@ -37,10 +39,22 @@ export interface TerminalStreams {
 export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams): Terminal {
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
   const colourful = stdout.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  let hasStatus = false;
+  /** Nearly all that is written quotes something that is not ours; a pipe gets it as it is. */
+  const write = (stream: NodeJS.WriteStream, text: string): void => {
+    if (hasStatus) stderr.write("\r\u001b[K");
+    hasStatus = false;
+    stream.write(stream.isTTY ? escapeForeignControls(text) : text);
+  };
   return {
     interactive,
     columns: stdout.isTTY ? Math.max(40, stdout.columns || 80) : undefined,
     colours: createColors(colourful),
+    status(text) {
+      if (!stderr.isTTY || (text === "" && !hasStatus)) return;
+      stderr.write(`\r\u001b[K${escapeControls(text).slice(0, (stderr.columns || 80) - 1)}`);
+      hasStatus = text !== "";
+    },
     print: (text) => write(stdout, `${text}\n`),
     write: (text) => write(stdout, text),
     draw: (text) => void stdout.write(text),
@@ -53,11 +67,6 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin, signal);
     },
   };
-}
-
-/** Nearly all that is written quotes something that is not ours; a pipe gets it as it is. */
-function write(stream: NodeJS.WriteStream, text: string): void {
-  stream.write(stream.isTTY ? escapeForeignControls(text) : text);
 }
 
 /** One line; undefined when the person closes the input instead of answering. */

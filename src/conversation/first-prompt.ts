@@ -85,6 +85,9 @@ export function describeTools(offer: {
   return createTools(parts, { toolsets: enabledToolsets(offer.disabled), todos: NO_TODOS });
 }
 
-export function enabledToolsets(disabled: readonly string[]): ReadonlySet<string> {
-  return new Set(TOOLSETS.filter((name) => !disabled.includes(name)));
+export function enabledToolsets(
+  disabled: readonly string[],
+  wanted: readonly string[] = TOOLSETS,
+): ReadonlySet<string> {
+  return new Set(TOOLSETS.filter((name) => wanted.includes(name) && !disabled.includes(name)));
 }

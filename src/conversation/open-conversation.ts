@@ -13,6 +13,7 @@ import type { RouteRequest, RouteSettings } from "../providers/choose-provider.t
 import type { Message } from "../providers/message.ts";
 import { openModel } from "../providers/open-model.ts";
 import { resolveRoute } from "../providers/resolve-route.ts";
+import { isLocalAddress } from "../providers/timeouts.ts";
 import { withRetries } from "../providers/with-retries.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
@@ -40,6 +41,8 @@ export interface Surface {
   readonly haltsLoops: boolean;
   /** Whether a person reads the answer while it is written, so that it cannot be begun anew. */
   readonly showsText: boolean;
+  /** The only groups of tools that are offered; all unless given. */
+  readonly toolsets?: readonly string[] | undefined;
   /** Tools that it brings along, whatever the settings say about others. */
   readonly tools?: readonly Tool[] | undefined;
 }
@@ -66,13 +69,15 @@ export interface ConversationRequest {
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
   readonly model: RouteRequest;
+  /** Instead of `agent.reasoning_effort`. */
+  readonly reasoningEffort?: string | undefined;
   readonly surface: Surface;
   /** Why a command must not run, in words for the model; undefined when it may. */
   judge(command: string): string | undefined;
 }
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
-  readonly model: { readonly provider: string; readonly name: string; readonly isPriced: boolean };
+  readonly model: { readonly provider: string; readonly name: string };
   /** Whether it goes on with an earlier session. */
   readonly isResumed: boolean;
 }
@@ -91,7 +96,7 @@ export async function openConversation(
     const chosen = resolveSession(store.list, request.choice);
     const resumed = chosen === undefined ? undefined : store.loadSession(chosen.id);
     const wanted =
-      resumed === undefined || request.model.model !== undefined
+      resumed === undefined || (request.model.model ?? request.model.provider) !== undefined
         ? request.model
         : { provider: resumed.session.provider, model: resumed.session.model };
     const route = resolveRoute(settings, wanted, environment.variable);
@@ -127,7 +132,7 @@ export async function openConversation(
     });
     const tools = new Map([
       ...createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
-        toolsets: enabledToolsets(settings.agent.disabled_toolsets),
+        toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
         todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
       }),
       ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
@@ -161,13 +166,16 @@ export async function openConversation(
       isStored: resumed !== undefined,
       identity,
       model,
-      reasoningEffort: settings.agent.reasoning_effort || undefined,
+      reasoningEffort: (request.reasoningEffort ?? settings.agent.reasoning_effort) || undefined,
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools, judge: request.judge, fit },
       haltsLoops: surface.haltsLoops,
       spendingCaps: {
         session: settings.agent.max_session_cost_usd ?? undefined,
         day: settings.agent.max_daily_cost_usd ?? undefined,
+        // Nobody is billed for a model of this machine or its network.
+        isCostUnknown:
+          route.price === undefined && route.apiMode !== "scripted" && !isLocalAddress(route.baseUrl),
       },
       clock: systemClock,
       saveShell: holder.saveShell,
@@ -189,7 +197,7 @@ export async function openConversation(
     return {
       ...conversation,
       say: (message, limits, within) => inPlace(conversation.say(message, limits, within)),
-      model: { provider: route.provider, name: route.model, isPriced: route.price !== undefined },
+      model: { provider: route.provider, name: route.model },
       isResumed: resumed !== undefined,
       async [Symbol.asyncDispose]() {
         await holder[Symbol.asyncDispose]();

@@ -1,18 +1,25 @@
 import { AppError } from "../lib/errors.ts";
 import type { SessionUsage } from "../sessions/session-usage.ts";
 
-/** US dollars that may be spent, as far as prices are known; undefined means no limit. */
+/** US dollars that may be spent; undefined means no limit. */
 export interface SpendingCaps {
   readonly session: number | undefined;
   readonly day: number | undefined;
+  /** Whether somebody is billed for the model at a price that we do not know. */
+  readonly isCostUnknown: boolean;
 }
 
-/** What a turn may still spend under its own limit and the caps; throws when a cap is reached already. */
+/** What a turn may still spend under its own limit and the caps; throws when a cap is reached or cannot be kept. */
 export function remainingBudget(
   usage: SessionUsage,
-  { session, day }: SpendingCaps,
+  { session, day, isCostUnknown }: SpendingCaps,
   turn: { readonly sessionId: string; readonly now: number; readonly maxCostUsd: number | undefined },
 ): number | undefined {
+  if (isCostUnknown && [turn.maxCostUsd, session, day].some((cap) => cap !== undefined))
+    throw new AppError(
+      "budget-unenforceable",
+      "The price of the model is not known, so its cost cannot be limited.",
+    );
   const left = [turn.maxCostUsd];
   if (session !== undefined)
     left.push(

@@ -80,6 +80,11 @@ export const ERROR_CODES = {
     hint: "Set terminal.backend to local, docker, podman or ssh.",
   },
   "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
+  "budget-unenforceable": {
+    http: 400,
+    exit: 78,
+    hint: "Set its price below `providers` (NAME.models.MODEL.price: { input, output } in dollars per million tokens), or drop the limit.",
+  },
   "budget-spent": { http: 402, exit: 3, hint: "Raise the limit, or wait until it begins anew." },
   "turn-failed": { http: 500, exit: 1, hint: "Go on with `hermes -c -z` and a new message." },
   "job-not-found": { http: 404, exit: 1, hint: "See their ids with `hermes sandbox jobs --all`." },

@@ -255,6 +255,19 @@ describe("how it is asked", () => {
     });
   });
 
+  it("a price that is set counts, and what it does not say of the cache costs as much as input", () => {
+    const priceOf = (price: unknown) => {
+      const lab = { base_url: "https://x.example/v1", models: { m: { price } } };
+      return resolve({ providers: { lab } }, { model: "lab:m" }).price;
+    };
+    expect(priceOf({ input: 2, output: 8 })).toEqual({ input: 2, output: 8, cacheRead: 2, cacheWrite: 2 });
+    expect(priceOf({ input: 2, output: 8, cache_read: 0.2, cache_write: 3 })).toMatchObject({
+      cacheRead: 0.2,
+      cacheWrite: 3,
+    });
+    expect(priceOf({ input: 2 })).toBeUndefined();
+  });
+
   it("the window of the settings is for the model of the settings", () => {
     const given = { model: { provider: "anthropic", context_length: 50_000 }, env: ALL_KEYS };
     expect(resolve(given)).toMatchObject({ contextTokens: 50_000 });

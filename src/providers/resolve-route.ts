@@ -93,7 +93,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
       (choice.isConfigured ? settings.model.context_length : null) ??
       positive(ofModel["context_length"]) ??
       known?.contextTokens,
-    price: known?.price,
+    price: priceOf(ofModel["price"]) ?? known?.price,
   };
 }
 
@@ -176,6 +176,20 @@ function modelSettings(
 ): Readonly<Record<string, unknown>> {
   if (models === undefined || Array.isArray(models)) return {};
   return (Object.hasOwn(models, model) ? models[model] : undefined) ?? {};
+}
+
+/** A price from the settings; what is not said about the cache costs as much as input. */
+function priceOf(value: unknown): ModelPrice | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const { input, output, cache_read: cacheRead, cache_write: cacheWrite } = value as Record<string, unknown>;
+  const isAmount = (amount: unknown): amount is number => typeof amount === "number" && amount >= 0;
+  if (!isAmount(input) || !isAmount(output)) return undefined;
+  return {
+    input,
+    output,
+    cacheRead: isAmount(cacheRead) ? cacheRead : input,
+    cacheWrite: isAmount(cacheWrite) ? cacheWrite : input,
+  };
 }
 
 function milliseconds(seconds: unknown): number | undefined {

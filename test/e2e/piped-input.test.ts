@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as pty from "@lydell/node-pty";
 import { expect, test } from "vitest";
@@ -86,11 +86,20 @@ test("whatever waits for input ends on the first signal", async () => {
     ["config", "set", "model.api_key"],
   ].map((words) => home.start(words, { stdin: "open" }));
   for (const { child } of waiting) child.stdin.write("begun ");
-  await new Promise((resolve) => setTimeout(resolve, 1_500)); // they read by now; if not, the signal ends them sooner
+  for (const { child } of waiting)
+    await expect.poll(() => catchesTerm(child.pid), { timeout: 60_000 }).toBe(true);
+  await new Promise((resolve) => setTimeout(resolve, 500)); // they read by now; if not, the signal ends them sooner
   for (const { child } of waiting) child.kill("SIGTERM");
   const ends = await Promise.all(waiting.map(({ ended }) => ended));
   expect(ends.map(({ exitCode }) => exitCode)).toEqual(waiting.map(() => 143));
 });
+
+/** Whether a process has a handler of its own for SIGTERM. */
+async function catchesTerm(pid = 0): Promise<boolean> {
+  const status = await readFile(`/proc/${pid}/status`, "utf8");
+  const caught = BigInt(`0x${/^SigCgt:\s*(\w+)/m.exec(status)?.[1] ?? "0"}`);
+  return (caught & (1n << 14n)) !== 0n;
+}
 
 test("on a terminal it says after two seconds what is being waited for", async () => {
   await using home = await tempHome();

@@ -111,7 +111,7 @@ async function run(model: RetryingModel, history: Message[], text: string) {
   for await (const event of runTurn(turnOf(model, history, message), AbortSignal.timeout(60_000)))
     events.push(event);
   const end = events.at(-1) as AgentEventOf<"turn-end">;
-  view.end(end);
+  view.end({ end, outcome: end.outcome, text: end.text, durationMs: 0 });
   history.push(...messagesOf(events));
   return { end, printed, told };
 }

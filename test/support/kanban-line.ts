@@ -43,6 +43,7 @@ export async function openKanbanLine() {
       print: (text) => print(`${text}\n`),
       write: print,
       draw: print,
+      status: () => undefined,
       note: (text) => {
         output.stderr += `${text}\n`;
         options.onNote?.(text);

@@ -23,14 +23,16 @@ export function findImagePaths(text: string): readonly string[] {
 /** The pictures that a text names, as the model sees them; what is not there, or is no file, is left to the words. */
 export async function loadImages(text: string, home: string): Promise<readonly ImagePart[]> {
   const images = await Promise.all(
-    findImagePaths(text).map(async (path): Promise<ImagePart | undefined> => {
-      const file = path.startsWith("~/") ? join(home, path.slice(2)) : path;
-      const mediaType = MEDIA_TYPES[extname(file).toLowerCase()];
-      const found = await stat(file).catch(() => undefined);
-      if (mediaType === undefined || !found?.isFile() || found.size > LARGEST_IMAGE) return undefined;
-      const bytes = await readFile(file).catch(() => undefined);
-      return bytes && { type: "image", mediaType, data: bytes.toString("base64") };
-    }),
+    findImagePaths(text).map((path) => readImage(path.startsWith("~/") ? join(home, path.slice(2)) : path)),
   );
   return images.filter((image) => image !== undefined);
+}
+
+/** A picture as models take them; undefined for what is none, cannot be read or is larger than 5 MB. */
+export async function readImage(file: string): Promise<ImagePart | undefined> {
+  const mediaType = MEDIA_TYPES[extname(file).toLowerCase()];
+  const found = await stat(file).catch(() => undefined);
+  if (mediaType === undefined || !found?.isFile() || found.size > LARGEST_IMAGE) return undefined;
+  const bytes = await readFile(file).catch(() => undefined);
+  return bytes && { type: "image", mediaType, data: bytes.toString("base64") };
 }

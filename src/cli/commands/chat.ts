@@ -14,30 +14,50 @@ export function build(context: CommandContext): Command {
     .option("-z, --oneshot <text>", "the task; prints nothing but the answer, for scripts")
     .option("-q, --query <text>", "the task; shows what happens on the way")
     .option("--query-file <file>", "read the task from a file; - is standard input")
+    .option("--image <file>", "a picture that belongs to the task; repeatable", collect)
     .option("-c, --continue [title]", "go on with the latest session, or with the one of this title")
     .option(
       "-r, --resume <session>",
       "go on with a session: its id, the beginning of it, its title, or latest",
     )
+    .option("--no-session", "keep nothing of this run in the home")
     .option("-m, --model <model>", "the model, as NAME or PROVIDER:NAME")
+    .option("--provider <name>", "the provider of the model")
+    .option("--reasoning <level>", "how hard the model should think, such as low, medium or high")
+    .option("--toolsets <names>", "offer only these groups of tools, separated by commas", parseNames)
+    .option("--append-system-prompt <text>", "instructions below those that the agent always has")
     .option("--max-turns <number>", "requests to the model at most", parseCount)
     .option("--run-budget <seconds>", "seconds at most", parseAmount)
-    .option("--max-cost <dollars>", "US dollars at most, as far as prices are known", parseAmount)
+    .option(
+      "--max-cost <dollars>",
+      "US dollars at most; refused when the price of the model is not known",
+      parseAmount,
+    )
     .option("--usage-file <file>", "write tokens and cost to a file, as JSON")
-    .option("--json", "print every event as a line of JSON")
+    .option("--output-schema <file>", "make the answer JSON that matches this JSON Schema")
+    .option("-o, --output-last-message <file>", "write the answer to a file as well")
+    .addOption(
+      new Option(
+        "--output-format <format>",
+        "text; json: one object with answer, usage and cost; events: a line of JSON for each",
+      ).choices(["text", "json", "events"]),
+    )
+    .option("--json", "the same as --output-format events")
     .addOption(new Option("--worker-pipe <descriptor>").argParser(parseCount).hideHelp())
     .action((input: "-" | undefined, options: RunOptions & { readonly workerPipe?: number }) =>
       run(context, input, options),
     )
     .addHelpText(
       "after",
-      "\nPiped input is added to the task. A pipe that somebody else keeps open without\nsending anything is not waited for, unless you add -.\nExit code: 0 answered, 3 a limit was reached, 128+N ended by signal N,\n141 the reader of the output left and the turn was stopped, 1 else.",
+      "\nPiped input is added to the task. A pipe that somebody else keeps open without\nsending anything is not waited for, unless you add -.\nExit code: 0 answered, 3 a limit was reached, 4 the answer was cut, 5 it was\nrefused, 6 it does not match the output schema, 128+N ended by signal N, 141 the\nreader of the output left and the turn was stopped, 78 bad configuration, 1 else.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',
     'git diff | hermes -z "Review this"',
     'hermes -c -z "And now fix it"',
     'hermes chat -q "Run the tests" --max-cost 0.50',
+    'hermes -z "Which licences are used here?" --output-schema licences.json',
+    'hermes -z "What is wrong on this page?" --image page.png --toolsets file',
   ]);
 }
 
@@ -50,6 +70,14 @@ async function run(
   if (workerPipe === undefined) return runOnce(context, input, options);
   const { runWorker } = await import("./chat/run-worker.ts");
   return runWorker(context, { ...options, workerPipe });
+}
+
+function collect(value: string, all: readonly string[] = []): string[] {
+  return [...all, value];
+}
+
+function parseNames(text: string): string[] {
+  return text.split(",").map((name) => name.trim());
 }
 
 function parseInput(text: string): "-" {

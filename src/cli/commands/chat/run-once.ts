@@ -1,27 +1,56 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { AgentEventOf } from "../../../agent/events.ts";
-import { environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
+import type { TurnLimits } from "../../../agent/loop.ts";
+import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
+import { readImage } from "../../../board/worker/find-images.ts";
+import { logEvent } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
+import type { ImagePart, UserMessage } from "../../../providers/message.ts";
+import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
+import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask } from "./read-task.ts";
+import { type RunResult, usageFields } from "./run-result.ts";
 import { TURN_EXIT_CODES } from "./turn-exit-codes.ts";
-import { createJsonView, createQuietView, createWatchView, type View } from "./view.ts";
+import { createEventsView, createQuietView, createSummaryView, createWatchView, type View } from "./view.ts";
+
+export type OutputFormat = "text" | "json" | "events";
 
 export interface RunOptions {
   readonly oneshot?: string;
   readonly query?: string;
   readonly queryFile?: string;
+  readonly image?: readonly string[];
   readonly continue?: true | string;
   readonly resume?: string;
+  /** False after `--no-session`. */
+  readonly session?: boolean;
   readonly model?: string;
+  readonly provider?: string;
+  readonly reasoning?: string;
+  readonly toolsets?: readonly string[];
+  readonly appendSystemPrompt?: string;
   readonly maxTurns?: number;
   readonly runBudget?: number;
   readonly maxCost?: number;
   readonly usageFile?: string;
+  readonly outputSchema?: string;
+  readonly outputLastMessage?: string;
+  readonly outputFormat?: OutputFormat;
   readonly json?: boolean;
 }
+
+/** `unfit`: the answer never matched the output schema. */
+const EXIT_CODES = { ...TURN_EXIT_CODES, unfit: 6 } as const;
+
+/** How often the model may answer until its answer matches the output schema. */
+const MOST_ANSWERS = 3;
+const KNOWN_TOOLSETS: readonly string[] = TOOLSETS;
 
 /** One message and its answer. */
 export async function runOnce(
@@ -30,9 +59,18 @@ export async function runOnce(
   options: RunOptions,
 ): Promise<void> {
   const { terminal, variables, userHome, signal } = context;
-  const [task, app] = await Promise.all([readTask(options, input, terminal, signal), startApp(context)]);
+  const startedAt = performance.now();
+  const [task, app, images, schema, log] = await Promise.all([
+    readTask(options, input, terminal, signal),
+    startApp(context),
+    Promise.all((options.image ?? []).map(requireImage)),
+    options.outputSchema === undefined ? undefined : loadOutputSchema(options.outputSchema),
+    context.log(),
+  ]);
+  requireFitting(options, app);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = process.cwd();
+  await using folder = options.session === false ? await openTemporaryFolder() : undefined;
   await using environments = await openAppEnvironments(tell, signal);
   await using conversation = await openAppConversation(
     app,
@@ -45,30 +83,123 @@ export async function runOnce(
         reporter: { onNotice: tell, onProgress: tell },
       }),
       choice: { continue: options.continue, resume: options.resume },
-      model: { model: options.model },
-      surface: { ...SURFACE, showsText: options.oneshot === undefined && options.json !== true },
+      model: { model: options.model, provider: options.provider },
+      surface: surfaceOf(options),
+      reasoningEffort: options.reasoning,
+      sessionsPath: folder && join(folder.path, "sessions.sqlite"),
     },
     signal,
   );
-  const view = viewFor(context, options, conversation);
-  const { agent } = app.resolved.config;
-  const limits = {
-    maxRequests: options.maxTurns ?? agent.max_turns ?? undefined,
-    maxSeconds: options.runBudget ?? agent.run_budget_seconds ?? undefined,
-    maxCostUsd: options.maxCost ?? agent.max_cost_usd ?? undefined,
+  const ofSession = log.child({ component: "agent", session: conversation.sessionId });
+  using view = viewFor(context, options, conversation);
+  const limits = limitsOf(options, app);
+  const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
+    for await (const event of conversation.say(message, within, signal)) {
+      logEvent(ofSession, event);
+      view.show(event);
+      if (event.type === "turn-end") return event;
+    }
+    throw new AppError("turn-failed", "The turn ended without an answer.");
   };
-  if (limits.maxCostUsd !== undefined && !conversation.model.isPriced)
-    tell(`The price of ${conversation.model.name} is not known, so its cost cannot be limited.`);
-  let end: AgentEventOf<"turn-end"> | undefined;
-  const message = { role: "user", parts: [{ type: "text", text: task }] } as const;
-  for await (const event of conversation.say(message, limits, signal)) {
-    view.show(event);
-    if (event.type === "turn-end") end = event;
+  const result = await runUntilFit(say, messageOf(task, images, schema), limits, schema, startedAt);
+  if (options.usageFile !== undefined) await writeUsage(options.usageFile, conversation, result.end);
+  if (options.outputLastMessage !== undefined)
+    await writeFileAtomic(options.outputLastMessage, `${result.text || result.end.text}\n`);
+  view.end(result);
+  context.exit(EXIT_CODES[result.outcome]);
+}
+
+/** Says the message, and again what was wrong with the answer while it does not match the schema. */
+async function runUntilFit(
+  say: (message: UserMessage, limits: TurnLimits) => Promise<AgentEventOf<"turn-end">>,
+  message: UserMessage,
+  limits: TurnLimits,
+  schema: OutputSchema | undefined,
+  startedAt: number,
+): Promise<RunResult> {
+  let end = await say(message, limits);
+  let left = limits;
+  for (let answers = 1; ; answers++) {
+    const durationMs = Math.round(performance.now() - startedAt);
+    const { outcome, text } = end;
+    if (schema === undefined || outcome !== "completed") return { end, outcome, text, durationMs };
+    const checked = schema.check(text);
+    if ("value" in checked)
+      return { end, outcome, text: JSON.stringify(checked.value), value: checked.value, durationMs };
+    left = leftOf(left, end, durationMs / 1_000);
+    const isSpent = [left.maxRequests, left.maxSeconds, left.maxCostUsd].some((amount) => (amount ?? 1) <= 0);
+    if (answers === MOST_ANSWERS || isSpent) {
+      const reason = `The answer does not match the output schema: ${checked.problem}.`;
+      const hint = isSpent
+        ? "A limit was reached before the next try."
+        : `It was asked for ${answers} times.`;
+      return { end: { ...end, reason, hint }, outcome: "unfit", text: "", durationMs };
+    }
+    end = await say(
+      userMessage(`Your answer does not match the JSON Schema: ${checked.problem}. ${schema.words}`),
+      left,
+    );
   }
-  if (options.usageFile !== undefined) await writeUsage(options.usageFile, conversation, end);
-  if (end === undefined) throw new AppError("turn-failed", "The turn ended without an answer.");
-  view.end(end);
-  context.exit(TURN_EXIT_CODES[end.outcome]);
+}
+
+function leftOf(limits: TurnLimits, end: AgentEventOf<"turn-end">, seconds: number): TurnLimits {
+  const minus = (limit: number | undefined, used: number): number | undefined =>
+    limit === undefined ? undefined : limit - used;
+  return {
+    maxRequests: minus(limits.maxRequests, end.requests),
+    maxSeconds: minus(limits.maxSeconds, seconds),
+    maxCostUsd: minus(limits.maxCostUsd, end.costUsd ?? 0),
+  };
+}
+
+function limitsOf({ maxTurns, runBudget, maxCost }: RunOptions, { resolved }: App): TurnLimits {
+  const { agent } = resolved.config;
+  return {
+    maxRequests: maxTurns ?? agent.max_turns ?? undefined,
+    maxSeconds: runBudget ?? agent.run_budget_seconds ?? undefined,
+    maxCostUsd: maxCost ?? agent.max_cost_usd ?? undefined,
+  };
+}
+
+/** Refuses options that cannot be obeyed together. */
+function requireFitting(options: RunOptions, { resolved }: App): void {
+  const goesOn = options.continue !== undefined || options.resume !== undefined;
+  const refuse = (message: string, hint: string): AppError => new AppError("usage-wrong", message, { hint });
+  if (goesOn && options.session === false)
+    throw refuse("--no-session cannot go on with a session.", "Leave out -c, -r or --no-session.");
+  if (goesOn && (options.appendSystemPrompt ?? options.toolsets) !== undefined)
+    throw refuse(
+      "A session keeps the system prompt and the tools that it began with.",
+      "Use --append-system-prompt and --toolsets with a new session.",
+    );
+  if (options.session === false && resolved.config.agent.max_daily_cost_usd !== null)
+    throw refuse(
+      "--no-session would not be counted by agent.max_daily_cost_usd.",
+      "Leave out --no-session, or remove that limit.",
+    );
+  const wrong = options.toolsets?.find((name) => !KNOWN_TOOLSETS.includes(name));
+  if (wrong !== undefined)
+    throw refuse(`There is no toolset ${wrong}.`, `Use some of ${TOOLSETS.join(", ")}.`);
+}
+
+async function requireImage(path: string): Promise<ImagePart> {
+  const image = await readImage(path);
+  if (image !== undefined) return image;
+  throw new AppError("file-unreadable", `${path} cannot be sent as a picture.`, {
+    hint: "Give a PNG, JPEG, GIF or WebP file of at most 5 MB.",
+  });
+}
+
+function messageOf(
+  task: string,
+  images: readonly ImagePart[],
+  schema: OutputSchema | undefined,
+): UserMessage {
+  return userMessage(schema === undefined ? task : `${task}\n\n${schema.words}`, images);
+}
+
+function userMessage(text: string, images: readonly ImagePart[] = []): UserMessage {
+  return { role: "user", parts: [{ type: "text", text }, ...images] };
 }
 
 /** What the model is told of a single run. */
@@ -83,33 +214,57 @@ export const SURFACE = {
   showsText: false,
 } as const;
 
-function viewFor(
-  { terminal }: CommandContext,
-  { json, oneshot }: RunOptions,
-  conversation: OpenConversation,
-): View {
-  if (json) return createJsonView(terminal, conversation);
-  const isQuiet = oneshot !== undefined;
-  return isQuiet ? createQuietView(terminal) : createWatchView(terminal, conversation);
+function surfaceOf(options: RunOptions) {
+  const { appendSystemPrompt, toolsets, session } = options;
+  const words =
+    appendSystemPrompt === undefined ? SURFACE.words : `${SURFACE.words}\n\n${appendSystemPrompt}`;
+  // There are no other sessions where this one is kept.
+  const without = session === false ? ["session_search"] : [];
+  const wanted = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
+  return { ...SURFACE, words, toolsets: wanted, showsText: formatOf(options) === "watch" };
+}
+
+async function openTemporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), "hermes-session-"));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+function viewFor({ terminal }: CommandContext, options: RunOptions, conversation: OpenConversation): View {
+  switch (formatOf(options)) {
+    case "events":
+      return createEventsView(terminal, conversation);
+    case "json":
+      return createSummaryView(terminal, conversation);
+    case "quiet":
+      return createQuietView(terminal);
+    case "watch":
+      return createWatchView(terminal, conversation);
+  }
+}
+
+/** A person watches `chat -q`; an answer that has to match a schema is shown when it does. */
+function formatOf({
+  json,
+  outputFormat,
+  outputSchema,
+  oneshot,
+}: RunOptions): "events" | "json" | "quiet" | "watch" {
+  if (json || outputFormat === "events") return "events";
+  if (outputFormat === "json") return "json";
+  return oneshot !== undefined || outputSchema !== undefined ? "quiet" : "watch";
 }
 
 async function writeUsage(
   path: string,
   { sessionId, model }: OpenConversation,
-  end: AgentEventOf<"turn-end"> | undefined,
+  end: AgentEventOf<"turn-end">,
 ): Promise<void> {
   const usage = {
     session_id: sessionId,
     provider: model.provider,
     model: model.name,
-    outcome: end?.outcome ?? "failed",
-    requests: end?.requests ?? 0,
-    input_tokens: end?.usage.inputTokens ?? null,
-    cache_read_tokens: end?.usage.cacheReadTokens ?? null,
-    cache_write_tokens: end?.usage.cacheWriteTokens ?? null,
-    output_tokens: end?.usage.outputTokens ?? null,
-    reasoning_tokens: end?.usage.reasoningTokens ?? null,
-    cost_usd: end?.costUsd ?? null,
+    outcome: end.outcome,
+    ...usageFields(end),
   };
   await writeFileAtomic(path, `${JSON.stringify(usage, undefined, 2)}\n`);
 }

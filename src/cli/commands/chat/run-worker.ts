@@ -12,6 +12,7 @@ import { WORKER_EXITS } from "../../../board/worker/worker-exits.ts";
 import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
 import { firstWords, LIFECYCLE } from "../../../board/worker/worker-words.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+import { logEvent } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import type { EnvironmentRegistry } from "../../../environments/environment-registry.ts";
 import { AppError } from "../../../lib/errors.ts";
@@ -55,7 +56,9 @@ export async function runWorker(
     const text = firstWords(options.query ?? "", about, { workspace: place.seenAs ?? cwd, resumed });
     const images = await loadImages(about.body ?? "", context.userHome);
     const { agent } = app.resolved.config;
-    const view = createWatchView(context.terminal, conversation);
+    using view = createWatchView(context.terminal, conversation);
+    const log = (await context.log()).child({ component: "agent", session: conversation.sessionId });
+    const startedAt = performance.now();
     const exitCode = await workTask(
       {
         store,
@@ -70,9 +73,13 @@ export async function runWorker(
         nudges: app.resolved.variable("HERMES_KANBAN_STOP_NUDGE") === "0" ? 0 : NUDGES,
         seenComment: Math.max(0, ...about.comments.map(({ id }) => id)),
         show(event) {
+          logEvent(log, event);
           view.show(event);
           // Stopped is how a turn ends after its result.
-          if (event.type === "turn-end" && event.outcome !== "stopped") view.end(event);
+          if (event.type === "turn-end" && event.outcome !== "stopped") {
+            const { outcome, text } = event;
+            view.end({ end: event, outcome, text, durationMs: performance.now() - startedAt });
+          }
         },
       },
       signal,

@@ -34,11 +34,10 @@ export async function listAll(context: CommandContext, options: ListOptions): Pr
     (session) => store?.list.describe(session) ?? { ...session, messages: 0, opening: "" },
   );
   if (options.json) return terminal.printJson(rows);
-  if (rows.length === 0) {
-    const hasOthers = without.length > 0 && store?.list.list({ limit: 1 }).length === 1;
-    const others = hasOthers ? " Those of single runs are shown with --all." : "";
-    return terminal.print(`There are no sessions to show.${others}`);
-  }
+  const hidden = without.length === 0 ? [] : (store?.list.list({ sources: without, limit: 1 }) ?? []);
+  if (hidden.length > 0)
+    terminal.note("Sessions of single runs (-z, -q) are not shown; add --all to see them.");
+  if (rows.length === 0) return terminal.print("There are no sessions to show.");
   const width = Math.max(20, Math.min(TITLE_LENGTH, (terminal.columns ?? 999) - FIXED_COLUMNS));
   const cells = rows.map((row) => [
     row.id,

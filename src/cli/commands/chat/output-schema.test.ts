@@ -1,0 +1,47 @@
+import { writeFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { loadOutputSchema } from "./output-schema.ts";
+
+async function load(schema: unknown) {
+  await using folder = await tempFolder();
+  const path = folder.file("schema.json");
+  await writeFile(path, typeof schema === "string" ? schema : JSON.stringify(schema));
+  return await loadOutputSchema(path);
+}
+
+const PERSON = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { $ref: "#/$defs/age" } },
+  required: ["name"],
+  additionalProperties: false,
+  $defs: { age: { type: "integer", minimum: 0 } },
+};
+
+test("an answer that fits is its value, bare or in a code fence", async () => {
+  const schema = await load(PERSON);
+  const value = { name: "Ada", age: 36 };
+  expect(schema.check('{"name":"Ada","age":36}')).toEqual({ value });
+  expect(schema.check('```json\n{"name":"Ada","age":36}\n```\n')).toEqual({ value });
+  expect((await load({ type: "null" })).check("null")).toEqual({ value: null });
+});
+
+test("an answer that does not fit is described place by place", async () => {
+  const schema = await load(PERSON);
+  expect(schema.check("Ada is 36.")).toEqual({ problem: "it is not JSON" });
+  expect(schema.check('{"age":-1,"x":1}')).toEqual({
+    problem: expect.stringMatching(/must have required property 'name'.*\(x\).*\/age must be >= 0/),
+  });
+  expect((await load({ required: ["a"] })).check("{}")).toEqual({ problem: expect.stringContaining("'a'") });
+});
+
+test("schemas of draft 7 are understood, and what is no schema is refused by name", async () => {
+  const draft7 = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    definitions: { word: { enum: ["yes", "no"] } },
+    $ref: "#/definitions/word",
+  };
+  expect((await load(draft7)).check('"maybe"')).toHaveProperty("problem");
+  for (const bad of ["{", "[]", { type: "objectt" }, { $ref: "#/nowhere" }])
+    await expect(load(bad)).rejects.toThrow(/schema\.json cannot be used/);
+});

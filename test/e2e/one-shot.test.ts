@@ -1,0 +1,216 @@
+import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import * as pty from "@lydell/node-pty";
+import { expect, test } from "vitest";
+import type { ScriptInput } from "../../src/providers/scripted/script.ts";
+import { tempHome } from "../support/hermes.ts";
+import { startScriptedServer } from "../support/scripted-server.ts";
+
+async function openLab(script: ScriptInput) {
+  const home = await tempHome();
+  const server = await startScriptedServer(script);
+  const env = {
+    HERMES_MODEL_PROVIDER: "custom",
+    HERMES_MODEL_BASE_URL: `${server.url}/v1`,
+    HERMES_MODEL_DEFAULT: "m",
+    OPENAI_API_KEY: "sk-test-never-shown",
+    HERMES_AGENT_API_MAX_RETRIES: "0",
+  };
+  return {
+    home,
+    server,
+    env,
+    file: (name: string) => join(home.folder, name),
+    run: (...words: string[]) => home.hermes(words, { env, cwd: home.folder }),
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const SCHEMA = {
+  type: "object",
+  properties: { files: { type: "integer", minimum: 0 } },
+  required: ["files"],
+  additionalProperties: false,
+};
+const usage = { input: 10, output: 2 };
+
+test("--output-schema asks again with what was wrong, and prints nothing but the JSON that fits", async () => {
+  await using lab = await openLab({
+    answers: [
+      { text: "There are three.", usage },
+      { text: '{"files":-1}', usage },
+      { text: '```json\n{"files": 3}\n```', usage },
+    ],
+  });
+  await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
+  const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", "-o", "last.txt");
+  expect(run).toMatchObject({ exitCode: 0, stdout: '{"files":3}\n', stderr: "" });
+  expect(await readFile(lab.file("last.txt"), "utf8")).toBe('{"files":3}\n');
+  const said = lab.server.requests.map(({ body }) => JSON.stringify(body.messages.at(-1)));
+  expect(said[0]).toContain("JSON Schema");
+  expect(said[1]).toContain("it is not JSON");
+  expect(said[2]).toContain("/files must be >= 0");
+});
+
+test("an answer that never matches the schema ends with 6, and a limit also counts for the tries", async () => {
+  await using lab = await openLab({ answers: [{ text: "no", usage, times: 9 }] });
+  await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
+  const run = await lab.run("-z", "How many?", "--output-schema", "schema.json");
+  expect(run).toMatchObject({
+    exitCode: 6,
+    stdout: "",
+    stderr: expect.stringContaining("does not match the output schema: it is not JSON"),
+  });
+  expect(lab.server.requests).toHaveLength(3);
+  const limited = await lab.run("-z", "How many?", "--output-schema", "schema.json", "--max-turns", "1");
+  expect(limited).toMatchObject({ exitCode: 6, stderr: expect.stringContaining("A limit was reached") });
+  expect(lab.server.requests).toHaveLength(4);
+  const missing = await lab.run("-z", "How many?", "--output-schema", "nowhere.json");
+  expect(missing).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("nowhere.json cannot be used"),
+  });
+});
+
+test("--output-format json is one object with the answer and what it cost; events is --json", async () => {
+  await using lab = await openLab({ answers: [{ text: '{"files":1}', usage, times: 3 }] });
+  await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
+  const json = await lab.run("-z", "go", "--output-format", "json", "--output-schema", "schema.json");
+  expect(json.json()).toEqual({
+    session_id: expect.any(String),
+    provider: "custom",
+    model: "m",
+    outcome: "completed",
+    text: '{"files":1}',
+    result: { files: 1 },
+    reason: null,
+    hint: null,
+    duration_ms: expect.any(Number),
+    requests: 1,
+    input_tokens: 10,
+    cache_read_tokens: expect.anything(),
+    cache_write_tokens: null,
+    output_tokens: 2,
+    reasoning_tokens: 0,
+    cost_usd: null,
+  });
+  const events = await lab.run("-z", "go", "--output-format", "events", "--output-schema", "schema.json");
+  const lines = events.stdout.trim().split("\n");
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ type: "session" });
+  expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ type: "result", value: { files: 1 } });
+});
+
+test("the flags reach the model: picture, provider, reasoning, instructions and tools", async () => {
+  await using lab = await openLab({ answers: [{ text: "seen", usage, times: 2 }] });
+  await writeFile(lab.file("page.png"), Buffer.from("not really a picture"));
+  await mkdir(lab.home.path, { recursive: true });
+  const other = `providers: { other: { base_url: "${lab.server.url}/v1", model: n, key_env: OPENAI_API_KEY } }\n`;
+  await writeFile(join(lab.home.path, "config.yaml"), other);
+  const flags = [
+    "--image",
+    "page.png",
+    "--provider",
+    "other",
+    "--reasoning",
+    "high",
+    "--toolsets",
+    "file,todo",
+  ];
+  const run = await lab.run("-z", "look", ...flags, "--append-system-prompt", "Be brief.");
+  expect(run).toMatchObject({ exitCode: 0, stdout: "seen\n", stderr: "" });
+  const { body } = lab.server.requests[0] ?? { body: { messages: [] } };
+  expect(body).toMatchObject({ model: "n", reasoning_effort: "high" });
+  expect(JSON.stringify(body.messages[0])).toContain("Be brief.");
+  expect(JSON.stringify(body.messages[1])).toContain("data:image/png;base64,");
+  const tools = (body as { tools?: { function: { name: string } }[] }).tools ?? [];
+  expect(tools.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(["read_file", "todo"]));
+  expect(tools.map((tool) => tool.function.name)).not.toContain("terminal");
+  for (const [words, complaint] of [
+    [["--image", "nowhere.png"], "nowhere.png cannot be sent"],
+    [["--toolsets", "fle"], "no toolset fle"],
+    [["-c", "--toolsets", "file"], "keeps the system prompt and the tools"],
+    [["-c", "--no-session"], "cannot go on"],
+  ] as const)
+    expect((await lab.run("-z", "x", ...words)).stderr).toContain(complaint);
+  expect(lab.server.requests).toHaveLength(1);
+});
+
+test("--no-session leaves no session behind, and is refused where a day's spending is capped", async () => {
+  await using lab = await openLab({ answers: [{ text: "done", usage, times: 2 }] });
+  expect(await lab.run("-z", "go", "--no-session")).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
+  const capped = await lab.run("-z", "go", "--no-session", "--agent.max_daily_cost_usd=1");
+  expect(capped).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("agent.max_daily_cost_usd") });
+});
+
+test("a run is in the log with what it took, without a word of what was said; list tells of hidden sessions", async () => {
+  await using lab = await openLab({
+    answers: [
+      { tools: [{ name: "terminal", input: { command: "echo private words" } }], usage },
+      { text: "private answer", usage },
+    ],
+  });
+  const { exitCode } = await lab.run("-z", "private task");
+  expect(exitCode).toBe(0);
+  const folder = join(lab.home.path, "logs");
+  const texts = await Promise.all(
+    (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8")),
+  );
+  const log = texts.join("");
+  for (const words of [
+    "turn started",
+    "model answered",
+    '"finish":"stop"',
+    "tool ended",
+    '"tool":"terminal"',
+    "turn ended",
+    '"outcome":"completed"',
+    '"session":"',
+  ])
+    expect(log).toContain(words);
+  expect(log).not.toMatch(/private|sk-test/);
+
+  const listed = await lab.run("sessions", "list");
+  expect(listed.stdout + listed.stderr).toContain("--all");
+  expect((await lab.run("sessions", "list", "--all")).stderr).toBe("");
+});
+
+test("chat -q shows that the model still thinks, and ends with session, time, tokens and cost", async () => {
+  await using home = await tempHome();
+  const script = join(home.folder, "script.json");
+  await writeFile(script, JSON.stringify({ answers: [{ text: "the answer", usage, delay_ms: 1_300 }] }));
+  const words = ["chat", "-q", "go", "-m", `scripted:${script}`];
+  const terminal = pty.spawn(process.execPath, [join(process.cwd(), "dist/main.cjs"), ...words], {
+    env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
+    cwd: home.folder,
+    cols: 120,
+  });
+  let shown = "";
+  terminal.onData((text) => {
+    shown += text;
+  });
+  await new Promise((resolve) => terminal.onExit(resolve));
+  expect(shown).toContain("… the model thinks, 1 s");
+  expect(shown.slice(shown.indexOf("thinks"))).toContain("the answer");
+  expect(shown).toMatch(/session \d{8}_\d{6}_\w+ · \d+ s · 10 tokens in, 2 out · cost unknown/);
+});
+
+test("a cap on cost is refused where somebody is billed at a price that is not known", async () => {
+  await using home = await tempHome();
+  await mkdir(home.path, { recursive: true });
+  const billed =
+    "providers: { paid: { base_url: 'https://models.example/v1', key_env: OPENAI_API_KEY, model: m } }\n";
+  await writeFile(join(home.path, "config.yaml"), billed);
+  const env = { OPENAI_API_KEY: "sk-test-never-shown", HTTPS_PROXY: "http://127.0.0.1:9" };
+  for (const cap of ["--max-cost=1", "--agent.max_session_cost_usd=1", "--agent.max_daily_cost_usd=1"]) {
+    const run = await home.hermes(["-z", "go", "--provider", "paid", cap], { env });
+    expect(run).toMatchObject({
+      exitCode: 78,
+      stdout: "",
+      stderr: expect.stringContaining("The price of the model is not known"),
+    });
+  }
+});
