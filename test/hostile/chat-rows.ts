@@ -136,7 +136,7 @@ const STREAMS: readonly Row[] = [
     prints: "Grüße 🎉",
   },
   ok(
-    "Moonshot",
+    "Ollama",
     "sends an empty finish reason until the end",
     stream(delta({ content: "Hi." }, ""), delta({}, "stop"), DONE),
   ),
