@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { access } from "node:fs/promises";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
@@ -7,7 +8,7 @@ import { Change } from "./change.ts";
 import type { BoardDatabase } from "./database/board-database.ts";
 import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
-import { run, type Steps } from "./database/steps.ts";
+import { first, only, run, type Steps } from "./database/steps.ts";
 import { answerTask } from "./operations/answer-task.ts";
 import { claimIds, claimTasks } from "./operations/claim.ts";
 import { createTask } from "./operations/create-task.ts";
@@ -170,6 +171,8 @@ export type BoardClient = Writes;
 /** One board, shared with every process and host that has it open. */
 export interface BoardStore extends AsyncDisposable, Reads {
   readonly slug: string;
+  /** Random, made once with the board, and the same however its place is spelled. */
+  readonly identity: string;
   as(caller: Caller): BoardClient;
   /** Every damage of the file and every breach of the board's own rules, as sentences; none means sound. */
   check(signal: AbortSignal): Promise<readonly string[]>;
@@ -224,8 +227,9 @@ async function requireFile(path: string, slug: string): Promise<void> {
 }
 
 async function createStore(slug: string, database: BoardDatabase, signal: AbortSignal): Promise<BoardStore> {
+  let identity: string;
   try {
-    await database.write(() => run(FIRST_ROW, { slug, name: boardNameOf(slug) }), signal);
+    identity = await requireIdentity(slug, database, signal);
   } catch (error) {
     await database[Symbol.asyncDispose]();
     throw error;
@@ -236,6 +240,7 @@ async function createStore(slug: string, database: BoardDatabase, signal: AbortS
   return {
     ...(reads as unknown as Reads),
     slug,
+    identity,
     as(caller) {
       const writes = mapValues(WRITES, (operation) => (...args: unknown[]) => {
         return database.write(
@@ -263,6 +268,19 @@ async function createStore(slug: string, database: BoardDatabase, signal: AbortS
   };
 }
 
+/** The identity that the board has, or gets now because it is new or older than this. */
+async function requireIdentity(slug: string, database: BoardDatabase, signal: AbortSignal): Promise<string> {
+  const known = await database.read(() => first<{ identity: string | null }>(IDENTITY), signal);
+  if (typeof known?.identity === "string") return known.identity;
+  const fresh = randomBytes(8).toString("hex");
+  return database.write(function* () {
+    yield* run(FIRST_ROW, { slug, name: boardNameOf(slug) });
+    yield* run("update board set identity = :fresh where identity is null", { fresh });
+    return (yield* only<{ identity: string }>(IDENTITY)).identity;
+  }, signal);
+}
+
+const IDENTITY = "select identity from board";
 const FIRST_ROW = `
   insert into board (id, slug, name, created_at) values (1, :slug, :name, hermes_now()) on conflict do nothing`;
 

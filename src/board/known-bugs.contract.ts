@@ -37,12 +37,12 @@ export function knownBugsContract({ openLab, holdWrites }: KnownBugsLab): void {
       await stage.worker(claimed).describeRun(facts, never);
       const [run] = (await stage.store.show(id, never)).runs;
       if (run === undefined) throw new Error("the task has no run");
-      const liveness = async () => (await findRunProcesses(stage.lab.place, run, never)).liveness;
+      const liveness = async () => (await findRunProcesses(stage.store.identity, run, never)).liveness;
       expect(await liveness()).toBe("alive");
       parent.stdin.end();
       await vi.waitFor(async () => expect(await liveness()).toBe("dead"), WAIT);
       expect(() => process.kill(workerPid, 0)).not.toThrow(); // it still has its pid
-      expect(await terminateRun(stage.lab.place, run, never)).toBe("gone");
+      expect(await terminateRun(stage.store.identity, run, never)).toBe("gone");
     } finally {
       parent.kill("SIGKILL");
       await exited;

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import Sqlite from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { codeOf, openPostgresLab, openSqliteLab } from "../../test/support/board-lab.ts";
@@ -13,6 +13,25 @@ import { postgresError } from "./database/postgres-error.ts";
 const never = new AbortController().signal;
 
 describe("the place of a board", () => {
+  test("a board is the same one under another spelling of its home, and has no twin", async () => {
+    await using folder = await tempFolder();
+    mkdirSync(folder.file("home"));
+    symlinkSync(folder.file("home"), folder.file("link"));
+    const identities: string[] = [];
+    for (const [root, slug] of [
+      ["home", "a"],
+      ["link", "a"],
+      ["home", "b"],
+    ] as const) {
+      const place = { root: folder.file(root), databaseUrl: "", slug, create: true };
+      await using store = await openBoardStore(place, {}, never);
+      identities.push(store.identity);
+    }
+    expect(identities[0]).toMatch(/^[0-9a-f]{16}$/);
+    expect(identities[1]).toBe(identities[0]);
+    expect(identities[2]).not.toBe(identities[0]);
+  });
+
   test("A1: the default board is in the root home and always there, others are below kanban/boards", async () => {
     await using folder = await tempFolder();
     const place = { root: folder.path, databaseUrl: "", slug: " Default " };
@@ -146,10 +165,13 @@ describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
       expect(await codeOf(open(address, "x"))).toBe("database-unavailable");
   });
 
-  test("a server that only allows reading is one clear refusal", async () => {
+  test("a server that only allows reading can be read, and a change is one clear refusal", async () => {
     await using lab = await openPostgresLab(url);
     const reading = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
-    expect(await codeOf(open(reading, lab.place.slug))).toBe("database-unavailable");
+    await using store = await open(reading, lab.place.slug);
+    expect((await store.list({}, never)).tasks).toEqual([]);
+    const created = store.as({ kind: "operator", name: "alice" }).create({ title: "a" }, never);
+    expect(await codeOf(created)).toBe("database-unavailable");
   });
 
   test("a newer or foreign schema is refused and stays as it is", async () => {
@@ -167,6 +189,16 @@ describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
     const migrations = await lab.raw("select * from hermes_migration");
     expect(migrations).toHaveLength(boardMigrations.length);
     for (const store of stores) await store[Symbol.asyncDispose]();
+  });
+
+  test("a board is the same one under another address of its server", async () => {
+    await using lab = await openPostgresLab(url);
+    await using one = await lab.open();
+    await using other = await open(`${url}?application_name=other`, lab.place.slug);
+    expect(other.identity).toBe(one.identity);
+    await using another = await openPostgresLab(url);
+    await using stranger = await another.open();
+    expect(stranger.identity).not.toBe(one.identity);
   });
 
   test("board G32: cut connections are replaced, and closing leaves none behind", async () => {

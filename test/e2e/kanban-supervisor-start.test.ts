@@ -15,6 +15,7 @@ test.each([
     await using folder = await tempFolder();
     const order: RunOrder = {
       place: { root: folder.path, databaseUrl, slug: "default" },
+      board: "0b",
       run: {
         taskId: "t_1",
         runId: 1,

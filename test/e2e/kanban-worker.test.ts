@@ -539,7 +539,14 @@ describe("a supervisor", () => {
       await lab.addProfile("coder", { answers: [complete] });
       const claimed = await lab.claim((await lab.add("alone")).id);
       const child = fileURLToPath(new URL("../support/worker-child.ts", import.meta.url));
-      const input = JSON.stringify({ claimed, place: lab.place, program: PROGRAM, home: lab.folder.path });
+      const { place, folder, store } = lab;
+      const input = JSON.stringify({
+        claimed,
+        place,
+        board: store.identity,
+        program: PROGRAM,
+        home: folder.path,
+      });
       const dispatcher = spawn(process.execPath, ["--import", "tsx", child, input], { stdio: "inherit" });
       const [exitCode] = (await once(dispatcher, "exit")) as unknown[];
       expect(exitCode).toBe(0);

@@ -53,7 +53,7 @@ export async function openOperatorStorm(databaseUrl = "") {
   await hermes("boards", "create", slug);
   const place = { root: home.path, databaseUrl, slug };
   const store = await openBoardStore(place, { connections: 2 }, never);
-  const mark = boardMark(place);
+  const mark = boardMark(store.identity);
   const daemon = home.start(["kanban", "daemon"], { env, cwd: home.folder });
   const folder = join(home.folder, "shared");
   const over = new AbortController();

@@ -6,15 +6,17 @@ import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
 interface Input {
   readonly claimed: ClaimedTask;
   readonly place: BoardPlace;
+  readonly board: string;
   readonly program: readonly [string, string];
   readonly home: string;
 }
 
 /** A dispatcher that starts one run and ends at once. */
-const { claimed, place, program, home } = JSON.parse(process.argv[2] ?? "") as Input;
+const { claimed, place, board, program, home } = JSON.parse(process.argv[2] ?? "") as Input;
 const host = createWorkerHost({
   id: "host-of-test",
   place,
+  board,
   program,
   dispatchedBy: "default",
   variables: { PATH: process.env["PATH"], HOME: home },

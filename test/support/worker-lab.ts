@@ -61,6 +61,7 @@ export async function openWorkerLab({
   const host = createWorkerHost({
     id: HOST,
     place,
+    board: store.identity,
     program: PROGRAM,
     dispatchedBy: "default",
     variables: around,
@@ -94,7 +95,7 @@ export async function openWorkerLab({
   const logOf = ({ task, run }: ClaimedTask) =>
     readFile(runLogPath(root, place.slug, task.id, run.id), "utf8").catch(() => "");
   const processesOf = ({ task, run }: ClaimedTask) =>
-    findProcesses({ variable: RUN_MARK, mark: runMark(place, { taskId: task.id, runId: run.id }) });
+    findProcesses({ variable: RUN_MARK, mark: runMark(store.identity, { taskId: task.id, runId: run.id }) });
 
   return {
     folder,
@@ -110,7 +111,10 @@ export async function openWorkerLab({
     logOf,
     processesOf,
     supervisorsOf: ({ task, run }: ClaimedTask) =>
-      findProcesses({ variable: SUPERVISOR_MARK, mark: runMark(place, { taskId: task.id, runId: run.id }) }),
+      findProcesses({
+        variable: SUPERVISOR_MARK,
+        mark: runMark(store.identity, { taskId: task.id, runId: run.id }),
+      }),
     /** A profile whose model gives these answers. */
     async addProfile(name: string, script: object, { settings = "", env = "" } = {}) {
       const home = join(root, "profiles", name);
@@ -127,6 +131,7 @@ export async function openWorkerLab({
       await mkdir(cwd);
       const order: RunOrder = {
         place: { root, databaseUrl, slug },
+        board: store.identity,
         run: {
           taskId: task.id,
           runId: run.id,
@@ -139,6 +144,7 @@ export async function openWorkerLab({
           argv: ["bash", "-c", script],
           env: workerVariables({
             place,
+            board: store.identity,
             claimed,
             workspace: { kind: "dir", path: cwd },
             workspacesRoot: folder.path,
@@ -172,7 +178,7 @@ export async function openWorkerLab({
       return findRun(claimed.run.id);
     },
     async [Symbol.asyncDispose]() {
-      const mark = boardMark(place);
+      const mark = boardMark(store.identity);
       await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
       await endProcesses({ variable: RUN_MARK, mark }, 0);
       await store[Symbol.asyncDispose]();

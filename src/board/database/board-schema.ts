@@ -241,4 +241,9 @@ export const boardMigrations: readonly BoardMigration[] = [
     update run set lease_until = 0 where ended_at is not null;
     create index run_leaving on run (lease_until) where ended_at is not null and lease_until > 0`,
   },
+  {
+    // What the processes of its runs are marked with: a path or an address can be spelled in many ways.
+    name: "identity",
+    sql: "alter table board add column identity {text}",
+  },
 ];

@@ -18,6 +18,7 @@ export type BoardRow = Stored<Board> & {
   readonly id: number;
   readonly events_kept_from: number;
   readonly runs_purged_to: number;
+  readonly identity: string | null;
 };
 
 export function toTask(row: TaskRow): Task {

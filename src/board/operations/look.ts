@@ -218,6 +218,7 @@ export function* loadBoard(): Steps<Board> {
     id: _,
     events_kept_from: __,
     runs_purged_to: ___,
+    identity: ____,
     ...row
   } = yield* only<BoardRow>("select * from board");
   return { ...row, paused: row.paused === 1 };

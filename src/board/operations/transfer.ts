@@ -43,7 +43,7 @@ export function* exportPortableLines(): Steps<readonly string[]> {
 }
 
 function* loadContent(): Steps<BoardContent> {
-  const { id: _, ...board } = yield* only<Row>("select * from board");
+  const { id: _, identity: __, ...board } = yield* only<Row>("select * from board");
   const tables = new Map<Table, readonly Row[]>();
   for (const [table, order] of Object.entries(TABLES)) {
     // A counter that has come back to 0 says no more than one that was never there.

@@ -1,13 +1,12 @@
 import { errnoOf } from "../../lib/errors.ts";
-import type { BoardPlace } from "../board-store.ts";
 import { endProcesses } from "./end-processes.ts";
 import { runProcesses } from "./process-table.ts";
 import { type RunName, runMark } from "./run-mark.ts";
 
 /** Ends everything that a worker has started, and then the worker itself, which is the process that calls this. */
-export async function endOwnRun(place: BoardPlace, run: RunName): Promise<never> {
+export async function endOwnRun(board: string, run: RunName): Promise<never> {
   try {
-    await endProcesses(runProcesses(runMark(place, run)), 0);
+    await endProcesses(runProcesses(runMark(board, run)), 0);
   } finally {
     kill(-process.pid);
     kill(process.pid);

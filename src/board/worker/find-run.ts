@@ -3,7 +3,6 @@ import { errnoOf } from "../../lib/errors.ts";
 import { readHostFacts } from "../../lib/host-facts.ts";
 import { livenessOf, parseIdentity } from "../../lib/process-identity.ts";
 import { readProcessState } from "../../lib/process-state.ts";
-import type { BoardPlace } from "../board-store.ts";
 import type { RunLiveness, Termination } from "../dispatcher/host.ts";
 import type { Run } from "../task.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
@@ -18,13 +17,9 @@ export interface RunProcesses {
   readonly workers: ProcessQuery;
 }
 
-/** Looks for the processes of a run by their marks and by the identity of its worker, never by a pid alone. */
-export async function findRunProcesses(
-  place: BoardPlace,
-  run: Run,
-  signal: AbortSignal,
-): Promise<RunProcesses> {
-  const mark = runMark(place, { taskId: run.task_id, runId: run.id });
+/** Looks for the processes of a run of a board, by their marks and by the identity of its worker, never by a pid alone. */
+export async function findRunProcesses(board: string, run: Run, signal: AbortSignal): Promise<RunProcesses> {
+  const mark = runMark(board, { taskId: run.task_id, runId: run.id });
   const identity = run.worker_identity === null ? undefined : parseIdentity(run.worker_identity);
   const worker = identity === undefined ? undefined : await livenessOf(identity, signal);
   const supervisors = { variable: SUPERVISOR_MARK, mark };
@@ -48,8 +43,8 @@ export async function findRunProcesses(
 }
 
 /** Asks the supervisor to end the run, and ends what is left itself. */
-export async function terminateRun(place: BoardPlace, run: Run, signal: AbortSignal): Promise<Termination> {
-  const { liveness, supervisors, workers } = await findRunProcesses(place, run, signal);
+export async function terminateRun(board: string, run: Run, signal: AbortSignal): Promise<Termination> {
+  const { liveness, supervisors, workers } = await findRunProcesses(board, run, signal);
   if (liveness === "unknown") return "unknown";
   if (liveness !== "alive") return "gone";
   // A supervisor that can still act ends its worker and writes down why; ended itself, it could not.

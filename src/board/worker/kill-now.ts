@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync } from "node:fs";
-import type { BoardPlace } from "../board-store.ts";
 import { boardMark, RUN_MARK, SUPERVISOR_MARK } from "./run-mark.ts";
 
 const ROUNDS = 20;
@@ -8,8 +7,8 @@ const ROUNDS = 20;
  * Kills the supervisors and workers of a board without awaiting anything, for a process that is about to end itself.
  * Where there is no /proc nobody is found: a worker then ends with its lease, which its supervisor cannot renew.
  */
-export function killBoardNow(place: BoardPlace): void {
-  const mark = boardMark(place);
+export function killBoardNow(board: string): void {
+  const mark = boardMark(board);
   const assignments = [`${SUPERVISOR_MARK}=${mark}`, `${RUN_MARK}=${mark}`];
   // What is being started while we look is found by the next look.
   for (let round = 0; round < ROUNDS; round++) {

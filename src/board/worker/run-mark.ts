@@ -1,6 +1,3 @@
-import { createHash } from "node:crypto";
-import type { BoardPlace } from "../board-store.ts";
-
 /** What every process of a run has in its environment, so that it is found wherever it forked away to. */
 export const RUN_MARK = "HERMES_KANBAN_MARK";
 /** The same for the supervisor, which is not one of the processes that it may end. */
@@ -11,18 +8,17 @@ export interface RunName {
   readonly runId: number;
 }
 
-/** The beginning of the marks of one board, unlike those of any other board of this machine. */
-export function boardMark({ root, databaseUrl, slug }: BoardPlace): string {
-  const place = databaseUrl === "" ? root : databaseUrl;
-  return `${createHash("sha256").update(`hermes board ${place}\n${slug}`).digest("hex").slice(0, 16)}.`;
+/** The beginning of the marks of one board, by its identity. */
+export function boardMark(board: string): string {
+  return `${board}.`;
 }
 
 /** The beginning of the marks of all runs of one task. */
-export function taskMark(place: BoardPlace, taskId: string): string {
-  return `${boardMark(place)}${taskId}.`;
+export function taskMark(board: string, taskId: string): string {
+  return `${boardMark(board)}${taskId}.`;
 }
 
 /** The mark of one run. It ends with a letter, so that no mark is the beginning of another. */
-export function runMark(place: BoardPlace, { taskId, runId }: RunName): string {
-  return `${taskMark(place, taskId)}${runId}r`;
+export function runMark(board: string, { taskId, runId }: RunName): string {
+  return `${taskMark(board, taskId)}${runId}r`;
 }

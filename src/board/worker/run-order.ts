@@ -4,6 +4,8 @@ import type { RunCaller } from "../caller.ts";
 /** All that a supervisor is told, over its standard input; it looks nothing up by itself. */
 export const runOrderSchema = z.strictObject({
   place: z.strictObject({ root: z.string(), databaseUrl: z.string(), slug: z.string() }),
+  /** The identity of the board. */
+  board: z.string(),
   run: z.strictObject({
     taskId: z.string(),
     runId: z.int(),
@@ -44,6 +46,7 @@ export type OrderAnswer = z.output<typeof orderAnswerSchema>;
 /** What a supervisor tells its worker first, over a pipe that nobody else reads. */
 export const workerOrderSchema = z.strictObject({
   place: runOrderSchema.shape.place,
+  board: runOrderSchema.shape.board,
   run: runOrderSchema.shape.run,
 });
 export type WorkerOrder = z.infer<typeof workerOrderSchema>;

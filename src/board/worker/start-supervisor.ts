@@ -27,7 +27,7 @@ export async function startSupervisor(
   variables: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<{ readonly kind: "started"; readonly supervisorPid: number } | Failed> {
-  const mark = runMark(order.place, order.run);
+  const mark = runMark(order.board, order.run);
   const [file, ...args] = program;
   mkdirSync(dirname(order.log.path), { recursive: true, mode: 0o700 });
   const log = openSync(order.log.path, "a", 0o600);

@@ -36,7 +36,7 @@ const DRAIN_MS = 2_000;
  * process ends, however it ends.
  */
 export async function startWorker(
-  { place, run, worker }: RunOrder,
+  { place, board, run, worker }: RunOrder,
   log: RunLog,
   leaseAgeMs: number,
 ): Promise<StartedWorker> {
@@ -67,7 +67,7 @@ export async function startWorker(
   }
   const pipe = child.stdio[WORKER_PIPE] as Writable;
   pipe.on("error", () => pipe.destroy()); // whoever does not read it simply does not hear from us
-  const order: WorkerOrder = { place, run };
+  const order: WorkerOrder = { place, board, run };
   const tell = (line: string): void => void (pipe.destroyed || pipe.write(`${line}\n`));
   const beat = (ageMs: number): void => tell(String(Math.round(Date.now() - ageMs)));
   tell(JSON.stringify(order));

@@ -45,7 +45,7 @@ export async function superviseRun(
   await client.describeRun({ supervisorPid: process.pid }, signal);
   using log = openRunLog(order.log.path, order.log);
   const worker = await startWorker(order, log, age());
-  const query = { ...runProcesses(runMark(place, run)), group: worker.group };
+  const query = { ...runProcesses(runMark(order.board, run)), group: worker.group };
   const over = new AbortController();
   const lease = keepLease(
     {

@@ -20,6 +20,8 @@ export interface WorkerHostParts {
   /** As `readHostFacts` has it. */
   readonly id: string;
   readonly place: Omit<BoardPlace, "create">;
+  /** The identity of the board. */
+  readonly board: string;
   /** How this program is called, in full paths. */
   readonly program: readonly [string, ...string[]];
   /** The name of the dispatcher's own profile. */
@@ -37,14 +39,14 @@ export interface WorkerHostParts {
 
 /** This machine as a dispatcher needs it: each run gets a supervisor process that outlives us. */
 export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
-  const { id, place, variables } = parts;
+  const { id, place, board, variables } = parts;
   const folders = boardFolders(place.root, place.slug);
   return {
     id,
     runnable: parts.runnable,
     async start(claimed, signal) {
       const { task } = claimed;
-      const earlier = runProcesses(taskMark(place, task.id));
+      const earlier = runProcesses(taskMark(board, task.id));
       // Its lease is over, and fencing protects rows but not files: what it left behind must not write any more.
       const left = await endProcesses(earlier, END_GRACE_MS);
       if (left.length > 0)
@@ -75,13 +77,13 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
       }
     },
     async isAlive(run, signal) {
-      return (await findRunProcesses(place, run, signal)).liveness;
+      return (await findRunProcesses(board, run, signal)).liveness;
     },
-    terminate: (run, signal) => terminateRun(place, run, signal),
+    terminate: (run, signal) => terminateRun(board, run, signal),
     memoryPressure: () => readMemoryPressure(),
     async runningElsewhere() {
       const supervisors = await findProcesses({ variable: SUPERVISOR_MARK, mark: "" });
-      const here = boardMark(place);
+      const here = boardMark(board);
       return new Set(supervisors.flatMap(({ mark }) => (mark?.startsWith(here) ? [] : (mark ?? [])))).size;
     },
   };
@@ -96,11 +98,12 @@ async function createOrder(
   workspace: Workspace,
   workspacesRoot: string,
 ): Promise<RunOrder> {
-  const { place, variables, dispatchedBy, log, policy } = parts;
+  const { place, board, variables, dispatchedBy, log, policy } = parts;
   const { task, run, token } = claimed;
   const profile = await parts.requireProfile(run.profile ?? task.assignee ?? "");
   return {
     place: { root: place.root, databaseUrl: place.databaseUrl, slug: place.slug },
+    board,
     run: {
       taskId: task.id,
       runId: run.id,
@@ -111,7 +114,16 @@ async function createOrder(
     },
     worker: {
       argv: [...parts.program, ...workerArguments(claimed, profile.name)],
-      env: workerVariables({ place, claimed, workspace, workspacesRoot, profile, variables, dispatchedBy }),
+      env: workerVariables({
+        place,
+        board,
+        claimed,
+        workspace,
+        workspacesRoot,
+        profile,
+        variables,
+        dispatchedBy,
+      }),
       cwd: workspace.path,
     },
     log: { path: runLogPath(place.root, place.slug, task.id, run.id), ...log },

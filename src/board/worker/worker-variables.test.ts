@@ -21,6 +21,7 @@ function variablesFor(name: string) {
   } as unknown as ClaimedTask;
   return workerVariables({
     place: { root: "/r", databaseUrl: "postgres://u:pw@h/db", slug: "b" },
+    board: "0b",
     claimed,
     workspace: { kind: "worktree", path: "/w", branch: "wt/t_1" },
     workspacesRoot: "/ws",

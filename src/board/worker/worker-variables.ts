@@ -24,6 +24,8 @@ export function openVariables(variables: Variables): Record<string, string> {
 
 export interface WorkerPlace {
   readonly place: BoardPlace;
+  /** The identity of the board. */
+  readonly board: string;
   readonly claimed: ClaimedTask;
   readonly workspace: Workspace;
   readonly workspacesRoot: string;
@@ -56,7 +58,7 @@ export function workerVariables(parts: WorkerPlace): Record<string, string> {
     HERMES_KANBAN_RUN_ID: String(run.id),
     HERMES_KANBAN_WORKSPACE: workspace.path,
     HERMES_KANBAN_WORKSPACES_ROOT: parts.workspacesRoot,
-    [RUN_MARK]: runMark(place, { taskId: task.id, runId: run.id }),
+    [RUN_MARK]: runMark(parts.board, { taskId: task.id, runId: run.id }),
     ...(workspace.branch !== undefined && { HERMES_KANBAN_BRANCH: workspace.branch }),
     ...(task.tenant !== null && { HERMES_TENANT: task.tenant }),
     ...(variables["HERMES_KANBAN_STOP_NUDGE"] !== undefined && {

@@ -398,6 +398,21 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: id }] });
   });
 
+  it("the next pass is due when the lease of a run is over, so that a dead host's task starts soon after", async () => {
+    await using stage = await openDispatchStage(openLab, { dispatch_interval_seconds: 3_600 });
+    const { id } = await stage.add("a");
+    const { run } = await stage.claim(id, { hostId: "host-2", supervisorPid: 7 });
+    expect((await stage.tick()).next_due_at).toBe(run.lease_until + 5_000);
+    const other = { host: stage.createHost("host-3"), owner: "dispatcher-2" };
+    // One that does not do the bookkeeping looks again when it could.
+    expect(await stage.tick({}, other)).toMatchObject({
+      skipped_locked: true,
+      next_due_at: stage.lab.now() + 30_000,
+    });
+    await stage.lab.advance(35_000);
+    expect(await stage.tick({}, other)).toMatchObject({ reclaimed: 1, spawned: [{ task_id: id }] });
+  });
+
   it("G4: ends a worker that outlives its run", async () => {
     await using stage = await openRunning();
     await stage.supervisor.complete(stage.id, { summary: "done" }, never);

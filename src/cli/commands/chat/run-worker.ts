@@ -34,7 +34,7 @@ export async function runWorker(
   const { signal } = context;
   using pipe = await openWorkerPipe(options.workerPipe, signal);
   const { place: board, run } = pipe.order;
-  pipe.watch(() => void endOwnRun(board, run));
+  pipe.watch(() => void endOwnRun(pipe.order.board, run));
   ignoreLostReaders();
   signal.addEventListener("abort", endInTime, { once: true });
   try {

@@ -33,7 +33,7 @@ export async function openDemoBoard(
   const store = await openBoardStore(place, {}, signal);
   const ids = await createTasks(store, graph, stage.project, signal);
   // Before the stage's own listener: its folder goes last.
-  const onExit = (): void => killBoardNow(place);
+  const onExit = (): void => killBoardNow(store.identity);
   process.prependOnceListener("exit", onExit);
   let daemon: Actor | undefined;
   return {
@@ -46,7 +46,7 @@ export async function openDemoBoard(
     async [Symbol.asyncDispose]() {
       daemon?.kill(); // first who starts others
       await daemon?.ended;
-      await endBoard(place, store);
+      await endBoard(store);
       await store[Symbol.asyncDispose]();
       process.off("exit", onExit);
     },
@@ -90,14 +90,14 @@ async function createTasks(
 }
 
 /** Ends every supervisor and worker: by their marks, and where nobody can read those by the board's own record. */
-async function endBoard(place: BoardPlace, store: BoardStore): Promise<void> {
-  const mark = boardMark(place);
+async function endBoard(store: BoardStore): Promise<void> {
+  const mark = boardMark(store.identity);
   await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
   await endProcesses(runProcesses(mark), 0);
   if (process.platform === "linux") return;
   const signal = AbortSignal.timeout(CLEANUP_MS);
   for (const { current_run_id: id } of (await store.list({}, signal)).tasks) {
     const run = id === null ? undefined : await store.findRun(id, signal);
-    if (run !== undefined) await terminateRun(place, run, signal);
+    if (run !== undefined) await terminateRun(store.identity, run, signal);
   }
 }

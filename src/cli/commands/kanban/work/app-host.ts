@@ -20,6 +20,7 @@ export async function createAppHost(
   return createWorkerHost({
     id: hostId,
     place: { ...boardsPlace(app), slug: store.slug },
+    board: store.identity,
     program: ownProgram(variables),
     dispatchedBy: app.profile.name,
     variables,
