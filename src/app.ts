@@ -1,7 +1,7 @@
 import { DEFAULT_BOARD } from "./board/board-slug.ts";
 import type { BoardClient, BoardStore } from "./board/board-store.ts";
 import type { BoardsPlace } from "./board/boards-place.ts";
-import type { Caller } from "./board/caller.ts";
+import type { Caller, RunCaller } from "./board/caller.ts";
 import { findCurrentBoard } from "./board/current-board.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
 import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
@@ -145,6 +145,12 @@ export function boardsPlace({ profile, resolved }: App): BoardsPlace {
   };
 }
 
+/** What a run of this profile may make on the board. */
+export function childLimits({ resolved }: App): NonNullable<RunCaller["limits"]> {
+  const { max_children_per_task: maxChildren, max_depth: maxDepth } = resolved.config.kanban;
+  return { maxChildren, maxDepth };
+}
+
 /** Opens the board of `--board`, else of HERMES_KANBAN_BOARD, else the one switched to if it is still there, else default. */
 export async function openAppBoard(app: App, choice: BoardChoice, signal: AbortSignal): Promise<AppBoard> {
   const { openBoardStore } = await import("./board/board-store.ts");
@@ -152,7 +158,8 @@ export async function openAppBoard(app: App, choice: BoardChoice, signal: AbortS
   const callerInRun = async (store: BoardStore): Promise<Caller | undefined> => {
     if (!app.resolved.variable("HERMES_KANBAN_TASK")) return undefined;
     const { findRunCaller } = await import("./board/worker/run-token.ts");
-    return findRunCaller(store, place, (name) => app.resolved.variable(name), signal);
+    const caller = await findRunCaller(store, place, (name) => app.resolved.variable(name), signal);
+    return caller && { ...caller, limits: childLimits(app) };
   };
   const open = async (slug: string, create = false): Promise<AppBoard> => {
     const store = await openBoardStore({ ...place, slug, create }, {}, signal);

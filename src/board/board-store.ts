@@ -11,6 +11,7 @@ import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { first, only, run, type Steps } from "./database/steps.ts";
 import { answerTask } from "./operations/answer-task.ts";
 import { claimIds, claimTasks } from "./operations/claim.ts";
+import { createPlan } from "./operations/create-plan.ts";
 import { createTask } from "./operations/create-task.ts";
 import { decomposeTask } from "./operations/decompose.ts";
 import { describeBoard } from "./operations/describe-board.ts";
@@ -78,6 +79,7 @@ import { workerContext } from "./operations/worker-context.ts";
 /** What changes a board. Each is one transaction, with its events and the rights of its caller. */
 const WRITES = {
   create: createTask,
+  plan: createPlan,
   assign: assignTask,
   renameProfile: renameProfileOnBoard,
   edit: editTask,

@@ -19,6 +19,8 @@ export interface RunCaller {
   readonly taskId: string;
   readonly runId: number;
   readonly token: string;
+  /** How many tasks its task may make, and how far they may be from the task of a person. */
+  readonly limits?: { readonly maxChildren: number; readonly maxDepth: number };
 }
 
 type Kind = Caller["kind"];

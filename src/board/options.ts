@@ -30,6 +30,12 @@ export const kanbanOptions = z.strictObject({
       description:
         "Running tasks of one profile: a number for all or a map of profile to number; 0 means no cap",
     }),
+  max_children_per_task: z.int().min(0).default(50).meta({
+    description: "Tasks that the workers of one task may make; 0 means none",
+  }),
+  max_depth: z.int().min(0).default(5).meta({
+    description: "How many steps a task made by workers may be from the task of a person",
+  }),
   failure_limit: z
     .int()
     .min(1)
@@ -90,6 +96,9 @@ export const kanbanOptions = z.strictObject({
         .meta({ description: "Hours a task may stay blocked without a finding" }),
       stranded_threshold_seconds: z.int().min(0).default(1_800).meta({
         description: "Seconds a ready task may wait without a finding",
+      }),
+      storm_tasks_per_hour: z.int().min(1).default(30).meta({
+        description: "Tasks that workers may make in an hour, starting from one task, without a finding",
       }),
     })
     .prefault({}),

@@ -53,7 +53,9 @@ describe("hermes kanban dispatch", () => {
     });
     const status = await home.kanban("dispatch-status", "--json");
     expect(status.json()).toMatchObject({ board: "default", ready: 2, running: 0, dispatchers: [] });
-    expect((await home.kanban("dispatch", "--dry-run")).stdout).toContain("1 task would be started");
+    const said = (await home.kanban("dispatch", "--dry-run")).stdout;
+    expect(said).toContain("Would start #1 mine as default.\n");
+    expect(said).toContain("Kept back, for a profile that cannot work here: #2 stranger.\n");
   });
 
   it("G35: a pass without room starts nothing, names each task, and is on record", async () => {

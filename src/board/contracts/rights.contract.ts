@@ -120,6 +120,49 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
       expect((await agent.create({ title: "x" }, never)).task.created_by).toBe("boss");
     });
 
+    test("the workers of a task make so many tasks and no more, and not ever deeper; a storm is a finding", async () => {
+      await using stage = await openStage(openLab);
+      const limits = { maxChildren: 3, maxDepth: 2 };
+      const workerOf = async (id: string) => {
+        const { task, run, token } = await stage.claim(id);
+        return stage.store.as({
+          kind: "run",
+          profile: "worker",
+          taskId: task.id,
+          runId: run.id,
+          token,
+          limits,
+        });
+      };
+      const root = await stage.add("root");
+      const worker = await workerOf(root.id);
+      const make = (title: string) =>
+        worker.create({ title, assignee: "worker", idempotencyKey: title }, never);
+      const { task: child } = await make("a");
+      const made = await Promise.all(["b", "c", "d", "e"].map((title) => codeOf(make(title))));
+      expect(made.toSorted()).toEqual(["task-limit-reached", "task-limit-reached", undefined, undefined]);
+      expect((await make("a")).created).toBe(false); // it is there already, so nothing is made
+      const deeper = await workerOf(child.id);
+      const { task: grandchild } = await deeper.create({ title: "deep", assignee: "worker" }, never);
+      const deepest = await workerOf(grandchild.id);
+      await expect(deepest.create({ title: "too deep" }, never)).rejects.toThrow(
+        /3 steps .*max_depth allows 2/,
+      );
+      expect((await stage.operator.create({ title: "by a person" }, never)).created).toBe(true);
+      const rules = {
+        failureThreshold: 3,
+        crashThreshold: 2,
+        blockedStaleHours: 24,
+        strandedThresholdSeconds: 9_999,
+      };
+      const storms = async (stormTasksPerHour: number) =>
+        (await stage.store.diagnose({ ...rules, stormTasksPerHour }, never)).map(
+          ({ kind, taskId, count }) => [kind, taskId, count],
+        );
+      expect(await storms(4)).toEqual([["task_storm", root.id, 4]]);
+      expect(await storms(5)).toEqual([]);
+    });
+
     test("a running task is not given to another profile, and a new profile starts without failures", async () => {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");

@@ -196,6 +196,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
         crashThreshold: 2,
         blockedStaleHours: 24,
         strandedThresholdSeconds: 1_800,
+        stormTasksPerHour: 3,
       };
       const [ghost, stranded, stuck, flaky] = [
         await stage.add("ghost"),

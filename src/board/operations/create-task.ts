@@ -15,6 +15,7 @@ import {
 } from "../task-text.ts";
 import type { Status } from "../transitions.ts";
 import { lockGraph, requireLiveRun, requireTask, type TaskRow, taskNotFound, toTask } from "./load.ts";
+import { requireRoomForChild } from "./require-room-for-child.ts";
 
 export interface NewTask {
   readonly title: string;
@@ -69,6 +70,7 @@ export function* createTask(change: Change, input: NewTask): Steps<CreatedTask> 
   const known = key === null ? undefined : yield* findByKey(key, input.dedupeScope);
   yield* requireLiveRun(caller);
   if (known !== undefined) return { task: toTask(known), created: false };
+  if (caller.kind === "run") yield* requireRoomForChild(caller);
 
   const parents = yield* loadParents(parentIds);
   const isWaiting = parents.some(({ status }) => status !== "done" && status !== "archived");

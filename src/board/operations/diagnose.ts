@@ -5,6 +5,7 @@ export interface DiagnosticRules {
   readonly crashThreshold: number;
   readonly blockedStaleHours: number;
   readonly strandedThresholdSeconds: number;
+  readonly stormTasksPerHour: number;
 }
 
 export interface Diagnostic {
@@ -13,7 +14,8 @@ export interface Diagnostic {
     | "repeated_crashes"
     | "stuck_in_blocked"
     | "ghost_running"
-    | "stranded_in_ready";
+    | "stranded_in_ready"
+    | "task_storm";
   readonly severity: "warning" | "error" | "critical";
   readonly taskId: string;
   readonly title: string;
@@ -60,8 +62,19 @@ export function* diagnose(rules: DiagnosticRules): Steps<readonly Diagnostic[]> 
         and t.ready_at <= hermes_now() - cast(:age as bigint) order by t.seq`,
     { age: strandedThresholdSeconds * 1_000 },
   );
+  const storms = yield* all<Row>(
+    `with recursive up(made, id, made_at) as (
+       select id, origin_task_id, created_at from task
+        where origin_task_id is not null and created_at > hermes_now() - ${HOUR_MS}
+       union select up.made, t.origin_task_id, up.made_at from up join task t on t.id = up.id
+        where t.origin_task_id is not null)
+     select t.id, t.title, count(*) as count, min(up.made_at) as since from up join task t on t.id = up.id
+      where t.origin_task_id is null group by t.id, t.title, t.seq having count(*) >= :threshold order by t.seq`,
+    { threshold: rules.stormTasksPerHour },
+  );
   const strandedMs = Math.max(1, strandedThresholdSeconds * 1_000);
   return [
+    ...storms.map((row) => finding("task_storm", "critical", row)),
     ...ghosts.map((row) => finding("ghost_running", "critical", row)),
     ...failures.map((row) =>
       finding("repeated_failures", row.count >= 2 * failureThreshold ? "critical" : "error", row),

@@ -15,6 +15,7 @@ import { addFindings } from "./kanban/findings.ts";
 import { addFollow } from "./kanban/follow.ts";
 import { addList } from "./kanban/list.ts";
 import { addMoves } from "./kanban/moves.ts";
+import { addPlan } from "./kanban/plan/add-plan.ts";
 import { addReview } from "./kanban/review.ts";
 import { addShow } from "./kanban/show.ts";
 import { addTransfer } from "./kanban/transfer.ts";
@@ -55,6 +56,7 @@ export function build(context: CommandContext): Command {
     kanban.commands.flatMap((command) => [command.name(), ...command.aliases()]);
   kanban.addCommand(buildBoard(desk, board, verbs), { isDefault: true });
   addCreate(desk, add);
+  addPlan(desk, add);
   addList(desk, add);
   addShow(desk, add);
   addChanges(desk, add);

@@ -1,4 +1,10 @@
-import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
+import {
+  type App,
+  childLimits,
+  environmentFacts,
+  openAppConversation,
+  openAppEnvironments,
+} from "../../../app.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import { createBoardTools } from "../../../board/tools/board-tools.ts";
 import { endOwnRun } from "../../../board/worker/end-own-run.ts";
@@ -40,7 +46,7 @@ export async function runWorker(
   try {
     const app = await startApp(context);
     await using store = await openBoardStore(board, {}, signal);
-    const caller = callerOf(run);
+    const caller = { ...callerOf(run), limits: childLimits(app) };
     await store.as(caller).renew({}, signal); // a run that is over must not begin
     await using _token = await keepRunToken(pipe.order);
     const cwd = process.cwd();
@@ -131,7 +137,7 @@ async function openConversation(
   const redactor = createRedactor({ secrets: app.resolved.secrets });
   const tools = createBoardTools({
     store,
-    caller: callerOf(run),
+    caller: { ...callerOf(run), limits: childLimits(app) },
     attachments: { ...boardFolders(board.root, board.slug), now: () => Date.now() },
     workspace: { path: cwd, seenAs: place.seenAs },
     redact: (text) => redactor.redact(text),

@@ -91,6 +91,10 @@ const ADVICE: Readonly<
     says: (_, since) => `blocked since ${since}, nobody answered`,
     actions: ["comment", "unblock"],
   },
+  task_storm: {
+    says: (count, since) => `its workers and theirs have made ${count} tasks since ${since}`,
+    actions: ["show", "hold", "archive"],
+  },
   stranded_in_ready: {
     says: (_, since) => `ready since ${since}, nobody took it`,
     actions: ["assign", "claim"],
@@ -109,6 +113,7 @@ async function diagnose(
       crashThreshold: options.crash_threshold,
       blockedStaleHours: options.blocked_stale_hours,
       strandedThresholdSeconds: options.stranded_threshold_seconds,
+      stormTasksPerHour: options.storm_tasks_per_hour,
     };
     const only =
       task === undefined

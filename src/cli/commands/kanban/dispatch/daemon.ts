@@ -1,16 +1,20 @@
 import { boardsPlace } from "../../../../app.ts";
-import { openBoardStore } from "../../../../board/board-store.ts";
+import { type BoardStore, openBoardStore } from "../../../../board/board-store.ts";
 import { openPostgresAnnouncements } from "../../../../board/database/postgres-announcements.ts";
 import type { DispatchPolicy } from "../../../../board/dispatcher/resolve-dispatch-policy.ts";
 import { type DispatchedBoard, runDispatcher } from "../../../../board/dispatcher/run-dispatcher.ts";
+import type { TickReport } from "../../../../board/dispatcher/tick-report.ts";
 import { Touch } from "../../../../board/dispatcher/touch.ts";
 import { watchBoard } from "../../../../board/dispatcher/watch-board.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
+import { escapeControls } from "../../../escape-controls.ts";
 import { findBoards } from "../board-folders.ts";
 import { type Desk, requirePerson } from "../desk.ts";
-import { summaryOf } from "./dispatch-once.ts";
 import { openDispatch, ownDispatcher, policyOf } from "./open-dispatch.ts";
+import { summaryOf, tasksToName } from "./pass-summary.ts";
+
+const formatClock = (): string => new Date().toLocaleTimeString("en-GB");
 
 /** Dispatches all boards until it is asked to stop: the first signal lets the pass under way end, the second does not. */
 export async function runDaemon(desk: Desk): Promise<void> {
@@ -31,6 +35,24 @@ export async function runDaemon(desk: Desk): Promise<void> {
           onLost: (error) =>
             log.warn("changes are not announced; looking instead", { error: messageOf(error) }),
         });
+  const stores = new Map<string, BoardStore>();
+  const before = new Map<string, readonly string[]>();
+  let said = Promise.resolve();
+  /** Says what a pass did, and what it kept back if the pass before did not say so already. */
+  const say = async (report: TickReport): Promise<void> => {
+    const ids = tasksToName(report);
+    const names = ids.length === 0 ? undefined : await stores.get(report.board)?.nameTasks(ids, signal);
+    const { acts, kept } = summaryOf(report, names ?? new Map());
+    const known = before.get(report.board) ?? [];
+    before.set(report.board, kept);
+    for (const line of [...acts, ...kept.filter((one) => !known.includes(one))])
+      terminal.note(escapeControls(`${formatClock()} ${report.board}: ${line}`));
+  };
+  const sayInTurn = (report: TickReport): Promise<void> => {
+    // A board that went away meanwhile has no names to say; its failure is told by the dispatcher itself.
+    said = said.then(() => say(report)).catch(() => undefined);
+    return said;
+  };
   terminal.note(`Dispatching; stop with Ctrl-C. A pass at least every ${policy.intervalMs / 1_000} s.`);
   await runDispatcher(
     {
@@ -40,6 +62,7 @@ export async function runDaemon(desk: Desk): Promise<void> {
       async openBoard(slug, within): Promise<DispatchedBoard> {
         const place = { ...boardsPlace(app), slug };
         const store = await openBoardStore(place, { connections: 1 }, within);
+        stores.set(slug, store);
         try {
           const dispatch = await openDispatch({ app, store, context, signal: within });
           const watch = watchBoard(place, dispatch.board, systemClock, announcements);
@@ -49,10 +72,13 @@ export async function runDaemon(desk: Desk): Promise<void> {
             async [Symbol.asyncDispose]() {
               watch[Symbol.dispose]();
               await dispatch[Symbol.asyncDispose]();
+              await said;
+              stores.delete(slug);
               await store[Symbol.asyncDispose]();
             },
           };
         } catch (error) {
+          stores.delete(slug);
           await store[Symbol.asyncDispose]();
           throw error;
         }
@@ -65,13 +91,10 @@ export async function runDaemon(desk: Desk): Promise<void> {
         }
         return policy;
       },
-      onPass(report) {
-        if (report.spawned.length + report.spawn_failed.length === 0) return;
-        terminal.note(`${report.board}: ${summaryOf(report).join("; ")}`);
-      },
+      onPass: (report) => void sayInTurn(report),
       onIdle(report) {
         const passes = report.idle?.passes ?? 0;
-        const text = `nothing was started in ${passes} passes: ${summaryOf(report).join("; ")}`;
+        const text = `nothing was started in ${passes} passes: ${summaryOf(report, new Map()).kept.join("; ")}`;
         log.warn("nothing is started although tasks are ready", { board: report.board, why: text });
         terminal.note(`hermes: warning: ${report.board}: ${text}`);
       },

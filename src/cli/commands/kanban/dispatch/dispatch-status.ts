@@ -10,8 +10,8 @@ import { escapeControls } from "../../../escape-controls.ts";
 import { renderTable } from "../../../table.ts";
 import { moment } from "../../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption } from "../desk.ts";
-import { WORDS } from "./dispatch-once.ts";
 import { openDispatch } from "./open-dispatch.ts";
+import { WORDS } from "./pass-summary.ts";
 
 const RECENT_MS = 600_000;
 

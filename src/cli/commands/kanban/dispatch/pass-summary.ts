@@ -1,0 +1,76 @@
+import { GUARDS } from "../../../../board/dispatcher/guards.ts";
+import { OUTCOMES, type TickReport } from "../../../../board/dispatcher/tick-report.ts";
+import type { TaskName } from "../../../../board/operations/glance.ts";
+import { formatTime } from "../../../../lib/format-time.ts";
+
+/** How many tasks of one outcome are named; the others are counted. */
+const NAMED = 5;
+
+/** What became of tasks in a pass, behind their number. */
+export const WORDS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
+  spawned: "started",
+  skipped_unassigned: "without an assignee",
+  skipped_nonspawnable: "for a profile that cannot work here",
+  skipped_per_profile_capped: "kept back by the cap of their profile",
+  respawn_guarded: "not tried again yet",
+  concurrent_claimed: "taken by another dispatcher meanwhile",
+  deferred_capacity: "waiting for room",
+};
+
+type Names = ReadonlyMap<string, TaskName>;
+type Outcome = (typeof OUTCOMES)[number];
+
+/** The tasks that the summary of a pass names. */
+export function tasksToName(report: TickReport): readonly string[] {
+  return [
+    ...report.spawned.map(({ task_id }) => task_id),
+    ...report.spawn_failed.map(({ task_id }) => task_id),
+    ...KEPT.flatMap((outcome) => idsOf(report, outcome).slice(0, NAMED)),
+  ];
+}
+
+const KEPT = OUTCOMES.filter((outcome) => outcome !== "spawned");
+
+/** A pass in sentences: what it did with which tasks, and which it kept back and why. */
+export function summaryOf(
+  report: TickReport,
+  names: Names,
+): { readonly acts: readonly string[]; readonly kept: readonly string[] } {
+  if (report.paused) return { acts: [], kept: ["The board is paused: `hermes kanban resume`."] };
+  const nameOf = (id: string): string => {
+    const name = names.get(id);
+    return name === undefined ? id : `#${name.seq} ${name.title}`;
+  };
+  const started = report.dry_run ? "Would start" : "Started";
+  const assigned = new Set(report.auto_assigned_default);
+  const acts = [
+    ...report.spawned.map(({ task_id, assignee }) => {
+      const how = assigned.has(task_id) ? ", to whom kanban.default_assignee gives it" : "";
+      return `${started} ${nameOf(task_id)} as ${assignee}${how}.`;
+    }),
+    ...report.spawn_failed.map(({ task_id, error }) => `Could not start ${nameOf(task_id)}: ${error}`),
+    ...(report.promoted === 0
+      ? []
+      : [`${report.promoted} ${report.promoted === 1 ? "task" : "tasks"} became ready.`]),
+    ...(report.reclaimed === 0 ? [] : [`Took ${report.reclaimed} back whose worker was lost.`]),
+  ];
+  const kept = KEPT.flatMap((outcome) => {
+    const ids = idsOf(report, outcome);
+    if (ids.length === 0) return [];
+    const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
+    const named = ids.slice(0, NAMED).map((id) => `${nameOf(id)}${detailOf(report, outcome, id)}`);
+    return [`Kept back, ${WORDS[outcome]}: ${named.join(", ")}${more}.`];
+  });
+  const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
+  return { acts, kept: [...kept, ...reasons] };
+}
+
+function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
+  return report[outcome].map((one) => (typeof one === "string" ? one : one.task_id));
+}
+
+function detailOf(report: TickReport, outcome: Outcome, id: string): string {
+  if (outcome !== "respawn_guarded") return "";
+  const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
+  return guard === undefined ? "" : ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+}

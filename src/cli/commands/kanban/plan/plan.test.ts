@@ -1,0 +1,112 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { type KanbanLine, openKanbanLine } from "../../../../../test/support/kanban-line.ts";
+import type { Task } from "../../../../board/task.ts";
+
+const MARKDOWN = `# The shop
+
+Some words about it.
+
+- Design the API @architect
+  With all errors that a caller can get.
+
+  \`\`\`
+  - not a task
+  \`\`\`
+  - Build the server @coder !5
+    1. Write the tests @tester
+    2. Run them on every push @tester
+  - Write the manual @writer
+- Release @coder (after: Build the server, Write the manual)
+`;
+
+const YAML = `
+tenant: shop
+assignee: coder
+tasks:
+  - title: Design
+    key: d
+    assignee: architect
+    tasks:
+      - title: Build
+        max_runtime: 30m
+        workspace: scratch
+  - title: Release
+    after: [Build, "#1"]
+    priority: 3
+`;
+
+async function write(line: KanbanLine, name: string, text: string): Promise<string> {
+  const path = join(line.folder, name);
+  await writeFile(path, text);
+  return path;
+}
+
+describe("kanban plan", () => {
+  test("makes the graph of a markdown list and prints it as a tree of 80 columns", async () => {
+    await using line = await openKanbanLine();
+    const file = await write(line, "shop.md", MARKDOWN);
+    expect(await line.ok(["plan", file, "--dry-run"], { columns: 80 })).not.toContain("#");
+    expect(await line.json(["list"])).toEqual([]);
+    expect(await line.ok(["plan", file], { columns: 80 })).toBe(`#1 Design the API  @architect
+├─ #2 Build the server  @coder !5
+│  └─ #3 Write the tests  @tester
+│     └─ #4 Run them on every push  @tester
+└─ #5 Write the manual  @writer
+   └─ #6 Release  @coder (also after #2)
+`);
+    const { task, children } = await line.json<{ task: Task; children: string[] }>(["show", "1"]);
+    expect(task).toMatchObject({ status: "ready", body: expect.stringContaining("- not a task") });
+    expect(children).toHaveLength(2);
+    expect(await line.json(["show", "6"])).toMatchObject({
+      task: { status: "todo" },
+      parents: [{}, {}].map(() => expect.any(String)),
+    });
+  }, 60_000);
+
+  test("makes the graph of a YAML file, with values for all and tasks that are there already", async () => {
+    await using line = await openKanbanLine();
+    const { id } = await line.json<Task>(["create", "Before"]);
+    const file = await write(line, "shop.yaml", YAML);
+    const made = await line.json<(Task & { key: string })[]>(["plan", file]);
+    expect(made).toMatchObject([
+      { key: "d", title: "Design", assignee: "architect", tenant: "shop", status: "ready" },
+      { key: "Build", assignee: "coder", max_runtime_seconds: 1_800, status: "todo" },
+      { key: "Release", priority: 3, status: "todo" },
+    ]);
+    const release = await line.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
+    expect(release.parents).toEqual([id, made[1]?.id]);
+  }, 60_000);
+
+  test.each([
+    ["a task without a title", "tasks:\n- body: x\n", /tasks\[0\]: title/],
+    ["an unknown key", "tasks:\n- title: a\n  assigne: x\n", /assigne/],
+    ["a bad value", "tasks:\n- title: a\n  max_runtime: soon\n", /max_runtime: Give a duration/],
+    ["two of one name", "tasks: [a, a]\n", /"a" is in the plan twice/],
+    [
+      "a circle",
+      "tasks:\n- title: a\n  after: b\n- title: b\n  after: a\n",
+      /waits for itself: "a" after "b"/,
+    ],
+    ["a stranger", "tasks:\n- title: a\n- title: b\n  after: zebra\n", /There is no task "zebra"/],
+    ["no tasks", "tasks: []\n", /it has no tasks/],
+    ["broken YAML", "tasks: [\n", /Flow sequence|flow/i],
+    [
+      "a provider without a model, found by the board only",
+      "tasks:\n- a\n- title: b\n  provider: x\n",
+      /provider/,
+    ],
+  ])("refuses %s and writes nothing", async (_, text, problem) => {
+    await using line = await openKanbanLine();
+    const { failure } = await line.run(["plan", await write(line, "p.yaml", text)]);
+    expect(`${failure?.message} ${failure?.hint}`).toMatch(problem);
+    expect(await line.json(["list"])).toEqual([]);
+  });
+
+  test("names all problems of a file at once, with their lines", async () => {
+    await using line = await openKanbanLine();
+    const { failure } = await line.run(["plan", await write(line, "p.md", "- a\n- [x] b\n- [x] c\n")]);
+    expect(failure?.hint).toMatch(/line 2 \(b\).*ticked off[\s\S]*line 3 \(c\)/);
+  });
+});
