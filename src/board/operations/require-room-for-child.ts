@@ -22,7 +22,7 @@ export function* requireRoomForChild({ taskId, limits = DEFAULTS }: RunCaller): 
   // One more step than allowed is looked at, so that a circle in damaged rows ends too.
   const { depth } = yield* only<{ depth: number }>(
     `with recursive up(id, depth) as (
-       select cast(:taskId as text), 1
+       select id, 1 from task where id = :taskId
        union all select t.origin_task_id, up.depth + 1 from up join task t on t.id = up.id
         where t.origin_task_id is not null and up.depth <= cast(:maxDepth as bigint))
      select max(depth) as depth from up`,
