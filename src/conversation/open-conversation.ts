@@ -191,7 +191,7 @@ export async function openConversation(
           yield event;
         }
       } finally {
-        await holder.rest();
+        holder.rest(); // and the person has the answer meanwhile
       }
     }
     return {

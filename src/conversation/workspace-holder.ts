@@ -20,8 +20,8 @@ export interface WorkspaceHolder extends AsyncDisposable {
   workspace(signal: AbortSignal): Promise<Workspace>;
   /** Opens the shell ahead of the first command, in a place that is there already. Never fails. */
   warm(): void;
-  /** Gives the place back at the end of a turn; the shell's folder and variables stay with the session. */
-  rest(): Promise<void>;
+  /** Begins to give the place back at the end of a turn; the shell's folder and variables stay with the session. */
+  rest(): void;
   /** The state of the shell as text, for the next process; undefined until a command has run. */
   saveShell(): string | undefined;
 }
@@ -50,6 +50,7 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
   let session: ShellSession | undefined;
   let records: ProfileJobs | undefined;
   let warming: { readonly stop: AbortController; readonly over: Promise<void> } | undefined;
+  let resting: Promise<void> | undefined;
 
   const jobs = retrying(async (signal) => {
     const { openProfileJobs } = await import("../environments/jobs/open-profile-jobs.ts");
@@ -135,15 +136,17 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     warming?.stop.abort();
     await warming?.over;
     await open.opened();
-    await environment?.[Symbol.asyncDispose]();
+    const left = environment;
     environment = undefined;
     open.forget();
     build.forget();
+    await left?.[Symbol.asyncDispose]();
   }
 
   return {
     async workspace(signal) {
       reporter.release();
+      await resting;
       const stopWarming = (): void => warming?.stop.abort();
       signal.addEventListener("abort", stopWarming);
       await warming?.over; // the shell that is being opened is there sooner than a second one
@@ -151,10 +154,10 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
       return build.get(signal);
     },
     warm() {
-      if (environment !== undefined || warming !== undefined) return;
+      if (warming !== undefined || (environment !== undefined && resting === undefined)) return;
       const stop = new AbortController();
-      const over = open
-        .get(stop.signal)
+      const over = Promise.resolve(resting)
+        .then(() => open.get(stop.signal))
         .then(({ opened }) => opened.warm(stop.signal))
         .catch(() => reporter.drop()) // the first command tries again, and reports why it cannot run
         .finally(() => {
@@ -162,14 +165,20 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
         });
       warming = { stop, over };
     },
-    async rest() {
-      if (records === undefined) await letGo(); // jobs keep the place open that they run in
+    rest() {
+      if (records !== undefined) return; // jobs keep the place open that they run in
+      resting = letGo()
+        .catch((error: unknown) => reporter.onNotice(`The environment was not closed: ${messageOf(error)}`))
+        .finally(() => {
+          resting = undefined;
+        });
     },
     saveShell() {
       const saved = session?.save(redact);
       return saved && JSON.stringify({ place, ...saved } satisfies StoredShell);
     },
     async [Symbol.asyncDispose]() {
+      await resting;
       await sweepJobs();
       await letGo();
       records?.[Symbol.dispose]();

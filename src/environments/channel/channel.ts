@@ -2,6 +2,7 @@ import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
+import { endProcessGroup } from "../../lib/process-group.ts";
 import type { OutputStream } from "../environment.ts";
 import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
 import { createFrameParser, type FrameParser } from "./frame-parser.ts";
@@ -119,6 +120,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
   let shell: "bash" | "sh" = "sh";
   let base: ShellState = { cwd: "/", exports: new Map(), definitions: "" };
   let death: string | undefined;
+  let isGreeted = false;
   let held = false;
   let spent = false; // its driver has handed its input to a command and does not listen any more
   let dropping = false;
@@ -327,6 +329,7 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
         const said = complaint.trim().split("\n").at(-1);
         throw new AppError("channel-unopened", `No shell could be started: ${said || death}.`);
       }
+      isGreeted = true;
       shell = answer === "bash" ? "bash" : "sh";
     },
     run: (command: ChannelCommand) => start(command, undefined),
@@ -384,6 +387,8 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     },
     async [Symbol.asyncDispose](): Promise<void> {
       child.stdin.end();
+      // It has done nothing for us yet, and nobody waits for a person's slow init files.
+      if (!isGreeted && death === undefined && child.pid !== undefined) await endProcessGroup(child.pid, 0);
       const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_WITHIN_MS : CLOSE_WITHIN_MS);
       await ended;
       clearTimeout(timer);

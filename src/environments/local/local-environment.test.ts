@@ -1,4 +1,4 @@
-import { mkdtempSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -54,6 +54,19 @@ test("F37: an init file that sets PATH anew keeps the tools that were there, and
     'tool; echo "$FROM_INIT"; command -v ls >/dev/null && echo "$PATH" | cut -d: -f1',
   );
   expect(run).toMatchObject({ stdout: "from init\n1\n/only/this\n", exitCode: 0 });
+});
+
+test("a shell that is given up while its init files run is ended with all that they started", async () => {
+  const [file, mark] = [join(folder, "slow.sh"), join(folder, "slow-began")];
+  writeFileSync(file, `sleep 3600 & echo "$$ $!" > ${mark}; wait\n`);
+  await using environment = await open({ shell_init_files: [file] });
+  const stop = new AbortController();
+  const opened = environment.warm(stop.signal);
+  await expect.poll(() => existsSync(mark) && readFileSync(mark, "utf8")).toMatch(/\d+ \d+\n/);
+  stop.abort();
+  await expect(opened).rejects.toThrow();
+  const pids = readFileSync(mark, "utf8").split(" ").map(Number);
+  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
 });
 
 test("an init file that ends the shell is left out, and that is told", async () => {
