@@ -5,7 +5,7 @@ import { blockTask } from "../operations/finish.ts";
 import { findLeaving, seeEnd } from "../operations/leaving.ts";
 import { type RunRow, toRun } from "../operations/load.ts";
 import { recompute } from "../operations/recompute.ts";
-import { endRun, reclaimExpired } from "../operations/runs.ts";
+import { endRun, type RunEnding, reclaimExpired } from "../operations/runs.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import type { DispatchHost } from "./host.ts";
 import { LeaseLost, requireLease } from "./operations/board-lease.ts";
@@ -13,7 +13,7 @@ import type { MassFailure } from "./operations/find-mass-failure.ts";
 import { findOverdue, type OpenRun } from "./operations/find-work.ts";
 import { deferReclaim, endFromAfar, reconcileOrphan } from "./operations/take-back.ts";
 import { overdueOf } from "./overdue.ts";
-import { runEndingOf, type WorkerExit } from "./run-ending.ts";
+import { runEndingOf, VANISHED, type WorkerExit } from "./run-ending.ts";
 import { CLOCK_MARGIN_MS } from "./run-lease.ts";
 import type { TickParts } from "./tick-parts.ts";
 import { expectPass, type TickReport } from "./tick-report.ts";
@@ -89,7 +89,8 @@ class Bookkeeper {
     const suspects: OpenRun[] = [];
     for (const run of found.openRuns) {
       const overdue = overdueOf(run, host.id, policy);
-      if (overdue === "expired") await this.#reclaim(run);
+      if (overdue === "expired" && !(await this.#isCrash(run))) await this.#reclaim(run);
+      else if (overdue === "expired") suspects.push(run);
       else if (overdue === "stale" || overdue === "timed_out") await this.#stop(run, overdue);
       else {
         if (overdue === "check" && (await isSurelyDead(host, run, this.#signal))) suspects.push(run);
@@ -127,8 +128,20 @@ class Bookkeeper {
 
   async #reclaim(run: OpenRun): Promise<void> {
     if (this.#isOurs(run) && !(await this.#isGone(run))) return;
-    const done = await this.#write((change) => reclaimExpired(change, run.id, CLOCK_MARGIN_MS));
+    // Lost with its host or its supervisor again and again, it counts: each start counts somewhere.
+    const lost: WorkerExit = { outcome: "infra_killed", failureKind: "infra", error: VANISHED };
+    const ending = this.#endingOf(run, lost);
+    const done = await this.#write(function* (change) {
+      if (ending.outcome === "infra_killed") return yield* reclaimExpired(change, run.id, CLOCK_MARGIN_MS);
+      yield* endRun(change, ending);
+      return true;
+    });
     if (done === true) this.#report.reclaimed++;
+  }
+
+  /** Whether a supervisor of this host has died with its worker: seen only after its lease, it counts all the same. */
+  async #isCrash(run: OpenRun): Promise<boolean> {
+    return this.#isOurs(run) && hasProcesses(run) && isSurelyDead(this.#parts.host, run, this.#signal);
   }
 
   async #stop(run: OpenRun, outcome: "stale" | "timed_out"): Promise<void> {
@@ -152,21 +165,25 @@ class Bookkeeper {
       const exit: WorkerExit = restarted
         ? { outcome: "infra_killed", failureKind: "infra", error: "The host was restarted." }
         : wereKilled
-          ? { outcome: "infra_killed", failureKind: "infra", error: "The worker was killed, as others were." }
-          : { outcome: "crashed", error: "The worker has vanished." };
+          ? { outcome: "infra_killed", failureKind: "infra", error: `${VANISHED} So did others.` }
+          : { outcome: "crashed", error: VANISHED };
       const detail = { pid: run.worker_pid, claimer: run.host_id };
       if (await this.#end(run, { ...exit, detail })) this.#report.crashed.push(run.task_id);
     }
   }
 
   async #end(run: OpenRun, exit: WorkerExit): Promise<boolean> {
-    const { policy, random } = this.#parts;
-    const ending = runEndingOf(exit, { runId: run.id, failures: run.failures }, policy, random);
+    const ending = this.#endingOf(run, exit);
     const ended = await this.#write((change) =>
       this.#isOurs(run) ? endRun(change, ending) : endFromAfar(change, ending),
     );
     if (ended?.status === "blocked") this.#report.auto_blocked.push(run.task_id);
     return ended !== undefined;
+  }
+
+  #endingOf({ id: runId, failures, forgiven }: OpenRun, exit: WorkerExit): RunEnding {
+    const { policy, random } = this.#parts;
+    return runEndingOf(exit, { runId, failures, forgiven }, policy, random);
   }
 
   /** Whether nothing of the run lives; if it may, the task is kept from others for a while. */

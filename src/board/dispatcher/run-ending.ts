@@ -1,5 +1,5 @@
 import type { RunEnding } from "../operations/runs.ts";
-import type { RunOutcome } from "../task.ts";
+import type { Run, RunOutcome } from "../task.ts";
 import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
 import { retryDelayMs } from "./retry-delay.ts";
 
@@ -43,20 +43,28 @@ export interface RunHistory {
   readonly failures: number;
   /** How many of its last runs, without those at a rate limit, were protocol violations in a row. */
   readonly violations?: number;
+  /** How many of its last runs in a row had a worker and ended without a result that counts (`isForgiven`). */
+  readonly forgiven?: number;
 }
 
+/** Why a run is over of which nobody has reported an end. */
+export const VANISHED =
+  "The supervisor of the run vanished with its worker; the work itself may have ended it.";
 const VIOLATION_LIMIT = 3;
+/** So often in a row it is the host's fault. A task that is there each time may be what does it, and then it counts. */
+const FORGIVEN_LIMIT = 3;
 export const INFRASTRUCTURE_COOLDOWN_MS = 60_000;
 /** How long a profile is not tried again that its provider has refused. */
 export const AUTH_COOLDOWN_MS = 600_000;
 
 /** How the store shall end the run: whether it counts, how long the task then waits, and when it is given up. */
 export function runEndingOf(
-  { outcome, failureKind, terminal = false, error, detail }: WorkerExit,
-  { runId, failures, violations = 0 }: RunHistory,
+  { outcome: seen, failureKind, terminal = false, error, detail }: WorkerExit,
+  { runId, failures, violations = 0, forgiven = 0 }: RunHistory,
   policy: Pick<DispatchPolicy, "failureLimit" | "failureRetryMs" | "rateLimitCooldownMs">,
   random: () => number,
 ): RunEnding {
+  const outcome = seen === "infra_killed" && forgiven >= FORGIVEN_LIMIT ? "crashed" : seen;
   const base = {
     runId,
     outcome,
@@ -74,4 +82,15 @@ export function runEndingOf(
   if (outcome !== "protocol_violation") return { ...base, ...again, failureLimit: policy.failureLimit };
   const isLast = violations + 1 >= VIOLATION_LIMIT;
   return { ...base, ...again, failureLimit: isLast ? 1 : Number.MAX_SAFE_INTEGER, sticky: isLast };
+}
+
+/** Whether a run had a worker and was lost with its host or its supervisor; the same in `findOverdue`. */
+export function isForgiven({
+  outcome,
+  ended_by: by,
+  worker_pid: pid,
+  error,
+}: Pick<Run, "outcome" | "ended_by" | "worker_pid" | "error">): boolean {
+  if (pid === null) return false;
+  return outcome === "infra_killed" || (outcome === "reclaimed" && by === "system") || error === VANISHED;
 }

@@ -3,7 +3,7 @@ import { openDeadline } from "../../lib/deadline.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { identityOf, serialiseIdentity } from "../../lib/process-identity.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
-import { type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
+import { isForgiven, type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
 import { awaitRunEnd } from "./await-run-end.ts";
 import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
@@ -198,7 +198,9 @@ async function loadHistory(store: BoardStore, { run }: RunOrder, signal: AbortSi
     .toReversed();
   const other = before.findIndex(({ outcome }) => outcome !== "protocol_violation");
   const violations = other === -1 ? before.length : other;
-  return { runId: run.runId, failures: task.consecutive_failures, violations };
+  const counted = before.findIndex((one) => !isForgiven(one));
+  const forgiven = counted === -1 ? before.length : counted;
+  return { runId: run.runId, failures: task.consecutive_failures, violations, forgiven };
 }
 
 function exitWords({ code, signal }: ProcessExit): string {

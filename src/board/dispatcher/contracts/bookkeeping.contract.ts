@@ -7,6 +7,9 @@ import type { DispatchSettings } from "../resolve-dispatch-policy.ts";
 import { runEndingOf, type WorkerExit } from "../run-ending.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 
+const HOUR_MS = 3_600_000;
+const VANISHED = expect.stringContaining("supervisor of the run vanished");
+
 /** What a pass does with runs that went wrong, and who does it. */
 export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
   /** A stage on which one task was started and runs. */
@@ -236,7 +239,7 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).crashed).toEqual([]);
     expect((await stage.tick()).crashed).toEqual([stage.id]);
     const { task } = await stage.store.show(stage.id, never);
-    expect(task).toMatchObject({ consecutive_failures: 1, last_failure_error: "The worker has vanished." });
+    expect(task).toMatchObject({ consecutive_failures: 1, last_failure_error: VANISHED });
   });
 
   it("B6.25: a restart of the host is not held against its tasks", async () => {
@@ -396,6 +399,37 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).next_due_at).toBe(stage.lab.now() + 60_000);
     await stage.lab.advance(60_000);
     expect(await stage.tick()).toMatchObject({ promoted: 1, spawned: [{ task_id: id }] });
+  });
+
+  it("a task that takes its supervisor down counts each time, also after its lease, and is blocked with that reason", async () => {
+    await using stage = await openDispatchStage(openLab, { failure_limit: 2 });
+    const { id } = await stage.add("a");
+    for (let start = 1; start <= 2; start++) {
+      expect(idsOf(await stage.tick(), "spawned")).toEqual([id]);
+      stage.host.liveness.set(stage.host.started.at(-1)?.run.id ?? 0, "dead");
+      await stage.lab.advance(36_000); // nobody looked before
+      expect((await stage.tick()).crashed).toEqual([id]);
+      await stage.lab.advance(HOUR_MS);
+    }
+    const { task } = await stage.store.show(id, never);
+    expect(task).toMatchObject({ status: "blocked", consecutive_failures: 2, last_failure_error: VANISHED });
+  });
+
+  it("a task that is lost with its host again and again counts from the fourth time on, and then is blocked", async () => {
+    await using stage = await openDispatchStage(openLab, { failure_limit: 2 });
+    const { id } = await stage.add("a");
+    const failures: number[] = [];
+    for (let host = 1; host <= 5; host++) {
+      const claimed = await stage.claim(id, { hostId: `host-of-${host}`, supervisorPid: 7 });
+      await stage.worker(claimed).describeRun({ workerPid: 8 }, never);
+      await stage.lab.advance(36_000);
+      expect((await stage.tick({}, { max: 0 })).reclaimed).toBe(1);
+      failures.push((await stage.store.show(id, never)).task.consecutive_failures);
+      await stage.lab.advance(HOUR_MS);
+    }
+    expect(failures).toEqual([0, 0, 0, 1, 2]);
+    const { task } = await stage.store.show(id, never);
+    expect(task).toMatchObject({ status: "blocked", last_failure_error: VANISHED });
   });
 
   it("the next pass is due when the lease of a run is over, so that a dead host's task starts soon after", async () => {

@@ -1,10 +1,13 @@
 import { all, first, only, type Steps } from "../../database/steps.ts";
 import type { RunRow } from "../../operations/load.ts";
+import { VANISHED } from "../run-ending.ts";
 import { findMassFailures, type MassFailure } from "./find-mass-failure.ts";
 
 /** An open run with what bookkeeping must know of its task. */
 export interface OpenRun extends RunRow {
   readonly failures: number;
+  /** How many runs right before it ended without a result that counts, as `isForgiven` has it. */
+  readonly forgiven: number;
   readonly now: number;
 }
 
@@ -36,11 +39,16 @@ export const DUE = `
            or t.not_before <= hermes_now())))`;
 export const WAITING = "t.status in ('todo', 'scheduled', 'blocked')";
 
+const FORGIVEN = (run: string): string => `(${run}.worker_pid is not null and (${run}.outcome = 'infra_killed'
+  or (${run}.outcome = 'reclaimed' and ${run}.ended_by = 'system') or coalesce(${run}.error, '') = '${VANISHED}'))`;
+
 /** What the bookkeeping of a pass may have to do; most passes find nothing and then write nothing. */
 export function* findOverdue(failureLimit: number): Steps<Overdue> {
   const { now } = yield* only<{ now: number }>("select hermes_now() as now");
   const openRuns = yield* all<OpenRun>(
-    `select r.*, t.consecutive_failures as failures, hermes_now() as now
+    `select r.*, t.consecutive_failures as failures, hermes_now() as now, (
+              select count(*) from run f where f.task_id = t.id and f.id < r.id and f.id > coalesce((
+                select max(c.id) from run c where c.task_id = t.id and c.id < r.id and not ${FORGIVEN("c")}), 0)) as forgiven
        from run r join task t on t.id = r.task_id where t.status = 'running' and r.ended_at is null
       order by r.lease_until, r.id`,
   );
