@@ -1,10 +1,12 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { findRunGroups, makeRunGroup, removeGroup } from "../../src/board/worker/run-cgroup.ts";
 import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
+import { boardMark } from "../../src/board/worker/run-mark.ts";
 import { scale } from "../support/scale.ts";
 import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
 
@@ -34,6 +36,22 @@ async function canMount(): Promise<boolean> {
 }
 
 const mountable = await canMount();
+
+/** Whether this machine lets us hold the processes of a run together. */
+async function canGroup(): Promise<boolean> {
+  const group = await makeRunGroup(`test-${process.pid}`);
+  if (group !== undefined) await removeGroup(group);
+  return group !== undefined;
+}
+
+const groupable = await canGroup();
+
+/** Of all processes there are. */
+async function commandLines(): Promise<readonly string[]> {
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
+  const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => ""));
+  return (await Promise.all(lines)).map((line) => line.split("\0").join(" ").trim());
+}
 
 describe("a worker that misbehaves costs its own run only, with one outcome that people can see:", () => {
   const cases = [
@@ -68,12 +86,33 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
         expect(task).toMatchObject({ status: "ready", consecutive_failures: counts });
         expect(events.filter(({ kind }) => kind === outcome)).toHaveLength(1);
         const { id } = task;
-        expect(await hermes(lab, "kanban", "why", id)).toMatch(/^It is not tried again before .+\n.*unguard/);
+        expect(await hermes(lab, "kanban", "why", id)).toMatch(
+          /^It is not tried again before .+\n.*unguard/m,
+        );
         expect(await hermes(lab, "kanban", "runs", id)).toContain(outcome);
       },
       LONG,
     );
   }
+
+  test.skipIf(!groupable)(
+    `it leaves a process that forked twice, in a session of its own and with an empty environment: nothing outlives the run${groupable ? "" : " [skipped: may not make a cgroup]"}`,
+    async () => {
+      await using lab = await openWorkerLab();
+      const claimed = await lab.claim((await lab.add("runaway")).id);
+      const forever = `sleep ${4_000_000 + process.pid}`;
+      const { cwd } = await lab.superviseScript(
+        claimed,
+        `(setsid env -i ${forever} &); until [ -e go ]; do sleep 0.05; done; exit 7`,
+      );
+      await eventually(async () => (await commandLines()).includes(forever));
+      await writeFile(join(cwd, "go"), "");
+      expect(await lab.ended(claimed)).toMatchObject({ outcome: "crashed" });
+      expect(await commandLines()).not.toContain(forever);
+      expect(await findRunGroups(boardMark(lab.store.identity))).toEqual([]);
+    },
+    LONG,
+  );
 
   test(
     "it prints without measure: the log keeps its bounds, the supervisor stays small, and the end is still there",
@@ -147,7 +186,8 @@ test(
     process.kill(supervisorPid, "SIGSTOP");
     lab.expireLease(claimed);
     expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
-    expect(await lab.processesOf(claimed)).not.toEqual([]); // this worker does not look at its pipe
+    // This worker does not look at its pipe.
+    await eventually(async () => (await lab.processesOf(claimed)).length > 0);
     const next = await lab.claim(claimed.task.id);
     expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
     expect(await lab.processesOf(claimed)).toEqual([]);

@@ -11,7 +11,7 @@ import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import type { NewTask } from "../../src/board/operations/create-task.ts";
 import type { Run } from "../../src/board/task.ts";
 import { endProcesses } from "../../src/board/worker/end-processes.ts";
-import { findProcesses } from "../../src/board/worker/process-table.ts";
+import { findProcesses, runProcesses } from "../../src/board/worker/process-table.ts";
 import { runLogPath } from "../../src/board/worker/run-log.ts";
 import { boardMark, RUN_MARK, runMark, SUPERVISOR_MARK } from "../../src/board/worker/run-mark.ts";
 import type { RunOrder } from "../../src/board/worker/run-order.ts";
@@ -180,7 +180,7 @@ export async function openWorkerLab({
     async [Symbol.asyncDispose]() {
       const mark = boardMark(store.identity);
       await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
-      await endProcesses({ variable: RUN_MARK, mark }, 0);
+      await endProcesses(runProcesses(mark), 0);
       await store[Symbol.asyncDispose]();
       if (diskBytes > 0) await run("umount", [root]);
       await folder[Symbol.asyncDispose]();

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { errnoOf } from "../../lib/errors.ts";
 import { endProcessGroup } from "../../lib/process-group.ts";
 import { type FoundProcess, findProcesses, type ProcessQuery } from "./process-table.ts";
+import { findRunGroups, killGroup, removeGroup } from "./run-cgroup.ts";
 
 const KILL_DEADLINE_MS = 3_000; // a killed process is gone in milliseconds unless the kernel itself is stuck
 const PAUSE_MS = 40;
@@ -27,10 +28,17 @@ export async function endProcesses(query: ProcessQuery, graceMs: number): Promis
       if (group !== query.group?.() && !warned.has(pid)) sendSignal(pid, "SIGTERM");
       warned.add(pid);
     });
-    if (left.length === 0) return [];
+    if (left.length === 0) return removeGroups(query);
   }
   signalGroup(query, "SIGKILL");
-  return repeatUntilGone(query, known, KILL_DEADLINE_MS, ({ pid }) => sendSignal(pid, "SIGKILL"));
+  if (query.withDescendants === true) await Promise.all((await findRunGroups(query.mark)).map(killGroup));
+  const left = await repeatUntilGone(query, known, KILL_DEADLINE_MS, ({ pid }) => sendSignal(pid, "SIGKILL"));
+  return left.length === 0 ? removeGroups(query) : left;
+}
+
+async function removeGroups({ mark, withDescendants }: ProcessQuery): Promise<readonly number[]> {
+  if (withDescendants === true) await Promise.all((await findRunGroups(mark)).map(removeGroup));
+  return [];
 }
 
 async function repeatUntilGone(

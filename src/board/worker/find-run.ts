@@ -46,7 +46,10 @@ export async function findRunProcesses(board: string, run: Run, signal: AbortSig
 export async function terminateRun(board: string, run: Run, signal: AbortSignal): Promise<Termination> {
   const { liveness, supervisors, workers } = await findRunProcesses(board, run, signal);
   if (liveness === "unknown") return "unknown";
-  if (liveness !== "alive") return "gone";
+  if (liveness !== "alive") {
+    await endProcesses(workers, 0); // nobody is there; what held them together goes too
+    return "gone";
+  }
   // A supervisor that can still act ends its worker and writes down why; ended itself, it could not.
   const asked = await askToEnd(supervisors);
   if (asked) await waitUntilGone(supervisors, END_GRACE_MS * 2);

@@ -1,5 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { errnoOf } from "../../lib/errors.ts";
+import { findRunGroups, pidsIn } from "./run-cgroup.ts";
 import { RUN_MARK, SUPERVISOR_MARK } from "./run-mark.ts";
 
 export interface FoundProcess {
@@ -20,7 +21,10 @@ export interface ProcessQuery {
    * another's once its leader was reaped.
    */
   readonly group?: (() => number | undefined) | undefined;
-  /** Whether what they have started counts too, also with an emptied environment; supervisors are on their own. */
+  /**
+   * Whether what they have started counts too, also with an emptied environment, and what is in their groups of the
+   * kernel; supervisors are on their own.
+   */
   readonly withDescendants?: boolean;
 }
 
@@ -47,8 +51,14 @@ export async function findProcesses(
   );
   const leader = group?.();
   const found = new Map<number, Row>();
+  const groups = withDescendants ? await findRunGroups(mark) : [];
+  const inGroups = new Set((await Promise.all(groups.map(pidsIn))).flat());
   for (const row of rows) {
-    const isSeen = row.mark?.startsWith(mark) || row.group === leader || known.get(row.pid) === row.startTime;
+    const isSeen =
+      row.mark?.startsWith(mark) ||
+      row.group === leader ||
+      (inGroups.has(row.pid) && !row.supervises) ||
+      known.get(row.pid) === row.startTime;
     if (isSeen) found.set(row.pid, row);
   }
   for (let isMore = withDescendants; isMore; ) {

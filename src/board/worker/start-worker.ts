@@ -1,10 +1,14 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { access, constants } from "node:fs/promises";
+import { isAbsolute } from "node:path";
 import type { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { AppError, errnoOf } from "../../lib/errors.ts";
+import { insideGroup, makeRunGroup } from "./run-cgroup.ts";
 import type { RunLog } from "./run-log.ts";
+import { runMark } from "./run-mark.ts";
 import type { RunOrder, WorkerOrder } from "./run-order.ts";
 
 export interface ProcessExit {
@@ -40,8 +44,13 @@ export async function startWorker(
   log: RunLog,
   leaseAgeMs: number,
 ): Promise<StartedWorker> {
-  const [program, ...args] = worker.argv;
-  const child = spawn(program, args, {
+  const [program] = worker.argv;
+  const inGroup = insideGroup(
+    (await isStartable(program)) ? await makeRunGroup(runMark(board, run)) : undefined,
+    worker.argv,
+  );
+  const [file, ...args] = inGroup;
+  const child = spawn(file, args, {
     cwd: worker.cwd,
     env: worker.env,
     detached: true,
@@ -97,6 +106,15 @@ export async function startWorker(
       for (const stream of [child.stdout, child.stderr, pipe]) stream?.destroy();
     },
   };
+}
+
+/** What a shell would have to say about it, the system says in its own words. */
+async function isStartable(program: string): Promise<boolean> {
+  if (!isAbsolute(program)) return true;
+  return access(program, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 function killGroup(pid: number): void {

@@ -10,6 +10,7 @@ import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { judgeEnd, type RunFate } from "./judge-end.ts";
 import { keepLease, type LeaseEnd, realTime } from "./keep-lease.ts";
 import { runProcesses } from "./process-table.ts";
+import { leaveRunGroup } from "./run-cgroup.ts";
 import { openRunLog, type RunLog } from "./run-log.ts";
 import { runMark } from "./run-mark.ts";
 import { callerOf, type RunOrder } from "./run-order.ts";
@@ -38,6 +39,7 @@ export async function superviseRun(
   signal: AbortSignal,
 ): Promise<void> {
   const { run, place } = order;
+  await leaveRunGroup();
   await using store = await openBoardStore(place, {}, signal);
   const client = store.as(callerOf(run));
   const age = realTime.stopwatch();

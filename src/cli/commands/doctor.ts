@@ -6,6 +6,7 @@ import type { Check, Finding } from "../doctor/check.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
 import { checkProfiles } from "../doctor/profiles.ts";
 import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
+import { checkRuns } from "../doctor/runs.ts";
 import { checkNode, checkSqlite } from "../doctor/runtime.ts";
 import { checkSessions } from "../doctor/sessions.ts";
 
@@ -17,6 +18,7 @@ const CHECKS: readonly Check[] = [
   checkProfiles,
   checkDisk,
   checkSessions,
+  checkRuns,
   checkDocker,
   checkPodman,
   checkSingularity,
