@@ -1,8 +1,10 @@
+import { randomBytes } from "node:crypto";
+import { link, rm, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Clock } from "./clock.ts";
 import { connectSqlite, type SqliteConnection } from "./connect-sqlite.ts";
 import { databaseError, isBusy } from "./database-error.ts";
-import { AppError, errnoOf } from "./errors.ts";
+import { AppError, errnoOf, messageOf } from "./errors.ts";
 import { type Migration, migrate, requireVersion } from "./migrate.ts";
 import { type BusyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
 import { GuardedStatement, type OpenTransaction, type Statement } from "./statement.ts";
@@ -25,6 +27,8 @@ export interface DatabaseOptions {
   readonly synchronous: "NORMAL" | "FULL";
   /** What `hermes_now()` says in SQL, in whole milliseconds. */
   readonly clock: Clock;
+  /** Whether an empty file is damage instead of the beginning of a new one. */
+  readonly isNeverEmpty?: boolean;
   /** Reads every page for damage before anything else is done. */
   readonly quickCheck?: boolean;
   /** How long to wait for other processes before giving up with `database-busy`. */
@@ -50,10 +54,53 @@ export async function openDatabase(
     failure: (cause) => new AppError("database-busy", `${file} is held by another process`, { cause }),
   };
   try {
+    if (options.isNeverEmpty === true) await refuseEmptied(file, options, deadline, signal);
     await refuseUnusable(file, options, deadline, signal);
     return await openUsable(file, options, deadline, signal);
   } catch (error) {
     throw databaseError(error, file);
+  }
+}
+
+/** Makes a missing file as a whole, after which an empty one is known to have lost what it held. */
+async function refuseEmptied(
+  path: string,
+  options: DatabaseOptions,
+  deadline: BusyDeadline,
+  signal: AbortSignal,
+): Promise<void> {
+  const size = await sizeOf(path);
+  if (size === undefined) await makeWhole(path, options, deadline, signal);
+  if (size !== 0) return;
+  throw new AppError("database-damaged", `${path} is empty, and no file of ours ever is.`, {
+    hint: "Restore the file from a backup; to begin with nothing, remove it.",
+  });
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw new AppError("database-unavailable", `${path}: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Makes the file under another name and links it when it is complete: of several who do so at once, one wins. */
+async function makeWhole(
+  path: string,
+  options: DatabaseOptions,
+  deadline: BusyDeadline,
+  signal: AbortSignal,
+): Promise<void> {
+  const draft = `${path}.new-${randomBytes(8).toString("hex")}`;
+  try {
+    (await openUsable(draft, options, deadline, signal))[Symbol.dispose](); // closing it empties its log into it
+    await link(draft, path);
+  } catch (error) {
+    if (errnoOf(error) !== "EEXIST") throw error;
+  } finally {
+    for (const suffix of ["", "-wal", "-shm"]) await rm(`${draft}${suffix}`, { force: true });
   }
 }
 

@@ -213,9 +213,26 @@ describe("a board that cannot be used is left as it is", () => {
     spawnSync("mount", ["-t", "tmpfs", "none", home.path]);
     try {
       spawnSync("mount", ["-o", "remount,ro", home.path]);
+      const none = await home.hermes(["kanban", "create", "a"]);
+      expect(none).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(none.stderr).toMatch(/read-only|unable to open/i);
+      spawnSync("mount", ["-o", "remount,rw", home.path]);
+      await home.hermes(["kanban", "create", "kept"]);
+      spawnSync("mount", ["-o", "remount,ro", home.path]);
+      const [listed, shown] = [
+        await home.hermes(["kanban", "list"]),
+        await home.hermes(["kanban", "show", "1"]),
+      ];
+      expect([listed.stdout, shown.stdout]).toEqual([
+        expect.stringContaining("kept"),
+        expect.stringContaining("kept"),
+      ]);
       const run = await home.hermes(["kanban", "create", "a"]);
-      expect(run).toMatchObject({ exitCode: 1, stdout: "" });
-      expect(run.stderr).toMatch(/read-only|unable to open/i);
+      expect(run).toMatchObject({
+        exitCode: 1,
+        stdout: "",
+        stderr: expect.stringContaining("can only be read"),
+      });
     } finally {
       spawnSync("umount", [home.path]);
     }

@@ -1,6 +1,10 @@
+import { access, constants, copyFile, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { checkIntegrity } from "../../lib/check-integrity.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Database, openDatabase } from "../../lib/database.ts";
+import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { boardMigrations } from "./board-schema.ts";
 import { toSqliteSchema } from "./dialect.ts";
@@ -12,13 +16,68 @@ export interface SqliteBoardOptions {
   readonly busyDeadlineMs?: number;
 }
 
-/** Opens a board's file, made and migrated as needed. */
+/** Opens a board's file, made and migrated as needed; one that may only be read can only be read. */
 export async function openSqliteBoard(
+  options: SqliteBoardOptions,
+  signal: AbortSignal,
+): Promise<BoardDatabase> {
+  try {
+    return await openFile(options, signal);
+  } catch (error) {
+    if (!(await isReadOnly(options.path, error))) throw error;
+    return openCopy(options, signal);
+  }
+}
+
+async function isReadOnly(path: string, error: unknown): Promise<boolean> {
+  const cause = error instanceof AppError ? errnoOf(error.cause) : undefined;
+  if (cause === undefined || !["EROFS", "EACCES", "EPERM"].includes(cause)) return false;
+  return access(path, constants.R_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** SQLite writes beside a file even to read it, so what lies in a folder without that right is read from a copy. */
+async function openCopy(options: SqliteBoardOptions, signal: AbortSignal): Promise<BoardDatabase> {
+  const folder = await mkdtemp(join(tmpdir(), "hermes-board-"));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    const path = join(folder, basename(options.path));
+    for (const suffix of ["", "-wal"])
+      await copyFile(`${options.path}${suffix}`, `${path}${suffix}`).catch((error: unknown) => {
+        if (errnoOf(error) !== "ENOENT") throw error;
+      });
+    const copy = await openFile({ ...options, path }, signal);
+    return {
+      ...copy,
+      name: options.path,
+      async write() {
+        throw new AppError("database-unavailable", `${options.path} can only be read.`, {
+          hint: "Get the right to write to its folder.",
+        });
+      },
+      async [Symbol.asyncDispose]() {
+        await copy[Symbol.asyncDispose]();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function openFile(
   { path, ...options }: SqliteBoardOptions,
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
   const migrations = boardMigrations.map(({ name, sql }) => ({ name, sql: toSqliteSchema(sql) }));
-  const database = await openDatabase(path, { migrations, synchronous: "FULL", ...options }, signal);
+  const database = await openDatabase(
+    path,
+    { migrations, synchronous: "FULL", isNeverEmpty: true, ...options },
+    signal,
+  );
   const execute = executeOn(
     (text) => database.prepare<unknown>(text),
     () => options.clock.now(),

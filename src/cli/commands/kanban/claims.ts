@@ -41,8 +41,17 @@ export function addClaims(desk: Desk, add: (name: string, description: string) =
 }
 
 /** Lets tasks go on that wait for nothing any more, and takes back claims of people that have expired. */
-export async function settle({ store, client, caller, app, signal }: OpenDesk): Promise<void> {
-  if (caller.kind === "run") return; // a worker that only looks changes nothing
+export async function settle(open: OpenDesk): Promise<void> {
+  if (open.caller.kind === "run") return; // a worker that only looks changes nothing
+  try {
+    await putInOrder(open);
+  } catch (error) {
+    // What can only be read is shown as it is; a database that is really gone fails at the next statement.
+    if (!(error instanceof AppError) || error.code !== "database-unavailable") throw error;
+  }
+}
+
+async function putInOrder({ store, client, app, signal }: OpenDesk): Promise<void> {
   await client.recompute(app.resolved.config.kanban.failure_limit, signal);
   const expired = await store.expiredRuns(0, signal);
   // A run with a supervisor has processes that must end first, which is the dispatcher's to see to.

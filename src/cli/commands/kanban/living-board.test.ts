@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
@@ -184,4 +184,22 @@ describe("a board that people live with", () => {
     expect(page).toMatch(/^ {2}run 1 {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}by hand {2}\d+s {2}running$/m);
     for (const text of page.split("\n")) expect(textWidth(text), text).toBeLessThanOrEqual(80);
   }, 60_000);
+
+  test("purge deletes the files of a task too", async () => {
+    await using line = await openKanbanLine();
+    const { id } = await line.json<Task>(["create", "a"]);
+    await line.ok(["attach", id, join(line.home, "board.sqlite")]);
+    const folder = join(line.home, "kanban", "attachments", id);
+    expect(await readdir(folder)).toHaveLength(1);
+    await line.ok(["archive", id]);
+    await line.ok(["purge", id]);
+    await expect(readdir(folder)).rejects.toThrow("ENOENT");
+  });
+
+  test("an emptied board is damaged and not a new one", async () => {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "a"]);
+    await writeFile(join(line.home, "board.sqlite"), "");
+    expect((await line.run(["list"])).failure).toMatchObject({ code: "database-damaged" });
+  });
 });

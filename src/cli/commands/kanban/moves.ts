@@ -1,9 +1,15 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { type Command, Option } from "commander";
+import { boardsPlace } from "../../../app.ts";
 import { BLOCK_KINDS, type BlockKind, type Task } from "../../../board/task.ts";
 import { mayMove } from "../../../board/transitions.ts";
+import { taskLogFolder } from "../../../board/worker/run-log.ts";
+import { folderNameOf } from "../../../board/workspaces/workspace.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { moment } from "../sessions/place.ts";
+import { attachmentPlace } from "./attachment-place.ts";
 import { changeTasks } from "./change-tasks.ts";
 import { cleanUpAfter } from "./clean-up-after.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
@@ -198,6 +204,13 @@ async function purge(desk: Desk, ids: readonly string[], options: JsonOption): P
   await atBoard(desk, (open) => {
     const change = async (id: string) => {
       await open.client.purge(id, open.signal);
+      const { root } = boardsPlace(open.app);
+      const name = folderNameOf(id);
+      const folders = [
+        join(attachmentPlace(open).attachments, name),
+        taskLogFolder(root, open.store.slug, name),
+      ];
+      for (const folder of folders) await rm(folder, { recursive: true, force: true });
       return { id, deleted: true };
     };
     return changeTasks(open, { ids, change, say: ({ id }) => `${id} is deleted.` }, options);
