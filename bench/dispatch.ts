@@ -38,6 +38,7 @@ const host: DispatchHost = {
   terminate: async () => "unknown",
   memoryPressure: async () => "none",
   runningElsewhere: async () => 0,
+  reserveSlot: async () => ({ giveTo: async () => undefined, release: async () => undefined }),
 };
 
 /** A pass that finds room for nothing, so that it can be repeated. */

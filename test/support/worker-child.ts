@@ -1,7 +1,9 @@
 import { join } from "node:path";
 import type { BoardPlace } from "../../src/board/board-store.ts";
+import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 
 interface Input {
   readonly claimed: ClaimedTask;
@@ -17,6 +19,7 @@ const host = createWorkerHost({
   id: "host-of-test",
   place,
   board,
+  slots: openHostSlots({ root: place.root, host: "host-of-test", board }, systemClock),
   program,
   dispatchedBy: "default",
   variables: { PATH: process.env["PATH"], HOME: home },

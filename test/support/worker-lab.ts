@@ -7,6 +7,7 @@ import { promisify } from "node:util";
 import Sqlite from "better-sqlite3";
 import { boardPath } from "../../src/board/board-slug.ts";
 import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
+import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import type { NewTask } from "../../src/board/operations/create-task.ts";
 import type { Run } from "../../src/board/task.ts";
@@ -18,6 +19,7 @@ import type { RunOrder } from "../../src/board/worker/run-order.ts";
 import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
 import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
 import { openVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export const PROGRAM = [
@@ -58,10 +60,12 @@ export async function openWorkerLab({
   const operator = store.as({ kind: "operator", name: "alice" });
   const system = store.as({ kind: "system", name: "dispatcher" });
   const around = { PATH: process.env["PATH"], HOME: folder.path, ...variables };
+  const slots = openHostSlots({ root, host: HOST, board: store.identity }, systemClock);
   const host = createWorkerHost({
     id: HOST,
     place,
     board: store.identity,
+    slots,
     program: PROGRAM,
     dispatchedBy: "default",
     variables: around,
@@ -181,6 +185,7 @@ export async function openWorkerLab({
       const mark = boardMark(store.identity);
       await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);
       await endProcesses(runProcesses(mark), 0);
+      slots[Symbol.dispose]();
       await store[Symbol.asyncDispose]();
       if (diskBytes > 0) await run("umount", [root]);
       await folder[Symbol.asyncDispose]();

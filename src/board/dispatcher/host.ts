@@ -1,5 +1,6 @@
 import type { ClaimedTask } from "../operations/claim.ts";
 import type { Run } from "../task.ts";
+import type { Slot } from "./host-slots.ts";
 
 /** Whether a profile could work here now; the reason is a sentence for people. */
 export type Runnable = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -42,6 +43,8 @@ export interface DispatchHost {
   /** Ends all processes of a run of this host (TERM, KILL after 5 s); never signals a process that it cannot identify. */
   terminate(run: Run, signal: AbortSignal): Promise<Termination>;
   memoryPressure(signal: AbortSignal): Promise<MemoryPressure>;
-  /** How many tasks run on this host for other boards than this one. */
-  runningElsewhere(board: string, signal: AbortSignal): Promise<number>;
+  /** How many tasks run on this host for other boards of the same root home. */
+  runningElsewhere(signal: AbortSignal): Promise<number>;
+  /** A place for one more task on this host, for whichever board; undefined when `limit` are taken. */
+  reserveSlot(limit: number, signal: AbortSignal): Promise<Slot | undefined>;
 }

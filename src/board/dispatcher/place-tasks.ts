@@ -4,14 +4,19 @@ import { DISPATCHER } from "./dispatch-board.ts";
 import { FairQueue, strideOf, type Waiting } from "./fair-queue.ts";
 import { guardOf } from "./guards.ts";
 import type { Runnable } from "./host.ts";
+import type { Slot } from "./host-slots.ts";
 import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
 import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
 import { type Telling, tellOnce } from "./operations/tell-once.ts";
 import { profileCap } from "./resolve-dispatch-policy.ts";
 import { RUN_LEASE_MS } from "./run-lease.ts";
-import { startClaimed } from "./start-claimed.ts";
+import { type Started, startClaimed } from "./start-claimed.ts";
 import type { TickParts } from "./tick-parts.ts";
 import { expectPass, type TickReport } from "./tick-report.ts";
+
+const RELEASE_MS = 10_000;
+/** Nothing of this board tells that a task of another one has ended. */
+const SLOT_RETRY_MS = 5_000;
 
 /** A task that could start, if there is room. */
 interface Candidate extends Waiting {
@@ -113,11 +118,11 @@ class Placement {
 
   /** How many may start: the least of what each cap leaves, and no running task is subtracted from a cap twice. */
   async #budget(): Promise<number> {
-    const { host, policy, board, max } = this.#parts;
+    const { host, policy, max } = this.#parts;
     const pressure = await host.memoryPressure(this.#signal);
     this.#report.memory_pressure = pressure === "none" ? null : pressure;
-    if (policy.maxInProgress !== undefined)
-      this.#elsewhere = await host.runningElsewhere(board.slug, this.#signal);
+    if (policy.maxInProgress !== undefined) this.#elsewhere = await host.runningElsewhere(this.#signal);
+    if (this.#elsewhere > 0) expectPass(this.#report, this.#eligible.now + SLOT_RETRY_MS);
     const running = (counter: string): number => this.#eligible.running.get(counter) ?? 0;
     const remainders = [
       (policy.maxSpawn ?? Number.POSITIVE_INFINITY) - running("running"),
@@ -146,7 +151,7 @@ class Placement {
           left--;
           queue.serve(next);
         } else {
-          const result = await this.#claim(next, queue.floor);
+          const { slot, result } = await this.#claimWithSlot(next, queue.floor);
           if ("refused" in result) {
             left = this.#refuse(next, result.refused, left);
             continue;
@@ -154,7 +159,9 @@ class Placement {
           left--;
           queue.serve(next);
           this.#place(next, result.wasAssigned);
-          starts.push(this.#start(next, result.claimed).catch((error: unknown) => void failures.push(error)));
+          starts.push(
+            this.#start(next, result.claimed, slot).catch((error: unknown) => void failures.push(error)),
+          );
         }
       }
     } finally {
@@ -179,6 +186,27 @@ class Placement {
   #pretend(candidate: Candidate): void {
     this.#place(candidate, candidate.isDefault);
     this.#report.spawned.push({ task_id: candidate.id, assignee: candidate.profile, workspace: "" });
+  }
+
+  /** The place on the host comes first: no transaction spans two boards, and what is claimed must be started. */
+  async #claimWithSlot(
+    candidate: Candidate,
+    floor: number,
+  ): Promise<{ readonly slot?: Slot | undefined; readonly result: HostClaimResult }> {
+    const { host, policy } = this.#parts;
+    if (policy.maxInProgress === undefined) return { result: await this.#claim(candidate, floor) };
+    const slot = await host.reserveSlot(policy.maxInProgress, this.#signal);
+    if (slot === undefined) {
+      expectPass(this.#report, this.#eligible.now + SLOT_RETRY_MS);
+      return { result: { refused: "host-cap" } };
+    }
+    let result: HostClaimResult | undefined;
+    try {
+      result = await this.#claim(candidate, floor);
+      return { slot, result };
+    } finally {
+      if (result === undefined || "refused" in result) await slot.release(AbortSignal.timeout(RELEASE_MS));
+    }
   }
 
   async #claim({ id, profile, priority, isDefault }: Candidate, floor: number): Promise<HostClaimResult> {
@@ -222,9 +250,17 @@ class Placement {
     return left;
   }
 
-  async #start({ id, profile }: Candidate, claimed: ClaimedTask): Promise<void> {
+  async #start({ id, profile }: Candidate, claimed: ClaimedTask, slot: Slot | undefined): Promise<void> {
     const report = this.#report;
-    const started = await startClaimed(this.#parts, claimed, this.#signal);
+    let supervisorPid: number | undefined;
+    let started: Started;
+    try {
+      started = await startClaimed(this.#parts, claimed, this.#signal);
+      if (started.kind === "started") supervisorPid = started.supervisorPid;
+    } finally {
+      const signal = AbortSignal.timeout(RELEASE_MS);
+      await (supervisorPid === undefined ? slot?.release(signal) : slot?.giveTo(supervisorPid, signal));
+    }
     if (started.kind === "started") {
       report.spawned.push({ task_id: id, assignee: profile, workspace: started.workspace });
       return;

@@ -11,7 +11,7 @@ import type { TickParts } from "./tick-parts.ts";
 const CLEANUP_MS = 30_000;
 
 export type Started =
-  | { readonly kind: "started"; readonly workspace: string }
+  | { readonly kind: "started"; readonly workspace: string; readonly supervisorPid: number | undefined }
   | {
       readonly kind: "failed";
       readonly cause: "infrastructure" | "task";
@@ -38,7 +38,8 @@ export async function startClaimed(
     stop.abort();
     await renewing;
   }
-  if (result?.kind === "started") return { kind: "started", workspace: result.workspace };
+  if (result?.kind === "started")
+    return { kind: "started", workspace: result.workspace, supervisorPid: result.supervisorPid };
   // A dispatcher that is told to stop is not the task's fault.
   const failure: Failure = result ?? {
     cause: signal.aborted ? "infrastructure" : "spawn",

@@ -48,7 +48,7 @@ export async function whyNotRunning(
   const facts = await board.read(() => loadFacts(policy, taskId), signal);
   const resting = restingReason(facts);
   if (resting !== undefined) return { task_id: taskId, until: null, ...resting };
-  return { task_id: taskId, until: null, ...(await readyReason(facts, host, policy, board.slug, signal)) };
+  return { task_id: taskId, until: null, ...(await readyReason(facts, host, policy, signal)) };
 }
 
 type Reason = Omit<Why, "task_id" | "until"> & { readonly until?: number };
@@ -169,7 +169,6 @@ async function readyReason(
   { task, eligible, dispatchers }: Facts,
   host: DispatchHost,
   policy: DispatchPolicy,
-  slug: string,
   signal: AbortSignal,
 ): Promise<Reason> {
   const { id } = task;
@@ -203,7 +202,7 @@ async function readyReason(
       release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${id}`,
       until: guard.until,
     };
-  const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(slug, signal);
+  const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);
   const caps: readonly [string, number, number, string][] = [
     ["board-cap", running("running"), policy.maxSpawn ?? Infinity, "kanban.max_spawn"],
     [

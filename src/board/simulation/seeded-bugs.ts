@@ -59,6 +59,7 @@ export const SEEDED_BUGS = {
         terminate: async () => "gone",
         memoryPressure: host.memoryPressure.bind(host),
         runningElsewhere: host.runningElsewhere.bind(host),
+        reserveSlot: host.reserveSlot.bind(host),
       }),
     },
     found: /two workers|workers live/,

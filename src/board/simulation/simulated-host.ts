@@ -121,6 +121,10 @@ export class SimulatedHost implements DispatchHost {
     return 0;
   }
 
+  async reserveSlot() {
+    return { giveTo: async () => undefined, release: async () => undefined };
+  }
+
   /** Ends all of a run; false when nothing of it lived. */
   kill(run: SimulatedRun | undefined): boolean {
     if (run === undefined || !(run.supervisor || run.worker)) return false;

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { systemClock } from "../../lib/clock.ts";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { identityOf, serialiseIdentity } from "../../lib/process-identity.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
+import { releaseOwnSlot } from "../dispatcher/host-slots.ts";
 import { isForgiven, type RunHistory, runEndingOf, type WorkerExit } from "../dispatcher/run-ending.ts";
 import { awaitRunEnd } from "./await-run-end.ts";
 import { cleanUpAfterRun } from "./clean-up-after-run.ts";
@@ -68,6 +70,7 @@ export async function superviseRun(
     onStarted({ supervisorPid: process.pid, workerPid: worker.pid });
     const fate = await awaitFate({ store, worker, lease, order }, signal);
     await endAll(query, graceOf(fate));
+    await freeSlot(order);
     const exit = fate.kind === "exited" ? fate.exit : await exitWithin(worker);
     await worker.drained();
     const end = judgeEnd(fate, exit, worker.tail());
@@ -175,6 +178,12 @@ async function report(store: BoardStore, order: RunOrder, end: WorkerExit): Prom
       await sleep(RETRY_MS);
     }
   }
+}
+
+/** What goes wrong here is no more than a place that is free only when this process ends. */
+async function freeSlot({ place, run }: RunOrder): Promise<void> {
+  using deadline = openDeadline(new AbortController().signal, run.leaseMs / 3);
+  await releaseOwnSlot(place.root, systemClock, deadline.signal).catch(() => undefined);
 }
 
 /** Says that nothing of a run lives that someone else, or the worker itself, had ended: its place is free. */

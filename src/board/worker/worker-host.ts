@@ -2,15 +2,16 @@ import { readFile } from "node:fs/promises";
 import { messageOf } from "../../lib/errors.ts";
 import type { BoardPlace } from "../board-store.ts";
 import type { DispatchHost, MemoryPressure, Runnable } from "../dispatcher/host.ts";
+import type { HostSlots } from "../dispatcher/host-slots.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
 import { prepareWorkspace } from "../workspaces/prepare-workspace.ts";
 import type { Workspace } from "../workspaces/workspace.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { findRunProcesses, terminateRun } from "./find-run.ts";
-import { findProcesses, runProcesses } from "./process-table.ts";
+import { runProcesses } from "./process-table.ts";
 import { type LogBounds, runLogPath } from "./run-log.ts";
-import { boardMark, SUPERVISOR_MARK, taskMark } from "./run-mark.ts";
+import { taskMark } from "./run-mark.ts";
 import type { RunOrder } from "./run-order.ts";
 import { startSupervisor } from "./start-supervisor.ts";
 import { WORKER_PIPE } from "./start-worker.ts";
@@ -30,6 +31,7 @@ export interface WorkerHostParts {
   readonly userHome: string;
   readonly log: LogBounds;
   readonly policy: RunOrder["policy"];
+  readonly slots: HostSlots;
   /** Throws when there is none, or it cannot be used. */
   requireProfile(name: string): Promise<{ readonly name: string; readonly home: string }>;
   runnable(profile: string, signal: AbortSignal): Promise<Runnable>;
@@ -81,11 +83,8 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
     },
     terminate: (run, signal) => terminateRun(board, run, signal),
     memoryPressure: () => readMemoryPressure(),
-    async runningElsewhere() {
-      const supervisors = await findProcesses({ variable: SUPERVISOR_MARK, mark: "" });
-      const here = boardMark(board);
-      return new Set(supervisors.flatMap(({ mark }) => (mark?.startsWith(here) ? [] : (mark ?? [])))).size;
-    },
+    runningElsewhere: (signal) => parts.slots.countElsewhere(signal),
+    reserveSlot: (limit, signal) => parts.slots.reserve(limit, signal),
   };
 }
 

@@ -56,6 +56,10 @@ export class ScriptedHost implements DispatchHost {
   async runningElsewhere() {
     return this.elsewhere;
   }
+
+  async reserveSlot() {
+    return { giveTo: async () => undefined, release: async () => undefined };
+  }
 }
 
 /** A board with a dispatcher on a scripted host. */

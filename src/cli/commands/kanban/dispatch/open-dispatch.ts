@@ -56,5 +56,13 @@ export async function openDispatch({
   const place = { ...boardsPlace(app), slug: store.slug };
   const host = await createAppHost(app, store, context);
   const board = await openDispatchBoard(place, {}, signal);
-  return { board, host, policy: policyOf(app), [Symbol.asyncDispose]: () => board[Symbol.asyncDispose]() };
+  return {
+    board,
+    host,
+    policy: policyOf(app),
+    async [Symbol.asyncDispose]() {
+      host[Symbol.dispose]();
+      await board[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -1,8 +1,10 @@
 import { type App, boardsPlace } from "../../../../app.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { DispatchHost, Runnable } from "../../../../board/dispatcher/host.ts";
+import { openHostSlots } from "../../../../board/dispatcher/host-slots.ts";
 import { createWorkerHost } from "../../../../board/worker/worker-host.ts";
 import { loadConfig, requireUsable } from "../../../../config/load.ts";
+import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { readHostFacts } from "../../../../lib/host-facts.ts";
 import { requireProfile } from "../../../../profiles/profile.ts";
@@ -13,12 +15,14 @@ export async function createAppHost(
   app: App,
   store: BoardStore,
   { variables, userHome, signal }: Pick<CommandContext, "variables" | "userHome" | "signal">,
-): Promise<DispatchHost> {
+): Promise<DispatchHost & Disposable> {
   const { kanban } = app.resolved.config;
   const { root } = app.profile;
   const { hostId } = await readHostFacts(signal);
-  return createWorkerHost({
+  const slots = openHostSlots({ root, host: hostId, board: store.identity }, systemClock);
+  const host = createWorkerHost({
     id: hostId,
+    slots,
     place: { ...boardsPlace(app), slug: store.slug },
     board: store.identity,
     program: ownProgram(variables),
@@ -36,6 +40,7 @@ export async function createAppHost(
     defaultWorkdir: async (within) =>
       (await store.board(within)).default_workdir ?? (kanban.default_workdir || null),
   });
+  return { ...host, [Symbol.dispose]: () => slots[Symbol.dispose]() };
 }
 
 /** How this program is called again: HERMES_BIN, or the very file that runs now. */
