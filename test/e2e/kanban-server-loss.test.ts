@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
+import { openKanbanLine } from "../support/kanban-line.ts";
 import { openOwnPostgres } from "../support/own-postgres.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
@@ -21,4 +22,35 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
       }
     });
   }, 1_800_000);
+
+  test("is waited for by watch, which then tells what happened, and nothing twice", async () => {
+    await using server = await openOwnPostgres(shared);
+    await using line = await openKanbanLine();
+    const env = { HERMES_KANBAN_DATABASE_URL: server.url };
+    const over = new AbortController();
+    let [seen, notes] = ["", ""];
+    const watching = line
+      .run(["watch", "--interval", "0.05"], {
+        env,
+        signal: over.signal,
+        onPrint(text) {
+          seen += text;
+          if (text.includes("second")) over.abort();
+        },
+        onNote(text) {
+          notes += text;
+        },
+      })
+      .catch(() => undefined);
+    await expect.poll(() => notes, { timeout: 60_000 }).toContain("Watching");
+    await line.ok(["create", "first"], { env });
+    await expect.poll(() => seen, { timeout: 60_000 }).toContain("first");
+    await server.kill();
+    await expect.poll(() => notes, { timeout: 60_000 }).toContain("Trying again");
+    await server.start();
+    await line.ok(["create", "second"], { env });
+    await watching;
+    expect(seen.match(/: created by alice/g)).toHaveLength(2);
+    expect(notes).toContain("the board is back");
+  }, 300_000);
 });

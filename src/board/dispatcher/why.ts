@@ -65,7 +65,7 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
   );
   return {
     task,
-    parents: [...(yield* nameTasks(yield* openParents(taskId))).values()],
+    parents: [...(yield* nameTasks(yield* openParents(taskId))).values()].toSorted((a, b) => a.seq - b.seq),
     host: typeof open?.host_id === "string" ? yield* hostName(open.host_id) : null,
     startedAt: open?.started_at ?? null,
     blockedBecause: task.last_failure_error ?? comment?.body ?? null,
@@ -115,7 +115,7 @@ function restingReason({
     return {
       reason: "parents",
       text: `It waits for ${parents.map(({ seq, title, status: its }) => `#${seq} ${title} (${its})`).join(", ")}.`,
-      release: `Finish what it waits for, or: hermes kanban unlink ${parents[0]?.id} ${id}`,
+      release: `Finish that, or: hermes kanban unlink ${parents[0]?.id} ${id}`,
     };
   if (status === "scheduled")
     return {

@@ -42,7 +42,8 @@ export function* addReason(change: Change, taskId: string, body: string): Steps<
     "insert into comment (task_id, author, body, created_at) values (:taskId, :author, :body, hermes_now())",
     { taskId, author: change.actor, body },
   );
-  change.tell({ taskId, kind: "commented", payload: { author: change.actor, len: body.length } });
+  const payload = { author: change.actor, len: body.length, is_reason: true };
+  change.tell({ taskId, kind: "commented", payload });
 }
 
 /** Files that went with a workspace and that nobody had declared. */

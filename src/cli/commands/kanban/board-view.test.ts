@@ -11,6 +11,7 @@ function column(status: Status, titles: readonly string[], count = titles.length
   const tasks = titles.map((title, index) => {
     return {
       id: `t_${status}${index}`,
+      seq: index + 1,
       title,
       assignee: "coder",
       priority: 0,

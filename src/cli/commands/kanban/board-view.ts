@@ -41,7 +41,7 @@ function sideBySide(columns: readonly BoardColumn[], width: number, { colours }:
       { text: "─".repeat(width), style: colours.dim },
       ...tasks.flatMap((task) => [
         ...wrapText(escapeControls(task.title), width, TITLE_LINES).map((text) => ({ text, style: plain })),
-        { text: cutText([task.id, ...marksOf(task)].join(" "), width), style: colours.dim },
+        { text: cutText([`#${task.seq}`, ...marksOf(task)].join(" "), width), style: colours.dim },
         { text: "", style: plain },
       ]),
       ...moreOf(count, tasks).map((text) => ({ text, style: colours.dim })),
@@ -63,10 +63,11 @@ function section({ status, count, tasks }: BoardColumn, { columns, colours }: Lo
   const lines = tasks.map((task) => {
     const marks = marksOf(task).join(" ");
     const end = marks === "" ? "" : `  ${marks}`;
+    const key = columns === undefined ? task.id : `#${task.seq}`; // scripts go by ids
     const room =
-      columns === undefined ? Number.POSITIVE_INFINITY : columns - 2 - task.id.length - 2 - textWidth(end);
+      columns === undefined ? Number.POSITIVE_INFINITY : columns - 2 - key.length - 2 - textWidth(end);
     const title = cutText(escapeControls(task.title), Math.max(10, room));
-    return `  ${colours.dim(task.id)}  ${title}${colours.dim(end)}`;
+    return `  ${colours.dim(key)}  ${title}${colours.dim(end)}`;
   });
   return [heading, ...lines, ...moreOf(count, tasks).map((text) => `  ${colours.dim(text)}`)].join("\n");
 }

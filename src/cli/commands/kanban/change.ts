@@ -49,6 +49,16 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
     ],
   );
   withExamples(
+    add("set-model", "Choose the model for the runs of a task.")
+      .argument("<task>")
+      .argument("<model>", "its name, or none for that of the profile")
+      .option("--provider <name>", "the provider of that model")
+      .action((id: string, model: string, options: JsonOption & { provider?: string }) =>
+        setModel(desk, id, model, options),
+      ),
+    ["hermes kanban set-model 12 gpt-5 --provider openai", "hermes kanban set-model 12 none"],
+  );
+  withExamples(
     add("link", "Let a task wait for another one.")
       .argument("<parent>", "what has to be done first")
       .argument("<child>", "what waits for it")
@@ -101,6 +111,28 @@ async function edit(desk: Desk, text: string, options: EditOptions): Promise<voi
   await atBoard(desk, async (open) => {
     const task = await withTasks(open, [text], (id) => open.client.edit(id, wanted, open.signal));
     tellTask(open, task, `Changed ${Object.keys(wanted).join(", ")} of ${task.id}.`, options);
+  });
+}
+
+async function setModel(
+  desk: Desk,
+  text: string,
+  model: string,
+  { provider, ...options }: JsonOption & { provider?: string },
+): Promise<void> {
+  const isNone = ["none", "-", "null"].includes(model);
+  const wanted = {
+    modelOverride: isNone ? null : model,
+    providerOverride: isNone ? null : (provider ?? null),
+  };
+  await atBoard(desk, async (open) => {
+    const task = await withTasks(open, [text], (id) => open.client.edit(id, wanted, open.signal));
+    tellTask(
+      open,
+      task,
+      `${task.id} runs with ${task.model_override ?? "the model of its profile"}.`,
+      options,
+    );
   });
 }
 

@@ -2,6 +2,7 @@ import type { TaskName } from "../../../board/operations/glance.ts";
 import type { BoardEvent } from "../../../board/task.ts";
 import { formatTime } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
+import { cutText } from "./fit-text.ts";
 
 type Names = ReadonlyMap<string, TaskName>;
 type Tell = (event: BoardEvent, facts: { text(key: string): string; nameOf(key: string): string }) => string;
@@ -13,7 +14,9 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
     `started${after(" by ", text("profile") || actor)} (run ${run_id})`,
   spawned: () => "",
   heartbeat: (_, { text }) => `the worker says: ${text("note")}`,
-  commented: ({ actor }) => `${actor} commented`,
+  // The reason of a move is told with the move.
+  commented: ({ actor, payload }) => (payload["is_reason"] === true ? "" : `${actor} commented`),
+  worker_ended: () => "",
   attached: ({ actor }, { text }) => `${actor} attached ${text("filename")}`,
   attachment_removed: ({ actor }, { text }) => `${actor} removed the file ${text("filename")}`,
   assigned: ({ actor }, { text }) => `${actor} gave it to ${text("assignee") || "nobody"}`,
@@ -58,10 +61,11 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   stale: () => "its worker fell silent",
   gave_up: ({ payload }) =>
     `given up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
-  respawn_guarded: ({ payload }, { text }) =>
-    `is not tried again yet (${text("reason").replaceAll("_", " ")})${
-      typeof payload["until"] === "number" ? ` before ${formatTime(payload["until"])}` : ""
-    }`,
+  respawn_guarded: ({ payload }, { text }) => {
+    if (text("reason") === "worker_leaving") return ""; // a matter of seconds
+    const until = typeof payload["until"] === "number" ? ` before ${formatTime(payload["until"])}` : "";
+    return `is not tried again yet (${text("reason").replaceAll("_", " ")})${until}`;
+  },
   skipped_nonspawnable: (_, { text }) => `cannot be started${after(": ", text("reason"))}`,
   workspace_discarded_content: ({ payload }) =>
     `${String(payload["file_count"])} undeclared files of its workspace were moved aside`,
@@ -74,6 +78,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
 };
 
 const LENGTH = 200;
+const TITLE_WIDTH = 40;
 
 /** An event as a sentence with the time and, unless `task` is left out, the name of its task; undefined when it is not worth one. */
 export function eventLine(
@@ -83,7 +88,7 @@ export function eventLine(
 ): string | undefined {
   const text = (key: string): string => {
     const value = event.payload[key];
-    return typeof value === "string" ? shortened(value) : "";
+    return typeof value === "string" ? shortened(value.trim().split("\n", 1)[0] ?? "") : "";
   };
   const nameOf = (key: string): string => taskNameOf(names, text(key));
   const tell = SENTENCES[event.kind];
@@ -103,7 +108,12 @@ export function tasksIn({ task_id, payload }: BoardEvent): readonly string[] {
 
 function taskNameOf(names: Names, id: string): string {
   const name = names.get(id);
-  return name === undefined ? id : `#${name.seq} ${shortened(name.title)}`;
+  return name === undefined ? id : briefName(name);
+}
+
+/** The number of a task and as much of its title as a sentence has room for. */
+export function briefName({ seq, title }: Pick<TaskName, "seq" | "title">): string {
+  return `#${seq} ${cutText(title, TITLE_WIDTH)}`;
 }
 
 function after(before: string, text: string, behind = ""): string {

@@ -88,37 +88,40 @@ async function watch(
 const LOSSES: readonly string[] = ["database-unavailable", "database-busy"];
 
 /** Every event after a number, once and in order, for as long as someone asks. */
-async function* eventsFrom(
-  { store, signal, context: { terminal } }: OpenDesk,
-  after: number,
-  intervalMs: number,
-): AsyncGenerator<BoardEvent> {
+async function* eventsFrom(open: OpenDesk, after: number, intervalMs: number): AsyncGenerator<BoardEvent> {
+  const { store, signal } = open;
   let cursor = after;
-  let isLost = false;
   for (;;) {
-    let events: readonly BoardEvent[];
-    try {
-      events = await store.events(cursor, undefined, signal);
-    } catch (error) {
-      if (!(error instanceof AppError) || !LOSSES.includes(error.code) || signal.aborted) throw error;
-      if (!isLost) terminal.note(`hermes: ${error.message} Trying again until it is back.`);
-      isLost = true;
-      await delay(AGAIN_MS, undefined, { signal });
-      continue;
-    }
-    if (isLost) terminal.note("hermes: the board is back.");
-    isLost = false;
+    const events = await patiently(open, () => store.events(cursor, undefined, signal));
     yield* events;
     cursor = events.at(-1)?.id ?? cursor;
     if (events.length === 0) await delay(intervalMs, undefined, { signal });
   }
 }
 
+/** What `read` gives, asked again while the database is away: who follows a board outlives a restart of its server. */
+async function patiently<Result>(
+  { signal, context: { terminal } }: OpenDesk,
+  read: () => Promise<Result>,
+): Promise<Result> {
+  for (let isLost = false; ; isLost = true) {
+    try {
+      const result = await read();
+      if (isLost) terminal.note("hermes: the board is back.");
+      return result;
+    } catch (error) {
+      if (!(error instanceof AppError) || !LOSSES.includes(error.code) || signal.aborted) throw error;
+      if (!isLost) terminal.note(`hermes: ${error.message} Trying again until it is back.`);
+      await delay(AGAIN_MS, undefined, { signal });
+    }
+  }
+}
+
 /** Undefined for events of the board itself and of tasks that were deleted since. */
-async function findTask({ store, signal }: OpenDesk, id: string | null): Promise<Task | undefined> {
+async function findTask(open: OpenDesk, id: string | null): Promise<Task | undefined> {
   if (id === null) return undefined;
   try {
-    return (await store.show(id, signal)).task;
+    return (await patiently(open, () => open.store.show(id, open.signal))).task;
   } catch (error) {
     if (error instanceof AppError && error.code === "task-not-found") return undefined;
     throw error;
@@ -126,11 +129,14 @@ async function findTask({ store, signal }: OpenDesk, id: string | null): Promise
 }
 
 async function tell(
-  { store, signal, context: { terminal } }: OpenDesk,
+  open: OpenDesk,
   event: BoardEvent,
   { json, withTask }: { readonly json: boolean | undefined; readonly withTask: boolean },
 ): Promise<void> {
+  const { store, signal, context } = open;
+  const { terminal } = context;
   if (json) return terminal.print(JSON.stringify(event));
-  const line = eventLine(event, await store.nameTasks(tasksIn(event), signal), { withTask });
+  const names = await patiently(open, () => store.nameTasks(tasksIn(event), signal));
+  const line = eventLine(event, names, { withTask });
   if (line !== undefined) terminal.print(line);
 }

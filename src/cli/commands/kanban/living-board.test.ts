@@ -21,6 +21,15 @@ describe("a board that people live with", () => {
     });
     const verbs = [...help.matchAll(/^ {2}([a-z-]+) ((?:<(?:task|tasks\.\.\.|parent|child)> ?)+)(.*)$/gm)];
     expect(verbs.length).toBeGreaterThan(25);
+    for (const [, verb = ""] of help.matchAll(/^ {2}([a-z][a-z-]*) /gm)) {
+      let page = "";
+      const add = (text: string): void => {
+        page += text;
+      };
+      await line.run([verb, "--help"], { onPrint: add }).catch(() => undefined);
+      for (const option of page.split(/\n(?= {2}-)/))
+        expect(option.match(/\(default/g)?.length ?? 0, option).toBeLessThanOrEqual(1);
+    }
     const more: Readonly<Record<string, readonly string[]>> = {
       "request-review": ["--reviewer", "bob"],
       schedule: ["--at", "2099-01-01"],
@@ -177,6 +186,10 @@ describe("a board that people live with", () => {
     const path = (await line.ok(["claim", "1"])).trim();
     await writeFile(join(path, "new.txt"), "x\n");
     const page = await line.ok(["show", "1"], COLUMNS);
+    expect(await line.json(["set-model", "1", "m", "--provider", "p"])).toMatchObject({
+      model_override: "m",
+    });
+    expect(await line.json(["set-model", "1", "none"])).toMatchObject({ model_override: null });
     expect(page).toContain("#1 Work\n");
     expect(page.replaceAll(/\s+/g, "")).toContain(path);
     expect(page).toMatch(/^branch +feature$/m);

@@ -19,6 +19,7 @@ import { workspacePlace } from "./workspace-place.ts";
 
 const EVENTS = 10;
 const LABEL = 11;
+const INDENT = 4;
 
 export function addShow(desk: Desk, add: (name: string, description: string) => Command): void {
   withExamples(
@@ -85,10 +86,10 @@ function pageOf(page: Page, terminal: Terminal): string {
     );
   const section = (heading: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : [[colours.bold(heading), ...lines].join("\n")];
-  const said = comments.map(
-    ({ created_at, author, body }) =>
-      `  ${moment(created_at)}  ${escapeControls(`${author}: ${body.trimEnd().replaceAll("\n", "\n      ")}`)}`,
-  );
+  const said = comments.map(({ created_at, author, body }) => {
+    const text = escapeControls(`${moment(created_at)}  ${author}: ${body.trimEnd()}`);
+    return `  ${wrapped(text, width - INDENT, INDENT)}`;
+  });
   const last = events.flatMap((event) => eventLine(event, names, { withTask: false }) ?? []).slice(-EVENTS);
   return [
     `${colours.bold(`#${task.seq} ${escapeControls(task.title)}`)}\n${facts.join("\n")}`,

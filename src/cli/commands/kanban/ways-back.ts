@@ -46,6 +46,7 @@ export function addWaysBack(desk: Desk, add: (name: string, description: string)
   );
   withExamples(
     add("reopen", "Take up tasks again that are done, archived or in review; what came after them waits.")
+      .alias("reopen-review")
       .argument("<tasks...>")
       .action((ids: readonly string[], options: JsonOption) => reopen(desk, ids, options)),
     ["hermes kanban reopen t_1a2b3c4d5e6f"],

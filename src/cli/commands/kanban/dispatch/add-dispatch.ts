@@ -55,10 +55,13 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
       .argument("<task>")
       .argument("<profile>")
       .option("--reclaim", "end its run first, with its processes")
-      .action(async (id: string, profile: string, options: JsonOption & { reclaim?: boolean }) => {
-        const { reassign } = await import("./take-back.ts");
-        await reassign(desk, id, profile, options);
-      }),
+      .option("--reason <text>", "why its run is ended")
+      .action(
+        async (id: string, profile: string, options: JsonOption & { reclaim?: boolean; reason?: string }) => {
+          const { reassign } = await import("./take-back.ts");
+          await reassign(desk, id, profile, options);
+        },
+      ),
     ["hermes kanban reassign t_1a2b3c4d5e6f reviewer --reclaim"],
   );
 }

@@ -2,6 +2,7 @@ import { GUARDS } from "../../../../board/dispatcher/guards.ts";
 import { OUTCOMES, type TickReport } from "../../../../board/dispatcher/tick-report.ts";
 import type { TaskName } from "../../../../board/operations/glance.ts";
 import { formatTime } from "../../../../lib/format-time.ts";
+import { briefName } from "../event-line.ts";
 
 /** How many tasks of one outcome are named; the others are counted. */
 const NAMED = 5;
@@ -39,7 +40,7 @@ export function summaryOf(
   if (report.paused) return { acts: [], kept: ["The board is paused: `hermes kanban resume`."] };
   const nameOf = (id: string): string => {
     const name = names.get(id);
-    return name === undefined ? id : `#${name.seq} ${name.title}`;
+    return name === undefined ? id : briefName(name);
   };
   const started = report.dry_run ? "Would start" : "Started";
   const assigned = new Set(report.auto_assigned_default);
@@ -72,5 +73,8 @@ function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
 function detailOf(report: TickReport, outcome: Outcome, id: string): string {
   if (outcome !== "respawn_guarded") return "";
   const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
-  return guard === undefined ? "" : ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+  if (guard === undefined) return "";
+  // That ends within seconds, and nobody knows when.
+  if (guard.reason === "worker_leaving") return " (its last worker is ending)";
+  return ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
 }

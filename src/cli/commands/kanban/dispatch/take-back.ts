@@ -48,7 +48,11 @@ export async function reassign(
   desk: Desk,
   id: string,
   profile: string,
-  { reclaim: isToEnd = false, ...options }: JsonOption & { readonly reclaim?: boolean },
+  {
+    reclaim: isToEnd = false,
+    reason = `given to ${profile}`,
+    ...options
+  }: JsonOption & { readonly reclaim?: boolean; readonly reason?: string },
 ): Promise<void> {
   requirePerson(desk);
   await atBoard(desk, async (open) => {
@@ -57,7 +61,7 @@ export async function reassign(
       if (!isToEnd) return open.client.assign(taskId, profile, undefined, open.signal);
       const reclaimed = await reclaimTask(
         { ...dispatch, caller: open.caller },
-        { taskId, reason: `given to ${profile}`, assignee: profile },
+        { taskId, reason, assignee: profile },
         open.signal,
       );
       if (reclaimed === "leaving") sayLeaving(open, taskId);
