@@ -97,6 +97,29 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       }
     });
 
+    test("a name that git would not take as a branch is refused when the task is made", async () => {
+      await using stage = await openStage(openLab);
+      const create = (branchName: string) =>
+        codeOf(stage.operator.create({ title: "t", workspaceKind: "worktree", branchName }, never));
+      for (const name of [
+        "a..b",
+        "a b",
+        "a~1",
+        "x.lock",
+        "a/.b",
+        "/a",
+        "a/",
+        "a.",
+        "@",
+        "a@{b",
+        "a//b",
+        "a\\b",
+      ])
+        expect(await create(name), name).toBe("task-input-invalid");
+      for (const name of ["a", "fix/x-1", "a.b", "a@b", "ünïcode"])
+        expect(await create(name), name).toBeUndefined();
+    });
+
     test("an unknown task or parent is named in the refusal, and nothing is left behind", async () => {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");

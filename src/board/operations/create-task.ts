@@ -160,8 +160,9 @@ function columnsOf(input: NewTask) {
   if (!WORKSPACE_KINDS.includes(kind))
     throw invalid(`The workspace must be one of ${WORKSPACE_KINDS.join(", ")}.`);
   const branch = optionalName(input.branchName, "branch");
-  if (branch !== null && (kind !== "worktree" || /^-|\s/.test(branch)))
-    throw invalid("A branch is for worktrees, has no spaces and does not start with a dash.");
+  if (branch !== null && kind !== "worktree") throw invalid("A branch is for worktrees.");
+  if (branch !== null && !isBranchName(branch))
+    throw invalid(`${JSON.stringify(branch)} cannot be the name of a branch.`);
   const model = optionalName(input.modelOverride, "model");
   const provider = optionalName(input.providerOverride, "provider");
   if (provider !== null && model === null) throw invalid("A provider needs a model.");
@@ -191,6 +192,13 @@ function columnsOf(input: NewTask) {
     scheduled_at: whole(input.scheduledAt, "time", 0, Number.MAX_SAFE_INTEGER),
     completion_contract: optionalName(input.completionContract, "completion contract") ?? "local-only",
   };
+}
+
+/** What git takes as a branch; refused here, it does not fail only when a worker is started. */
+function isBranchName(name: string): boolean {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: git allows none
+  if (/[\x00-\x20\x7f~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|[/.]$/.test(name) || name === "@") return false;
+  return name.split("/").every((part) => !part.startsWith(".") && !part.endsWith(".lock"));
 }
 
 function cleanSkills(skills: readonly string[]): readonly string[] {

@@ -79,8 +79,8 @@ export async function superviseRun(
       order,
       `${exitWords(exit)}; ${end === undefined ? "the run was ended before" : await report(store, order, end)}`,
     );
-    await letGo(store, order, exit);
     for (const news of await cleanUpAfterRun(order, store)) say(log, order, news);
+    await letGo(store, order, exit); // last: a child may need the branch that is checked out here
   } catch (error) {
     await endAll(query, 0);
     await letGo(store, order, await exitWithin(worker));

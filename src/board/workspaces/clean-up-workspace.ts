@@ -60,7 +60,7 @@ async function cleanUp(
   if (record === undefined) return { taskId, outcome: "none" };
   // Looked up under the lock: whoever claims the task again waits here for its workspace.
   const end = await endOf(store, taskId, signal);
-  if (typeof end === "string") return { taskId, outcome: "kept", reason: end };
+  if (end === "task-open" || end === "child-open") return { taskId, outcome: "kept", reason: end };
   if (record.kind === "worktree") {
     const kept = await removeWorktree(taskId, record, place, signal);
     if (kept !== undefined) return { taskId, outcome: "kept", ...kept };
@@ -91,7 +91,12 @@ async function endOf(
   try {
     const { task, children, runs } = await store.show(taskId, signal);
     if (!isOver(task)) return "task-open";
-    for (const child of children) if (!isOver((await store.show(child, signal)).task)) return "child-open";
+    for (const id of children) {
+      const { task: child } = await store.show(id, signal);
+      // One that goes on on the same branch gets it from the repository, and cannot while it is checked out here.
+      const isOnSameBranch = task.branch_name !== null && child.branch_name === task.branch_name;
+      if (!isOver(child) && !isOnSameBranch) return "child-open";
+    }
     return { declared: declaredFiles(runs) };
   } catch (error) {
     if (error instanceof AppError && error.code === "task-not-found") return { declared: new Set() };

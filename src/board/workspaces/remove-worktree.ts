@@ -9,7 +9,10 @@ interface Kept {
   readonly detail?: string;
 }
 
-/** Removes a worktree of ours that holds no work, with the branch that came with it; else says why it is kept. */
+/**
+ * Removes a worktree of ours that holds nothing that is not on a branch, and the branch that came with it once all of that
+ * is on a remote; else says why it is kept.
+ */
 export async function removeWorktree(
   taskId: string,
   record: WorkspaceRecord,
@@ -39,7 +42,7 @@ export async function removeWorktree(
 
 async function removeClean(
   git: Git,
-  { path, worktree }: WorkspaceRecord,
+  { path }: WorkspaceRecord,
   place: WorkspacePlace,
   signal: AbortSignal,
 ): Promise<Kept | undefined> {
@@ -52,11 +55,9 @@ async function removeClean(
     "--ignore-submodules=none",
   );
   if (status !== "") return { reason: "uncommitted", detail: status.slice(0, 500) };
-  const heads = ["HEAD"];
-  if (worktree !== undefined && (await isBranch(git, worktree.branch)))
-    heads.push(`refs/heads/${worktree.branch}`);
-  for (const head of heads)
-    if (!(await isOnRemote(inside, head))) return { reason: "unpushed", detail: head };
+  // What is on a branch stays when its checkout goes; a commit that no branch has would be lost with it.
+  if ((await inside.run("rev-list", "--max-count=1", "HEAD", "--not", "--branches", "--remotes")) !== "")
+    return { reason: "unpushed", detail: "HEAD" };
   // Never with force: git looks once more, and what has changed since is kept.
   const { ok, reason } = await git.try("worktree", "remove", "--", path);
   return ok ? undefined : { reason: "git-refused", detail: reason };

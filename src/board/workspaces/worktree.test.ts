@@ -125,7 +125,7 @@ test("board A8: a checkout on the task's branch is used and stays, one on anothe
   expect((await lab.prepare(other.id)).path).toBe(join(lab.repository, ".worktrees", other.id));
 });
 
-test("board A8: it goes only when it is clean and every commit is on a remote, and its own branch with it", async () => {
+test("board A8: it goes only when it is clean; its own branch goes with it once every commit is on a remote", async () => {
   await using lab = await openLab();
   const task = await lab.addWorktree();
   const { path } = await lab.prepare(task.id);
@@ -134,12 +134,35 @@ test("board A8: it goes only when it is clean and every commit is on a remote, a
   await lab.finish(task.id);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "uncommitted" });
   await rm(join(path, "untracked"));
+  await lab.git(path, "checkout", "--quiet", "--detach");
+  await lab.git(path, "commit", "--quiet", "--allow-empty", "--message=on no branch");
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "unpushed" });
-  expect(await lab.isThere(join(path, "work"))).toBe(true);
-  await lab.git(path, "push", "--quiet", "--set-upstream", "origin", "HEAD");
+  await lab.git(path, "checkout", "--quiet", `wt/${task.id}`);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
   expect(await lab.isThere(path)).toBe(false);
-  expect(await lab.branches()).toEqual(["main"]);
+  expect(await lab.branches()).toEqual(["main", `wt/${task.id}`]); // its commits are nowhere else
+
+  const pushed = await lab.addWorktree();
+  const { path: second } = await lab.prepare(pushed.id);
+  await lab.commit(second);
+  await lab.git(second, "push", "--quiet", "--set-upstream", "origin", "HEAD");
+  await lab.finish(pushed.id);
+  expect(await lab.cleanUp(pushed.id)).toMatchObject({ outcome: "removed" });
+  expect(await lab.branches()).not.toContain(`wt/${pushed.id}`);
+});
+
+test("without a remote a child goes on on its parent's branch, with what the parent has committed", async () => {
+  await using lab = await openLab();
+  await lab.git(lab.repository, "remote", "remove", "origin");
+  const parent = await lab.addWorktree({ branchName: "feature/x" });
+  const child = await lab.addWorktree({ branchName: "feature/x", parents: [parent.id] });
+  const { path } = await lab.prepare(parent.id);
+  await lab.commit(path);
+  await lab.finish(parent.id);
+  expect(await lab.cleanUp(parent.id)).toMatchObject({ outcome: "removed" });
+  const next = await lab.prepare(child.id);
+  expect(next.branch).toBe("feature/x");
+  expect(await lab.isThere(join(next.path, "work"))).toBe(true);
 });
 
 test("commits on the branch that the worker left for another one are not lost", async () => {
@@ -149,7 +172,7 @@ test("commits on the branch that the worker left for another one are not lost", 
   await lab.commit(path);
   await lab.git(path, "checkout", "--quiet", "--detach", "main");
   await lab.finish(task.id);
-  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "unpushed" });
+  expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed" });
   expect(await lab.branches()).toContain(`wt/${task.id}`);
 });
 
@@ -167,7 +190,8 @@ test("hostile branches, paths and links are refused, and the repository stays as
   await using lab = await openLab();
   const before = await lab.branches();
   for (const branchName of ["a..b", "@{-1}", "x.lock", "/abs", "a~1"]) {
-    const { id } = await lab.addWorktree({ branchName });
+    const { id } = await lab.addWorktree({ branchName: "fine" });
+    await lab.lab.raw(`update task set branch_name = '${branchName}' where id = '${id}'`); // from before it was refused
     expect(await codeOf(lab.prepare(id)), branchName).toBe("workspace-refused");
   }
   for (const workspacePath of ["relative", "--force", join(lab.home, "remote.git", "HEAD", "x"), lab.home]) {
