@@ -1,0 +1,95 @@
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, readdir, readlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { openBoardStore } from "../../src/board/board-store.ts";
+import { openOwnDatabase } from "../support/own-database.ts";
+import { describeWith } from "../support/services.ts";
+import { tempFolder } from "../support/temp-folder.ts";
+import { eventually, PROGRAM } from "../support/worker-lab.ts";
+
+const run = promisify(execFile);
+const never = new AbortController().signal;
+const ISOLATED = ["--pid", "--uts", "--fork", "--mount-proc", "--kill-child"];
+
+/** Whether this machine lets us make process numbers and a host name of our own. */
+const isolates = await run("unshare", [...ISOLATED, "true"]).then(
+  () => true,
+  () => false,
+);
+
+/** A daemon that has a home, a host name and process numbers of its own, as on another machine. */
+async function startHost(folder: string, name: string, databaseUrl: string) {
+  const root = join(folder, name);
+  const profile = join(root, "profiles", "coder");
+  await mkdir(profile, { recursive: true, mode: 0o700 });
+  const answers = [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }];
+  await writeFile(join(profile, "script.json"), JSON.stringify({ answers }));
+  const model = `model:\n  provider: scripted\n  default: ${join(profile, "script.json")}\n`;
+  await writeFile(join(profile, "config.yaml"), model);
+  const command = ["sh", "-c", 'hostname "$0" && exec "$@"', name, ...PROGRAM, "kanban", "daemon"];
+  const child = spawn("unshare", [...ISOLATED, ...command], {
+    env: {
+      PATH: process.env["PATH"],
+      HOME: root,
+      HERMES_HOME: root,
+      HERMES_KANBAN_DATABASE_URL: databaseUrl,
+    },
+    stdio: "ignore",
+  });
+  const exited = once(child, "exit");
+  return {
+    /** Halts everything that runs there, at once as far as that can be. */
+    async freeze(): Promise<void> {
+      for (const pid of await pidsWithin(child.pid ?? 0)) process.kill(pid, "SIGSTOP");
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL"); // and with it all that has process numbers from there
+      await exited;
+    },
+  };
+}
+
+/** All processes whose numbers are those of the child of `unshare`. */
+async function pidsWithin(unshare: number): Promise<readonly number[]> {
+  const inside = await readlink(`/proc/${unshare}/ns/pid_for_children`);
+  const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
+  const found = pids.map(async (pid) => {
+    const namespace = await readlink(`/proc/${pid}/ns/pid`).catch(() => "");
+    return namespace === inside ? [pid] : [];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+describeWith("postgres", "two hosts on one board", ({ url }) => {
+  test.skipIf(!isolates)(
+    `a task whose host is frozen and then killed starts on the other one soon after its lease is over${isolates ? "" : " [skipped: may not isolate]"}`,
+    async () => {
+      await using folder = await tempFolder();
+      await using database = await openOwnDatabase(url);
+      const place = { root: folder.file("mine"), databaseUrl: database.url, slug: "default" };
+      await using store = await openBoardStore(place, { connections: 1 }, never);
+      const operator = store.as({ kind: "operator", name: "alice" });
+      const { task } = await operator.create({ title: "long", assignee: "coder" }, never);
+      const runs = async () => (await store.show(task.id, never)).runs;
+      await using first = await startHost(folder.path, "first", database.url);
+      await eventually(async () => (await runs())[0]?.worker_pid != null);
+      await using second = await startHost(folder.path, "second", database.url);
+      await first.freeze();
+      await eventually(async () => (await runs()).length === 2 && (await runs())[1]?.worker_pid != null);
+      await first[Symbol.asyncDispose]();
+      const { events, runs: both } = await store.show(task.id, never);
+      expect(both).toMatchObject([{ outcome: "reclaimed" }, { outcome: null }]);
+      expect(both[1]?.host_id).not.toBe(both[0]?.host_id);
+      const leaseEnd = Number(events.find(({ kind }) => kind === "reclaimed")?.payload["claim_expires"]);
+      const spawned = events.findLast(({ kind }) => kind === "spawned")?.created_at ?? 0;
+      expect(spawned - leaseEnd).toBeGreaterThan(0);
+      expect(spawned - leaseEnd).toBeLessThan(10_000); // by the clock of the board, and part of what is promised
+      await second.freeze();
+      expect(await store.check(never)).toEqual([]);
+    },
+    600_000,
+  );
+});
