@@ -94,7 +94,7 @@ export async function runDaemon(desk: Desk): Promise<void> {
       onPass: (report) => void sayInTurn(report),
       onIdle(report) {
         const passes = report.idle?.passes ?? 0;
-        const text = `nothing was started in ${passes} passes: ${summaryOf(report, new Map()).kept.join("; ")}`;
+        const text = `nothing was started in ${passes} passes: ${summaryOf(report, new Map()).kept.join(" ")}`;
         log.warn("nothing is started although tasks are ready", { board: report.board, why: text });
         terminal.note(`hermes: warning: ${report.board}: ${text}`);
       },

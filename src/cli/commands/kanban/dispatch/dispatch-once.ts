@@ -32,8 +32,8 @@ export async function dispatchOnce(
     }
     if (json) context.terminal.printJson(report);
     else {
-      const { acts, kept } = summaryOf(report, await open.store.nameTasks(tasksToName(report), signal));
-      const lines = [...acts, ...kept].map(escapeControls);
+      const { acts, soon, kept } = summaryOf(report, await open.store.nameTasks(tasksToName(report), signal));
+      const lines = [...acts, ...soon, ...kept].map(escapeControls);
       context.terminal.print(lines.length === 0 ? "There is nothing to start." : lines.join("\n"));
     }
   });

@@ -32,12 +32,16 @@ export function tasksToName(report: TickReport): readonly string[] {
 
 const KEPT = OUTCOMES.filter((outcome) => outcome !== "spawned");
 
+interface PassSummary {
+  readonly acts: readonly string[];
+  /** What starts within seconds, and what does not. */
+  readonly soon: readonly string[];
+  readonly kept: readonly string[];
+}
+
 /** A pass in sentences: what it did with which tasks, and which it kept back and why. */
-export function summaryOf(
-  report: TickReport,
-  names: Names,
-): { readonly acts: readonly string[]; readonly kept: readonly string[] } {
-  if (report.paused) return { acts: [], kept: ["The board is paused: `hermes kanban resume`."] };
+export function summaryOf(report: TickReport, names: Names): PassSummary {
+  if (report.paused) return { acts: [], soon: [], kept: ["The board is paused: `hermes kanban resume`."] };
   const nameOf = (id: string): string => {
     const name = names.get(id);
     return name === undefined ? id : briefName(name);
@@ -55,15 +59,24 @@ export function summaryOf(
       : [`${report.promoted} ${report.promoted === 1 ? "task" : "tasks"} became ready.`]),
     ...(report.reclaimed === 0 ? [] : [`Took ${report.reclaimed} back whose worker was lost.`]),
   ];
-  const kept = KEPT.flatMap((outcome) => {
-    const ids = idsOf(report, outcome);
-    if (ids.length === 0) return [];
+  const listed = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
-    const named = ids.slice(0, NAMED).map((id) => `${nameOf(id)}${detailOf(report, outcome, id)}`);
-    return [`Kept back, ${WORDS[outcome]}: ${named.join(", ")}${more}.`];
+    return `${ids
+      .slice(0, NAMED)
+      .map((id) => `${nameOf(id)}${detail(id)}`)
+      .join(", ")}${more}`;
+  };
+  const leaving = new Set(
+    report.respawn_guarded.flatMap(({ task_id, reason }) => (reason === "worker_leaving" ? [task_id] : [])),
+  );
+  const soon = leaving.size === 0 ? [] : [`Kept back until a worker has ended: ${listed([...leaving])}.`];
+  const kept = KEPT.flatMap((outcome) => {
+    const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
+    if (ids.length === 0) return [];
+    return [`Kept back, ${WORDS[outcome]}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
   });
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
-  return { acts, kept: [...kept, ...reasons] };
+  return { acts, soon, kept: [...kept, ...reasons] };
 }
 
 function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
@@ -73,8 +86,5 @@ function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
 function detailOf(report: TickReport, outcome: Outcome, id: string): string {
   if (outcome !== "respawn_guarded") return "";
   const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
-  if (guard === undefined) return "";
-  // That ends within seconds, and nobody knows when.
-  if (guard.reason === "worker_leaving") return " (its last worker is ending)";
-  return ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+  return guard === undefined ? "" : ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
 }
