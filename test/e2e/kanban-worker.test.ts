@@ -278,6 +278,33 @@ describe("a worker that is the agent", () => {
   );
 
   test(
+    "a retry goes on with the session that failed, after the same failure twice with a new one, and with --fresh at once",
+    async () => {
+      await using lab = await openWorkerLab();
+      await lab.addProfile("coder", { answers: [shell("true")] }); // and then it has no more answers
+      const { id } = await lab.add("fails");
+      const sessionOfNextRun = async (): Promise<string | null> => {
+        const claimed = await lab.claim(id);
+        const started = await lab.host.start(claimed, never);
+        if (started.kind === "failed") throw new Error(started.error);
+        const { session_id, outcome } = await lab.ended(claimed);
+        expect(outcome).toBe("crashed");
+        await eventually(async () => (await lab.processesOf(claimed)).length === 0);
+        return session_id;
+      };
+      const first = await sessionOfNextRun();
+      await lab.operator.retry(id, { fresh: false }, never);
+      expect(await sessionOfNextRun()).toBe(first);
+      await lab.operator.retry(id, { fresh: false }, never);
+      const second = await sessionOfNextRun();
+      expect(second).not.toBe(first);
+      await lab.operator.retry(id, { fresh: true }, never);
+      expect([first, second]).not.toContain(await sessionOfNextRun());
+    },
+    LONG,
+  );
+
+  test(
     "the command line in a worker's shell acts as its run: it completes its own task and no other, and its token is not shown",
     async () => {
       await using lab = await openWorkerLab();

@@ -27,6 +27,10 @@ test("a run goes on with the session of the last one that did not finish", () =>
 test("a session that failed twice in the same way is left, and one that failed in two ways is not", () => {
   expect(resumed([run(1), run(2)])).toBeUndefined();
   expect(resumed([run(1), run(2, { outcome: "gave_up" })])).toBeUndefined();
+  const failed = (before: string, number: number) => ({
+    error: `the worker ended with code 1\n${before}hermes: no answer number ${number}\n  Add one.\nsession 2026_a${number}`,
+  });
+  expect(resumed([run(1, failed("→ terminal true\n", 2)), run(2, failed("", 3))])).toBeUndefined();
   expect(resumed([run(1), run(2, { error: "timed out" })])).toBe(2);
   expect(resumed([run(1), run(2, { session_id: "s2" })])).toBe(2);
   expect(resumed([run(1, { outcome: "reclaimed" }), run(2, { outcome: "reclaimed" })])).toBe(2);

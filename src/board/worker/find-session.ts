@@ -1,3 +1,4 @@
+import { failureWords } from "../failure-words.ts";
 import { FRESH_START } from "../operations/retry-task.ts";
 import { type BoardEvent, RUN_OUTCOMES, type Run } from "../task.ts";
 
@@ -27,5 +28,14 @@ export function findRunToResume(
 function isSameFailure(last: Run, earlier: Run | undefined): boolean {
   const { outcome, error, session_id } = last;
   if (outcome === null || !RUN_OUTCOMES[outcome].failure) return false;
-  return earlier?.session_id === session_id && earlier.error === error;
+  return earlier?.session_id === session_id && wordsOf(earlier.error) === wordsOf(error);
 }
+
+/** How it ended and its last words. What the worker had printed before differs in a session that was resumed. */
+function wordsOf(error: string | null): string {
+  const lines = (error ?? "").split("\n").filter((line) => line.trim() !== "");
+  const last = lines.slice(1).slice(-LAST_LINES);
+  return [...lines.slice(0, 1), ...last].map(failureWords).join("\n");
+}
+
+const LAST_LINES = 3;

@@ -1,4 +1,5 @@
 import { all, type Steps } from "../../database/steps.ts";
+import { failureWords } from "../../failure-words.ts";
 
 const WITHIN_MS = 60_000; // a pass of the timer
 const LOOK_BACK = 500; // runs
@@ -27,19 +28,10 @@ export function* findMassFailures(): Steps<readonly MassFailure[]> {
   );
   const alike = new Map<string, { tasks: string[]; error: string }>();
   for (const { task_id: id, error } of rows) {
-    const key = wordsOf(error ?? "");
+    const key = failureWords(error ?? "");
     const group = alike.get(key) ?? { tasks: [], error: error ?? "" };
     group.tasks.push(id);
     alike.set(key, group);
   }
   return [...alike.values()].filter(({ tasks }) => tasks.length >= MANY);
-}
-
-/** What is the same in messages of one cause: not ids, numbers and times. */
-function wordsOf(error: string): string {
-  return error
-    .toLowerCase()
-    .replace(/[0-9a-f]*\d[0-9a-f]*/g, "#")
-    .replace(/\s+/g, " ")
-    .trim();
 }
