@@ -10,6 +10,7 @@ const SIGNALS = {
   SIGINT: ["interrupted", "Interrupted."],
   SIGTERM: ["terminated", "Terminated."],
   SIGHUP: ["hung-up", "The terminal was closed."],
+  SIGQUIT: ["quit", "Quit."],
 } as const satisfies Partial<Record<NodeJS.Signals, readonly [ErrorCode, string]>>;
 
 /** `timeout` and shells signal a process and then its whole group: the same Ctrl-C may come twice. */

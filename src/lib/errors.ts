@@ -159,11 +159,13 @@ export const ERROR_CODES = {
   "script-invalid": { http: 400, exit: 78, hint: "See docs/scripted-model.md." },
   "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
   "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },
+  "folder-gone": { http: 409, exit: 1, hint: "Change to a folder that exists, for instance with `cd`." },
   "output-unwritable": { http: 500, exit: 1, hint: "Check free space where the output goes." },
   // What a signal ended: 128 and its number, as shells have it.
   /** The reader of our output left early. Other programs die of SIGPIPE then. */
   "reader-gone": { http: 499, exit: 141, hint: "Run the command again to see the rest." },
   "hung-up": { http: 499, exit: 129, hint: "Run the command again to go on." },
+  quit: { http: 499, exit: 131, hint: "Run the command again to go on." },
   interrupted: { http: 499, exit: 130, hint: "Run the command again to go on." },
   terminated: { http: 499, exit: 143, hint: "Run the command again to go on." },
 } as const satisfies Record<string, { http: number; exit: number; hint: string }>;

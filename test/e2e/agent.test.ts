@@ -364,16 +364,22 @@ describe("two at once, and a stop", () => {
     expect((await ended).exitCode).toBe(130);
   });
 
-  test("M7: SIGINT ends the command with its whole tree, the transcript stays valid, and the session goes on", async () => {
-    await using home = await tempHome();
-    const { child, ended, path } = await startSleeping(home);
-    child.kill("SIGINT");
-    expect((await ended).exitCode).toBe(130);
-    const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
-    await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
-    const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
-    expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
-  });
+  test.each([
+    ["SIGINT", 130],
+    ["SIGQUIT", 131],
+  ] as const)(
+    "M7: %s ends the command with its whole tree, the transcript stays valid, and the session goes on",
+    async (signal, exitCode) => {
+      await using home = await tempHome();
+      const { child, ended, path } = await startSleeping(home);
+      child.kill(signal);
+      expect((await ended).exitCode).toBe(exitCode);
+      const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
+      await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
+      const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
+      expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
+    },
+  );
 });
 
 describe("a reader that leaves", () => {

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { tempHome } from "../support/hermes.ts";
@@ -51,6 +51,16 @@ describe("the command line", () => {
     const run = await home.hermes(args);
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
     expect(run.stderr).toMatch(expected);
+  });
+
+  test("says so when the folder that it is called in has been removed", () => {
+    const words = `"${process.execPath}" ${resolve("dist/main.cjs")} prompt-size`;
+    const script = `cd "$(mktemp -d)" && rmdir "$PWD" && ${words}`;
+    const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: expect.stringMatching(/^hermes: The folder that you are in has been removed\.\n {2}Change/),
+    });
   });
 
   test("with --json errors are JSON on stderr and stdout stays pure", async () => {

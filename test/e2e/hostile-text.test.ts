@@ -70,3 +70,11 @@ test("a pipe gets every byte of an answer and of a job", async () => {
   expect(run.stdout).toBe(`${EVIL}\n`);
   expect((await home.hermes(["sandbox", "exec", "--", PRINT_EVIL])).stdout).toContain("\u001b[2J");
 });
+
+test("a log that is paged through is not obeyed either", async () => {
+  await using home = await tempHome();
+  await home.hermes(["config", "set", "model.default", `mark${EVIL}`]);
+  const { stdout } = await home.hermes(["logs"]);
+  expect(stdout).toContain("mark�");
+  expect(stdout.replaceAll("\n", "")).not.toMatch(/\p{Cc}/u);
+});

@@ -46,8 +46,11 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
     ],
   });
   await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
-  const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", "-o", "last.txt");
+  const files = ["-o", "last.txt", "--usage-file", "usage.json"];
+  const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", ...files);
   expect(run).toMatchObject({ exitCode: 0, stdout: '{"files":3}\n', stderr: "" });
+  const used = JSON.parse(await readFile(lab.file("usage.json"), "utf8"));
+  expect(used).toMatchObject({ requests: 3, input_tokens: 30, output_tokens: 6 }); // all tries are paid for
   expect(await readFile(lab.file("last.txt"), "utf8")).toBe('{"files":3}\n');
   const said = lab.server.requests.map(({ body }) => JSON.stringify(body.messages.at(-1)));
   expect(said[0]).toContain("JSON Schema");
@@ -66,7 +69,7 @@ test("an answer that never matches the schema ends with 6, and a limit also coun
   });
   expect(lab.server.requests).toHaveLength(3);
   const limited = await lab.run("-z", "How many?", "--output-schema", "schema.json", "--max-turns", "1");
-  expect(limited).toMatchObject({ exitCode: 6, stderr: expect.stringContaining("A limit was reached") });
+  expect(limited).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("A limit was reached") });
   expect(lab.server.requests).toHaveLength(4);
   const missing = await lab.run("-z", "How many?", "--output-schema", "nowhere.json");
   expect(missing).toMatchObject({

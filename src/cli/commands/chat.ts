@@ -20,7 +20,7 @@ export function build(context: CommandContext): Command {
       "-r, --resume <session>",
       "go on with a session: its id, the beginning of it, its title, or latest",
     )
-    .option("--no-session", "keep nothing of this run in the home")
+    .option("--no-session", "keep no session of this run; its log has no contents")
     .option("-m, --model <model>", "the model, as NAME or PROVIDER:NAME")
     .option("--provider <name>", "the provider of the model")
     .option("--reasoning <level>", "how hard the model should think, such as low, medium or high")

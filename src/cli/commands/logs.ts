@@ -6,6 +6,7 @@ import type { LogLine, LogRecord } from "../../lib/log/log-record.ts";
 import { readLogTail } from "../../lib/log/read-log.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { escapeForeignControls } from "../escape-controls.ts";
 import type { Colours } from "../terminal.ts";
 
 interface LogsOptions {
@@ -45,8 +46,8 @@ async function logs(context: CommandContext, file: LogName, options: LogsOptions
   const { terminal, signal } = context;
   const { profile } = await context.openApp();
   const show = (line: LogLine): void => {
-    const text = options.json ? asJson(line) : asText(line, terminal.colours);
-    terminal.print(text);
+    // Also into a pipe: whoever pages through a log is not to obey what a server once said.
+    terminal.print(options.json ? asJson(line) : escapeForeignControls(asText(line, terminal.colours)));
   };
   const query = { file, ...options };
   if (options.follow) {

@@ -3,6 +3,7 @@ import { type App, environmentFacts } from "../../app.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Route } from "../../providers/resolve-route.ts";
 import type { CommandContext } from "../context.ts";
+import { currentFolder } from "../current-folder.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
 import { renderTable } from "../table.ts";
@@ -51,7 +52,7 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const reporter = { onNotice: tell, onProgress: tell };
   const environment = environmentFacts(app, {
-    cwd: process.cwd(),
+    cwd: currentFolder(),
     variables,
     userHome,
     reporter,

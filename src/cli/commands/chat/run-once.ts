@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AgentEventOf } from "../../../agent/events.ts";
 import type { TurnLimits } from "../../../agent/loop.ts";
+import { addCost, addUsage } from "../../../agent/usage.ts";
 import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
 import { readImage } from "../../../board/worker/find-images.ts";
 import { logEvent } from "../../../conversation/log-event.ts";
@@ -12,6 +13,7 @@ import { writeFileAtomic } from "../../../lib/files.ts";
 import type { ImagePart, UserMessage } from "../../../providers/message.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
+import { currentFolder } from "../../current-folder.ts";
 import { startApp } from "../../start-app.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask } from "./read-task.ts";
@@ -69,7 +71,7 @@ export async function runOnce(
   ]);
   requireFitting(options, app);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
-  const cwd = process.cwd();
+  const cwd = currentFolder();
   await using folder = options.session === false ? await openTemporaryFolder() : undefined;
   await using environments = await openAppEnvironments(tell, signal);
   await using conversation = await openAppConversation(
@@ -109,7 +111,7 @@ export async function runOnce(
   context.exit(EXIT_CODES[result.outcome]);
 }
 
-/** Says the message, and again what was wrong with the answer while it does not match the schema. */
+/** Says the message, and again what was wrong with the answer while it does not match the schema; counts all of it. */
 async function runUntilFit(
   say: (message: UserMessage, limits: TurnLimits) => Promise<AgentEventOf<"turn-end">>,
   message: UserMessage,
@@ -118,7 +120,6 @@ async function runUntilFit(
   startedAt: number,
 ): Promise<RunResult> {
   let end = await say(message, limits);
-  let left = limits;
   for (let answers = 1; ; answers++) {
     const durationMs = Math.round(performance.now() - startedAt);
     const { outcome, text } = end;
@@ -126,19 +127,26 @@ async function runUntilFit(
     const checked = schema.check(text);
     if ("value" in checked)
       return { end, outcome, text: JSON.stringify(checked.value), value: checked.value, durationMs };
-    left = leftOf(left, end, durationMs / 1_000);
+    const left = leftOf(limits, end, durationMs / 1_000);
     const isSpent = [left.maxRequests, left.maxSeconds, left.maxCostUsd].some((amount) => (amount ?? 1) <= 0);
     if (answers === MOST_ANSWERS || isSpent) {
       const reason = `The answer does not match the output schema: ${checked.problem}.`;
       const hint = isSpent
         ? "A limit was reached before the next try."
         : `It was asked for ${answers} times.`;
-      return { end: { ...end, reason, hint }, outcome: "unfit", text: "", durationMs };
+      const outcome = isSpent ? "budget" : "unfit";
+      return { end: { ...end, reason, hint }, outcome, text: "", durationMs };
     }
-    end = await say(
+    const next = await say(
       userMessage(`Your answer does not match the JSON Schema: ${checked.problem}. ${schema.words}`),
       left,
     );
+    end = {
+      ...next,
+      requests: end.requests + next.requests,
+      usage: addUsage(end.usage, next.usage),
+      costUsd: addCost(end.costUsd, next.costUsd),
+    };
   }
 }
 

@@ -24,6 +24,7 @@ import type { EnvironmentRegistry } from "../../../environments/environment-regi
 import { AppError } from "../../../lib/errors.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { CommandContext } from "../../context.ts";
+import { currentFolder } from "../../current-folder.ts";
 import { startApp } from "../../start-app.ts";
 import type { RunOptions } from "./run-once.ts";
 import { createWatchView } from "./view.ts";
@@ -49,7 +50,7 @@ export async function runWorker(
     const caller = { ...callerOf(run), limits: childLimits(app) };
     await store.as(caller).renew({}, signal); // a run that is over must not begin
     await using _token = await keepRunToken(pipe.order);
-    const cwd = process.cwd();
+    const cwd = currentFolder();
     const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
     const shown = await store.show(run.taskId, signal);
     const earlier = findRunToResume(shown, run.runId);

@@ -4,6 +4,7 @@ import { hasOperations } from "../../../environments/docker/snapshots/operation.
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
+import { currentFolder } from "../../current-folder.ts";
 import { startApp } from "../../start-app.ts";
 
 /** What the sandbox commands start from; notices and progress go to stderr. */
@@ -19,7 +20,7 @@ export async function requestFor(
   };
   return {
     app,
-    request: { ...environmentFacts(app, { cwd: process.cwd(), variables, userHome, reporter }), task },
+    request: { ...environmentFacts(app, { cwd: currentFolder(), variables, userHome, reporter }), task },
   };
 }
 
