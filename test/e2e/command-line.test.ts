@@ -116,6 +116,7 @@ describe("doctor", () => {
       "config",
       "disk",
       "sessions",
+      "workers",
       "docker",
       "podman",
       "apptainer",

@@ -40,9 +40,10 @@ async function openLab() {
       if (tool === undefined) throw new Error(`there is no tool ${name}`);
       const context = { callId: "1", signal: never, onProgress: () => undefined };
       const { failed, text } = await tool.call(JSON.stringify(input), context);
-      const json = JSON.parse(text) as Record<string, unknown>;
+      const [result = "", note] = text.split("\n\n"); // which JSON would escape
+      const json = JSON.parse(result) as Record<string, unknown>;
       expect(json["ok"]).toBe(!failed);
-      return json;
+      return note === undefined ? json : { ...json, note };
     };
   };
   return {
@@ -94,19 +95,20 @@ test("board G40: a worker ends no task but its own, whatever it names", async ()
   });
 });
 
-test("board G40: the author is the caller, and an argument that says otherwise is refused with advice", async () => {
+test("board G40: the author is the caller, and an argument that says otherwise is ignored, which is told", async () => {
   await using lab = await openLab();
   const own = await lab.add("own");
   const { call } = await lab.work(await lab.claim(own.id));
   const forged = await call("kanban_comment", { body: "hi", author: "alice" });
-  expect(forged).toMatchObject({ ok: false, error: expect.stringContaining('no argument "author"') });
-  expect(await call("kanban_comment", { body: "hi" })).toMatchObject({
+  expect(forged).toMatchObject({
     ok: true,
     author: "worker",
     task_id: own.id,
+    note: expect.stringContaining('no argument "author"'),
   });
   const made = await call("kanban_create", { title: "new", assignee: "bob", created_by: "alice" });
-  expect(made).toMatchObject({ ok: false });
+  expect(made).toMatchObject({ ok: true, note: expect.stringContaining('no argument "created_by"') });
+  expect(await lab.store.show(`${made["task_id"]}`, never)).toMatchObject({ task: { created_by: "worker" } });
 });
 
 test("board G42: an argument that a tool does not know is refused with the name that was meant", async () => {
