@@ -1,6 +1,15 @@
 // Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
@@ -76,6 +85,7 @@ try {
     footer: { js: "})" },
   });
   const program = readdirSync(chunks).find((name) => name !== tokenizer);
+  escapePatterns(join(chunks, program));
   await build({
     ...bundle,
     entryPoints: ["src/main.ts"],
@@ -91,6 +101,15 @@ try {
   publish([program, tokenizer]);
 } finally {
   rmSync(staging, { recursive: true, force: true });
+}
+
+/**
+ * esbuild leaves regular expressions as they are, and loadProgram() takes each byte for a character: a pattern with `«` in it
+ * would never match.
+ */
+function escapePatterns(path) {
+  const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  writeFileSync(path, readFileSync(path, "utf8").replace(/[\u0080-\uffff]/g, escaped));
 }
 
 /** Without it the program starts more slowly, and that is all: a machine where it fails gets a build nevertheless. */

@@ -67,6 +67,28 @@ describe("the tools in a whole run", () => {
     expect(results.at(-1)).toContain("6|line f");
   });
 
+  it("M4: a placeholder of ours is never written over the secret that it stands for, by any tool", async () => {
+    await using home = await tempHome();
+    const project = join(home.folder, "project");
+    await mkdir(project, { recursive: true });
+    const secret = "host: a\npassword: hunter2hunter2\n";
+    await writeFile(join(project, "sec.yaml"), secret);
+    const mark = "«redacted:secret-value»";
+    const { exitCode, results } = await runTask(home, [
+      call("read_file", { path: "sec.yaml" }),
+      call("write_file", { path: "sec.yaml", content: `host: b\npassword: ${mark}\n` }),
+      call("patch", { path: "sec.yaml", old_string: "host: a", new_string: `host: ${mark}` }),
+      call("patch", {
+        patch: `--- a/sec.yaml\n+++ b/sec.yaml\n@@ -1 +1 @@\n-host: a\n+host: ${mark}\n`,
+      }),
+      { text: "done" },
+    ]);
+    expect(exitCode).toBe(0);
+    expect(results[0]).toContain(`2|password: ${mark}`);
+    for (const result of results.slice(1)) expect(result).toContain("redaction mark");
+    expect(await readFile(join(project, "sec.yaml"), "utf8")).toBe(secret);
+  });
+
   it("A4: calls with a habit of other agents run, calls that cannot be right come back as advice, and the run goes on", async () => {
     await using home = await tempHome();
     const { stdout, results } = await runTask(home, [
