@@ -36,9 +36,9 @@ export async function openOperatorStorm(databaseUrl = "") {
     expect(result.exitCode, `${args.join(" ")}: ${result.stderr}`).toBe(0);
     return result;
   };
-  const script = {
-    answers: [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }],
-  };
+  // By turns, because a run goes on in the session of the one before.
+  const answers = [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }];
+  const script = { turns: [{ when: "work kanban task", answers }] };
   for (const name of PROFILES) {
     const profile = join(home.path, "profiles", name);
     await mkdir(profile, { recursive: true, mode: 0o700 });
