@@ -356,24 +356,37 @@ describe("a turn", () => {
     expectValid(replay([], events));
   });
 
-  test("A3: money and time are limits too", async () => {
+  test("A3: money is a limit too", async () => {
     const spend = scripted({ calls: [call("1", "echo")], tokens: 1_000_000 }, { text: "poor" });
     const dear = await collect(
       turn(spend, { limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: 0.5 } }),
     );
     expect(end(dear)).toMatchObject({ outcome: "budget", text: "poor" });
+  });
 
-    const clock = new TurnableClock();
-    const slow = tool("slow", async () => {
-      await clock.advance(11_000);
-      return { failed: false, text: "" };
-    });
-    const wait = scripted({ calls: [call("1", "slow")] }, { text: "late" });
+  test("A3: at the end of its time a turn stops the request or the call that runs, and asks no more", async () => {
     const limits = { maxRequests: undefined, maxSeconds: 10, maxCostUsd: undefined };
-    expect(end(await collect(turn(wait, { clock, limits, tools: [slow] })))).toMatchObject({
-      outcome: "budget",
-      text: "late",
+    const clock = new TurnableClock();
+    const waits = tool("waits", async (_, { signal }) => {
+      const stopped = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+      await clock.advance(11_000);
+      await stopped;
+      return { failed: false, text: "so far" };
     });
+    const answer = { text: "Wait.", calls: [call("1", "waits"), call("2", "waits")] };
+    const events = await collect(turn(scripted(answer), { clock, limits, tools: [waits] }));
+    const reason = "The limit of 10 seconds is reached.";
+    expect(end(events)).toMatchObject({ outcome: "budget", text: "Wait.", reason, requests: 1 });
+    expect(all(events, "tool-end").map(({ outcome }) => outcome)).toEqual(["stopped", "not-run"]);
+    expectValid([...replay([], events), user("next")]);
+
+    const asking = new TurnableClock();
+    const hanging = collect(turn(scripted({ hangs: true }), { clock: asking, limits }));
+    await asking.advance(11_000);
+    const asked = await hanging;
+    expect(end(asked)).toMatchObject({ outcome: "budget", text: "", reason, requests: 1 });
+    expectValid([...replay([], asked), user("next")]);
+    expect([clock.sleeping, asking.sleeping]).toEqual([0, 0]);
   });
 
   test("an answer that was cut by its length goes on, and is one answer in the end", async () => {

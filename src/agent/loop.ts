@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { Clock } from "../lib/clock.ts";
 import {
   type AssistantMessage,
@@ -71,6 +72,10 @@ const BRIEF_CHARS = 60;
  * events commits the durable ones before asking for the next, and nothing happens before that.
  */
 export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<AgentEvent> {
+  using deadline = openDeadline(turn.clock, turn.limits.maxSeconds);
+  /** Ends what runs: when somebody stops the turn, and when its time is over. */
+  const ending = AbortSignal.any([signal, deadline.signal]);
+  setMaxListeners(0, ending); // everything that runs in the turn listens to it
   let history: Message[] = [...turn.history];
   const tools = turn.definitions;
   const guardrails = createGuardrails();
@@ -81,6 +86,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   let costUsd: number | undefined;
   let cuts = 0;
   let spoken = ""; // answers that were cut by their length and went on
+  let said = ""; // the text of the latest answer, as far as it has come
   let isWrappingUp = false;
   let wasWarned = false;
   const notes: string[] = []; // for the model, with the next request
@@ -129,7 +135,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     const ends = new Map<string, ToolEnd>();
     const run = calls.slice(0, MOST_CALLS);
     let halt: string | undefined;
-    for await (const event of runTools(run, turn.rules, signal)) {
+    for await (const event of runTools(run, turn.rules, ending)) {
       if (event.type !== "tool-end") {
         yield event;
         continue;
@@ -177,7 +183,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   history.push(turn.message);
   const { pending = [] } = turn.interrupted ?? {};
   for (const { call, started } of pending) {
-    const end = started ? outcomeUnknown(call, await turn.lookUp(call, signal)) : notRun(call, NEVER_BEGAN);
+    const end = started ? outcomeUnknown(call, await turn.lookUp(call, ending)) : notRun(call, NEVER_BEGAN);
     history.push(resultMessage(call, end));
     yield { type: "tool-end", ...end };
     const what = started ? "interrupted, outcome unknown; it was not run again" : "not run";
@@ -187,7 +193,10 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
 
   for (;;) {
     if (signal.aborted) return yield* endTurn("stopped", "", STOPPED);
-    const spent = overLimit(turn.limits, { requests, seconds: seconds(), costUsd });
+    const spent = overLimit(turn.limits, { requests, costUsd });
+    const late = deadline.signal.aborted ? timeIsUp(turn.limits.maxSeconds) : undefined;
+    // Not even to wrap up: another request would take as long again.
+    if (late !== undefined) return yield* endTurn("budget", said, late);
     if (history.at(-1)?.role !== "user") notes.push(...turn.takeSteers());
     if (spent !== undefined && !isWrappingUp) {
       isWrappingUp = true;
@@ -204,9 +213,11 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     const answer: { end?: ModelEvent & { type: "message-end" }; failure?: ModelFailure } = {};
     const asking = new AbortController();
     let received = 0;
+    said = "";
     const messages = [...history];
-    for await (const event of turn.ask({ messages, tools }, AbortSignal.any([signal, asking.signal]))) {
+    for await (const event of turn.ask({ messages, tools }, AbortSignal.any([ending, asking.signal]))) {
       if (event.type === "request-sent") {
+        said = "";
         const broken = findBreak(prefix, event.prefix);
         if (broken) yield { type: "cache-broken", ...broken };
         ({ prefix } = event);
@@ -216,12 +227,17 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
       else if (event.type === "tool-input-delta") received += event.text.length;
       else {
         if ("text" in event) received += event.text.length;
+        if (event.type === "text-delta") said += event.text;
         yield event;
       }
       if (received > MOST_DELTAS) asking.abort();
     }
     if (answer.end === undefined) {
-      if (signal.aborted) continue;
+      if (deadline.signal.aborted && !signal.aborted && said !== "") {
+        const kept = `${said}\n\n[Cut off: ${timeIsUp(turn.limits.maxSeconds).reason}]`;
+        yield assistantEvent({ role: "assistant", parts: [{ type: "text", text: kept }] });
+      }
+      if (ending.aborted) continue;
       return yield* endTurn("failed", "", received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure));
     }
     const { finish, usage: used } = answer.end;
@@ -232,6 +248,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     yield assistantEvent(message, { finish, usage: used, costUsd: cost });
     const calls = toolCallsOf(message);
     const text = textOf(answer.end.message);
+    said = text;
     if (refused !== undefined) {
       yield* refuseCalls(calls, `Not run. ${refused.reason}`);
       return yield* endTurn("refused", text, refused);
@@ -246,12 +263,13 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     if (calls.length === 0 && cut !== undefined) {
       if (++cuts > MOST_CUTS || !cut.mayGoOn) return yield* endTurn("cut", text, cut);
       if (cut.isText) spoken += text;
+      said = "";
       continue;
     }
     cuts = 0;
     spoken = "";
     const halt = yield* runCalls(calls);
-    if (signal.aborted) continue;
+    if (ending.aborted) continue;
     if (halt !== undefined && turn.haltsLoops) {
       const why = {
         reason: `The turn went round in circles: ${halt}.`,
@@ -273,19 +291,36 @@ const ENDLESS = {
 const WRAP_UP = "Call no more tools. Answer now: what is done, what is not, and what you would do next.";
 const NEARLY_OVER = "[Most of the time for this task is used up. Finish what matters and answer.]";
 
+/** Aborts when the time of a turn is over. */
+function openDeadline(
+  clock: Clock,
+  maxSeconds: number | undefined,
+): Disposable & { readonly signal: AbortSignal } {
+  const deadline = new AbortController();
+  const turnOver = new AbortController();
+  if (maxSeconds !== undefined)
+    clock.sleep(maxSeconds * 1_000, turnOver.signal).then(
+      () => deadline.abort(),
+      () => undefined, // the turn ended first
+    );
+  return { signal: deadline.signal, [Symbol.dispose]: () => turnOver.abort() };
+}
+
+function timeIsUp(maxSeconds = 0): Why {
+  return {
+    reason: `The limit of ${Number(maxSeconds.toFixed(1))} seconds is reached.`,
+    hint: "Raise --run-budget, or go on with -c.",
+  };
+}
+
 function overLimit(
-  { maxRequests, maxSeconds, maxCostUsd }: TurnLimits,
-  used: { readonly requests: number; readonly seconds: number; readonly costUsd: number | undefined },
+  { maxRequests, maxCostUsd }: TurnLimits,
+  used: { readonly requests: number; readonly costUsd: number | undefined },
 ): Why | undefined {
   if (maxRequests !== undefined && used.requests >= maxRequests)
     return {
       reason: `The limit of ${maxRequests} steps is reached.`,
       hint: "Raise --max-turns, or go on with -c.",
-    };
-  if (maxSeconds !== undefined && used.seconds >= maxSeconds)
-    return {
-      reason: `The limit of ${maxSeconds} seconds is reached.`,
-      hint: "Raise --run-budget, or go on with -c.",
     };
   if (maxCostUsd !== undefined && (used.costUsd ?? 0) >= maxCostUsd)
     return { reason: `The limit of $${maxCostUsd} is reached.`, hint: "Raise --max-cost, or go on with -c." };

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { createSecureContext } from "node:tls";
 import { loadAuthorities } from "./authorities.ts";
 import { AppError, errnoOf, messageOf } from "./errors.ts";
@@ -34,8 +35,12 @@ export async function openHttpTransport(settings: ConnectionSettings): Promise<H
   // Only here, so that a program that sends nothing does not pay for it; by its default export, because in a bundle a
   // CommonJS package has no other.
   const { default: undici } = await import("undici");
+  // A connection that is still being made is known to nobody else, and would keep the program from ending.
+  const over = new AbortController();
+  setMaxListeners(0, over.signal);
   // One context for all connections: reading some 150 authorities anew for each would cost as much as its handshake.
   const tls = {
+    signal: over.signal,
     ...(caFiles.length > 0 && { secureContext: createSecureContext({ ca: await loadAuthorities(caFiles) }) }),
     ...(!verifiesTls && { rejectUnauthorized: false }),
     ...(connectTimeoutMs !== undefined && { timeout: connectTimeoutMs }),
@@ -70,6 +75,7 @@ export async function openHttpTransport(settings: ConnectionSettings): Promise<H
       }),
     proxyHostFor: (url) => proxyFor(url)?.host,
     async [Symbol.asyncDispose]() {
+      over.abort();
       await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
     },
   };

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -45,6 +45,36 @@ describe("without a proxy", () => {
     expect(response.status).toBe(200);
     expect(await response.text()).toBe("hello");
   });
+
+  test.each(["direct", "proxy", "tunnel"])(
+    "a handshake that never ends does so with its client (%s)",
+    async (way) => {
+      const silent = createTcpServer();
+      silent.listen(0, "127.0.0.1");
+      await once(silent, "listening");
+      onTestFinished(() => void silent.close());
+      const { port } = silent.address() as AddressInfo;
+      const proxy =
+        way === "direct" ? {} : { httpsProxy: `http${way === "proxy" ? "s" : ""}://localhost:${port}` };
+      const http = createHttpClient({ proxy, connectTimeoutMs: 3_600_000 });
+      const stop = new AbortController();
+      const connected = once(silent, "connection");
+      const asking = ask(http, `https://127.0.0.1:${port}/`, { signal: stop.signal });
+      asking.catch(() => undefined);
+      const [socket] = (await connected) as [Socket];
+      socket.on("error", () => undefined);
+      const closed = new Promise((resolve) => socket.once("close", resolve));
+      await once(socket, "data");
+      if (way === "tunnel") {
+        socket.write("HTTP/1.1 200 OK\r\n\r\n"); // and nobody is at its end
+        await once(socket, "data");
+      }
+      stop.abort(new Error("enough"));
+      await expect(asking).rejects.toThrow("enough");
+      await http[Symbol.asyncDispose]();
+      await closed;
+    },
+  );
 
   test("proxy variables of the process are not looked at", async () => {
     const server = await listen(createServer((_, response) => response.end("direct")));
