@@ -106,6 +106,15 @@ test("--output-format json is one object with the answer and what it cost; event
   expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ type: "result", value: { files: 1 } });
 });
 
+test("a run in circles that nobody watches is ended in words; one that a person watches is not", async () => {
+  const circle = { tools: [{ name: "read_file", input: { path: "nowhere.txt" } }], usage, times: 12 };
+  await using lab = await openLab({ answers: [circle, { text: "I give up", usage }] });
+  const alone = await lab.run("-z", "go");
+  expect(alone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("went round in circles") });
+  expect(lab.server.requests.length).toBeLessThan(12);
+  expect(await lab.run("chat", "-q", "go")).toMatchObject({ exitCode: 0, stdout: "I give up\n" });
+});
+
 test("the flags reach the model: picture, provider, reasoning, instructions and tools", async () => {
   await using lab = await openLab({ answers: [{ text: "seen", usage, times: 2 }] });
   await writeFile(lab.file("page.png"), Buffer.from("not really a picture"));

@@ -218,7 +218,7 @@ export const SURFACE = {
   ask: undefined,
   canNotify: false,
   takesNotes: false,
-  haltsLoops: false,
+  haltsLoops: true,
   showsText: false,
 } as const;
 
@@ -229,7 +229,8 @@ function surfaceOf(options: RunOptions) {
   // There are no other sessions where this one is kept.
   const without = session === false ? ["session_search"] : [];
   const wanted = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
-  return { ...SURFACE, words, toolsets: wanted, showsText: formatOf(options) === "watch" };
+  const isWatched = formatOf(options) === "watch";
+  return { ...SURFACE, words, toolsets: wanted, showsText: isWatched, haltsLoops: !isWatched };
 }
 
 async function openTemporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
