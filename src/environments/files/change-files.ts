@@ -20,6 +20,12 @@ export interface ChangeScope {
   readonly within?: TargetPath | undefined;
   /** Why a file must not be changed, in words; asked of where it really lies, before anything is read or written. */
   readonly judge?: ((real: TargetPath) => string | undefined) | undefined;
+  /** Why a file must not get this text, in words; `before` is undefined for a new file. Asked before anything is written. */
+  readonly judgeText?:
+    | ((real: TargetPath, before: string | undefined, after: string) => string | undefined)
+    | undefined;
+  /** A file's text as whoever changes it may see it; as it is unless given. */
+  readonly show?: ((real: TargetPath, text: string) => string) | undefined;
 }
 
 export interface FilesChanged {
@@ -75,7 +81,7 @@ export async function writeText(
 ): Promise<ChangeOutcome> {
   const old = await readForChange(files, path, scope, signal, "replace");
   if (isRefused(old)) return old;
-  return change(files, [{ from: old, to: old, text }], signal);
+  return change(files, [{ from: old, to: old, text }], scope, signal);
 }
 
 /** Replaces a text in a file where it stands exactly once, or everywhere with `all`. */
@@ -89,10 +95,11 @@ export async function replaceInFile(
   const old = await readForChange(files, path, scope, signal);
   if (isRefused(old)) return old;
   if (old.text === undefined) return createFileProblem("missing", old.path);
-  const outcome = replaceText(old.text, oldText, newText, { all });
+  const show = (text: string): string => scope.show?.(old.path, text) ?? text;
+  const outcome = replaceText(old.text, oldText, newText, { all, show });
   if (outcome.kind === "unchanged") return unchanged(old.path);
   if (outcome.kind !== "replaced") return { ...outcome, path: old.path };
-  return change(files, [{ from: old, to: old, text: outcome.content }], signal);
+  return change(files, [{ from: old, to: old, text: outcome.content }], scope, signal);
 }
 
 /**
@@ -124,13 +131,14 @@ export async function patchFiles(
     states.set(path, state);
   }
   const contents = new Map([...states].map(([path, state]) => [path, state.text]));
-  const planned = applyPatch(parsed.patch, contents);
-  if (planned.kind === "refused") return { kind: "patch-refused", problems: planned.problems };
   const stateOf = (path: string): FileState => {
     const state = states.get(path);
     if (state === undefined) throw new Error(`${path} was not read`);
     return state;
   };
+  const show = (path: string, text: string): string => scope.show?.(stateOf(path).path, text) ?? text;
+  const planned = applyPatch(parsed.patch, contents, show);
+  if (planned.kind === "refused") return { kind: "patch-refused", problems: planned.problems };
   const sources = new Map(planned.moves.map(({ from, to }) => [to, from]));
   // A file that moved and got a new content at its old name is two changes.
   const gone = new Set(
@@ -143,7 +151,7 @@ export async function patchFiles(
     return [{ from: stateOf(from !== undefined && gone.has(from) ? from : path), to: stateOf(path), text }];
   });
   if (changes.length === 0) return unchanged(patchPaths(parsed.patch)[0] ?? "");
-  return change(files, changes, signal, planned.placements);
+  return change(files, changes, scope, signal, planned.placements);
 }
 
 /** A file as it is before the change; `text` is undefined when there is none. */
@@ -168,6 +176,7 @@ interface Wanted {
 async function change(
   files: EnvironmentFiles,
   wanted: readonly Wanted[],
+  { judgeText }: ChangeScope,
   signal: AbortSignal,
   placements: FilesChanged["placements"] = [],
 ): Promise<ChangeOutcome> {
@@ -183,6 +192,8 @@ async function change(
       });
       continue;
     }
+    const reason = judgeText?.(to.path, from.text, text);
+    if (reason !== undefined) return { kind: "forbidden", path: to.path, message: reason };
     const bytes = encodeText(text, from.format);
     if (bytes === undefined) {
       const { encoding } = from.format;

@@ -101,6 +101,40 @@ it("M4: redaction marks are not written, and may stand in what is not changed", 
   expect(await own.call("patch", { mode: "patch", patch: bad })).toMatchObject({ failed: true });
 });
 
+it("M4: what is quoted of a file on a miss hides its secrets, and marks in what was searched for are explained", async () => {
+  const key = [
+    "-----BEGIN PRIVATE KEY-----",
+    ...Array(9).fill("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"),
+    "-----END PRIVATE KEY-----",
+  ];
+  await using own = await lab(
+    `printf '%s\\n' 'host: alpha.example.com' 'password: hunter2hunter2' > sec.yaml; printf '%s\\n' ${key.map((line) => `'${line}'`).join(" ")} > key.txt`,
+  );
+  const mark = "«redacted:secret-value»";
+  const misses = [
+    { path: "sec.yaml", old_string: "host: alpha.example.org\npassword: hunter", new_string: "" },
+    {
+      path: "sec.yaml",
+      old_string: `host: alpha.example.com\npassword: ${mark}`,
+      new_string: `host: b\npassword: ${mark}`,
+    },
+    {
+      patch: `--- a/sec.yaml\n+++ b/sec.yaml\n@@ -1,2 +1,2 @@\n-host: alpha.example.com\n+host: b\n password: ${mark}\n`,
+    },
+    { path: "key.txt", old_string: "MIIEvQIBADANBgkqhkiG9w0BAQEFAASX", new_string: "" },
+  ];
+  const answers = [];
+  for (const miss of misses) answers.push(await own.call("patch", miss));
+  for (const { failed, text } of answers) {
+    expect(failed).toBe(true);
+    expect(text).not.toMatch(/hunter2|MIIE/);
+  }
+  const [plain, marked, patched] = answers.map(({ text }) => text);
+  expect(plain).toContain(`line 1:\nhost: alpha.example.com\npassword: ${mark}`);
+  expect(plain).not.toContain("not shown");
+  for (const text of [marked, patched]) expect(text).toContain("a secret that you are not shown");
+});
+
 it("K5: a patch that touches credentials anywhere, or through a link, changes nothing at all", async () => {
   await using own = await lab("echo A=1 > .env; ln -s .env config.txt; echo one > a.txt");
   for (const target of [".env", "config.txt"]) {

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import { patchFiles, replaceInFile } from "../../environments/files/change-files.ts";
-import { containsRedactionMark } from "../../lib/redact/mark.ts";
 import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { changeResult } from "./change-result.ts";
-import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
+import { changeScope } from "./change-scope.ts";
 import type { FileMemory } from "./file-memory.ts";
 
 const input = z.strictObject({
@@ -33,28 +32,19 @@ export function createPatch(parts: ToolParts, memory: FileMemory): Tool {
     mutates: true,
     async run(call, { signal }) {
       const { files } = await parts.workspace(signal);
-      const judge = (real: string) =>
-        holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
+      const scope = changeScope(parts);
+      const told = (searched: string) => ({ files, memory, redact: parts.redact, searched });
       // What is given says more than the mode, which models often leave out.
       if (call.patch !== undefined && call.old_string === undefined) {
-        if (addsMark(call.patch)) return failed(MARKED);
-        const outcome = await patchFiles(files, call.patch, { allowAbsolute: true, judge }, signal);
-        return changeResult({ files, memory, redact: parts.redact }, outcome, true, signal);
+        const outcome = await patchFiles(files, call.patch, { allowAbsolute: true, ...scope }, signal);
+        return changeResult(told(call.patch), outcome, true, signal);
       }
       const { path, old_string: oldText, new_string: newText, replace_all: all } = call;
       if (path === undefined || oldText === undefined || newText === undefined)
         return failed("patch needs path, old_string and new_string, or the argument patch.");
       if (oldText === "") return failed("old_string is empty; to create a file use write_file.");
-      if (containsRedactionMark(newText)) return failed(MARKED);
-      const outcome = await replaceInFile(files, path, { oldText, newText, all }, { judge }, signal);
-      return changeResult({ files, memory, redact: parts.redact }, outcome, true, signal);
+      const outcome = await replaceInFile(files, path, { oldText, newText, all }, scope, signal);
+      return changeResult(told(oldText), outcome, true, signal);
     },
   });
-}
-
-const MARKED =
-  "The new text has a redaction mark in it, which stands for a secret that you have not seen. Nothing was changed. Leave such lines alone.";
-
-function addsMark(patch: string): boolean {
-  return patch.split("\n").some((line) => line.startsWith("+") && containsRedactionMark(line));
 }

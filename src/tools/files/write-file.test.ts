@@ -73,6 +73,29 @@ describe("what is refused before a byte is written", () => {
   it("K5: a key of ssh", () => refused(".ssh/authorized_keys", "x\n", "credentials"));
 });
 
+it("M4: a file that holds a mark of its own can be rewritten, but no secret in it is replaced by one", async () => {
+  await using own = await openToolLab(place);
+  const mark = "«redacted:secret-value»";
+  const write = (content: string) => own.call("write_file", { path: "a.conf", content });
+  await own.sh(`printf 'text: ${mark}\\nhost: a\\n' > a.conf`);
+  expect(await write(`text: now ${mark}\nhost: b\n`)).toMatchObject({ failed: false });
+  await own.sh(`printf 'password: ${mark}\\npassword: hunter2hunter2\\nhost: a\\n' > a.conf`);
+  expect(await write(`password: ${mark}\npassword: ${mark}\nhost: b\n`)).toMatchObject({
+    failed: true,
+    text: expect.stringContaining("use patch for the other lines"),
+  });
+  expect(await write(`password: ${mark}\nhost: b\n`)).toMatchObject({ failed: false });
+  expect(await own.sh("cat a.conf")).toBe(`password: ${mark}\nhost: b\n`);
+});
+
+it("M4: a diff says that a value was changed which it does not show", async () => {
+  await using own = await openToolLab(place);
+  await own.sh("printf 'password: hunter2hunter2\\n' > a.yaml");
+  const { display } = await own.call("write_file", { path: "a.yaml", content: "password: hunter3hunter3\n" });
+  expect(display).not.toContain("hunter3");
+  expect(display).toContain("only as a redaction mark was changed");
+});
+
 it.each([
   ["tsconfig.json", '{ "a": 1, }'],
   ["settings.json", '// why\n{ "a": 1 }'],

@@ -1,12 +1,11 @@
 import { z } from "zod";
 import { writeText } from "../../environments/files/change-files.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { containsRedactionMark } from "../../lib/redact/mark.ts";
 import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { changeResult } from "./change-result.ts";
-import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
+import { changeScope } from "./change-scope.ts";
 import type { FileMemory } from "./file-memory.ts";
 import { isUnchangedNote } from "./read-file.ts";
 
@@ -27,9 +26,7 @@ export function createWriteFile(parts: ToolParts, memory: FileMemory): Tool {
       const refusal = await refusalOf(path, content);
       if (refusal !== undefined) return failed(`${refusal} Nothing was written.`);
       const { files } = await parts.workspace(signal);
-      const judge = (real: string) =>
-        holdsCredentials(real, parts.home) ? credentialRefusal(real) : undefined;
-      const outcome = await writeText(files, path, content, { judge }, signal);
+      const outcome = await writeText(files, path, content, changeScope(parts), signal);
       return changeResult({ files, memory, redact: parts.redact }, outcome, false, signal);
     },
   });
@@ -37,8 +34,6 @@ export function createWriteFile(parts: ToolParts, memory: FileMemory): Tool {
 
 /** Why a text must not go to a file: it is not what the model means to write, or would break what reads the file. */
 async function refusalOf(path: string, content: string): Promise<string | undefined> {
-  if (containsRedactionMark(content))
-    return "The content has a redaction mark in it, which stands for a secret that you have not seen; it would destroy the secret.";
   if (isUnchangedNote(content))
     return "The content is the note of read_file that a page is unchanged, not the page.";
   if (isNumberedDisplay(content))

@@ -25,8 +25,14 @@ export type HunksOutcome =
   | { readonly kind: "applied"; readonly content: string; readonly placements: readonly HunkPlacement[] }
   | { readonly kind: "refused"; readonly problems: readonly HunkProblem[] };
 
-/** Applies all hunks or none; every byte that they do not change stays as it is. */
-export function applyHunks(content: string, hunks: readonly Hunk[]): HunksOutcome {
+/**
+ * Applies all hunks or none; every byte that they do not change stays as it is. Problems quote the content as `show` has it.
+ */
+export function applyHunks(
+  content: string,
+  hunks: readonly Hunk[],
+  show: (text: string) => string = (text) => text,
+): HunksOutcome {
   const lines = splitLines(content);
   const linesBy = foldLines(lines);
   const ending = dominantEnding(lines);
@@ -42,7 +48,7 @@ export function applyHunks(content: string, hunks: readonly Hunk[]): HunksOutcom
     const stated = hunk.linesBefore === undefined ? undefined : hunk.linesBefore + drift;
     const place = locateHunk(linesBy, hunk, done, stated, (old) => hasWords(content, old.join("\n")));
     if (place.kind !== "found") {
-      problems.push(describeProblem(place, hunk, index + 1, lines));
+      problems.push(describeProblem(place, hunk, index + 1, splitLines(show(content))));
       continue;
     }
     for (; done < place.at; done += 1) output.push(lines[done] ?? "");

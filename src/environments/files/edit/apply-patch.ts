@@ -24,9 +24,13 @@ export type PatchOutcome =
 
 /**
  * Plans the whole patch over the contents of all its files (`patchPaths`; undefined for a file that is not there)
- * and gives either every new content or every problem.
+ * and gives either every new content or every problem, which quotes a file as `show` has it.
  */
-export function applyPatch(patch: Patch, contents: ReadonlyMap<string, string | undefined>): PatchOutcome {
+export function applyPatch(
+  patch: Patch,
+  contents: ReadonlyMap<string, string | undefined>,
+  show: (path: string, text: string) => string = (_, text) => text,
+): PatchOutcome {
   const planned = new Map<string, string | undefined>();
   const moves: { from: string; to: string }[] = [];
   const placements: (HunkPlacement & { path: string })[] = [];
@@ -64,7 +68,7 @@ export function applyPatch(patch: Patch, contents: ReadonlyMap<string, string | 
     if (target !== path && current(target) !== undefined) {
       refuse(change, target, "file-exists", `a file is already where ${path} would be moved to`);
     }
-    const outcome = applyHunks(before, change.hunks ?? []);
+    const outcome = applyHunks(before, change.hunks ?? [], (text) => show(path, text));
     if (outcome.kind === "refused") {
       problems.push(...outcome.problems.map((problem) => ({ ...problem, path })));
       continue;

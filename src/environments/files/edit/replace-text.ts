@@ -38,7 +38,7 @@ export function replaceText(
   content: string,
   oldText: string,
   newText: string,
-  options: { readonly all: boolean },
+  options: { readonly all: boolean; readonly show?: ((text: string) => string) | undefined },
 ): ReplaceOutcome {
   const strategies = hasWords(content, oldText) ? STRATEGIES : [];
   for (const strategy of strategies) {
@@ -50,7 +50,9 @@ export function replaceText(
     }
     return replaceMatches(content, withoutOverlaps(matches), strategy);
   }
-  return { kind: "not-found", nearest: findNearestPlace(splitLines(content), splitLines(oldText)) };
+  // Whoever searches has seen the text as it is shown, and sees no more of it now.
+  const shown = options.show?.(content) ?? content;
+  return { kind: "not-found", nearest: findNearestPlace(splitLines(shown), splitLines(oldText)) };
 }
 
 function findMatches(content: string, oldText: string, newText: string, strategy: MatchStrategy): Match[] {
