@@ -56,6 +56,8 @@ export interface Channel extends AsyncDisposable {
   readonly isHeld: boolean;
   /** Its input went to a command, so no other can follow. */
   readonly isSpent: boolean;
+  /** What the shell ended with, once it has: more than 128 when a signal ended it. */
+  readonly exitCode: number | undefined;
   /** What a command finds that brings no state along. */
   readonly base: ShellState;
   /** Resolves when the command has ended or the channel has died; never rejects. */
@@ -297,6 +299,9 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     },
     get isSpent() {
       return spent;
+    },
+    get exitCode() {
+      return child.exitCode ?? undefined;
     },
     get base() {
       return base;

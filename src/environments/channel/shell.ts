@@ -124,8 +124,10 @@ export function createShell(place: Place): Environment {
       const isAlive = guard?.isAlive ?? ((within: AbortSignal) => channel.isAlive(undefined, within));
       const cut = await cutShort({ end, inputFailed, isAlive, timeoutMs: request.timeoutMs }, signal);
       const durationMs = (): number => performance.now() - startedAt;
-      const result = cut === undefined ? await end : undefined;
+      let result = cut === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
+      if (result?.kind === "exited" && guard === undefined && request.command.includes("$$"))
+        result = { ...result, exitCode: (await signalOf(channel, signal)) ?? result.exitCode };
       // Without a guard nothing is left to reach the tree of a lost command with; the driver ends it when it notices.
       if (result && (result.kind === "exited" || !guard))
         return conclude(result, session, channel.base, durationMs(), []);
@@ -264,6 +266,17 @@ export function createShell(place: Place): Environment {
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };
+}
+
+/**
+ * The code of a command that killed its own shell by `$$`. In bash that is the channel's, from which the command was forked: it
+ * goes on without it, to an end that looks like success. A dying shell answers no question, whenever it was hit.
+ */
+async function signalOf(channel: Channel, signal: AbortSignal): Promise<number | undefined> {
+  using deadline = openDeadline(signal, HEARTBEAT_MS);
+  if ((await channel.isAlive(undefined, deadline.signal)) !== undefined) return undefined;
+  const { exitCode = 0 } = channel;
+  return exitCode > 128 ? exitCode : undefined;
 }
 
 type Cut = "timed-out" | "stopped" | "silent" | "input-failed";

@@ -89,6 +89,8 @@ it("D1: a command over its time is ended with its children, keeps its output, an
 it.each([
   ["grep absent /dev/null", 1, false, "no matches"],
   ["sh -c 'kill -9 $$'", 137, true, "SIGKILL"],
+  ["kill -9 $$", 137, true, "SIGKILL"],
+  ["echo hi; kill -SEGV $$", 139, true, "SIGSEGV"],
   ["no-such-program-x", 127, true, "command not found"],
 ])("C3: the exit code of %j is explained", async (command, code, failed, meaning) => {
   const result = await terminal({ command });
