@@ -15,6 +15,7 @@ import { readAnswerEnd, type Why } from "./answer-end.ts";
 import type { AgentEvent, AgentEventOf, InterruptedTurn, ToolEnd, TurnOutcome } from "./events.ts";
 import { createGuardrails } from "./guardrails.ts";
 import { findBreak } from "./prefix.ts";
+import { PICTURES_LEFT_OUT, refusesPictures, withoutRefusedPictures } from "./refused-pictures.ts";
 import { runTools, type ToolRules } from "./run-tools.ts";
 import { addCost, addUsage, costOf, NO_USAGE } from "./usage.ts";
 
@@ -76,7 +77,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   /** Ends what runs: when somebody stops the turn, and when its time is over. */
   const ending = AbortSignal.any([signal, deadline.signal]);
   setMaxListeners(0, ending); // everything that runs in the turn listens to it
-  let history: Message[] = [...turn.history];
+  let history = withoutRefusedPictures(turn.history);
   const tools = turn.definitions;
   const guardrails = createGuardrails();
   const startedAt = turn.clock.now();
@@ -93,11 +94,16 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
 
   const seconds = (): number => (turn.clock.now() - startedAt) / 1_000;
   /** A conversation never has two messages of a person in a row: a turn without an answer says so in its place. */
-  function* endTurn(outcome: TurnOutcome, text: string, why?: Why): Generator<AgentEvent> {
+  function* endTurn(
+    outcome: TurnOutcome,
+    text: string,
+    why?: Why,
+    beginning = "[No answer: ",
+  ): Generator<AgentEvent> {
     if (history.at(-1)?.role !== "assistant")
       yield assistantEvent({
         role: "assistant",
-        parts: [{ type: "text", text: `[No answer: ${why?.reason ?? outcome}]` }],
+        parts: [{ type: "text", text: `${beginning}${why?.reason ?? outcome}]` }],
       });
     yield {
       type: "turn-end",
@@ -238,7 +244,10 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
         yield assistantEvent({ role: "assistant", parts: [{ type: "text", text: kept }] });
       }
       if (ending.aborted) continue;
-      return yield* endTurn("failed", "", received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure));
+      const why = received > MOST_DELTAS ? ENDLESS : failureWords(answer.failure);
+      if (!refusesPictures(answer.failure, messages)) return yield* endTurn("failed", "", why);
+      const hint = `${PICTURES_HINT} ${why.hint}`;
+      return yield* endTurn("failed", "", { ...why, hint }, PICTURES_LEFT_OUT);
     }
     const { finish, usage: used } = answer.end;
     const cost = costOf(used, turn.model.price);
@@ -288,6 +297,8 @@ const ENDLESS = {
   reason: "The model did not stop writing",
   hint: "Try again, or use another model.",
 };
+const PICTURES_HINT =
+  "A picture may be the reason: hermes -c goes on without the pictures, and --image gives others.";
 const WRAP_UP = "Call no more tools. Answer now: what is done, what is not, and what you would do next.";
 const NEARLY_OVER = "[Most of the time for this task is used up. Finish what matters and answer.]";
 

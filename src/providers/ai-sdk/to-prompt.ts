@@ -7,6 +7,7 @@ import type {
 import { type AssistantMessage, type Message, NO_TEXT, type VendorData } from "../message.ts";
 import type { ToolDefinition } from "../provider.ts";
 import { replayableInput } from "../wire/replayable-input.ts";
+import { sendableName } from "../wire/sendable.ts";
 
 type AssistantContent = Extract<LanguageModelV3Message, { role: "assistant" }>["content"];
 
@@ -39,7 +40,8 @@ function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModel
     case "tool": {
       const output = { type: message.failed ? "error-text" : "text", value: message.text } as const;
       const toolCallId = writeCallId(message.callId);
-      return { role: "tool", content: [{ type: "tool-result", toolCallId, toolName: message.tool, output }] };
+      const toolName = sendableName(message.tool);
+      return { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] };
     }
   }
 }
@@ -58,7 +60,7 @@ function toSdkPart(
       return {
         type: "tool-call",
         toolCallId: writeCallId(part.callId),
-        toolName: part.tool,
+        toolName: sendableName(part.tool),
         input: replayableInput(part.input),
         ...vendorOptions(part.vendor),
       };

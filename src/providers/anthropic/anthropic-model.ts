@@ -2,6 +2,7 @@ import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
 import { createRequestWriter } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
 import type { Model } from "../provider.ts";
+import { sendableJson } from "../wire/sendable.ts";
 import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
@@ -47,7 +48,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
         const sent = {
           method: "POST",
           headers: key ? written.headers : others, // the SDK insists on one
-          body: withOverrides(written.body, requestOverrides),
+          body: sendableJson(withOverrides(written.body, requestOverrides)),
         };
         return {
           post: (onSent) => http.exchange(written.url, { ...sent, onSent }, attempt.signal),

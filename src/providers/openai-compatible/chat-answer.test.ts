@@ -17,6 +17,12 @@ function read(...events: readonly string[]) {
   return { parts, finish, message: finish === undefined ? undefined : answer.finish(finish)?.message };
 }
 
+it("a call without a name is one of a tool that does not exist; a piece of nothing is no call", () => {
+  const unnamed = call({ index: 0, id: "a", function: { name: "", arguments: "{}" } });
+  expect(read(unnamed, delta({}, "tool_calls")).message?.parts).toMatchObject([{ callId: "a", tool: "" }]);
+  expect(() => read(call({ index: 0, function: { arguments: "{}" } }))).toThrow();
+});
+
 describe("what servers make of the format", () => {
   const whole = [
     { callId: "a", tool: "one", input: '{"x":1}' },
@@ -39,6 +45,17 @@ describe("what servers make of the format", () => {
       [
         call({ index: 0, id: "a", function: { name: "one", arguments: '{"x"' } }),
         call({ index: 0, id: "a", function: { name: "", arguments: ":1}" } }),
+        call({ index: 1, id: "b", function: { name: "two", arguments: "{}" } }),
+      ],
+    ],
+    [
+      "a name in pieces, a name that comes after the id, and names that are repeated",
+      [
+        call({ index: 0, id: "a", function: { name: "o", arguments: "" } }),
+        call({ index: 0, function: { name: "ne", arguments: '{"x"' } }),
+        call({ index: 0, function: { name: "one", arguments: ":1}" } }),
+        call({ index: 1, id: "b", function: { arguments: "" } }),
+        call({ index: 1, id: "b", function: { name: "two", arguments: "" } }),
         call({ index: 1, id: "b", function: { name: "two", arguments: "{}" } }),
       ],
     ],

@@ -6,6 +6,8 @@ import { TroubleError } from "../wire/trouble-error.ts";
 interface OpenCall {
   readonly id: string;
   readonly key: string;
+  name: string;
+  hasInput: boolean;
 }
 
 /** In small letters; a word that is not here ends an answer as any other does. */
@@ -50,38 +52,45 @@ export function createChatReader(): AnswerReader {
   let usage: Fields | undefined;
 
   /** The call that a piece belongs to; `isNew` when it begins with this piece. */
-  const callOf = (piece: Fields, name: string | undefined): OpenCall & { readonly isNew: boolean } => {
+  const callOf = (piece: Fields, name: string): { readonly call: OpenCall; readonly isNew: boolean } => {
     const id = textIn(piece, "id") ?? "";
     const given = piece["index"];
     // Some servers leave the index out, and some give every whole call the same one.
-    let index =
-      typeof given === "number" ? given : name === undefined ? Math.max(lastIndex, 0) : lastIndex + 1;
+    let index = typeof given === "number" ? given : name === "" ? Math.max(lastIndex, 0) : lastIndex + 1;
     const known = calls.get(index);
-    const isAnother = known !== undefined && name !== undefined && id !== "" && id !== known.id;
-    if (known !== undefined && !isAnother) return { ...known, isNew: false };
-    if (name === undefined) throw malformed();
+    const isAnother = known !== undefined && name !== "" && id !== "" && id !== known.id;
+    if (known !== undefined && !isAnother) return { call: known, isNew: false };
     if (isAnother) index = Math.max(lastIndex, index) + 1;
     lastIndex = Math.max(lastIndex, index);
-    const call = { id, key: id === "" ? `call_${index}` : id };
+    const call = { id, key: id === "" ? `call_${index}` : id, name, hasInput: false };
     calls.set(index, call);
-    return { ...call, isNew: true };
+    return { call, isNew: true };
   };
 
   function takeCall(piece: unknown, parts: AnswerPart[]): void {
     if (!isFields(piece)) throw malformed();
     const made = isFields(piece["function"]) ? piece["function"] : {};
-    const { key, isNew } = callOf(piece, textIn(made, "name") || undefined);
+    const name = textIn(made, "name") ?? "";
+    const { call, isNew } = callOf(piece, name);
+    const { key: id } = call;
     if (isNew) {
-      const toolName = textIn(made, "name") ?? "";
+      // Without a name there is no such tool, which the model is told; nothing at all is no call.
+      if (name === "" && call.id === "" && !("name" in made)) throw malformed();
       const signature = signatureIn(piece["extra_content"]);
       const providerMetadata =
         signature === undefined ? undefined : { google: { thoughtSignature: signature } };
-      parts.push({ type: "tool-input-start", id: key, toolName, providerMetadata });
+      parts.push({ type: "tool-input-start", id, toolName: name, providerMetadata });
+    } else if (name !== "" && name !== call.name && !call.hasInput) {
+      // The next piece of the name, or all of it so far.
+      call.name = name.startsWith(call.name) ? name : call.name + name;
+      parts.push({ type: "tool-name", id, toolName: call.name });
     }
     const input = made["arguments"];
     // As an object it comes from servers that have parsed it for us.
     const delta = typeof input === "string" ? input : isFields(input) ? JSON.stringify(input) : "";
-    if (delta !== "") parts.push({ type: "tool-input-delta", id: key, delta });
+    if (delta === "") return;
+    call.hasInput = true;
+    parts.push({ type: "tool-input-delta", id, delta });
   }
 
   function takeChunk(chunk: Fields): AnswerPart[] {

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { type AssistantMessage, type Message, NO_TEXT, type UserMessage } from "../message.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/replayable-input.ts";
+import { sendableJson, sendableName } from "../wire/sendable.ts";
 
 export interface ChatRules {
   readonly model: string;
@@ -52,7 +53,9 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const pieces = messages.map((message) => remember(messagePieces, message, () => toWire(message, rules)));
+    const pieces = messages.map((message) =>
+      remember(messagePieces, message, () => sendableJson(toWire(message, rules))),
+    );
     const list = pieces.map(({ text }) => text).join(",");
     return {
       text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.text}` : ""},"messages":[${list}]}`,
@@ -108,7 +111,7 @@ function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules
       calls.push({
         id: part.callId,
         type: "function",
-        function: { name: part.tool, arguments: input },
+        function: { name: sendableName(part.tool), arguments: sendableJson(input) },
         ...signatureOf(part.vendor?.["google"]),
       });
     }

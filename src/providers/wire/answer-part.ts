@@ -27,6 +27,8 @@ export type AnswerPart =
       readonly toolName: string;
       readonly providerMetadata?: VendorNotes;
     }
+  /** The name as far as it is known now. */
+  | { readonly type: "tool-name"; readonly id: string; readonly toolName: string }
   | { readonly type: "tool-input-delta"; readonly id: string; readonly delta: string }
   | FinishPart;
 

@@ -7,7 +7,7 @@ type MessageEnd = Extract<ModelEvent, { type: "message-end" }>;
 
 interface Draft {
   readonly type: "text" | "reasoning" | "tool-call";
-  readonly tool: string;
+  tool: string;
   readonly callId: string;
   text: string;
   vendor: VendorData | undefined;
@@ -71,6 +71,9 @@ export function collectAnswer(history: readonly Message[]): Answer {
           const { callId } = begin(part.id, "tool-call", part.providerMetadata, part.toolName);
           return { type: "tool-call-start", callId, tool: part.toolName };
         }
+        case "tool-name":
+          find(part.id, "tool-call").tool = part.toolName;
+          return undefined;
         case "tool-input-delta": {
           const draft = find(part.id, "tool-call");
           draft.text += part.delta;
