@@ -82,7 +82,8 @@ export function retryWords({ failure, retryInMs }: AgentEventOf<"attempt-failed"
 /** The argument that says most about a call. */
 function mainArgument(input: string): string {
   const value = parseObject(input);
-  return String(value["command"] ?? value["path"] ?? value["pattern"] ?? value["action"] ?? input);
+  const main = value["command"] ?? value["path"] ?? value["pattern"] ?? value["action"];
+  return typeof main === "string" ? main : input;
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> {

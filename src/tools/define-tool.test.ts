@@ -71,6 +71,18 @@ it("an argument that no tool has is ignored and named; what models say about the
   );
 });
 
+it("A4: arguments that are nested without end are refused in words, wherever they stand", async () => {
+  const deep = "[".repeat(200_000) + "]".repeat(200_000);
+  for (const text of [
+    `{"text":${deep}}`,
+    `{"list":${deep}}`,
+    `{"other":${deep}}`,
+    `{"text":"a","list":'${deep}'}`,
+  ])
+    expect(await tool().call(text, context), text.slice(0, 20)).toMatchObject({ failed: true });
+  expect((await tool().call(`{"text":${deep}}`, context)).text).toContain("nested too deeply");
+});
+
 it("A4: a known failure is an answer with what to do, a bug is thrown", async () => {
   const fails = tool(async () => {
     throw new AppError("job-unreachable", "It does not answer.", { hint: "Look again." });

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
+import { isTooDeep } from "../lib/json-depth.ts";
 import { coerceInput } from "./coerce-input.ts";
 import { type Arguments, readHabits } from "./model-habits.ts";
 import { parseArguments } from "./parse-arguments.ts";
@@ -95,6 +96,7 @@ function readInput<Schema extends z.ZodObject>(
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return { advice: "its arguments must be one JSON object." };
   }
+  if (isTooDeep(value)) return { advice: "its arguments are nested too deeply." };
   const known = Object.keys(schema.shape);
   const offered = known.filter((argument) => !hidden.includes(argument));
   const { input, unknown } = readHabits(tool, unwrapped(value as Arguments, known), known);

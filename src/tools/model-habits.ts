@@ -110,6 +110,7 @@ const VALUES: Readonly<Record<string, readonly Row<(value: unknown) => unknown>[
       "Claude Code, opencode, Codex CLI",
     ],
   ],
+  write_file: [["content", contentOf, "models that write JSON files"]],
   search_files: [
     ["output_mode", (value) => (value === "files_with_matches" ? "files_only" : value), "Claude Code"],
   ],
@@ -130,7 +131,7 @@ const REMARKS = new Set([
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** The name under which a tool is known here; a name that nobody knows stays as it is. */
+/** The name under which a tool is known here; of a name that nobody knows, only the prefix is gone. */
 export function ourToolName(name: string): string {
   const plain = name.replace(/^.*[.:]/, "");
   return TOOLS.find(([theirs]) => theirs === plain.toLowerCase())?.[1] ?? plain;
@@ -145,22 +146,24 @@ export function readHabits(
   const entries = new Map<string, unknown>();
   const unknown: string[] = [];
   const theirs: Arguments[] = [];
+  const meantBy = (name: string, value: unknown): unknown =>
+    VALUES[tool]?.find(([one]) => one === name)?.[1](value) ?? value;
   for (const [key, value] of Object.entries(given)) {
     const name = known.includes(key) ? key : toSnakeCase(key);
     const meaning = ARGUMENTS[tool]?.find(([one]) => one === name)?.[1];
-    if (known.includes(name))
-      entries.set(name, VALUES[tool]?.find(([one]) => one === name)?.[1](value) ?? value);
+    if (known.includes(name)) entries.set(name, meantBy(name, value));
     else if (meaning !== undefined)
       theirs.push(typeof meaning === "string" ? { [meaning]: value } : meaning(value));
     else if (!REMARKS.has(name)) unknown.push(key);
   }
   // What a model wrote under our own name wins.
   for (const [key, value] of theirs.flatMap((one) => Object.entries(one)))
-    if (!entries.has(key)) entries.set(key, value);
+    if (!entries.has(key)) entries.set(key, meantBy(key, value));
   return { input: Object.fromEntries(entries), unknown };
 }
 
-function toSnakeCase(name: string): string {
+/** `filePath`, `file-path` and `FILE_PATH` are `file_path`. */
+export function toSnakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
     .replaceAll("-", "_")
@@ -181,6 +184,12 @@ function rangeOf(value: unknown): Arguments {
   const [first, last] = Array.isArray(value) ? value.map(Number) : [];
   if (first === undefined) return {};
   return last === undefined || last < first ? { offset: first } : { offset: first, limit: last - first + 1 };
+}
+
+/** The text of a file that was given as the value of its JSON. */
+function contentOf(value: unknown): unknown {
+  if (typeof value === "string" || value === null) return value;
+  return typeof value === "object" ? `${JSON.stringify(value, undefined, 2)}\n` : String(value);
 }
 
 function planOf(value: unknown): unknown {

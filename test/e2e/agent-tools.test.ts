@@ -97,6 +97,7 @@ describe("the tools in a whole run", () => {
       { tools: [{ name: "bash", input: "{'cmd': 'echo understood', 'timeout': null,}" }] },
       call("terminl", {}),
       call("read_file", { path: ".env" }),
+      { tools: [{ name: "Terminal", input: `{"command":${"[".repeat(200_000)}${"]".repeat(200_000)}}` }] },
       { text: "understood" },
     ]);
     expect(stdout).toBe("understood\n");
@@ -105,6 +106,7 @@ describe("the tools in a whole run", () => {
     expect(results[2]).toMatch(/^exit_code: 0\n.*\n\nunderstood$/);
     expect(results[3]).toContain('Did you mean "terminal"?');
     expect(results[4]).toMatch(/does not exist|credentials/);
+    expect(results[5]).toContain("nested too deeply");
   });
 
   it("K6: a key of the profile never reaches the model, and the command had the real one", async () => {
