@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { readEffort } from "../providers/provider.ts";
+
+const EFFORT_EXPECTED = "expected none, minimal, low, medium, high, xhigh, max or ultra";
 
 /** Section `agent`: how far a turn may go, and what the agent may use. */
 export const agentOptions = z.strictObject({
@@ -20,9 +23,14 @@ export const agentOptions = z.strictObject({
   api_max_retries: z.int().min(0).default(3).meta({
     description: "How often a request that failed for the moment is sent again",
   }),
-  reasoning_effort: z.string().default("").meta({
-    description: "How hard the model should think, in the provider's own words; empty means its default",
-  }),
+  reasoning_effort: z
+    .string()
+    .refine((word) => word === "" || readEffort(word) !== undefined, EFFORT_EXPECTED)
+    .default("")
+    .meta({
+      description:
+        "How hard the model should think: none, minimal, low, medium, high, xhigh, max or ultra; empty means its default",
+    }),
   disabled_toolsets: z.array(z.string()).default([]).meta({
     description: "Groups of tools that are never offered: terminal, file, todo, session_search, clarify",
   }),

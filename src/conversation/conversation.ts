@@ -8,7 +8,7 @@ import type { Clock } from "../lib/clock.ts";
 import { AppError } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process-identity.ts";
 import type { UserMessage } from "../providers/message.ts";
-import type { ModelEvent, ModelFailure, ToolDefinition } from "../providers/provider.ts";
+import type { ModelEvent, ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
 import type { AttemptFailed, RetryingModel } from "../providers/with-retries.ts";
 import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
@@ -23,7 +23,7 @@ export interface ConversationParts {
   readonly isStored: boolean;
   readonly identity: ProcessIdentity;
   readonly model: RetryingModel;
-  readonly reasoningEffort: string | undefined;
+  readonly reasoningEffort: ReasoningEffort | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly rules: ToolRules;
   readonly haltsLoops: boolean;

@@ -12,6 +12,7 @@ import type { Redactor } from "../lib/redact/redactor.ts";
 import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
 import type { Message } from "../providers/message.ts";
 import { openModel } from "../providers/open-model.ts";
+import { type ReasoningEffort, readEffort } from "../providers/provider.ts";
 import { resolveRoute } from "../providers/resolve-route.ts";
 import { isLocalAddress } from "../providers/timeouts.ts";
 import { withRetries } from "../providers/with-retries.ts";
@@ -70,7 +71,7 @@ export interface ConversationRequest {
   readonly choice: SessionChoice;
   readonly model: RouteRequest;
   /** Instead of `agent.reasoning_effort`. */
-  readonly reasoningEffort?: string | undefined;
+  readonly reasoningEffort?: ReasoningEffort | undefined;
   readonly surface: Surface;
   /** Why a command must not run, in words for the model; undefined when it may. */
   judge(command: string): string | undefined;
@@ -166,7 +167,7 @@ export async function openConversation(
       isStored: resumed !== undefined,
       identity,
       model,
-      reasoningEffort: (request.reasoningEffort ?? settings.agent.reasoning_effort) || undefined,
+      reasoningEffort: request.reasoningEffort ?? readEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools, judge: request.judge, fit },
       haltsLoops: surface.haltsLoops,

@@ -8,13 +8,32 @@ export interface ToolDefinition {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
+/** How hard a model may be asked to think, from not at all; a provider takes those that it knows. */
+export const REASONING_EFFORTS = [
+  "none",
+  "minimal",
+  "low",
+  "medium",
+  "high",
+  "xhigh",
+  "max",
+  "ultra",
+] as const;
+export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
+
+/** The effort that a word means, in whatever case; undefined when it means none that is known. */
+export function readEffort(word: string): ReasoningEffort | undefined {
+  const wanted = word.trim().toLowerCase();
+  return wanted === "off" ? "none" : REASONING_EFFORTS.find((effort) => effort === wanted);
+}
+
 export interface ModelRequest {
   /** The system message first, if there is one. */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens?: number | undefined;
-  /** How hard to think, in the provider's own words; the provider's default unless given. */
-  readonly reasoningEffort?: string | undefined;
+  /** The provider's default unless given. */
+  readonly reasoningEffort?: ReasoningEffort | undefined;
   /** The same for all requests of a conversation, for providers that route by it. */
   readonly conversationId?: string | undefined;
 }

@@ -117,7 +117,11 @@ test("a run in circles that nobody watches is ended in words; one that a person 
 
 test("the flags reach the model: picture, provider, reasoning, instructions and tools", async () => {
   await using lab = await openLab({ answers: [{ text: "seen", usage, times: 2 }] });
-  await writeFile(lab.file("page.png"), Buffer.from("not really a picture"));
+  const jpeg = Buffer.from("ffd8ffe000104a464946", "hex");
+  await writeFile(lab.file("page.png"), jpeg);
+  await writeFile(lab.file("words.png"), "not really a picture");
+  await writeFile(lab.file("empty.png"), "");
+  await writeFile(lab.file("huge.png"), Buffer.alloc(5 * 1024 * 1024 + 1));
   await mkdir(lab.home.path, { recursive: true });
   const other = `providers: { other: { base_url: "${lab.server.url}/v1", model: n, key_env: OPENAI_API_KEY } }\n`;
   await writeFile(join(lab.home.path, "config.yaml"), other);
@@ -127,7 +131,7 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
     "--provider",
     "other",
     "--reasoning",
-    "high",
+    "HIGH",
     "--toolsets",
     "file,todo",
   ];
@@ -136,12 +140,18 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
   const { body } = lab.server.requests[0] ?? { body: { messages: [] } };
   expect(body).toMatchObject({ model: "n", reasoning_effort: "high" });
   expect(JSON.stringify(body.messages[0])).toContain("Be brief.");
-  expect(JSON.stringify(body.messages[1])).toContain("data:image/png;base64,");
+  expect(JSON.stringify(body.messages[1])).toContain("data:image/jpeg;base64,"); // by its content
   const tools = (body as { tools?: { function: { name: string } }[] }).tools ?? [];
   expect(tools.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(["read_file", "todo"]));
   expect(tools.map((tool) => tool.function.name)).not.toContain("terminal");
   for (const [words, complaint] of [
-    [["--image", "nowhere.png"], "nowhere.png cannot be sent"],
+    [["--image", "nowhere.png"], "nowhere.png cannot be sent as a picture: there is no such file"],
+    [["--image", "words.png"], "its content is none of PNG, JPEG, GIF and WebP"],
+    [["--image", "empty.png"], "it is empty"],
+    [["--image", "huge.png"], "it is 5.1 MB large"],
+    [["--image", "."], "it is not a file"],
+    [["--reasoning", "banana"], "none, minimal, low, medium, high, xhigh, max or ultra"],
+    [["--agent.reasoning-effort=8000"], "none, minimal, low, medium, high, xhigh, max or ultra"],
     [["--toolsets", "fle"], "no toolset fle"],
     [["-c", "--toolsets", "file"], "keeps the system prompt and the tools"],
     [["-c", "--no-session"], "cannot go on"],

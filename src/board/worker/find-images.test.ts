@@ -14,11 +14,14 @@ test.each([
   expect(findImagePaths(text)).toEqual(paths);
 });
 
-test("board C3: pictures become parts; what is missing or too large is left out", async () => {
+test("board C3: pictures become parts, of the type that their content is of; what is none or too large is left out", async () => {
   await using folder = await tempFolder();
-  await writeFile(folder.file("a.png"), "picture");
-  await writeFile(folder.file("huge.png"), Buffer.alloc(5 * 1024 * 1024 + 1));
-  const text = `~/a.png ${folder.file("a.png")} ${folder.file("huge.png")} ${folder.file("gone.png")}`;
-  const part = { type: "image", mediaType: "image/png", data: Buffer.from("picture").toString("base64") };
+  const picture = Buffer.from("RIFF0000WEBPVP8 ");
+  await writeFile(folder.file("a.png"), picture);
+  await writeFile(folder.file("text.png"), "picture");
+  await writeFile(folder.file("huge.png"), Buffer.concat([picture, Buffer.alloc(5 * 1024 * 1024)]));
+  const names = ["a.png", "text.png", "huge.png", "gone.png"];
+  const text = `~/a.png ${names.map((name) => folder.file(name)).join(" ")}`;
+  const part = { type: "image", mediaType: "image/webp", data: picture.toString("base64") };
   expect(await loadImages(text, folder.path)).toEqual([part, part]);
 });

@@ -1,7 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { type ReasoningEffort, readEffort } from "../../providers/provider.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { type RunOptions, runOnce } from "./chat/run-once.ts";
+
+const EFFORTS = "none, minimal, low, medium, high, xhigh, max or ultra";
 
 /** `hermes chat -q TASK` and `hermes -z TASK`: one message, its answer, and out. */
 export function build(context: CommandContext): Command {
@@ -23,7 +26,7 @@ export function build(context: CommandContext): Command {
     .option("--no-session", "keep no session of this run; its log has no contents")
     .option("-m, --model <model>", "the model, as NAME or PROVIDER:NAME")
     .option("--provider <name>", "the provider of the model")
-    .option("--reasoning <level>", "how hard the model should think, such as low, medium or high")
+    .option("--reasoning <level>", `how hard the model should think: ${EFFORTS}`, parseEffort)
     .option("--toolsets <names>", "offer only these groups of tools, separated by commas", parseNames)
     .option("--append-system-prompt <text>", "instructions below those that the agent always has")
     .option("--max-turns <number>", "requests to the model at most", parseCount)
@@ -83,6 +86,12 @@ function parseNames(text: string): string[] {
 function parseInput(text: string): "-" {
   if (text === "-") return text;
   throw new InvalidArgumentError('Write the task after -z or -q, in quotes: hermes -z "TASK".');
+}
+
+function parseEffort(text: string): ReasoningEffort {
+  const effort = readEffort(text);
+  if (effort === undefined) throw new InvalidArgumentError(`Give ${EFFORTS}.`);
+  return effort;
 }
 
 function parseCount(text: string): number {

@@ -27,6 +27,17 @@ describe("anthropic on a bad day", () => {
 });
 
 describe("anthropic on the wire", () => {
+  it.each([
+    ["minimal", { output_config: { effort: "low" } }],
+    ["high", { output_config: { effort: "high" } }],
+    ["ultra", { output_config: { effort: "max" } }],
+    ["none", { thinking: { type: "disabled" } }],
+  ] as const)("the effort %s is sent as %j", async (reasoningEffort, sent) => {
+    await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
+    await collect(open(testOptions(server.url)).stream({ ...ask("hi"), reasoningEffort }, soon()));
+    expect(server.requests[0]?.body).toMatchObject(sent);
+  });
+
   interface Block {
     readonly type: string;
     readonly cache_control?: object;

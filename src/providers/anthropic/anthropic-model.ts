@@ -1,7 +1,7 @@
 import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
 import { createRequestWriter } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
-import type { Model } from "../provider.ts";
+import type { Model, ReasoningEffort } from "../provider.ts";
 import { sendableJson } from "../wire/sendable.ts";
 import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
@@ -12,8 +12,6 @@ import { lowerLimit, USUAL_LIMIT } from "./output-limit.ts";
 export interface AnthropicOptions extends WireOptions {
   readonly cacheTtl: CacheTtl;
 }
-
-const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** A model behind a server that speaks the messages format of Anthropic. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
@@ -79,11 +77,11 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
   };
 }
 
-function thinkingOptions(effort: string | undefined): Record<string, string | { type: string }> {
+function thinkingOptions(effort: ReasoningEffort | undefined): Record<string, string | { type: string }> {
   if (effort === undefined) return {};
   if (effort === "none") return { thinking: { type: "disabled" } };
-  const known = EFFORTS.find((candidate) => candidate === effort);
-  return { effort: known ?? (effort === "ultra" ? "max" : "low") };
+  // The format has five words; those beyond either end mean its nearest.
+  return { effort: effort === "minimal" ? "low" : effort === "ultra" ? "max" : effort };
 }
 
 function withOverrides(body: string, overrides: Readonly<Record<string, unknown>>): string {

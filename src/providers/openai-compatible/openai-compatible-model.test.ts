@@ -54,7 +54,7 @@ describe("openai-compatible on the wire", () => {
     const request = {
       ...ask(...messages),
       maxOutputTokens: 99,
-      reasoningEffort: "high",
+      reasoningEffort: "high" as const,
       conversationId: "conv-1",
     };
     messageOf(await collect(model.stream(request, soon())));

@@ -11,6 +11,7 @@ import type { OpenConversation } from "../../../conversation/open-conversation.t
 import { AppError } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import type { ImagePart, UserMessage } from "../../../providers/message.ts";
+import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
 import { currentFolder } from "../../current-folder.ts";
@@ -34,7 +35,7 @@ export interface RunOptions {
   readonly session?: boolean;
   readonly model?: string;
   readonly provider?: string;
-  readonly reasoning?: string;
+  readonly reasoning?: ReasoningEffort;
   readonly toolsets?: readonly string[];
   readonly appendSystemPrompt?: string;
   readonly maxTurns?: number;
@@ -192,8 +193,8 @@ function requireFitting(options: RunOptions, { resolved }: App): void {
 
 async function requireImage(path: string): Promise<ImagePart> {
   const image = await readImage(path);
-  if (image !== undefined) return image;
-  throw new AppError("file-unreadable", `${path} cannot be sent as a picture.`, {
+  if (!("problem" in image)) return image;
+  throw new AppError("file-unreadable", `${path} cannot be sent as a picture: ${image.problem}.`, {
     hint: "Give a PNG, JPEG, GIF or WebP file of at most 5 MB.",
   });
 }
