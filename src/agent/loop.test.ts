@@ -59,6 +59,7 @@ function scripted(...answers: readonly Answer[]) {
       type: "request-sent",
       prefix: answer.prefix ?? messages.map((message) => JSON.stringify(message)),
     };
+    if (answer.hangs && answer.text !== undefined) yield { type: "text-delta", text: answer.text };
     if (answer.hangs && !signal.aborted)
       await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
     while (answer.floods && !signal.aborted) yield { type: "reasoning-delta", text: "x".repeat(500_000) };
@@ -381,11 +382,15 @@ describe("a turn", () => {
     expectValid([...replay([], events), user("next")]);
 
     const asking = new TurnableClock();
-    const hanging = collect(turn(scripted({ hangs: true }), { clock: asking, limits }));
-    await asking.advance(11_000);
-    const asked = await hanging;
-    expect(end(asked)).toMatchObject({ outcome: "budget", text: "", reason, requests: 1 });
-    expectValid([...replay([], asked), user("next")]);
+    for (const text of ["", "I thi"]) {
+      const hanging = collect(turn(scripted({ hangs: true, text }), { clock: asking, limits }));
+      await asking.advance(11_000);
+      const asked = await hanging;
+      expect(end(asked)).toMatchObject({ outcome: "budget", text, reason, requests: 1 });
+      const kept = text === "" ? `[No answer: ${reason}]` : `${text}\n\n[Cut off: ${reason}]`;
+      expect(textIn(replay([], asked).at(-1))).toBe(kept);
+      expectValid([...replay([], asked), user("next")]);
+    }
     expect([clock.sleeping, asking.sleeping]).toEqual([0, 0]);
   });
 
