@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentEventOf } from "../agent/events.ts";
 import { textOf } from "../providers/message.ts";
+import { cutText } from "./fit-text.ts";
 import type { Terminal } from "./terminal.ts";
 
 const SHOWN_LINES = 8;
@@ -120,6 +121,5 @@ export function colourDiff(colours: Terminal["colours"], line: string): string {
 }
 
 function cut(text: string, most: number): string {
-  const line = text.replace(/\s*\n\s*/g, " ");
-  return line.length <= most ? line : `${line.slice(0, most - 1)}…`;
+  return cutText(text.replace(/\s*\n\s*/g, " "), most);
 }

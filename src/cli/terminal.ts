@@ -3,6 +3,7 @@ import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
 import { escapeControls, escapeForeignControls } from "./escape-controls.ts";
+import { cutText } from "./fit-text.ts";
 
 export type Colours = ReturnType<typeof createColors>;
 
@@ -40,6 +41,7 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
   const colourful = stdout.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
   let hasStatus = false;
+  let half = ""; // of a character whose rest comes with the next piece of a result
   /** Nearly all that is written quotes something that is not ours; a pipe gets it as it is. */
   const write = (stream: NodeJS.WriteStream, text: string): void => {
     if (hasStatus) stderr.write("\r\u001b[K");
@@ -52,11 +54,15 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
     colours: createColors(colourful),
     status(text) {
       if (!stderr.isTTY || (text === "" && !hasStatus)) return;
-      stderr.write(`\r\u001b[K${escapeControls(text).slice(0, (stderr.columns || 80) - 1)}`);
+      stderr.write(`\r\u001b[K${cutText(escapeControls(text), (stderr.columns || 80) - 1)}`);
       hasStatus = text !== "";
     },
     print: (text) => write(stdout, `${text}\n`),
-    write: (text) => write(stdout, text),
+    write(text) {
+      const whole = half + text;
+      half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? "";
+      write(stdout, half === "" ? whole : whole.slice(0, -1));
+    },
     draw: (text) => void stdout.write(text),
     note: (text) => write(stderr, `${text}\n`),
     printJson: (value) => write(stdout, `${JSON.stringify(value, undefined, 2)}\n`),
@@ -107,7 +113,7 @@ async function typeSecret(
         for (const character of text) {
           if (ENTER.has(character)) resolve(typed);
           else if (character === CANCEL) reject(interrupted());
-          else typed = ERASE.has(character) ? typed.slice(0, -1) : typed + character;
+          else typed = ERASE.has(character) ? typed.replace(/.$/su, "") : typed + character;
         }
       });
     });

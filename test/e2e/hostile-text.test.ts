@@ -71,6 +71,26 @@ test("a pipe gets every byte of an answer and of a job", async () => {
   expect((await home.hermes(["sandbox", "exec", "--", PRINT_EVIL])).stdout).toContain("\u001b[2J");
 });
 
+test("a character that comes in two halves is shown whole, and none is cut in the middle", async () => {
+  await using home = await tempHome();
+  const script = join(home.folder, "script.json");
+  const command = `: ${"😀".repeat(100)}`;
+  const answers = [
+    {
+      tools: [
+        { name: "terminal", input: { command } },
+        { name: "terminal", input: { command: `:${command}` } },
+      ],
+    },
+    { text: "A😀B\n😀", chunk: 1 },
+  ];
+  await writeFile(script, JSON.stringify({ answers }));
+  const run = await home.hermes(["chat", "-q", "go", "-m", `scripted:${script}`]);
+  expect(run.stdout).toContain("A😀B\n😀\n");
+  expect(run.stderr).toContain("😀…");
+  expect(run.stdout + run.stderr).not.toContain("\ufffd");
+});
+
 test("a log that is paged through is not obeyed either", async () => {
   await using home = await tempHome();
   await home.hermes(["config", "set", "model.default", `mark${EVIL}`]);

@@ -2,8 +2,8 @@ import { createColors } from "picocolors";
 import { describe, expect, test } from "vitest";
 import type { Task } from "../../../board/task.ts";
 import type { Status } from "../../../board/transitions.ts";
+import { cutText, textWidth, wrapText } from "../../fit-text.ts";
 import { type BoardColumn, renderBoard } from "./board-view.ts";
-import { cutText, textWidth, wrapText } from "./fit-text.ts";
 
 const colours = createColors(false);
 

@@ -1,8 +1,8 @@
 import type { Task } from "../../../board/task.ts";
 import type { Status } from "../../../board/transitions.ts";
 import { escapeControls } from "../../escape-controls.ts";
+import { cutText, textWidth, wrapText } from "../../fit-text.ts";
 import type { Terminal } from "../../terminal.ts";
-import { cutText, textWidth, wrapText } from "./fit-text.ts";
 
 /** A column of the board with its first tasks. */
 export interface BoardColumn {

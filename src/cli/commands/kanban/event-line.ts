@@ -2,7 +2,7 @@ import type { TaskName } from "../../../board/operations/glance.ts";
 import type { BoardEvent } from "../../../board/task.ts";
 import { formatTime } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
-import { cutText } from "./fit-text.ts";
+import { cutText } from "../../fit-text.ts";
 
 type Names = ReadonlyMap<string, TaskName>;
 type Tell = (event: BoardEvent, facts: { text(key: string): string; nameOf(key: string): string }) => string;
@@ -121,8 +121,7 @@ function after(before: string, text: string, behind = ""): string {
 }
 
 function shortened(text: string): string {
-  const line = text.replaceAll(/\s+/g, " ").trim();
-  return line.length > LENGTH ? `${line.slice(0, LENGTH)}…` : line;
+  return cutText(text.replaceAll(/\s+/g, " ").trim(), LENGTH);
 }
 
 function clockOf(time: number): string {

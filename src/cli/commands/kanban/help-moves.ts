@@ -1,6 +1,6 @@
 import { STATUSES, type Status, TRANSITIONS } from "../../../board/transitions.ts";
+import { wrapText } from "../../fit-text.ts";
 import type { Desk, JsonOption } from "./desk.ts";
-import { wrapText } from "./fit-text.ts";
 
 const WIDTH = 80; // where nobody says how wide a line may be
 const MOST_LINES = 20;

@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 import { runProcess } from "../../../lib/process.ts";
-import { textWidth } from "./fit-text.ts";
+import { textWidth } from "../../fit-text.ts";
 
 const COLUMNS = { columns: 80 };
 

@@ -1,9 +1,9 @@
 import type { Glance } from "../../../board/operations/glance.ts";
 import type { Task } from "../../../board/task.ts";
 import { escapeControls } from "../../escape-controls.ts";
+import { cutText, textWidth } from "../../fit-text.ts";
 import type { Terminal } from "../../terminal.ts";
 import { moment } from "../sessions/place.ts";
-import { cutText, textWidth } from "./fit-text.ts";
 
 const GAP = 2;
 const WIDEST_NAME = 12;

@@ -2,6 +2,7 @@ import { AppError } from "../../../lib/errors.ts";
 import type { SearchContext, SearchRole } from "../../../sessions/search/search-sessions.ts";
 import type { CommandContext } from "../../context.ts";
 import { escapeControls } from "../../escape-controls.ts";
+import { cutText } from "../../fit-text.ts";
 import { findStore, moment } from "./place.ts";
 
 interface SearchOptions {
@@ -54,6 +55,6 @@ export async function searchAll(
 
 function printContext({ terminal }: CommandContext, context: SearchContext | undefined): void {
   if (context === undefined || context.text === "") return;
-  const text = escapeControls(context.text).slice(0, Math.max(40, (terminal.columns ?? 999) - 16));
+  const text = cutText(escapeControls(context.text), Math.max(40, (terminal.columns ?? 999) - 16));
   terminal.print(terminal.colours.dim(`      ${context.role}: ${text}`));
 }

@@ -4,9 +4,9 @@ import { type Why, whyNotRunning } from "../../../../board/dispatcher/why.ts";
 import type { Task } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
+import { wrapText } from "../../../fit-text.ts";
 import { changeTasks } from "../change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, requirePerson, withTasks } from "../desk.ts";
-import { wrapText } from "../fit-text.ts";
 import { openDispatch } from "./open-dispatch.ts";
 
 function sayLeaving({ context }: OpenDesk, id: string): void {

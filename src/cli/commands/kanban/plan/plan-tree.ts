@@ -1,8 +1,8 @@
 import type { PlannedTask } from "../../../../board/operations/create-plan.ts";
 import type { Task } from "../../../../board/task.ts";
 import { escapeControls } from "../../../escape-controls.ts";
+import { cutText, textWidth } from "../../../fit-text.ts";
 import type { Terminal } from "../../../terminal.ts";
-import { cutText, textWidth } from "../fit-text.ts";
 
 /** A plan as a tree: each task once, below the last of those it waits for, with its number once it has one. */
 export function renderPlan(

@@ -13,7 +13,7 @@ export function textWidth(text: string): number {
 
 /** The text cut to a number of columns, with an ellipsis where something is missing. */
 export function cutText(text: string, width: number): string {
-  if (textWidth(text) <= width) return text;
+  if (headOf(text, width).length === text.length) return text; // of a long text only the beginning is looked at
   return `${headOf(text, width - 1).trimEnd()}…`;
 }
 
