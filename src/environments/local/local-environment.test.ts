@@ -1,7 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
 import { openLocalEnvironment } from "./local-environment.ts";
@@ -66,7 +66,7 @@ test("a shell that is given up while its init files run is ended with all that t
   stop.abort();
   await expect(opened).rejects.toThrow();
   const pids = readFileSync(mark, "utf8").split(" ").map(Number);
-  for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  for (const pid of pids) await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 60_000); // reaped by init
 });
 
 test("an init file that ends the shell is left out, and that is told", async () => {
