@@ -7,6 +7,7 @@ import { tempHome } from "../support/hermes.ts";
 const EVIL = "\u001b[2J\u001b]52;c;ZXZpbA==\u0007\u009b3J";
 const PRINT_EVIL = "printf 'mark \\033[2J\\033]52;c;ZXZpbA==\\007\\n'";
 
+const END = "the-end";
 const COLOUR = new RegExp(`${"\u001b"}\\[\\d+m`, "g");
 
 test("what models, commands, files and people wrote is shown on a terminal and never obeyed", async () => {
@@ -20,7 +21,10 @@ test("what models, commands, files and people wrote is shown on a terminal and n
   const env = { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path, TERM: "xterm" };
   const onTerminal = async (...words: string[]): Promise<string> => {
     let shown = "";
-    const terminal = pty.spawn(process.execPath, [join(process.cwd(), "dist/main.cjs"), ...words], {
+    // The last words may come after the exit is told, so the shell adds some of its own.
+    const line = `"$0" "$@"; printf ${END}`;
+    const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
+    const terminal = pty.spawn("sh", ["-c", line, ...program, ...words], {
       env,
       cwd: home.folder,
       cols: 200,
@@ -28,7 +32,7 @@ test("what models, commands, files and people wrote is shown on a terminal and n
     terminal.onData((text) => {
       shown += text;
     });
-    await new Promise((resolve) => terminal.onExit(resolve));
+    await expect.poll(() => shown).toContain(END);
     return shown;
   };
   const model = ["-m", `scripted:${script}`];
