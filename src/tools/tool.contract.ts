@@ -50,7 +50,7 @@ const CASES: Readonly<Record<string, ToolCase>> = {
   write_file: {
     valid: { path: "new.txt", content: "x\n" },
     required: "content",
-    wrong: ["content", { a: 1 }],
+    wrong: ["path", { a: 1 }],
     leaky: { path: `${SECRET}-new.txt`, content: `${SECRET}\n` },
   },
   patch: {
