@@ -97,9 +97,10 @@ async function showChanges(show: Show, signal: AbortSignal): Promise<void> {
     return end;
   });
   for (let cursor = 0; ; ) {
+    const { tasks } = await board.store.list({}, signal);
+    // Asked after the tasks: when all are done, the last event is among these.
     const events = await board.store.events(cursor, undefined, signal);
     cursor = events.at(-1)?.id ?? cursor;
-    const { tasks } = await board.store.list({}, signal);
     for (const event of events) tell(show, event);
     screen.update(await rowsOf(show, tasks));
     if (tasks.every(({ status }) => status === "done")) return;
