@@ -21,8 +21,8 @@ test("what models, commands, files and people wrote is shown on a terminal and n
   const env = { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path, TERM: "xterm" };
   const onTerminal = async (...words: string[]): Promise<string> => {
     let shown = "";
-    // The last words may come after the exit is told, so the shell adds some of its own.
-    const line = `"$0" "$@"; printf ${END}`;
+    // What a terminal holds when its last program ends may be lost, so a shell stays until all has been read.
+    const line = `"$0" "$@"; printf ${END}; read -r _`;
     const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
     const terminal = pty.spawn("sh", ["-c", line, ...program, ...words], {
       env,
@@ -33,6 +33,7 @@ test("what models, commands, files and people wrote is shown on a terminal and n
       shown += text;
     });
     await expect.poll(() => shown).toContain(END);
+    terminal.kill();
     return shown;
   };
   const model = ["-m", `scripted:${script}`];

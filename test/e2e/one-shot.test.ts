@@ -205,7 +205,9 @@ test("chat -q shows that the model still thinks, and ends with session, time, to
   const script = join(home.folder, "script.json");
   await writeFile(script, JSON.stringify({ answers: [{ text: "the answer", usage, delay_ms: 1_300 }] }));
   const words = ["chat", "-q", "go", "-m", `scripted:${script}`];
-  const terminal = pty.spawn(process.execPath, [join(process.cwd(), "dist/main.cjs"), ...words], {
+  // What a terminal holds when its last program ends may be lost, so a shell stays until all has been read.
+  const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
+  const terminal = pty.spawn("sh", ["-c", '"$0" "$@"; read -r _', ...program, ...words], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
     cwd: home.folder,
     cols: 120,
@@ -217,6 +219,7 @@ test("chat -q shows that the model still thinks, and ends with session, time, to
   await expect
     .poll(() => shown)
     .toMatch(/session \d{8}_\d{6}_\w+ · \d+ s · 10 tokens in, 2 out · cost unknown/);
+  terminal.kill();
   expect(shown).toContain("… the model thinks, 1 s");
   expect(shown.slice(shown.indexOf("thinks"))).toContain("the answer");
 });
