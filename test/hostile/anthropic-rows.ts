@@ -1,6 +1,5 @@
 import type { HostileRow, Reply } from "./hostile-row.ts";
-
-type Row = Omit<HostileRow, "format">;
+import { failed, json, ok, REFUSED, type Row, RUN } from "./row-parts.ts";
 
 const event = (type: string, fields: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
@@ -32,32 +31,8 @@ const stream = (...body: readonly (string | Uint8Array)[]): Reply => ({ body });
 const ends = (stop: string, ...before: readonly string[]): Reply =>
   stream(START, ...before, reason(stop), STOP);
 const fine = ends("end_turn", text("Hi."));
-const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
-  status,
-  headers: { "content-type": "application/json", ...headers },
-  body: [JSON.stringify(body)],
-});
 const fails = (status: number, type: string, message: string): Reply =>
   json(status, { type: "error", error: { type, message } });
-const RUN = '{"command":"ls"}';
-
-const ok = (who: string, does: string, ...replies: readonly Reply[]): Row => ({
-  who,
-  does,
-  replies,
-  outcome: "completed",
-  prints: "Hi.",
-});
-const failed = (who: string, does: string, reads: string, reply: Reply, requests = 1): Row => ({
-  who,
-  does,
-  replies: [reply],
-  outcome: "failed",
-  reads,
-  requests,
-});
-const REFUSED =
-  "{provider} ended the answer with a refusal: the model declined, or a content filter stopped it.";
 
 const STREAMS: readonly Row[] = [
   ok(

@@ -1,6 +1,5 @@
 import type { HostileRow, Reply } from "./hostile-row.ts";
-
-type Row = Omit<HostileRow, "format">;
+import { failed, json, ok, REFUSED, type Row, RUN } from "./row-parts.ts";
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 const delta = (fields: object, reason: string | null = null): string =>
@@ -11,11 +10,6 @@ const stream = (...body: readonly (string | Uint8Array)[]): Reply => ({ body });
 const ends = (reason: string, ...before: readonly string[]): Reply =>
   stream(...before, delta({}, reason), DONE);
 const fine = ends("stop", say("Hi."));
-const json = (status: number, body: unknown, headers: Record<string, string> = {}): Reply => ({
-  status,
-  headers: { "content-type": "application/json", ...headers },
-  body: [JSON.stringify(body)],
-});
 const html = (status: number, page: string): Reply => ({
   status,
   headers: { "content-type": "text/html" },
@@ -26,26 +20,6 @@ const fails = (status: number, message: string, more: object = {}): Reply =>
 const call = (fields: object): string => delta({ tool_calls: [fields] });
 const terminal = (input: string, more: object = {}): string =>
   call({ index: 0, id: "t1", function: { name: "terminal", arguments: input }, ...more });
-const RUN = '{"command":"ls"}';
-
-/** Completed, with the usual answer. */
-const ok = (who: string, does: string, ...replies: readonly Reply[]): Row => ({
-  who,
-  does,
-  replies,
-  outcome: "completed",
-  prints: "Hi.",
-});
-const failed = (who: string, does: string, reads: string, reply: Reply, requests = 1): Row => ({
-  who,
-  does,
-  replies: [reply],
-  outcome: "failed",
-  reads,
-  requests,
-});
-const REFUSED =
-  "{provider} ended the answer with a refusal: the model declined, or a content filter stopped it.";
 const refused = (who: string, does: string, reply: Reply, prints = ""): Row => ({
   who,
   does,
