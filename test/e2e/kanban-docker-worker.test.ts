@@ -1,7 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
+import { attachFile } from "../../src/board/attachments/attachment-files.ts";
+import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
+import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { describeWith } from "../support/services.ts";
 import { eventually, openWorkerLab } from "../support/worker-lab.ts";
 
@@ -61,6 +65,64 @@ ${more}`;
       const { attachments } = await lab.store.show(claimed.task.id, never);
       expect(attachments.map(({ filename }) => filename).toSorted()).toEqual(["made.txt", "where.txt"]);
       await eventually(async () => (await sandboxesOf(lab.folder.path)).length === 0);
+    },
+    LIMIT,
+  );
+
+  test(
+    "reads the files of its task and of the tasks before it, at the paths that it is told, and cannot change them",
+    async () => {
+      await using lab = await openLab();
+      const attachments = { ...boardFolders(lab.root, "default"), now: Date.now };
+      const attach = (id: string, name: string, text: string) =>
+        attachFile(
+          { client: lab.operator, place: attachments },
+          id,
+          { name, bytes: Buffer.from(text) },
+          never,
+        );
+      const parent = await lab.add("parent");
+      const other = await lab.add("other");
+      await attach(parent.id, "made by parent.txt", "from the parent\n");
+      await attach(other.id, "secret.txt", "of another task\n");
+      await lab.operator.complete(parent.id, { summary: "done" }, never);
+      const child = await lab.add("child", { parents: [parent.id] });
+      await attach(child.id, "brief.txt", "the brief\n");
+      const [own, before] = [`/attachments/${child.id}`, `/attachments/${parent.id}`];
+      const command = `cat ${own}/brief.txt '${before}/made by parent.txt' > read.txt
+until [ -e ${own}/late.txt ]; do sleep 0.1; done; cat ${own}/late.txt >> read.txt
+ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; true`;
+      await lab.addProfile(
+        "coder",
+        {
+          answers: [
+            call("terminal", { command }),
+            call("kanban_complete", { summary: "done", artifacts: ["read.txt", "folders.txt"] }),
+          ],
+        },
+        { settings: settings() },
+      );
+      const claimed = await lab.claim(child.id);
+      const started = await lab.host.start(claimed, never);
+      if (started.kind === "failed") throw new Error(started.error);
+      await eventually(async () => (await sandboxesOf(lab.folder.path)).length > 0);
+      await attach(child.id, "late.txt", "attached later\n");
+      const ended = await lab.ended(claimed);
+      expect(ended, await lab.logOf(claimed)).toMatchObject({ outcome: "completed" });
+      const kept = (name: string) => readFile(`${attachments.attachments}/${child.id}/${name}`, "utf8");
+      expect(await kept("read.txt")).toBe("the brief\nfrom the parent\nattached later\n");
+      expect((await kept("folders.txt")).split("\n").toSorted()).toEqual(
+        ["", child.id, parent.id].toSorted(),
+      );
+      expect(await readdir(`${attachments.attachments}/${child.id}`)).not.toContain("new");
+      using sessions = await openSessionStore(
+        join(lab.root, "profiles", "coder", "sessions.sqlite"),
+        {},
+        never,
+      );
+      const session = JSON.stringify(sessions.loadSession(ended.session_id ?? "").messages);
+      expect(session).toContain(`brief.txt (unknown type, 1 KB): ${own}/brief.txt`);
+      expect(session).toContain(`made by parent.txt (unknown type, 1 KB): ${before}/made by parent.txt`);
     },
     LIMIT,
   );

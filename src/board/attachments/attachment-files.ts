@@ -1,9 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { constants, type FileHandle, link, open, realpath, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files.ts";
 import type { BoardClient } from "../board-store.ts";
+import type { WorkerContext } from "../operations/worker-context.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { moveAside, type Quarantine } from "../workspaces/quarantine.ts";
 import { folderNameOf } from "../workspaces/workspace.ts";
@@ -14,6 +15,11 @@ const TEMPORARY = ".new-";
 /** Where the files of attachments lie, and where removed ones go first. */
 export interface AttachmentPlace extends Quarantine {
   readonly attachments: string;
+  /**
+   * The folder of a task's files in the environment of a worker; undefined for a task whose files are not there. Without
+   * this function the reader is on this machine.
+   */
+  readonly seenAs?: ((taskId: string) => string | undefined) | undefined;
 }
 
 export interface NewFile {
@@ -124,6 +130,27 @@ export async function readAttachment(place: AttachmentPlace, attachment: Attachm
   } finally {
     await file.close();
   }
+}
+
+/** Where the reader finds each file, by the id of its attachment; those that it cannot read are left out. */
+export async function locateAttachments(
+  place: AttachmentPlace,
+  attachments: readonly Attachment[],
+): Promise<ReadonlyMap<number, string>> {
+  const paths = new Map<number, string>();
+  for (const attachment of attachments) {
+    const path = await containedPath(place, attachment);
+    if (path === undefined) continue;
+    const { seenAs } = place;
+    const folder = seenAs === undefined ? dirname(path) : seenAs(attachment.task_id);
+    if (folder !== undefined) paths.set(attachment.id, posix.join(folder, basename(path)));
+  }
+  return paths;
+}
+
+/** All files that a context names. */
+export function attachmentsIn({ attachments, parents }: WorkerContext): readonly Attachment[] {
+  return [...attachments, ...parents.flatMap((parent) => parent.attachments)];
 }
 
 /** Forgets an attachment and moves its file aside; false when there was none. */

@@ -16,6 +16,7 @@ export interface ParentHandoff {
   readonly ageMs: number;
   readonly summary: string | null;
   readonly metadata: string | null;
+  readonly attachments: readonly Attachment[];
 }
 
 /** All that a worker is told about its task, each part cut to a size that a prompt can bear. */
@@ -50,10 +51,14 @@ export function* workerContext(taskId: string): Steps<WorkerContext> {
   const comments = yield* all<Comment>("select * from comment where task_id = :taskId order by id desc", {
     taskId,
   });
-  const parents = yield* all<ParentHandoff>(
+  const parents = yield* all<Omit<ParentHandoff, "attachments">>(
     `select p.id as "taskId", p.title, hermes_now() - coalesce(r.ended_at, p.completed_at) as "ageMs", r.summary, r.metadata
        from link l join task p on p.id = l.parent_id left join run r on r.id = (${NEWEST_COMPLETED})
       where l.child_id = :taskId and p.status = 'done' order by p.seq`,
+    { taskId },
+  );
+  const files = yield* all<Attachment>(
+    `select a.* from attachment a join link l on l.parent_id = a.task_id where l.child_id = :taskId order by a.id`,
     { taskId },
   );
   const elsewhere = yield* all<{ taskId: string; summary: string }>(
@@ -75,6 +80,7 @@ export function* workerContext(taskId: string): Steps<WorkerContext> {
       ...parent,
       summary: cut(parent.summary, ATTEMPT_TEXT),
       metadata: cut(parent.metadata, ATTEMPT_TEXT),
+      attachments: files.filter(({ task_id }) => task_id === parent.taskId),
     })),
     elsewhere: elsewhere.map(({ taskId, summary }) => ({ taskId, summary: firstLine(summary) })),
     comments: comments

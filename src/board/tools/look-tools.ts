@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../../tools/tool.ts";
+import { attachmentsIn, locateAttachments } from "../attachments/attachment-files.ts";
 import type { BoardEvent, Run, Task } from "../task.ts";
 import { STATUSES } from "../transitions.ts";
 import { type BoardDesk, boardTool, taskId } from "./board-tool.ts";
@@ -10,7 +11,7 @@ const LARGEST_PAGE = 200;
 const SHOWN_RUNS = 10;
 const PAYLOAD = 300;
 
-export function createShow({ store, caller, workspace, taskOf }: BoardDesk): Tool {
+export function createShow({ store, caller, workspace, attachments, taskOf }: BoardDesk): Tool {
   return boardTool({
     name: "kanban_show",
     description: "Read a task: its context, history and links. Without task_id, your own.",
@@ -22,6 +23,7 @@ export function createShow({ store, caller, workspace, taskOf }: BoardDesk): Too
       const isOwn = caller.kind === "run" && caller.taskId === id;
       const folder = isOwn ? (workspace?.seenAs ?? workspace?.path) : undefined;
       const context = await store.context(id, signal);
+      const files = await locateAttachments(attachments, attachmentsIn(context));
       return {
         task: rowOf(shown.task),
         parents: shown.parents,
@@ -29,7 +31,7 @@ export function createShow({ store, caller, workspace, taskOf }: BoardDesk): Too
         comment_count: shown.comments.length,
         runs: shown.runs.slice(-SHOWN_RUNS).map(runOf),
         events: shown.events.map(eventOf),
-        worker_context: renderContext(context, folder), // has the texts, each cut to a size and framed
+        worker_context: renderContext(context, { workspace: folder, files }), // has the texts, each cut to a size and framed
       };
     },
   });
@@ -64,7 +66,7 @@ export function createList({ store, client }: BoardDesk): Tool {
   });
 }
 
-export function createAttachments({ store, taskOf }: BoardDesk): Tool {
+export function createAttachments({ store, attachments: place, taskOf }: BoardDesk): Tool {
   return boardTool({
     name: "kanban_attachments",
     description: "List the files kept with a task. Without task_id, your own.",
@@ -72,9 +74,10 @@ export function createAttachments({ store, taskOf }: BoardDesk): Tool {
     mutates: false,
     async run({ task_id }, signal) {
       const { attachments } = await store.show(taskOf(task_id), signal);
+      const files = await locateAttachments(place, attachments);
       return {
-        attachments: attachments.map(({ id, filename, content_type, size, uploaded_by, stored_path }) => {
-          return { id, filename, content_type, size, uploaded_by, path: stored_path };
+        attachments: attachments.map(({ id, filename, content_type, size, uploaded_by }) => {
+          return { id, filename, content_type, size, uploaded_by, path: files.get(id) ?? null };
         }),
       };
     },

@@ -1,18 +1,24 @@
 import type { WorkerContext } from "../operations/worker-context.ts";
+import type { Attachment } from "../task.ts";
 
 const MINUTE = 60_000;
 
-/**
- * All that a worker is told about its task, in words. What others wrote stands apart and is named as theirs. `workspace`
- * is the folder of the work where it is known.
- */
-export function renderContext(context: WorkerContext, workspace: string | undefined): string {
+/** What the reader of a context calls the places that it names. */
+export interface ReaderView {
+  /** The folder of the work, where it is known. */
+  readonly workspace: string | undefined;
+  /** Where the files can be read, by the id of the attachment. */
+  readonly files: ReadonlyMap<number, string>;
+}
+
+/** All that a worker is told about its task, in words. What others wrote stands apart and is named as theirs. */
+export function renderContext(context: WorkerContext, { workspace, files }: ReaderView): string {
   return [
     header(context, workspace),
     section("Body", context.body),
-    section("Attachments", attachments(context)),
+    section("Attachments", fileLines(context.attachments, files).join("\n")),
     section(`Earlier attempts${omitted(context.omittedAttempts)}`, attempts(context)),
-    section("Results of parents (a snapshot: check again before you rely on it)", parents(context)),
+    section("Results of parents (a snapshot: check again before you rely on it)", parents(context, files)),
     section("Finished lately by the same profile", elsewhere(context)),
     section(`Comments${omitted(context.omittedComments)}`, comments(context)),
   ]
@@ -33,12 +39,11 @@ function header({ task }: WorkerContext, workspace = task.workspace_path): strin
   return [`# ${task.id}: ${task.title}`, ...lines].join("\n");
 }
 
-function attachments(context: WorkerContext): string {
-  return context.attachments
-    .map(({ filename, content_type, size, stored_path }) => {
-      return `- ${filename} (${content_type ?? "unknown type"}, ${Math.ceil(size / 1_024)} KB): ${stored_path}`;
-    })
-    .join("\n");
+function fileLines(attachments: readonly Attachment[], files: ReadonlyMap<number, string>): string[] {
+  return attachments.map(({ id, filename, content_type, size }) => {
+    const where = files.get(id) ?? "cannot be read from here";
+    return `- ${filename} (${content_type ?? "unknown type"}, ${Math.ceil(size / 1_024)} KB): ${where}`;
+  });
 }
 
 function attempts({ attempts, now }: WorkerContext): string {
@@ -51,10 +56,11 @@ function attempts({ attempts, now }: WorkerContext): string {
     .join("\n");
 }
 
-function parents({ parents }: WorkerContext): string {
+function parents({ parents }: WorkerContext, files: ReadonlyMap<number, string>): string {
   return parents
-    .map(({ taskId, title, ageMs, summary, metadata }) => {
-      return lines(`${taskId} (${title}), done ${age(ageMs)} ago`, { summary, metadata });
+    .flatMap(({ taskId, title, ageMs, summary, metadata, attachments }) => {
+      const handoff = lines(`${taskId} (${title}), done ${age(ageMs)} ago`, { summary, metadata });
+      return [handoff, ...(attachments.length > 0 ? ["files:"] : []), ...fileLines(attachments, files)];
     })
     .join("\n");
 }

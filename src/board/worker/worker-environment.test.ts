@@ -3,18 +3,37 @@ import { terminalOptions } from "../../environments/options.ts";
 import { createWorkerEnvironment } from "./worker-environment.ts";
 
 const run = { maxRuntimeSeconds: null };
+const files = { folder: "/files", taskIds: ["t_own", "t_parent"] };
 
 test("on this machine commands start in the workspace, which keeps its name", () => {
-  const found = createWorkerEnvironment(terminalOptions.parse({ backend: "local" }), run, "/work");
+  const found = createWorkerEnvironment(terminalOptions.parse({ backend: "local" }), run, "/work", files);
   expect(found).toMatchObject({ seenAs: undefined, options: { cwd: "/work" } });
 });
 
 test("a container is the task's own, also where the profile shares one, and has the workspace in it", () => {
   for (const backend of ["docker", "podman"])
-    expect(createWorkerEnvironment(terminalOptions.parse({ backend }), run, "/work")).toMatchObject({
+    expect(createWorkerEnvironment(terminalOptions.parse({ backend }), run, "/work", files)).toMatchObject({
       seenAs: "/workspace",
       options: { backend, isolation: "task", docker_mount_cwd_to_workspace: true, cwd: "/workspace" },
     });
+});
+
+test("a container can read the files of its task and of those before it, and no others", () => {
+  const docker = terminalOptions.parse({ backend: "docker", docker_volumes: ["/data:/data"] });
+  const { options, filesOf } = createWorkerEnvironment(docker, run, "/work", files);
+  expect(options.docker_volumes).toEqual([
+    "/data:/data",
+    "/files/t_own:/attachments/t_own:ro",
+    "/files/t_parent:/attachments/t_parent:ro",
+  ]);
+  expect(["t_own", "t_parent", "t_other"].map((id) => filesOf?.(id))).toEqual([
+    "/attachments/t_own",
+    "/attachments/t_parent",
+    undefined,
+  ]);
+  const odd = createWorkerEnvironment(docker, run, "/work", { ...files, folder: "/a:b" });
+  expect(odd.options.docker_volumes).toEqual(["/data:/data"]);
+  expect(odd.filesOf?.("t_own")).toBeUndefined();
 });
 
 test("a volume at /workspace is refused, however it is written; one below it is not", () => {
@@ -23,6 +42,7 @@ test("a volume at /workspace is refused, however it is written; one below it is 
       terminalOptions.parse({ backend: "docker", docker_volumes: [volume] }),
       run,
       "/w",
+      files,
     );
   expect(() => withVolume("/data:/workspace/:ro")).toThrow(
     "terminal.docker_volumes puts /data:/workspace/:ro",
@@ -37,6 +57,7 @@ test("board C2: commands may take as long as the run has, less a margin, and nev
       options,
       { maxRuntimeSeconds },
       "/w",
+      files,
     ).options;
     return [timeout, max_foreground_timeout];
   };

@@ -1,17 +1,29 @@
+import { join } from "node:path";
 import { parseVolume } from "../../environments/docker/mounts.ts";
 import type { TerminalOptions } from "../../environments/options.ts";
 import { AppError } from "../../lib/errors.ts";
+import type { AttachmentPlace } from "../attachments/attachment-files.ts";
 
 /** Seconds before the end of a run in which no command shall still be waited for. */
 const MARGIN_SECONDS = 30;
-/** Where a container sees the workspace. */
+/** Where a container sees the workspace, and the files of tasks. */
 const MOUNTED_AT = "/workspace";
+const FILES_AT = "/attachments";
 
 /** Where the commands of a run's worker are run. */
 export interface WorkerEnvironment {
   readonly options: TerminalOptions;
   /** What the workspace is called there, if not by its own path. */
   readonly seenAs: string | undefined;
+  /** The folder of a task's files there; undefined for a task whose files are not there. */
+  readonly filesOf: AttachmentPlace["seenAs"];
+}
+
+/** The files that a worker may read: its task's own and those of the tasks before it. */
+export interface ReadableFiles {
+  /** Where each task has its folder. */
+  readonly folder: string;
+  readonly taskIds: readonly string[];
 }
 
 /**
@@ -22,6 +34,7 @@ export function createWorkerEnvironment(
   options: TerminalOptions,
   run: { readonly maxRuntimeSeconds: number | null },
   workspace: string,
+  files: ReadableFiles,
 ): WorkerEnvironment {
   const longest = run.maxRuntimeSeconds === null ? 0 : run.maxRuntimeSeconds - MARGIN_SECONDS;
   const patient = {
@@ -31,10 +44,13 @@ export function createWorkerEnvironment(
   };
   switch (options.backend) {
     case "local":
-      return { options: { ...patient, cwd: workspace }, seenAs: undefined };
+      return { options: { ...patient, cwd: workspace }, seenAs: undefined, filesOf: undefined };
     case "docker":
-    case "podman":
+    case "podman": {
       refuseOtherWorkspace(options);
+      // A volume is written with colons between its parts, so a path that has one cannot be mounted.
+      const taskIds = files.folder.includes(":") ? [] : files.taskIds;
+      const volumes = taskIds.map((id) => `${join(files.folder, id)}:${FILES_AT}/${id}:ro`);
       return {
         options: {
           ...patient,
@@ -43,11 +59,14 @@ export function createWorkerEnvironment(
           isolation: "task",
           docker_persist_across_processes: false,
           container_persistent: false,
+          docker_volumes: [...options.docker_volumes, ...volumes],
         },
         seenAs: MOUNTED_AT,
+        filesOf: (id) => (taskIds.includes(id) ? `${FILES_AT}/${id}` : undefined),
       };
+    }
     default:
-      return { options: patient, seenAs: undefined };
+      return { options: patient, seenAs: undefined, filesOf: () => undefined };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { WorkerContext } from "../operations/worker-context.ts";
 import type { Comment, Run } from "../task.ts";
-import { renderContext } from "../tools/render-context.ts";
+import { type ReaderView, renderContext } from "../tools/render-context.ts";
 
 const COMMENT_CHARS = 2_048;
 
@@ -18,9 +18,9 @@ export const LIFECYCLE = [
 export function firstWords(
   query: string,
   context: WorkerContext,
-  { workspace, resumed }: { readonly workspace: string; readonly resumed: Run | undefined },
+  { resumed, ...view }: ReaderView & { readonly resumed: Run | undefined },
 ): string {
-  const task = renderContext(context, workspace);
+  const task = renderContext(context, view);
   if (resumed === undefined) return `${query}\n\n${task}`;
   const how = resumed.outcome ?? "without a result";
   const why = resumed.error === null ? "" : ` (${resumed.error.split("\n", 1)[0]})`;

@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import {
   type App,
   childLimits,
@@ -5,6 +6,11 @@ import {
   openAppConversation,
   openAppEnvironments,
 } from "../../../app.ts";
+import {
+  type AttachmentPlace,
+  attachmentsIn,
+  locateAttachments,
+} from "../../../board/attachments/attachment-files.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import { createBoardTools } from "../../../board/tools/board-tools.ts";
 import { endOwnRun } from "../../../board/worker/end-own-run.ts";
@@ -18,10 +24,12 @@ import { WORKER_EXITS } from "../../../board/worker/worker-exits.ts";
 import { openWorkerPipe } from "../../../board/worker/worker-pipe.ts";
 import { firstWords, LIFECYCLE } from "../../../board/worker/worker-words.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+import { folderNameOf } from "../../../board/workspaces/workspace.ts";
 import { logEvent } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import type { EnvironmentRegistry } from "../../../environments/environment-registry.ts";
 import { AppError } from "../../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../../lib/files.ts";
 import { createRedactor } from "../../../lib/redact/redactor.ts";
 import type { CommandContext } from "../../context.ts";
 import { currentFolder } from "../../current-folder.ts";
@@ -51,16 +59,33 @@ export async function runWorker(
     await store.as(caller).renew({}, signal); // a run that is over must not begin
     await using _token = await keepRunToken(pipe.order);
     const cwd = currentFolder();
-    const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd);
     const shown = await store.show(run.taskId, signal);
+    const folders = boardFolders(board.root, board.slug);
+    const readable = { folder: folders.attachments, taskIds: [run.taskId, ...shown.parents] };
+    const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd, readable);
+    if (place.filesOf !== undefined)
+      for (const id of readable.taskIds) await ensurePrivateFolder(join(readable.folder, folderNameOf(id)));
+    const attachments = { ...folders, now: Date.now, seenAs: place.filesOf };
     const earlier = findRunToResume(shown, run.runId);
     const tell = (text: string): void => context.terminal.note(`hermes: ${text}`);
     await using environments = await openAppEnvironments(tell, signal);
-    const parts = { context, options, app, store, order: pipe.order, cwd, place, environments, tell };
+    const parts = {
+      context,
+      options,
+      app,
+      store,
+      order: pipe.order,
+      cwd,
+      place,
+      attachments,
+      environments,
+      tell,
+    };
     await using conversation = await openConversation(parts, earlier?.session_id ?? undefined);
     const about = await store.context(run.taskId, signal);
     const resumed = conversation.isResumed ? earlier : undefined;
-    const text = firstWords(options.query ?? "", about, { workspace: place.seenAs ?? cwd, resumed });
+    const files = await locateAttachments(attachments, attachmentsIn(about));
+    const text = firstWords(options.query ?? "", about, { workspace: place.seenAs ?? cwd, files, resumed });
     const images = await loadImages(about.body ?? "", context.userHome);
     const { agent } = app.resolved.config;
     using view = createWatchView(context.terminal, conversation);
@@ -124,22 +149,23 @@ interface Parts {
   readonly order: WorkerOrder;
   readonly cwd: string;
   readonly place: WorkerEnvironment;
+  readonly attachments: AttachmentPlace;
   readonly environments: EnvironmentRegistry;
   tell(text: string): void;
 }
 
 /** Goes on with a session if it is still there, and begins a new one otherwise. */
 async function openConversation(
-  { context, options, app, store, order, cwd, place, environments, tell }: Parts,
+  { context, options, app, store, order, cwd, place, attachments, environments, tell }: Parts,
   sessionId: string | undefined,
 ): Promise<OpenConversation> {
   const { variables, userHome, signal } = context;
-  const { place: board, run } = order;
+  const { run } = order;
   const redactor = createRedactor({ secrets: app.resolved.secrets });
   const tools = createBoardTools({
     store,
     caller: { ...callerOf(run), limits: childLimits(app) },
-    attachments: { ...boardFolders(board.root, board.slug), now: () => Date.now() },
+    attachments,
     workspace: { path: cwd, seenAs: place.seenAs },
     redact: (text) => redactor.redact(text),
   });

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { boardsPlace } from "../../../app.ts";
+import { attachmentsIn, locateAttachments } from "../../../board/attachments/attachment-files.ts";
 import type { TaskName } from "../../../board/operations/glance.ts";
 import type { ShownTask } from "../../../board/operations/look.ts";
 import type { Run } from "../../../board/task.ts";
@@ -11,6 +12,7 @@ import { escapeControls } from "../../escape-controls.ts";
 import { cutText, wrapText } from "../../fit-text.ts";
 import type { Terminal } from "../../terminal.ts";
 import { moment } from "../sessions/place.ts";
+import { attachmentPlace } from "./attachment-place.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
 import { eventLine, tasksIn } from "./event-line.ts";
 import { ageOf } from "./task-lines.ts";
@@ -53,7 +55,11 @@ async function showContext(desk: Desk, text: string, { json }: JsonOption): Prom
   await atBoard(desk, async (open) => {
     const context = await withTasks(open, [text], (id) => open.store.context(id, open.signal));
     if (json) open.context.terminal.printJson(context);
-    else open.context.terminal.print(escapeControls(renderContext(context, undefined)));
+    else {
+      const files = await locateAttachments(attachmentPlace(open), attachmentsIn(context));
+      const view = { workspace: undefined, files };
+      open.context.terminal.print(escapeControls(renderContext(context, view)));
+    }
   });
 }
 
