@@ -1,6 +1,7 @@
-import { chmod, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { readTextFile } from "../../src/lib/files.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -9,7 +10,7 @@ vi.setConfig({ testTimeout: 600_000 }); // each starts the program several times
 describeWith("docker", "the start of hermes sandbox exec", (service) => {
   /** The client on the PATH is one that writes down the first two words of each call. */
   async function withCalls(settings: Readonly<Record<string, string>> = {}) {
-    const home = await openSandboxHome(service, { HERMES_DOCKER_BINARY: "", ...settings });
+    const home = await openSandboxHome(service, settings);
     const programs = join(home.folder, "programs");
     const calls = join(home.folder, "calls");
     await mkdir(programs);
@@ -22,19 +23,33 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     const exec = async (command: string) => {
       await rm(calls, { force: true });
       const run = await home.exec(command, { env });
-      return { ...run, calls: (await readFile(calls, "utf8")).trim().split("\n").toSorted() };
+      const seen = (await readTextFile(calls)) ?? "";
+      return { ...run, calls: seen.split("\n").slice(0, -1).toSorted() };
     };
     return { home, exec };
   }
 
-  test("a command in a running sandbox costs one look and one shell", async () => {
+  test("a command in a running sandbox starts no client where the engine's socket is known", async () => {
     const { home, exec } = await withCalls();
+    await using _ = home;
+    expect(await exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
+    const both = "head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2; exit 7";
+    const { exitCode, calls, stdout, stderr } = await exec(both);
+    expect({ exitCode, calls, lengths: [stdout.length, stderr.length] }).toEqual({
+      exitCode: 7,
+      calls: [],
+      lengths: [3_000_000, 2_000_000],
+    });
+  });
+
+  test("a command in a running sandbox costs a person's own client one question, one look and one shell", async () => {
+    const { home, exec } = await withCalls({ HERMES_DOCKER_BINARY: "docker" });
     await using _ = home;
     expect(await exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await exec("echo again")).toMatchObject({
       stdout: "again\n",
       stderr: "",
-      calls: ["container inspect", "exec -i"],
+      calls: ["--version ", "container inspect", "exec -i"],
     });
   });
 

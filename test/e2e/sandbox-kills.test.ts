@@ -7,7 +7,7 @@ import { readTextFile } from "../../src/lib/files.ts";
 import { tempHome } from "../support/hermes.ts";
 import { expectOrder, look } from "../support/sandbox-order.ts";
 import { scale } from "../support/scale.ts";
-import { describeWith, type RunningPart } from "../support/services.ts";
+import { describeWith, pathOf, type RunningPart } from "../support/services.ts";
 
 vi.setConfig({ testTimeout: 6 * 3_600_000 }); // hundreds of runs of the program in the deep lane
 
@@ -22,7 +22,7 @@ async function openWorld(service: RunningPart<"docker">) {
   const home = await tempHome();
   let profile = "one";
   const base = {
-    HERMES_DOCKER_BINARY: service.client,
+    PATH: pathOf(service.client),
     DOCKER_HOST: service.host,
     TERMINAL_ENV: "docker",
     TERMINAL_DOCKER_IMAGE: service.images.busybox,

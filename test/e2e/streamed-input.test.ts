@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
 import { scale } from "../support/scale.ts";
-import { describeWith, type RunningPart } from "../support/services.ts";
+import { describeWith, pathOf, type RunningPart } from "../support/services.ts";
 
 const MAX_MEMORY_KB = 250_000;
 const CHUNK_BYTES = 64 * 1024;
@@ -92,7 +92,7 @@ function inputContract(name: string, settings: Readonly<Record<string, string>>,
 function dockerSettings(service: RunningPart<"docker">, image: string): Record<string, string> {
   return {
     TERMINAL_ENV: "docker",
-    HERMES_DOCKER_BINARY: service.client,
+    PATH: pathOf(service.client),
     DOCKER_HOST: service.host,
     TERMINAL_DOCKER_IMAGE: image,
     TERMINAL_CONTAINER_DISK: "0",

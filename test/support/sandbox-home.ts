@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { readTextFile } from "../../src/lib/files.ts";
 import { tempHome } from "./hermes.ts";
 import { withoutWarning } from "./node-warning.ts";
-import type { RunningPart } from "./services.ts";
+import { pathOf, type RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
@@ -67,10 +67,9 @@ export async function openSandboxHome(
 ): Promise<SandboxHome> {
   const home = await tempHome();
   const base = {
-    PATH: process.env["PATH"] ?? "",
+    PATH: pathOf(client),
     HOME: home.folder,
     HERMES_HOME: home.path,
-    HERMES_DOCKER_BINARY: client,
     DOCKER_HOST: host,
     TERMINAL_ENV: "docker",
     TERMINAL_DOCKER_IMAGE: images.bash,

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { describe } from "vitest";
 import { z } from "zod";
 
@@ -55,6 +55,11 @@ type Part = keyof ServicesStatus["parts"];
 /** How to reach a part that runs. */
 export type RunningPart<P extends Part> = Extract<ServicesStatus["parts"][P], { state: "running" }>;
 type NotRunning = z.infer<typeof notRunning>;
+
+/** A PATH on which that client is found first, as a person has it: a client that a setting names is asked more. */
+export function pathOf(client: string): string {
+  return [dirname(client), process.env["PATH"] ?? ""].join(delimiter);
+}
 
 /** The folder of `scripts/test-services`, by the same rule as there. */
 function servicesFolder(env: NodeJS.ProcessEnv = process.env): string {

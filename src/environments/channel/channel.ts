@@ -1,4 +1,3 @@
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
@@ -8,12 +7,12 @@ import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
 import { createFrameParser, type FrameParser } from "./frame-parser.ts";
 import { type ProcessRow, parseProcessRow, type StartedProcess } from "./process-table.ts";
 import { parseShellState, type ShellState } from "./shell-state.ts";
-import { type ShellCommand, startShell } from "./start-shell.ts";
+import { type RunningShell, type ShellCommand, startShell } from "./start-shell.ts";
 
 /** How to start a shell in the place: the one thing of a channel that differs between environments. */
 export interface Transport extends ShellCommand {
   /** That very shell, if it has already been started and waits for its first line. */
-  readonly started?: ChildProcessWithoutNullStreams | undefined;
+  readonly started?: RunningShell | undefined;
   /** Snippet run once before the first command: init files, variables. Its output is dropped. */
   readonly prelude?: string;
 }
@@ -116,7 +115,7 @@ interface Running {
   streamsOpen: number;
 }
 
-function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
+function createChannel(child: RunningShell, program: string) {
   const prefix = randomBytes(8).toString("hex");
   const newToken = (): string => prefix + randomBytes(8).toString("hex");
   let shell: "bash" | "sh" = "sh";
@@ -393,7 +392,10 @@ function createChannel(child: ChildProcessWithoutNullStreams, program: string) {
     async [Symbol.asyncDispose](): Promise<void> {
       child.stdin.end();
       // It has done nothing for us yet, and nobody waits for a person's slow init files.
-      if (!isGreeted && death === undefined && child.pid !== undefined) await endProcessGroup(child.pid, 0);
+      if (!isGreeted && death === undefined) {
+        if (child.pid === undefined) child.kill("SIGKILL");
+        else await endProcessGroup(child.pid, 0);
+      }
       const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_WITHIN_MS : CLOSE_WITHIN_MS);
       await ended;
       clearTimeout(timer);

@@ -134,10 +134,10 @@ export async function findContainer(
   name: string,
   signal: AbortSignal,
 ): Promise<Container | undefined> {
-  const find = async (key: string) =>
-    (await inspectContainers(engine, [key], {}, signal)).find(
-      (container) => container.name === name || container.id === name,
-    );
+  const isMeant = (container: Container) => container.name === name || container.id === name;
+  const quick = parseContainer(await engine.socket?.inspect(name, signal));
+  if (quick !== undefined && isMeant(quick)) return quick;
+  const find = async (key: string) => (await inspectContainers(engine, [key], {}, signal)).find(isMeant);
   const found = await find(name);
   if (found !== undefined) return found;
   // Nothing came back. Only a list says whether that means "none" or "cannot tell".

@@ -1,7 +1,6 @@
-import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { waitAtMost } from "../../lib/wait-at-most.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
-import { type ShellCommand, startShell } from "../channel/start-shell.ts";
+import { type RunningShell, type ShellCommand, startShell } from "../channel/start-shell.ts";
 import type { Engine } from "./engine.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 
@@ -15,7 +14,7 @@ export function shellIn({ binary, env }: Engine, container: string): ShellComman
 /** A shell that waits in a sandbox for its first line, while others find out whether that sandbox may be used. */
 export interface EarlyShell extends AsyncDisposable {
   /** The shell if it still waits, for one caller, who then owns it. */
-  take(): ChildProcessWithoutNullStreams | undefined;
+  take(): RunningShell | undefined;
 }
 
 /**
@@ -28,13 +27,13 @@ export function startEarlyShell(
   { name, onDrift, persistAcrossProcesses }: SandboxSpec,
 ): EarlyShell | undefined {
   if (!persistAcrossProcesses || onDrift === "replace") return undefined;
-  let child: ChildProcessWithoutNullStreams | undefined = startShell(shellIn(engine, name));
+  let child: RunningShell | undefined = engine.socket?.startShell(name) ?? startShell(shellIn(engine, name));
   const ended = new Promise((resolve) => child?.once("close", resolve));
-  child.on("error", () => undefined); // whoever asks the engine next says it better
+  child.once("error", () => undefined); // whoever asks the engine next says it better
   child.stdin.on("error", () => undefined);
   return {
     take() {
-      const taken = child?.exitCode === null && child.signalCode === null ? child : undefined;
+      const taken = child?.exitCode === null && !child.signalCode ? child : undefined;
       if (taken !== undefined) child = undefined;
       return taken;
     },

@@ -9,6 +9,14 @@ export function isEngineSocket(path: string, variables: Variables = {}): boolean
   return NAMES.test(basename(path)) || engineSockets(variables).includes(path);
 }
 
+const DEFAULT_SOCKET = "/var/run/docker.sock";
+
+/** The socket that a client uses with that DOCKER_HOST; undefined when it goes over a network. */
+export function socketOf(host: string | undefined): string | undefined {
+  if (!host) return DEFAULT_SOCKET;
+  return host.startsWith("unix://") ? host.slice("unix://".length) : undefined;
+}
+
 /** Where the engines of this machine listen, as far as can be told without asking them. */
 export function engineSockets(variables: Variables): string[] {
   const addresses = ["DOCKER_HOST", "CONTAINER_HOST", "CONTAINERD_ADDRESS"].flatMap((name) => {
@@ -19,7 +27,7 @@ export function engineSockets(variables: Variables): string[] {
   return [
     ...addresses,
     "/run/docker.sock",
-    "/var/run/docker.sock",
+    DEFAULT_SOCKET,
     "/run/podman/podman.sock",
     "/run/containerd/containerd.sock",
     ...(runtime ? [join(runtime, "docker.sock"), join(runtime, "podman/podman.sock")] : []),

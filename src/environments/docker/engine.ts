@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { type ProcessResult, runProcess } from "../../lib/process.ts";
 import type { Reporter } from "../environment-request.ts";
+import type { EngineSocket } from "./engine-socket.ts";
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
@@ -45,6 +46,8 @@ export interface Engine {
   readonly binary: string;
   /** The client's whole environment. */
   readonly env: Variables;
+  /** A quicker way to ask it, where there is one. */
+  readonly socket: EngineSocket | undefined;
   readonly memory: EngineMemory;
   /** Runs one command of the client and resolves however it ends. */
   run(args: readonly string[], call: EngineCall, signal: AbortSignal): Promise<ProcessResult>;
@@ -54,10 +57,11 @@ export interface Engine {
 const BEHIND_A_PIPE = ["/bin/sh", "-c", 'cat | "$0" "$@"'] as const;
 
 /** The engine behind a client program; nothing is started or asked yet. */
-export function createEngine(binary: string, env: Variables): Engine {
+export function createEngine(binary: string, env: Variables, socket?: EngineSocket): Engine {
   return {
     binary,
     env,
+    socket,
     memory: { info: undefined, lacking: new Set(), noticed: new Set() },
     run(args, { variables, ...call }, signal) {
       const command = [binary, ...args] as const;

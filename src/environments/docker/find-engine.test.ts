@@ -48,6 +48,29 @@ describe("findEngine", () => {
     expect(engine.env).toEqual(variables);
   });
 
+  it("asks the engine over its socket only where it is sure which one the client asks", async () => {
+    await using temp = await tempFolder();
+    const docker = await makeProgram(temp.file("docker"));
+    await makeProgram(temp.file("other/podman"));
+    const hasSocket = async (variables: Record<string, string>, binary = "") => {
+      const found = await findEngine({
+        ...choice,
+        binary,
+        variables: { PATH: temp.path, HOME: temp.path, ...variables },
+      });
+      return found.socket !== undefined;
+    };
+    expect(await hasSocket({})).toBe(true);
+    expect(await hasSocket({ DOCKER_HOST: "unix:///some/docker.sock", DOCKER_CONTEXT: "unused" })).toBe(true);
+    expect(await hasSocket({ DOCKER_HOST: "ssh://far" })).toBe(false);
+    expect(await hasSocket({ DOCKER_CONTEXT: "far" })).toBe(false);
+    expect(await hasSocket({ PATH: temp.file("other") })).toBe(false);
+    expect(await hasSocket({}, docker)).toBe(false);
+    await mkdir(temp.file(".docker"));
+    await writeFile(temp.file(".docker/config.json"), '{"currentContext":"far"}');
+    expect(await hasSocket({})).toBe(false);
+  });
+
   it("refuses a setting that names no program, even with docker on the PATH", async () => {
     await using temp = await tempFolder();
     await makeProgram(temp.file("docker"));

@@ -2,11 +2,11 @@ import { access, constants } from "node:fs/promises";
 import { z } from "zod";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import { socketOf } from "./engine-sockets.ts";
 import { parseJson } from "./parse-json.ts";
 
 const VERSION_TIMEOUT_MS = 5_000;
 const ATTEMPTS = 2; // an engine that was asleep or just starts may miss the first
-const DEFAULT_SOCKET = "/var/run/docker.sock";
 const OLDEST = { docker: [19, 3], podman: [3, 0] } as const;
 
 const answer = z.object({
@@ -69,10 +69,9 @@ function hanging(engine: Engine, stderr: string): AppError {
 
 async function notRunning(engine: Engine, complaint: string): Promise<AppError> {
   const message = `The container engine cannot be reached: ${complaint}`;
-  const host = engine.env["DOCKER_HOST"] ?? "";
-  const socket =
-    host === "" ? DEFAULT_SOCKET : host.startsWith("unix://") ? host.slice("unix://".length) : "";
-  if (socket === "") {
+  const host = engine.env["DOCKER_HOST"];
+  const socket = socketOf(host);
+  if (socket === undefined) {
     return new AppError("sandbox-unavailable", message, { hint: `Check DOCKER_HOST, which is ${host}.` });
   }
   const hint = (await isForbidden(socket))

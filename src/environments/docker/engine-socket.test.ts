@@ -1,0 +1,83 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { buffer, text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { never, openDockerLab } from "../../../test/support/docker.ts";
+import { describeWith } from "../../../test/support/services.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { createEngineSocket } from "./engine-socket.ts";
+
+const LONG = { timeout: 600_000 };
+
+describeWith("docker", "the socket of the engine", (service) => {
+  const socket = createEngineSocket(service.socket);
+  let lab: Awaited<ReturnType<typeof openDockerLab>>;
+  let id = "";
+
+  beforeAll(async () => {
+    lab = await openDockerLab(service);
+    const label = `hermes-profile-id=${lab.profileId}`;
+    id = await lab.docker("run", "-d", "--label", label, service.images.busybox, "sleep", "1000");
+  }, LONG.timeout);
+  afterAll(() => lab[Symbol.asyncDispose]());
+
+  it("describes a container as the client does", LONG, async () => {
+    const [described] = JSON.parse(await lab.docker("container", "inspect", id)) as object[];
+    expect(await socket.inspect(id, never)).toEqual(described);
+    expect(await socket.inspect("no-such-container", never)).toBeUndefined();
+  });
+
+  it(
+    "keeps both outputs of a shell apart and whole, hands its input on to the end, and tells how it ended",
+    LONG,
+    async () => {
+      const shell = socket.startShell(id);
+      const closed = once(shell as never, "close");
+      const outputs = Promise.all([buffer(shell.stdout), buffer(shell.stderr)]);
+      shell.stdin.write(
+        "head -c 700000 /dev/zero | tr '\\0' o & head -c 500000 /dev/zero | tr '\\0' e >&2; wait\n",
+      );
+      shell.stdin.end("exit 7\n");
+      const [stdout, stderr] = await outputs;
+      expect(stdout.equals(Buffer.alloc(700_000, "o"))).toBe(true);
+      expect(stderr.equals(Buffer.alloc(500_000, "e"))).toBe(true);
+      expect(await closed).toEqual([7, null]);
+    },
+  );
+
+  it("ends a shell whose input ends, and one that is killed", LONG, async () => {
+    const [idle, killed] = [socket.startShell(id), socket.startShell(id)];
+    idle.stdout.resume();
+    idle.stderr.resume();
+    idle.stdin.end();
+    await once(idle as never, "close");
+    expect(idle.exitCode).toBe(0);
+    killed.stdin.write("echo here\n");
+    await once(killed.stdout, "data");
+    killed.stderr.resume();
+    killed.kill("SIGKILL");
+    await once(killed as never, "close");
+  });
+
+  it.each([
+    ["no such container", "no-such-container", service.socket, "No such container"],
+    ["no engine", "any", "/nowhere/docker.sock", "ENOENT"],
+  ])("says what is wrong where no shell can be started: %s", LONG, async (_, container, path, complaint) => {
+    const shell = createEngineSocket(path).startShell(container);
+    shell.stdout.resume();
+    shell.stdin.write("told nothing\n");
+    expect(await text(shell.stderr)).toContain(complaint);
+    expect(shell.exitCode).toBe(1);
+  });
+});
+
+it("leaves every other engine than Docker's to its client", async () => {
+  await using temp = await tempFolder();
+  const path = temp.file("engine.sock");
+  const server = createServer((_, answer) => {
+    answer.setHeader("Server", "Libpod/4.3.1 (linux)").end(JSON.stringify({ Id: "x" }));
+  }).listen(path);
+  await once(server, "listening");
+  expect(await createEngineSocket(path).inspect("any", never)).toBeUndefined();
+  server.close();
+});

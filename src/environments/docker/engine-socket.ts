@@ -1,0 +1,160 @@
+import { EventEmitter } from "node:events";
+import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
+import type { Socket } from "node:net";
+import { PassThrough } from "node:stream";
+import { json } from "node:stream/consumers";
+import { finished } from "node:stream/promises";
+import { messageOf } from "../../lib/errors.ts";
+import { SHELL_ARGUMENTS } from "../channel/driver.ts";
+import type { RunningShell } from "../channel/start-shell.ts";
+
+/**
+ * A Docker engine, asked over its own socket: its client takes longer to start than the engine to answer. It is used for
+ * what every single command needs. Whatever goes wrong here is left to the client, which knows best how to say it.
+ */
+export interface EngineSocket {
+  /** The container as `docker container inspect` describes it; undefined when there is none or no answer came. */
+  inspect(container: string, signal: AbortSignal): Promise<unknown>;
+  /** Starts a shell in a running container; one that cannot be started says so on stderr and ends. */
+  startShell(container: string): RunningShell;
+}
+
+const INSPECT_WITHIN_MS = 2_000;
+
+export function createEngineSocket(socketPath: string): EngineSocket {
+  const send = (
+    method: string,
+    path: string,
+    options: { body?: object; headers?: OutgoingHttpHeaders; signal?: AbortSignal } = {},
+  ): ClientRequest => {
+    const body = options.body && JSON.stringify(options.body);
+    const headers = {
+      Host: "docker",
+      ...(body && { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) }),
+      ...options.headers,
+    };
+    return request({ socketPath, method, path, headers, agent: false, signal: options.signal }).end(body);
+  };
+  const ask = async (...question: Parameters<typeof send>): Promise<unknown> => {
+    const [answer] = await settled<[IncomingMessage]>(send(...question), "response");
+    const value = await json(answer);
+    // Podman listens on such sockets too, but describes a container in other words.
+    if (!String(answer.headers.server).startsWith("Docker/")) throw new Error("The engine is not Docker's.");
+    if (answer.statusCode !== 200 && answer.statusCode !== 201) throw new Error(complaintIn(value));
+    return value;
+  };
+
+  return {
+    async inspect(container, signal) {
+      const within = AbortSignal.any([signal, AbortSignal.timeout(INSPECT_WITHIN_MS)]);
+      const path = `/containers/${encodeURIComponent(container)}/json`;
+      return ask("GET", path, { signal: within }).catch(() => undefined);
+    },
+    startShell(container) {
+      let id = "";
+      return connectShell({
+        async open() {
+          const streams = { AttachStdin: true, AttachStdout: true, AttachStderr: true };
+          const body = { ...streams, Cmd: ["sh", ...SHELL_ARGUMENTS] };
+          const made = await ask("POST", `/containers/${encodeURIComponent(container)}/exec`, { body });
+          id = (made as { Id: string }).Id;
+          const started = send("POST", `/exec/${id}/start`, {
+            body: { Detach: false, Tty: false },
+            headers: { Connection: "Upgrade", Upgrade: "tcp" },
+          });
+          started.once("response", (answer) => started.destroy(new Error(`HTTP ${answer.statusCode}`)));
+          const [, socket, head] = await settled<[unknown, Socket, Buffer]>(started, "upgrade");
+          socket.unshift(head);
+          return socket;
+        },
+        async exitCode() {
+          const { ExitCode } = (await ask("GET", `/exec/${id}/json`)) as { ExitCode: number | null };
+          return ExitCode;
+        },
+      });
+    },
+  };
+}
+
+interface Connection {
+  open(): Promise<Socket>;
+  /** What the shell ended with. */
+  exitCode(): Promise<number | null>;
+}
+
+/** A shell at the other end of a connection, with the face of a process of ours. */
+function connectShell({ open, exitCode }: Connection): RunningShell {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  const opened = open();
+  const shell = Object.assign(new EventEmitter(), {
+    stdin,
+    stdout,
+    stderr,
+    exitCode: null as number | null,
+    kill: () => void opened.then((socket) => socket.destroy()).catch(() => undefined),
+  });
+  const pass = async (): Promise<void> => {
+    const socket = await opened;
+    stdin.pipe(socket);
+    splitStreams(socket, [stdin, stdout, stderr]);
+    await finished(socket, { writable: false }).catch(() => undefined); // cut or ended: that is told by what comes next
+    stdin.unpipe(socket);
+    shell.exitCode = await exitCode();
+  };
+  void pass()
+    .catch((error: unknown) => {
+      shell.exitCode = 1;
+      stderr.write(messageOf(error));
+    })
+    .then(() => {
+      shell.emit("exit", shell.exitCode, null);
+      stdout.end();
+      stderr.end();
+      return Promise.all([finished(stdout), finished(stderr)]);
+    })
+    .catch(() => undefined) // destroyed by who reads them
+    .then(() => shell.emit("close", shell.exitCode, null));
+  return shell;
+}
+
+const HEADER_BYTES = 8;
+
+/** The engine sends both outputs through one connection, each piece behind the number of its stream and its length. */
+function splitStreams(socket: Socket, streams: readonly PassThrough[]): void {
+  let header = Buffer.alloc(0);
+  let left = 0;
+  let target: PassThrough | undefined;
+  socket.on("data", (chunk: Buffer) => {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (left === 0) {
+        const missing = HEADER_BYTES - header.length;
+        header = Buffer.concat([header, rest.subarray(0, missing)]);
+        rest = rest.subarray(missing);
+        if (header.length < HEADER_BYTES) return;
+        target = streams[header.readUInt8(0)];
+        left = header.readUInt32BE(4);
+        header = Buffer.alloc(0);
+      }
+      const piece = rest.subarray(0, left);
+      rest = rest.subarray(piece.length);
+      left -= piece.length;
+      if (piece.length === 0 || target === undefined || target.write(piece)) continue;
+      socket.pause();
+      target.once("drain", () => socket.resume());
+    }
+  });
+}
+
+/** The arguments of an event of a request, or its error. */
+function settled<Values extends unknown[]>(asked: ClientRequest, event: string): Promise<Values> {
+  return new Promise((resolve, reject) => {
+    asked.once(event, (...values) => resolve(values as Values)).once("error", reject);
+  });
+}
+
+function complaintIn(value: unknown): string {
+  return typeof value === "object" && value !== null && "message" in value
+    ? String(value.message)
+    : "refused";
+}
