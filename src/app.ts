@@ -145,6 +145,14 @@ export function boardsPlace({ profile, resolved }: App): BoardsPlace {
   };
 }
 
+/** How many bytes of attachments the database holds for all hosts; undefined where a board belongs to one host. */
+export function sharedAttachmentLimit(
+  app: App,
+  { databaseUrl }: { readonly databaseUrl: string } = boardsPlace(app),
+): number | undefined {
+  return databaseUrl === "" ? undefined : app.resolved.config.kanban.shared_attachments_mb * 1024 * 1024;
+}
+
 /** What a run of this profile may make on the board. */
 export function childLimits({ resolved }: App): NonNullable<RunCaller["limits"]> {
   const { max_children_per_task: maxChildren, max_depth: maxDepth } = resolved.config.kanban;

@@ -36,6 +36,7 @@ import {
   eventsAfter,
   findRun,
   findTasks,
+  listAttachments,
   listTasks,
   loadBoard,
   showTask,
@@ -55,7 +56,9 @@ import {
 import {
   addAttachment,
   addComment,
+  attachmentPart,
   removeAttachment,
+  shareAttachment,
   subscribe,
   takeEvents,
   tellDiscarded,
@@ -95,6 +98,7 @@ const WRITES = {
   reclaimExpired,
   comment: addComment,
   attach: addAttachment,
+  shareAttachment,
   removeAttachment,
   subscribe,
   unsubscribe,
@@ -142,6 +146,8 @@ const READS = {
   glance: glanceAtTasks,
   search: searchTasks,
   context: workerContext,
+  attachments: listAttachments,
+  attachmentPart,
   diagnose,
   *expiredRuns(graceMs: number) {
     return (yield* expiredRuns(graceMs)).map(toRun);

@@ -36,6 +36,9 @@ export const kanbanOptions = z.strictObject({
   max_depth: z.int().min(0).default(5).meta({
     description: "How many steps a task made by workers may be from the task of a person",
   }),
+  shared_attachments_mb: z.int().min(0).default(1_024).meta({
+    description: "Megabytes of attachments that a board on PostgreSQL keeps for all its hosts",
+  }),
   failure_limit: z
     .int()
     .min(1)

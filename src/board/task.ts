@@ -140,12 +140,15 @@ export interface Comment {
 /** In bytes. */
 export const LARGEST_ATTACHMENT = 25 * 1024 * 1024;
 
-/** What is known of an attached file; its content lies beside the database. */
+/** What is known of an attached file; its content lies beside the database, or in it where several hosts share it. */
 export interface Attachment {
   readonly id: number;
   readonly task_id: string;
   readonly filename: string;
+  /** Absolute; only a name where the content is in the database. */
   readonly stored_path: string;
+  /** Names the parts of the content in the database; null when it lies beside it. */
+  readonly content_key: string | null;
   readonly content_type: string | null;
   readonly size: number;
   readonly uploaded_by: string;

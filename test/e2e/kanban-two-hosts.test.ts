@@ -1,10 +1,13 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, readdir, readlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, readlink, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
+import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { openBoardStore } from "../../src/board/board-store.ts";
+import { runLogPath } from "../../src/board/worker/run-log.ts";
+import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -20,12 +23,12 @@ const isolates = await run("unshare", [...ISOLATED, "true"]).then(
   () => false,
 );
 
-/** A daemon that has a home, a host name and process numbers of its own, as on another machine. */
-async function startHost(folder: string, name: string, databaseUrl: string) {
+/** A daemon that has a home, a host name and process numbers of its own, as on another machine. Workers run `command`. */
+async function startHost(folder: string, name: string, databaseUrl: string, work: string) {
   const root = join(folder, name);
   const profile = join(root, "profiles", "coder");
   await mkdir(profile, { recursive: true, mode: 0o700 });
-  const answers = [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }];
+  const answers = [{ tools: [{ name: "terminal", input: { command: work } }] }];
   await writeFile(join(profile, "script.json"), JSON.stringify({ answers }));
   const model = `model:\n  provider: scripted\n  default: ${join(profile, "script.json")}\n`;
   await writeFile(join(profile, "config.yaml"), model);
@@ -65,7 +68,7 @@ async function pidsWithin(unshare: number): Promise<readonly number[]> {
 
 describeWith("postgres", "two hosts on one board", ({ url }) => {
   test.skipIf(!isolates)(
-    `a task whose host is frozen and then killed starts on the other one soon after its lease is over${isolates ? "" : " [skipped: may not isolate]"}`,
+    `a task whose host is frozen and then killed starts on the other one soon after its lease is over, with its files${isolates ? "" : " [skipped: may not isolate]"}`,
     async () => {
       await using folder = await tempFolder();
       await using database = await openOwnDatabase(url);
@@ -73,20 +76,33 @@ describeWith("postgres", "two hosts on one board", ({ url }) => {
       await using store = await openBoardStore(place, { connections: 1 }, never);
       const operator = store.as({ kind: "operator", name: "alice" });
       const { task } = await operator.create({ title: "long", assignee: "coder" }, never);
+      const attachments = { ...boardFolders(place.root, "default"), now: Date.now, sharedLimitBytes: 1_000 };
+      const brief = { name: "brief.txt", bytes: Buffer.from("the brief") };
+      await attachFile({ client: operator, place: attachments }, task.id, brief, never);
+      /** Copies the attachment, so that it can be seen that it was read there, and then takes long. */
+      const workOn = (host: string): string => {
+        const file = join(folder.path, host, "kanban/attachments", task.id, "1/brief.txt");
+        return `cat ${file} > ${folder.file(`${host}.txt`)}; sleep 300`;
+      };
       const runs = async () => (await store.show(task.id, never)).runs;
-      await using first = await startHost(folder.path, "first", database.url);
+      await using first = await startHost(folder.path, "first", database.url, workOn("first"));
       await eventually(async () => (await runs())[0]?.worker_pid != null);
-      await using second = await startHost(folder.path, "second", database.url);
+      await using second = await startHost(folder.path, "second", database.url, workOn("second"));
       await first.freeze();
       await eventually(async () => (await runs()).length === 2 && (await runs())[1]?.worker_pid != null);
       await first[Symbol.asyncDispose]();
+      const isRead = async () => (await readFile(folder.file("second.txt"), "utf8").catch(() => "")) !== "";
+      await eventually(isRead);
+      expect(await readFile(folder.file("second.txt"), "utf8")).toBe("the brief");
       const { events, runs: both } = await store.show(task.id, never);
       expect(both).toMatchObject([{ outcome: "reclaimed" }, { outcome: null }]);
       expect(both[1]?.host_id).not.toBe(both[0]?.host_id);
       const leaseEnd = Number(events.find(({ kind }) => kind === "reclaimed")?.payload["claim_expires"]);
       const spawned = events.findLast(({ kind }) => kind === "spawned")?.created_at ?? 0;
       expect(spawned - leaseEnd).toBeGreaterThan(0);
-      expect(spawned - leaseEnd).toBeLessThan(10_000); // by the clock of the board, and part of what is promised
+      // By the clock of the board, and part of what is promised.
+      const log = await stat(runLogPath(folder.file("second"), "default", task.id, both[1]?.id ?? 0));
+      expect(log.birthtimeMs - leaseEnd).toBeLessThan(10_000);
       await second.freeze();
       expect(await store.check(never)).toEqual([]);
     },

@@ -2,16 +2,11 @@ import { link, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } 
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
-import { LARGEST_ATTACHMENT } from "../task.ts";
+import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
 import { namesIn } from "../workspaces/quarantine.ts";
-import {
-  type AttachmentPlace,
-  attachFile,
-  openAttachment,
-  readAttachment,
-  removeAttachment,
-} from "./attachment-files.ts";
+import { readAttachment } from "./attachment-content.ts";
+import { type AttachmentPlace, attachFile, openAttachment, removeAttachment } from "./attachment-files.ts";
 import { attachmentName } from "./attachment-name.ts";
 import { collectAttachments } from "./collect-attachments.ts";
 
@@ -33,6 +28,7 @@ async function openLab() {
     },
     attach: (taskId: string, name: string, text = "text") =>
       attachFile({ client, place }, taskId, { name, bytes: Buffer.from(text) }, never),
+    read: (attachment: Attachment) => readAttachment({ store: stage.store, place }, attachment, never),
     remove: (id: number) => removeAttachment({ client, place }, id, never),
     collect: () => collectAttachments({ store: stage.store, place }, never),
     files: (taskId: string) => namesIn(join(place.attachments, taskId)),
@@ -50,7 +46,7 @@ test("board A8: a file is kept beside the board under its own name, and comes ba
     size: 7,
     uploaded_by: "alice",
   });
-  expect((await readAttachment(lab.place, attachment)).toString()).toBe("content");
+  expect((await lab.read(attachment)).toString()).toBe("content");
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await lab.files(task.id)).toEqual(["report.pdf"]);
 });
@@ -63,7 +59,7 @@ test("board A8: a name that is taken gets a number, however many come at once", 
   const names = ["a.tar.gz", "a.tar (1).gz", "a.tar (2).gz", "a.tar (3).gz", "a.tar (4).gz"];
   expect(kept.map(({ filename }) => filename).sort()).toEqual(names.sort());
   for (const [index, attachment] of kept.entries())
-    expect((await readAttachment(lab.place, attachment)).toString()).toBe(texts[index]);
+    expect((await lab.read(attachment)).toString()).toBe(texts[index]);
 });
 
 test("board A8: of a hostile name the harmless part is left, or it is refused", async () => {

@@ -1,10 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { constants, type FileHandle, link, open, realpath, rm } from "node:fs/promises";
-import { basename, dirname, join, posix } from "node:path";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { constants, type FileHandle, link, open, realpath, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { AppError, errnoOf, messageOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files.ts";
 import type { BoardClient } from "../board-store.ts";
-import type { WorkerContext } from "../operations/worker-context.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { moveAside, type Quarantine } from "../workspaces/quarantine.ts";
 import { folderNameOf } from "../workspaces/workspace.ts";
@@ -15,6 +14,8 @@ const TEMPORARY = ".new-";
 /** Where the files of attachments lie, and where removed ones go first. */
 export interface AttachmentPlace extends Quarantine {
   readonly attachments: string;
+  /** How many bytes of content the database may hold for all hosts; undefined where files stay on this one. */
+  readonly sharedLimitBytes?: number | undefined;
   /**
    * The folder of a task's files in the environment of a worker; undefined for a task whose files are not there. Without
    * this function the reader is on this machine.
@@ -29,8 +30,8 @@ export interface NewFile {
 }
 
 /**
- * Keeps a file with a task, under its own name or the next one that is free. The file is there before its row, so a crash
- * leaves at most a file that nobody knows of, which `collectAttachments` finds.
+ * Keeps a file with a task, under its own name or the next one that is free. Beside the database the file is there before
+ * its row, so a crash leaves at most a file that nobody knows of, which `collectAttachments` finds.
  */
 export async function attachFile(
   { client, place }: { readonly client: BoardClient; readonly place: AttachmentPlace },
@@ -40,7 +41,13 @@ export async function attachFile(
 ): Promise<Attachment> {
   requireSize(name, bytes.length);
   signal.throwIfAborted();
-  const path = await keepFile(join(place.attachments, folderNameOf(taskId)), attachmentName(name), bytes);
+  const { sharedLimitBytes: limitBytes } = place;
+  if (limitBytes !== undefined) {
+    const filename = attachmentName(name);
+    const facts = { filename, storedPath: filename, size: bytes.length, ...(contentType && { contentType }) };
+    return client.attach(taskId, { ...facts, shared: { bytes, limitBytes } }, signal);
+  }
+  const path = await keepFile(join(place.attachments, folderNameOf(taskId)), attachmentName(name), [bytes]);
   const row = {
     filename: basename(path),
     storedPath: path,
@@ -66,27 +73,40 @@ export function requireSize(name: string, bytes: number): void {
     );
 }
 
-/** Writes a file whole or not at all, under a name that nobody else has or gets. */
-async function keepFile(folder: string, name: string, bytes: Uint8Array): Promise<string> {
+/** Writes a file whole or not at all. `settle` gives it its name, by default one that nobody else has or gets. */
+export async function keepFile(
+  folder: string,
+  name: string,
+  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
+  settle: (temporary: string, folder: string, name: string) => Promise<string> = linkFree,
+): Promise<string> {
   await ensurePrivateFolder(folder);
   const temporary = join(folder, `${TEMPORARY}${randomBytes(8).toString("hex")}`);
   try {
     const file = await open(temporary, "wx", 0o600);
     try {
-      await file.writeFile(bytes);
+      for await (const part of parts) await file.writeFile(part);
       await file.sync();
     } finally {
       await file.close();
     }
-    const path = await linkFree(temporary, folder, name);
+    const path = await settle(temporary, folder, name);
     await syncFolder(folder); // the row must not outlive the file
     return path;
   } catch (error) {
     if (errnoOf(error) === undefined || error instanceof AppError) throw error;
-    throw new AppError("file-unwritable", `Cannot keep ${name} in ${folder}.`, { cause: error });
+    const why = errnoOf(error) === "ENOSPC" ? "the disk is full" : messageOf(error);
+    throw new AppError("file-unwritable", `Cannot keep ${name} in ${folder}: ${why}.`, { cause: error });
   } finally {
     await rm(temporary, { force: true });
   }
+}
+
+/** Takes the place of whatever has the name: two who copy the same content do no harm. */
+export async function replace(temporary: string, folder: string, name: string): Promise<string> {
+  const path = join(folder, name);
+  await rename(temporary, path);
+  return path;
 }
 
 async function linkFree(temporary: string, folder: string, name: string): Promise<string> {
@@ -123,36 +143,6 @@ export async function openAttachment(place: AttachmentPlace, attachment: Attachm
   throw missing(attachment);
 }
 
-export async function readAttachment(place: AttachmentPlace, attachment: Attachment): Promise<Buffer> {
-  const file = await openAttachment(place, attachment);
-  try {
-    return await file.readFile();
-  } finally {
-    await file.close();
-  }
-}
-
-/** Where the reader finds each file, by the id of its attachment; those that it cannot read are left out. */
-export async function locateAttachments(
-  place: AttachmentPlace,
-  attachments: readonly Attachment[],
-): Promise<ReadonlyMap<number, string>> {
-  const paths = new Map<number, string>();
-  for (const attachment of attachments) {
-    const path = await containedPath(place, attachment);
-    if (path === undefined) continue;
-    const { seenAs } = place;
-    const folder = seenAs === undefined ? dirname(path) : seenAs(attachment.task_id);
-    if (folder !== undefined) paths.set(attachment.id, posix.join(folder, basename(path)));
-  }
-  return paths;
-}
-
-/** All files that a context names. */
-export function attachmentsIn({ attachments, parents }: WorkerContext): readonly Attachment[] {
-  return [...attachments, ...parents.flatMap((parent) => parent.attachments)];
-}
-
 /** Forgets an attachment and moves its file aside; false when there was none. */
 export async function removeAttachment(
   { client, place }: { readonly client: BoardClient; readonly place: AttachmentPlace },
@@ -161,13 +151,19 @@ export async function removeAttachment(
 ): Promise<boolean> {
   const row = await client.removeAttachment(id, signal);
   if (row === undefined) return false;
+  if (row.content_key !== null) await rm(copyFolder(place, row), { recursive: true, force: true });
   const path = await containedPath(place, row);
   if (path !== undefined) await moveAside(path, row.task_id, place);
   return true;
 }
 
+/** Where this host keeps its copy of content that is in the database. */
+export function copyFolder(place: AttachmentPlace, { task_id, id }: Attachment): string {
+  return join(place.attachments, folderNameOf(task_id), String(id));
+}
+
 /** Where the file is, if it is where files of this task belong, both as the row says and on the disk. */
-async function containedPath(
+export async function containedPath(
   place: AttachmentPlace,
   { task_id, stored_path }: Attachment,
 ): Promise<string | undefined> {
@@ -194,6 +190,6 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-function missing({ filename, task_id }: Attachment): AppError {
+export function missing({ filename, task_id }: Attachment): AppError {
   return new AppError("attachment-missing", `The file of ${filename} of ${task_id} is not there.`);
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardStore } from "../board-store.ts";
 import { moveAside, namesIn } from "../workspaces/quarantine.ts";
-import type { AttachmentPlace } from "./attachment-files.ts";
+import { type AttachmentPlace, copyFolder } from "./attachment-files.ts";
 
 const GRACE_MS = 60 * 60_000;
 
@@ -21,7 +21,7 @@ export async function collectAttachments(
     if (!(await lstat(folder)).isDirectory()) continue;
     // Files first: a row that is written meanwhile belongs to a file that is not in this list, or is young.
     const names = await namesIn(folder);
-    const known = await knownPaths(store, taskId, signal);
+    const known = await knownPaths({ store, place }, taskId, signal);
     for (const name of names) {
       const path = join(folder, name);
       if (known.has(path) || !(await isOld(path, place.now()))) continue;
@@ -33,13 +33,15 @@ export async function collectAttachments(
 }
 
 async function knownPaths(
-  store: BoardStore,
+  { store, place }: { readonly store: BoardStore; readonly place: AttachmentPlace },
   taskId: string,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
     const { attachments } = await store.show(taskId, signal);
-    return new Set(attachments.map(({ stored_path }) => stored_path));
+    return new Set(
+      attachments.map((row) => (row.content_key === null ? row.stored_path : copyFolder(place, row))),
+    );
   } catch (error) {
     if (error instanceof AppError && error.code === "task-not-found") return new Set();
     throw error;

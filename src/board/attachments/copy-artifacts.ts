@@ -1,11 +1,12 @@
 import { constants, type FileHandle, lstat, open, realpath } from "node:fs/promises";
 import { basename, isAbsolute, relative, resolve } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
-import type { BoardClient, BoardStore } from "../board-store.ts";
+import type { BoardClient } from "../board-store.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import type { DeclaredArtifact } from "../workspaces/declared-files.ts";
 import { isInside } from "../workspaces/workspace.ts";
-import { type AttachmentPlace, attachFile, readAttachment } from "./attachment-files.ts";
+import { type AttachmentSource, readAttachment } from "./attachment-content.ts";
+import { attachFile } from "./attachment-files.ts";
 import { attachmentName, isNumbered } from "./attachment-name.ts";
 
 const MOST = 50;
@@ -17,10 +18,8 @@ export interface SeenWorkspace {
   readonly seenAs?: string | undefined;
 }
 
-export interface ArtifactParts {
-  readonly store: BoardStore;
+export interface ArtifactParts extends AttachmentSource {
   readonly client: BoardClient;
-  readonly place: AttachmentPlace;
   readonly workspace: SeenWorkspace;
 }
 
@@ -34,7 +33,7 @@ export async function copyArtifacts(
   declared: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly DeclaredArtifact[]> {
-  const { workspace, store, place } = parts;
+  const { workspace, store } = parts;
   if (declared.length > MOST)
     throw refused(`${declared.length} artifacts are too many; ${MOST} are allowed.`);
   const root = await rootOf(workspace);
@@ -44,7 +43,7 @@ export async function copyArtifacts(
   const copied: DeclaredArtifact[] = [];
   for (const path of paths) {
     const file = await readArtifact(root, path);
-    const same = await findSame(place, known, file);
+    const same = await findSame(parts, known, file, signal);
     const { filename } = same ?? (await attachFile(parts, taskId, file, signal));
     copied.push({ path: relative(root, file.real), attachment: filename });
   }
@@ -115,14 +114,15 @@ async function tryOpen(path: string): Promise<FileHandle> {
 }
 
 async function findSame(
-  place: AttachmentPlace,
+  source: AttachmentSource,
   known: readonly Attachment[],
   { name, bytes }: { readonly name: string; readonly bytes: Buffer },
+  signal: AbortSignal,
 ): Promise<Attachment | undefined> {
   const wanted = attachmentName(name);
   const alike = known.filter(({ size, filename }) => size === bytes.length && isNumbered(filename, wanted));
   for (const attachment of alike) {
-    const kept = await readAttachment(place, attachment).catch((error: unknown) => {
+    const kept = await readAttachment(source, attachment, signal).catch((error: unknown) => {
       if (error instanceof AppError) return undefined; // whatever is wrong with that one, ours is copied anew
       throw error;
     });

@@ -246,4 +246,16 @@ export const boardMigrations: readonly BoardMigration[] = [
     name: "identity",
     sql: "alter table board add column identity {text}",
   },
+  {
+    // The content of attachments that several hosts must be able to read, in parts.
+    name: "shared-attachments",
+    sql: `
+    alter table attachment add column content_key {text};
+    create table attachment_part (
+      content_key {text} not null,
+      number {int} not null,
+      content {bytes} not null,
+      primary key (content_key, number)
+    ) {strict}`,
+  },
 ];

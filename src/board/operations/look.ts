@@ -58,6 +58,11 @@ export function* showTask(id: string): Steps<ShownTask> {
   };
 }
 
+/** What is known of all files of the board. */
+export function* listAttachments(): Steps<readonly Attachment[]> {
+  return yield* all<Attachment>("select * from attachment order by id");
+}
+
 const NUMBER = /^#?([1-9]\d{0,14})$/;
 const BEGINNING = /^(?:t_)?([0-9a-f]{4,12})$/;
 const CANDIDATES = 10;

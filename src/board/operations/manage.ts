@@ -245,6 +245,10 @@ export function* purgeTask(change: Change, taskId: string): Steps<void> {
   yield* letGo(change, taskId);
   yield* run("delete from event where task_id = :taskId", { taskId });
   yield* run(KEEP_NUMBERS, { taskId });
+  yield* run(
+    "delete from attachment_part where content_key in (select content_key from attachment where task_id = :taskId)",
+    { taskId },
+  );
   yield* run("delete from task where id = :taskId", { taskId });
   change.tell({ taskId: null, kind: "purged", payload: { task_id: taskId, title: task.title } });
 }

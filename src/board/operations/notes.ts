@@ -1,3 +1,6 @@
+import { randomBytes } from "node:crypto";
+import { AppError } from "../../lib/errors.ts";
+import { numberedName } from "../attachments/attachment-name.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, first, only, run, type Steps } from "../database/steps.ts";
@@ -9,7 +12,14 @@ import {
   type Subscription,
 } from "../task.ts";
 import { invalid, optionalName, requireInteger, requireText, toJson } from "../task-text.ts";
-import { type EventRow, requireLiveRun, requireTask, requireTaskToChange, toEvent } from "./load.ts";
+import {
+  type EventRow,
+  lockGraph,
+  requireLiveRun,
+  requireTask,
+  requireTaskToChange,
+  toEvent,
+} from "./load.ts";
 
 const FILENAME_LENGTH = 200;
 
@@ -70,15 +80,24 @@ export interface NewAttachment {
   readonly storedPath: string;
   readonly contentType?: string;
   readonly size: number;
+  /** What is kept in the database; without it the file lies beside it. */
+  readonly shared?: SharedContent;
 }
 
-/** Records a file that lies beside the database; a name that is taken becomes `name (1).ext`. */
+export interface SharedContent {
+  readonly bytes: Uint8Array;
+  /** How many bytes of attachments the database may hold for this board. */
+  readonly limitBytes: number;
+}
+
+/** Records a file, whose content lies beside the database or comes with it; a taken name becomes `name (1).ext`. */
 export function* addAttachment(change: Change, taskId: string, file: NewAttachment): Steps<Attachment> {
   requireRight(change.caller, "attach");
   const wanted = requireText(file.filename, "file name", FILENAME_LENGTH);
   if (/^\.|[/\\\p{Cc}]/u.test(wanted))
     throw invalid("A file name has no folders, control characters or leading dots.");
   const size = requireInteger(file.size, "size", 0, LARGEST_ATTACHMENT);
+  const key = file.shared === undefined ? null : yield* insertContent(file.shared);
   yield* requireTaskToChange(taskId);
   yield* requireLiveRun(change.caller);
   const taken = yield* all<{ filename: string }>("select filename from attachment where task_id = :taskId", {
@@ -86,12 +105,13 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
   });
   const filename = freeName(wanted, new Set(taken.map((row) => row.filename)));
   const row = yield* only<Attachment>(
-    `insert into attachment (task_id, filename, stored_path, content_type, size, uploaded_by, created_at)
-     values (:taskId, :filename, :path, :type, :size, :by, hermes_now()) returning *`,
+    `insert into attachment (task_id, filename, stored_path, content_key, content_type, size, uploaded_by, created_at)
+     values (:taskId, :filename, :path, :key, :type, :size, :by, hermes_now()) returning *`,
     {
       taskId,
       filename,
       path: requireText(file.storedPath, "path", 4_096),
+      key,
       type: optionalName(file.contentType, "content type"),
       size,
       by: change.actor,
@@ -102,11 +122,54 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
 }
 
 function freeName(name: string, taken: ReadonlySet<string>): string {
-  const dot = name.lastIndexOf(".");
-  const [stem, end] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
   let free = name;
-  for (let number = 1; taken.has(free); number++) free = `${stem} (${number})${end}`;
+  for (let number = 1; taken.has(free); number++) free = numberedName(name, number);
   return free;
+}
+
+const PART_BYTES = 1024 * 1024;
+
+/**
+ * Keeps content in the database, in parts that readers fetch one by one. The parts come before any lock: a slow upload
+ * must hold up nobody. Whoever is killed meanwhile leaves nothing, because no part is committed without its attachment.
+ */
+function* insertContent({ bytes, limitBytes }: SharedContent): Steps<string> {
+  const key = randomBytes(16).toString("hex");
+  for (let number = 0; number * PART_BYTES < bytes.length; number++)
+    yield* run(
+      "insert into attachment_part (content_key, number, content) values (:key, :number, :content)",
+      {
+        key,
+        number,
+        content: bytes.subarray(number * PART_BYTES, (number + 1) * PART_BYTES),
+      },
+    );
+  yield* lockGraph(); // two at once must not pass the limit together
+  const { held } = yield* only<{ held: number }>(
+    "select cast(coalesce(sum(size), 0) as {int}) as held from attachment where content_key is not null",
+  );
+  if (held + bytes.length <= limitBytes) return key;
+  throw new AppError(
+    "attachment-too-large",
+    `The board holds ${held} bytes of attachments for all its hosts; with ${bytes.length} more it would exceed ${limitBytes}.`,
+    { hint: "Remove attachments, purge tasks, or raise kanban.shared_attachments_mb." },
+  );
+}
+
+/** Moves the content of an attachment that lay beside the database into it. */
+export function* shareAttachment(change: Change, id: number, content: SharedContent): Steps<void> {
+  requireRight(change.caller, "maintain");
+  const key = yield* insertContent(content);
+  yield* run("update attachment set content_key = :key, stored_path = filename where id = :id", { id, key });
+}
+
+/** One part of the content of an attachment; undefined after the last one. */
+export function* attachmentPart(key: string, number: number): Steps<Uint8Array | undefined> {
+  const row = yield* first<{ content: Uint8Array }>(
+    "select content from attachment_part where content_key = :key and number = :number",
+    { key, number },
+  );
+  return row?.content;
 }
 
 /** Forgets an attachment and returns it, so that its file can be removed; undefined when there is none. */
@@ -114,6 +177,7 @@ export function* removeAttachment(change: Change, id: number): Steps<Attachment 
   requireRight(change.caller, "edit");
   const row = yield* first<Attachment>("delete from attachment where id = :id returning *", { id });
   if (row === undefined) return undefined;
+  yield* run("delete from attachment_part where content_key = :key", { key: row.content_key });
   const { task_id: taskId, filename, size } = row;
   change.tell({ taskId, kind: "attachment_removed", payload: { filename, size, by: change.actor } });
   return row;

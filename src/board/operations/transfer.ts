@@ -30,7 +30,7 @@ interface Header {
 
 /**
  * The whole board as lines of JSON, the same ones from whichever database. Tokens of runs are left out: whoever reads
- * an export must not be able to act as a worker.
+ * an export must not be able to act as a worker. The content of attachments is carried apart from the rows.
  */
 export function* exportLines(): Steps<readonly string[]> {
   return toLines(yield* loadContent());
@@ -51,7 +51,7 @@ function* loadContent(): Steps<BoardContent> {
     const rows = yield* all<Row>(`select * from ${table} ${where} order by ${order}`);
     tables.set(
       table as Table,
-      rows.map(({ lease_token: _, ...row }) => row),
+      rows.map(({ lease_token: _, content_key: __, ...row }) => row),
     );
   }
   return { board, tables };

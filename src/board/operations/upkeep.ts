@@ -110,6 +110,17 @@ const CHECKS: readonly { readonly sql: string; say(what: string, more: string | 
     say: (task, runId) => `an event of ${task} names run ${runId}, which does not exist`,
   },
   {
+    sql: `select a.task_id as what, a.filename as more from attachment a
+           where a.content_key is not null and a.size <> coalesce(
+             (select sum(length(p.content)) from attachment_part p where p.content_key = a.content_key), 0)`,
+    say: (task, filename) => `the content of ${filename} of ${task} is not whole`,
+  },
+  {
+    sql: `select distinct p.content_key as what, null as more from attachment_part p
+           where not exists (select 1 from attachment a where a.content_key = p.content_key)`,
+    say: (key) => `the content ${key} belongs to no attachment`,
+  },
+  {
     sql: `select 'event' as what, max(e.id) as more from event e
            having max(e.id) > (select value from counter where name = 'event')`,
     say: (_, event) => `event ${event} has a number that was never given`,

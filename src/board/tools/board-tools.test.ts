@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
-import { readAttachment } from "../attachments/attachment-files.ts";
+import { readAttachment } from "../attachments/attachment-content.ts";
 import type { Caller } from "../caller.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
@@ -200,7 +200,9 @@ test("board A8, G29: artifacts are kept with the task before its workspace goes"
   const { attachments, runs } = await lab.show(own.id);
   expect(attachments).toHaveLength(1);
   for (const attachment of attachments)
-    expect((await readAttachment(lab.place, attachment)).toString()).toBe("r".repeat(3_000));
+    expect((await readAttachment({ store: lab.store, place: lab.place }, attachment, never)).toString()).toBe(
+      "r".repeat(3_000),
+    );
   expect(runs.at(-1)?.metadata).toEqual({ artifacts: [{ path: "out/report.md", attachment: "report.md" }] });
 });
 

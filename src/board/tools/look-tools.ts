@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Tool } from "../../tools/tool.ts";
-import { attachmentsIn, locateAttachments } from "../attachments/attachment-files.ts";
+import { attachmentsIn, locateAttachments } from "../attachments/attachment-content.ts";
 import type { BoardEvent, Run, Task } from "../task.ts";
 import { STATUSES } from "../transitions.ts";
 import { type BoardDesk, boardTool, taskId } from "./board-tool.ts";
@@ -23,7 +23,7 @@ export function createShow({ store, caller, workspace, attachments, taskOf }: Bo
       const isOwn = caller.kind === "run" && caller.taskId === id;
       const folder = isOwn ? (workspace?.seenAs ?? workspace?.path) : undefined;
       const context = await store.context(id, signal);
-      const files = await locateAttachments(attachments, attachmentsIn(context));
+      const files = await locateAttachments({ store, place: attachments }, attachmentsIn(context), signal);
       return {
         task: rowOf(shown.task),
         parents: shown.parents,
@@ -74,10 +74,10 @@ export function createAttachments({ store, attachments: place, taskOf }: BoardDe
     mutates: false,
     async run({ task_id }, signal) {
       const { attachments } = await store.show(taskOf(task_id), signal);
-      const files = await locateAttachments(place, attachments);
+      const files = await locateAttachments({ store, place }, attachments, signal);
       return {
         attachments: attachments.map(({ id, filename, content_type, size, uploaded_by }) => {
-          return { id, filename, content_type, size, uploaded_by, path: files.get(id) ?? null };
+          return { id, filename, content_type, size, uploaded_by, ...files.get(id) };
         }),
       };
     },

@@ -1,3 +1,4 @@
+import type { FoundFile } from "../attachments/attachment-content.ts";
 import type { WorkerContext } from "../operations/worker-context.ts";
 import type { Attachment } from "../task.ts";
 
@@ -8,7 +9,7 @@ export interface ReaderView {
   /** The folder of the work, where it is known. */
   readonly workspace: string | undefined;
   /** Where the files can be read, by the id of the attachment. */
-  readonly files: ReadonlyMap<number, string>;
+  readonly files: ReadonlyMap<number, FoundFile>;
 }
 
 /** All that a worker is told about its task, in words. What others wrote stands apart and is named as theirs. */
@@ -39,9 +40,10 @@ function header({ task }: WorkerContext, workspace = task.workspace_path): strin
   return [`# ${task.id}: ${task.title}`, ...lines].join("\n");
 }
 
-function fileLines(attachments: readonly Attachment[], files: ReadonlyMap<number, string>): string[] {
+function fileLines(attachments: readonly Attachment[], files: ReadonlyMap<number, FoundFile>): string[] {
   return attachments.map(({ id, filename, content_type, size }) => {
-    const where = files.get(id) ?? "cannot be read from here";
+    const found = files.get(id) ?? { problem: "it is not there" };
+    const where = "path" in found ? found.path : `cannot be read here (${found.problem})`;
     return `- ${filename} (${content_type ?? "unknown type"}, ${Math.ceil(size / 1_024)} KB): ${where}`;
   });
 }
@@ -56,7 +58,7 @@ function attempts({ attempts, now }: WorkerContext): string {
     .join("\n");
 }
 
-function parents({ parents }: WorkerContext, files: ReadonlyMap<number, string>): string {
+function parents({ parents }: WorkerContext, files: ReadonlyMap<number, FoundFile>): string {
   return parents
     .flatMap(({ taskId, title, ageMs, summary, metadata, attachments }) => {
       const handoff = lines(`${taskId} (${title}), done ${age(ageMs)} ago`, { summary, metadata });

@@ -5,12 +5,10 @@ import {
   environmentFacts,
   openAppConversation,
   openAppEnvironments,
+  sharedAttachmentLimit,
 } from "../../../app.ts";
-import {
-  type AttachmentPlace,
-  attachmentsIn,
-  locateAttachments,
-} from "../../../board/attachments/attachment-files.ts";
+import { attachmentsIn, locateAttachments } from "../../../board/attachments/attachment-content.ts";
+import type { AttachmentPlace } from "../../../board/attachments/attachment-files.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import { createBoardTools } from "../../../board/tools/board-tools.ts";
 import { endOwnRun } from "../../../board/worker/end-own-run.ts";
@@ -65,7 +63,8 @@ export async function runWorker(
     const place = createWorkerEnvironment(app.resolved.config.terminal, run, cwd, readable);
     if (place.filesOf !== undefined)
       for (const id of readable.taskIds) await ensurePrivateFolder(join(readable.folder, folderNameOf(id)));
-    const attachments = { ...folders, now: Date.now, seenAs: place.filesOf };
+    const sharedLimitBytes = sharedAttachmentLimit(app, board);
+    const attachments = { ...folders, now: Date.now, seenAs: place.filesOf, sharedLimitBytes };
     const earlier = findRunToResume(shown, run.runId);
     const tell = (text: string): void => context.terminal.note(`hermes: ${text}`);
     await using environments = await openAppEnvironments(tell, signal);
@@ -84,7 +83,7 @@ export async function runWorker(
     await using conversation = await openConversation(parts, earlier?.session_id ?? undefined);
     const about = await store.context(run.taskId, signal);
     const resumed = conversation.isResumed ? earlier : undefined;
-    const files = await locateAttachments(attachments, attachmentsIn(about));
+    const files = await locateAttachments({ store, place: attachments }, attachmentsIn(about), signal);
     const text = firstWords(options.query ?? "", about, { workspace: place.seenAs ?? cwd, files, resumed });
     const images = await loadImages(about.body ?? "", context.userHome);
     const { agent } = app.resolved.config;

@@ -97,8 +97,10 @@ function cellsOf({
   uploaded_by,
   created_at,
   stored_path,
+  content_key,
 }: Attachment): readonly string[] {
-  return [String(id), filename, showBytes(size), uploaded_by, moment(created_at), stored_path];
+  const where = content_key === null ? stored_path : "in the database";
+  return [String(id), filename, showBytes(size), uploaded_by, moment(created_at), where];
 }
 
 async function detach(desk: Desk, text: string, number: number, options: JsonOption): Promise<void> {

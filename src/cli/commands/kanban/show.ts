@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { boardsPlace } from "../../../app.ts";
-import { attachmentsIn, locateAttachments } from "../../../board/attachments/attachment-files.ts";
+import { attachmentsIn, locateAttachments } from "../../../board/attachments/attachment-content.ts";
 import type { TaskName } from "../../../board/operations/glance.ts";
 import type { ShownTask } from "../../../board/operations/look.ts";
 import type { Run } from "../../../board/task.ts";
@@ -56,7 +56,11 @@ async function showContext(desk: Desk, text: string, { json }: JsonOption): Prom
     const context = await withTasks(open, [text], (id) => open.store.context(id, open.signal));
     if (json) open.context.terminal.printJson(context);
     else {
-      const files = await locateAttachments(attachmentPlace(open), attachmentsIn(context));
+      const files = await locateAttachments(
+        { store: open.store, place: attachmentPlace(open) },
+        attachmentsIn(context),
+        open.signal,
+      );
       const view = { workspace: undefined, files };
       open.context.terminal.print(escapeControls(renderContext(context, view)));
     }

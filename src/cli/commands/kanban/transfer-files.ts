@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type AttachmentPlace, openAttachment } from "../../../board/attachments/attachment-files.ts";
+import { type AttachmentSource, attachmentParts } from "../../../board/attachments/attachment-content.ts";
 import { attachmentName } from "../../../board/attachments/attachment-name.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../../../board/task.ts";
 import { folderNameOf } from "../../../board/workspaces/workspace.ts";
@@ -10,40 +10,24 @@ import { ensurePrivateFolder } from "../../../lib/files.ts";
 const PART_BYTES = 192 * 1024; // of a file in one line, so that neither side holds more of it
 const BEGINNING = '{"file":';
 
-/** The files of the attachments among the rows of an export, in parts; those that are not there are told of. */
+/** The files of a board's attachments, in parts; those that are not there are told of. */
 export async function* fileLines(
-  rows: readonly string[],
-  place: AttachmentPlace,
+  source: AttachmentSource,
   onMissing: (error: AppError) => void,
+  signal: AbortSignal,
 ): AsyncGenerator<string> {
-  const buffer = Buffer.alloc(PART_BYTES);
-  for (const attachment of attachmentsIn(rows)) {
-    const file = await openOrTell(place, attachment, onMissing);
-    if (file === undefined) continue;
+  for (const attachment of await source.store.attachments(signal)) {
     try {
-      let bytesRead: number;
-      do {
-        ({ bytesRead } = await file.read(buffer, 0, PART_BYTES, null));
-        const content = buffer.toString("base64", 0, bytesRead);
-        yield JSON.stringify({ file: attachment.id, content });
-      } while (bytesRead > 0);
-    } finally {
-      await file.close();
+      for await (const part of attachmentParts(source, attachment, signal))
+        for (let at = 0; at < part.length; at += PART_BYTES) {
+          const content = Buffer.from(part.subarray(at, at + PART_BYTES)).toString("base64");
+          yield JSON.stringify({ file: attachment.id, content });
+        }
+      yield JSON.stringify({ file: attachment.id, content: "" }); // an empty file is a file, too
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== "attachment-missing") throw error;
+      onMissing(error);
     }
-  }
-}
-
-async function openOrTell(
-  place: AttachmentPlace,
-  attachment: Attachment,
-  onMissing: (error: AppError) => void,
-): Promise<FileHandle | undefined> {
-  try {
-    return await openAttachment(place, { ...attachment, stored_path: pathOf(attachment, place.attachments) });
-  } catch (error) {
-    if (!(error instanceof AppError) || error.code !== "attachment-missing") throw error;
-    onMissing(error);
-    return undefined;
   }
 }
 

@@ -1,6 +1,6 @@
-import { open, rm } from "node:fs/promises";
+import { open, readFile, rm } from "node:fs/promises";
 import type { Command } from "commander";
-import { type App, boardsPlace, openAppBoard } from "../../../app.ts";
+import { type App, type AppBoard, boardsPlace, openAppBoard, sharedAttachmentLimit } from "../../../app.ts";
 import { DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-slug.ts";
 import { switchBoard } from "../../../board/current-board.ts";
 import { dropReserved, reserveBoard } from "../../../board/reserve-board.ts";
@@ -65,9 +65,10 @@ async function* exportLines(
   const rows = await (portable ? store.exportPortable(signal) : store.export(signal));
   yield* rows;
   if (!files) return;
-  yield* fileLines(rows, attachmentPlace(open), ({ message }) =>
-    context.terminal.note(`hermes: warning: ${message} It is left out.`),
-  );
+  const source = { store, place: attachmentPlace(open) };
+  const tell = ({ message }: AppError): void =>
+    context.terminal.note(`hermes: warning: ${message} It is left out.`);
+  yield* fileLines(source, tell, signal);
 }
 
 /** Writes lines to a new file, whole or not at all; says how many of them were rows. */
@@ -113,6 +114,7 @@ async function importBoard(desk: Desk, file: string, options: ImportOptions): Pr
     const caller = { kind: "operator", name: operator } as const;
     const count = await board.store.import(caller, withPathsIn(folder, rows), signal);
     files.keep();
+    await shareImported(app, board, signal);
     if (options.switch) await switchBoard(boardsPlace(app).root, slug);
     const { name } = await board.store.board(signal);
     if (options.json) terminal.printJson({ slug, name, rows: count });
@@ -120,6 +122,21 @@ async function importBoard(desk: Desk, file: string, options: ImportOptions): Pr
   } catch (error) {
     if (slug !== DEFAULT_BOARD) await dropReserved(boardsPlace(app), slug);
     throw error;
+  }
+}
+
+/** Moves the files of an import to where every host can read them, if the board has several. */
+async function shareImported(app: App, { store, client }: AppBoard, signal: AbortSignal): Promise<void> {
+  const limitBytes = sharedAttachmentLimit(app);
+  if (limitBytes === undefined) return;
+  for (const { id, stored_path: path } of await store.attachments(signal)) {
+    const bytes = await readFile(path).catch((error: unknown) => {
+      if (errnoOf(error) !== "ENOENT") throw error;
+      return undefined; // an export without files has none
+    });
+    if (bytes === undefined) continue;
+    await client.shareAttachment(id, { bytes, limitBytes }, signal);
+    await rm(path);
   }
 }
 

@@ -1,0 +1,148 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { codeOf, openPostgresLab, openStage } from "../../../../test/support/board-lab.ts";
+import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { openOwnDatabase } from "../../../../test/support/own-database.ts";
+import { describeWith } from "../../../../test/support/services.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { locateAttachments } from "../../../board/attachments/attachment-content.ts";
+import { type AttachmentPlace, attachFile } from "../../../board/attachments/attachment-files.ts";
+import { LARGEST_ATTACHMENT, type Task } from "../../../board/task.ts";
+import { boardFolders } from "../../../board/workspaces/board-folders.ts";
+
+const run = promisify(execFile);
+const never = new AbortController().signal;
+const MIB = 1024 * 1024;
+const SOME = randomBytes(2.5 * MIB); // more than one part
+
+describeWith("postgres", "attachments of a board that several hosts share", ({ url }) => {
+  async function openLab({ limitBytes = 100 * MIB } = {}) {
+    const stage = await openStage(() => openPostgresLab(url));
+    const folder = await tempFolder();
+    const { store, operator: client, lab } = stage;
+    const placeOf = (host: string): AttachmentPlace => ({
+      ...boardFolders(folder.file(host), "lab"),
+      now: Date.now,
+      sharedLimitBytes: limitBytes,
+    });
+    return {
+      ...stage,
+      folder,
+      placeOf,
+      attach: (taskId: string, name: string, bytes: Uint8Array, signal = never) =>
+        attachFile({ client, place: placeOf("one") }, taskId, { name, bytes }, signal),
+      /** What another host finds. */
+      async locate(taskId: string, place = placeOf("two")) {
+        const { attachments } = await store.show(taskId, never);
+        return [...(await locateAttachments({ store, place }, attachments, never)).values()];
+      },
+      parts: async () =>
+        Number((await lab.raw<{ count: string }>("select count(*) from attachment_part"))[0]?.count),
+      async [Symbol.asyncDispose]() {
+        await folder[Symbol.asyncDispose]();
+        await stage[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  test("a file that one host attaches another one reads, and nothing is left once it is removed or purged", async () => {
+    await using database = await openOwnDatabase(url);
+    await using here = await openKanbanLine();
+    await using there = await openKanbanLine();
+    const env = { HERMES_KANBAN_DATABASE_URL: database.url };
+    const file = join(here.folder, "photo.bin");
+    await writeFile(file, SOME);
+    const { id } = await here.json<Task>(["create", "look at it"], { env });
+    for (const name of ["photo.bin", "again.bin"])
+      await here.ok(["attach", id, file, "--name", name], { env });
+    expect(await there.ok(["attachments", id], { env })).toContain("in the database");
+    const told = await there.ok(["context", id], { env });
+    const path = /photo\.bin \(.*\): (.*)$/m.exec(told)?.[1] ?? "";
+    expect(path).toBe(join(there.home, "kanban", "attachments", id, "1", "photo.bin"));
+    expect(SOME.equals(await readFile(path))).toBe(true);
+    await there.ok(["attach-rm", id, "1"], { env });
+    expect(await here.ok(["context", id], { env })).not.toContain("photo.bin");
+    expect(await readdir(join(there.home, "kanban", "attachments", id))).toEqual(["2"]);
+    const sound = { ok: true, found: [], repaired: 0, left: [] };
+    expect(await here.json(["repair"], { env })).toEqual(sound);
+
+    // A whole board goes to another database and to a file, and comes back, with its files.
+    const copy = join(here.folder, "board.jsonl");
+    await here.ok(["export", "-o", copy], { env });
+    await there.ok(["import", copy, "--as", "copy"], { env });
+    await there.ok(["import", copy, "--as", "local"]);
+    for (const [line, words, options] of [
+      [here, ["--board", "copy"], { env }],
+      [there, ["--board", "local"], {}],
+    ] as const) {
+      const copied = /again\.bin \(.*\): (.*)$/m.exec(await line.ok([...words, "context", id], options))?.[1];
+      expect(SOME.equals(await readFile(copied ?? ""))).toBe(true);
+    }
+    await here.ok(["archive", id], { env });
+    await here.ok(["purge", id], { env });
+    expect(await here.json(["repair"], { env })).toEqual(sound);
+  });
+
+  test("whoever is cut off in the middle of an upload leaves nothing, and can try again", async () => {
+    await using lab = await openLab();
+    const task = await lab.add("a");
+    const large = Buffer.alloc(LARGEST_ATTACHMENT);
+    const uploading = codeOf(lab.attach(task.id, "large", large));
+    const cut = `select count(pg_terminate_backend(pid)) as cut from pg_stat_activity
+                  where query like 'insert into attachment_part%' and application_name = current_schema()`;
+    for (let killed = 0; killed === 0; ) killed = Number((await lab.lab.raw<{ cut: string }>(cut))[0]?.cut);
+    expect(await uploading).toBe("database-unavailable");
+    expect(await lab.parts()).toBe(0);
+    expect(await lab.locate(task.id)).toEqual([]);
+    await lab.attach(task.id, "large", large);
+    expect(await lab.store.check(never)).toEqual([]);
+  });
+
+  test("two at once get names of their own, and together they cannot pass the limit", async () => {
+    await using lab = await openLab({ limitBytes: 6 * MIB });
+    const [one, two] = [await lab.add("a"), await lab.add("b")];
+    const kept = await Promise.all([lab.attach(one.id, "a", SOME), lab.attach(one.id, "a", SOME)]);
+    expect(kept.map(({ filename }) => filename).sort()).toEqual(["a", "a (1)"]);
+    const more = await Promise.all(
+      [one, two].map(({ id }) => codeOf(lab.attach(id, "b", Buffer.alloc(MIB)))),
+    );
+    expect(more.sort()).toEqual(["attachment-too-large", undefined]);
+    expect(await lab.parts()).toBe(7);
+    await lab.operator.removeAttachment(kept[0].id, never);
+    expect(await lab.parts()).toBe(4);
+    await lab.operator.archive(two.id, never);
+    await lab.operator.purge(two.id, never);
+    await lab.operator.archive(one.id, never);
+    await lab.operator.purge(one.id, never);
+    expect(await lab.parts()).toBe(0);
+  });
+
+  test("a copy that does not fit on the disk is told with its reason, and one that is cut short is made again", async ({
+    skip,
+  }) => {
+    await using lab = await openLab();
+    const task = await lab.add("a");
+    await lab.attach(task.id, "a", SOME);
+    const disk = lab.folder.file("two");
+    await mkdir(disk);
+    const isMounted = await run("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", disk]).catch(
+      () => undefined,
+    );
+    if (isMounted === undefined) skip("may not mount a small disk");
+    const folder = join(lab.placeOf("two").attachments, task.id, "1");
+    try {
+      expect(await lab.locate(task.id)).toEqual([{ problem: expect.stringContaining("the disk is full") }]);
+      expect(await readdir(folder)).toEqual([]);
+      await writeFile(join(folder, "a"), "cut short");
+      await run("mount", ["-o", "remount,size=16m", disk]);
+      expect(await lab.locate(task.id)).toEqual([{ path: join(folder, "a") }]);
+      expect(SOME.equals(await readFile(join(folder, "a")))).toBe(true);
+    } finally {
+      await run("umount", [disk]);
+    }
+  });
+});
