@@ -7,6 +7,7 @@ import { boardPath, boardSchemaName } from "../src/board/board-slug.ts";
 import { type BoardPlace, type BoardStore, openBoardStore } from "../src/board/board-store.ts";
 import { systemClock } from "../src/lib/clock.ts";
 import { openDatabase } from "../src/lib/database.ts";
+import { loadSqlite } from "../src/lib/sqlite.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
 import { fetchPeer } from "./peer.ts";
@@ -234,7 +235,7 @@ async function listing(root: string): Promise<Measurement> {
 
 /** Past the store, which would take a transaction for each. */
 async function fillSqlite(place: BoardPlace, count: { ready: number; done: number }): Promise<void> {
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(place.root, place.slug));
   for (const [status, rows] of Object.entries(count)) {
     connection

@@ -8,6 +8,7 @@ import { dispatchTick } from "../src/board/dispatcher/dispatch-tick.ts";
 import type { DispatchHost } from "../src/board/dispatcher/host.ts";
 import { resolveDispatchPolicy } from "../src/board/dispatcher/resolve-dispatch-policy.ts";
 import { systemClock } from "../src/lib/clock.ts";
+import { loadSqlite } from "../src/lib/sqlite.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 import { measureWorkerStart } from "./worker-start.ts";
 
@@ -79,7 +80,7 @@ async function finishedWork(root: string): Promise<Measurement> {
 async function listing(root: string): Promise<Measurement> {
   const slug = "ready";
   await using board = await openFilled(root, slug, { ready: READY, done: FEW });
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(root, slug), { readonly: true });
   const query = connection.prepare("select id from task where status = 'ready' order by priority desc, seq");
   try {
@@ -112,7 +113,7 @@ async function openFilled(
 ): Promise<DispatchBoard> {
   const place: BoardPlace = { root, databaseUrl: "", slug, create: true };
   await (await openBoardStore(place, {}, never))[Symbol.asyncDispose]();
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(root, slug));
   for (const [status, rows] of Object.entries(count)) {
     connection

@@ -1,6 +1,7 @@
 // Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
 import { spawnSync } from "node:child_process";
 import {
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -77,7 +78,7 @@ try {
   await build({
     ...chunk,
     entryPoints: { program: "src/cli/run.ts" },
-    external: ["better-sqlite3", "@vscode/ripgrep"],
+    external: ["@vscode/ripgrep"],
     supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
     plugins: [oneLocale, oneUndici, tokenizerBeside(tokenizer)],
     // An expression, whose value is the function that loadProgram() calls.
@@ -112,6 +113,10 @@ function escapePatterns(path) {
   writeFileSync(path, readFileSync(path, "utf8").replace(/[\u0080-\uffff]/g, escaped));
 }
 
+function readIfThere(path) {
+  return existsSync(path) ? readFileSync(path, "utf8") : "";
+}
+
 /** Without it the program starts more slowly, and that is all: a machine where it fails gets a build nevertheless. */
 function compile(compiler, program) {
   const { status, stderr } = spawnSync(process.execPath, [compiler, program], {
@@ -126,9 +131,14 @@ function compile(compiler, program) {
  * have read the old entry and not its program yet.
  */
 function publish(used) {
+  const isNew = !readIfThere(join(dist, "main.cjs")).includes(used[0]);
   // Dated when the build began: what is edited meanwhile must still count as newer.
   utimesSync(join(staging, "main.cjs"), started, started);
   renameSync(join(staging, "main.cjs"), join(dist, "main.cjs"));
+  for (const name of readdirSync(dist)) {
+    if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // what others compiled is of no use to a new program
+  }
+  writeFileSync(join(dist, `.node-${process.version}-${process.arch}`), "");
   for (const name of readdirSync(join(dist, "chunks"))) {
     const path = join(dist, "chunks", name);
     if (!used.some((file) => name.startsWith(file)) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS)

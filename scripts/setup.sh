@@ -14,9 +14,29 @@ entry=$root/dist/main.cjs
 
 say() { printf 'hermes: %s\n' "$*" >&2; }
 
-is_installed() { [ -f "$installed" ] && cmp -s package-lock.json "$installed"; }
+require_node() {
+  command -v node >/dev/null 2>&1 || {
+    say "Node.js is not installed. Install version 22.14 or newer (or 20.19), then run this again."
+    exit 1
+  }
+  # The version is what compiled code depends on, and the native module on no more than that.
+  node=$(node -p 'const [a, b] = process.versions.node.split(".").map(Number); if (a === 20 ? b < 19 : a === 22 ? b < 14 : a < 22) process.exit(1); `${process.version}-${process.arch}`') || {
+    say "Hermes does not run on Node.js $(node --version). Install version 22.14 or newer (or 20.19), then run this again."
+    exit 1
+  }
+}
+require_npm() {
+  command -v npm >/dev/null 2>&1 || {
+    say "npm is not installed. It comes with Node.js; on Debian: apt-get install -y npm"
+    exit 1
+  }
+}
+
+has_packages() { [ -f "$installed" ] && cmp -s package-lock.json "$installed"; }
+is_installed() { has_packages && [ -f "node_modules/.hermes-node-$node" ]; }
 is_built() {
-  [ -f "$entry" ] && [ -z "$(find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1)" ]
+  [ -f "$entry" ] && [ -f "dist/.node-$node" ] &&
+    [ -z "$(find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1)" ]
 }
 is_ready() {
   is_installed || return 1
@@ -24,21 +44,6 @@ is_ready() {
     --build) is_built ;;
     --clean-build) return 1 ;;
   esac
-}
-
-require_node() {
-  command -v node >/dev/null 2>&1 || {
-    say "Node.js is not installed. Install version 20.19 or newer, then run this again."
-    exit 1
-  }
-  node -e 'const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 20 || (a === 20 && b >= 19) ? 0 : 1)' || {
-    say "Node.js $(node --version) is too old. Install version 20.19 or newer, then run this again."
-    exit 1
-  }
-  command -v npm >/dev/null 2>&1 || {
-    say "npm is not installed. It comes with Node.js; on Debian: apt-get install -y npm"
-    exit 1
-  }
 }
 
 # Runs "$@" with its output in the log. On a terminal a line counts the seconds.
@@ -71,31 +76,50 @@ with_progress() {
 
 explain_failure() {
   tail -n 15 "$log" >&2
+  say "$1 failed; the lines above say why, and all of it is in $log. Then run this again."
+}
+
+fetch_packages() {
+  rm -f "$installed"
+  # No install script is needed but the one of SQLite, and that only where it must be compiled.
+  with_progress "installing dependencies" npm ci --ignore-scripts --no-audit --no-fund --loglevel=warn || {
+    explain_failure "Installing"
+    rm -rf node_modules
+    return 1
+  }
+  rm -f dist/.node-* # what was compiled for another Node has gone
+  cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
+}
+
+sqlite_package() { node_modules/.bin/tsx scripts/sqlite-package.ts; }
+sqlite_loads() { node -e 'new (require(process.argv[1]))(":memory:")' "$1" >/dev/null 2>&1; }
+
+compile_sqlite() {
+  # Node's headers stand beside its binary in most installs: then compiling needs no download.
+  prefix=$(node -p 'require("path").dirname(require("path").dirname(process.execPath))')
+  [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
+  with_progress "fetching or compiling SQLite (about a minute)" npm rebuild "$1" --loglevel=warn && return 0
+  tail -n 15 "$log" >&2
   missing=
   for tool in make g++ python3; do
     command -v "$tool" >/dev/null 2>&1 || missing="$missing $tool"
   done
   if [ -n "$missing" ]; then
-    say "The SQLite module had to be compiled, and these are missing:$missing."
-    say "On Debian: apt-get install -y$missing"
+    say "On Node.js $(node --version) SQLite must be compiled, and these are missing:$missing."
+    say "Install Node.js 22.14 or newer, which needs none of them, or on Debian: apt-get install -y$missing"
   else
-    say "$1 failed; the lines above say why, and all of it is in $log. Then run this again."
+    say "Compiling SQLite failed; the lines above say why, and all of it is in $log."
+    say "Node.js 22.14 or newer needs no compiling."
   fi
+  return 1
 }
 
 install() {
-  # Node's headers stand beside its binary in most installs: then compiling needs no download.
-  node=$(command -v node)
-  prefix=$(node -p 'require("path").dirname(require("path").dirname(require("fs").realpathSync(process.argv[1])))' "$node")
-  [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
-  rm -f "$installed"
-  with_progress "installing dependencies (about a minute the first time)" \
-    npm ci --no-audit --no-fund --loglevel=warn || {
-    explain_failure "Installing"
-    rm -rf node_modules
-    return 1
-  }
-  cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
+  require_npm
+  { has_packages && [ -d "node_modules/$(sqlite_package)" ]; } || fetch_packages || return 1
+  package=$(sqlite_package)
+  sqlite_loads "$package" || compile_sqlite "$package" || return 1
+  : >"node_modules/.hermes-node-$node"
 }
 
 build() {
@@ -109,7 +133,7 @@ build() {
 # Ctrl-C or a kill in the middle must not leave something that looks finished.
 abandon() {
   [ -n "${ticker:-}" ] && kill "$ticker" 2>/dev/null
-  is_installed || rm -rf node_modules
+  has_packages || rm -rf node_modules
   rm -rf dist/.new-*
   printf '\n' >&2
   say "stopped; nothing half-built was left behind."
@@ -125,8 +149,8 @@ work() {
   esac
 }
 
-is_ready && exit 0
 require_node
+is_ready && exit 0
 ticker=
 trap abandon INT TERM HUP
 if command -v flock >/dev/null 2>&1; then

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { loadProgram } from "./load-program.ts";
 import { VERSION } from "./version.ts";
@@ -6,12 +7,22 @@ import { VERSION } from "./version.ts";
 /** The place of the bundled program, seen from this file, filled in by the build. */
 declare const PROGRAM_FILE: string;
 
+/** A checkout that was built with another Node gets the native module and the compiled program for this one as well. */
+function setUpForThisNode(): void {
+  const setup = join(__dirname, "../scripts/setup.sh");
+  if (existsSync(join(__dirname, `.node-${process.version}-${process.arch}`)) || !existsSync(setup)) return;
+  const { spawnSync } = process.getBuiltinModule("node:child_process"); // not loaded where it is not needed
+  const { status } = spawnSync("sh", [setup, "--build"], { stdio: ["ignore", 2, 2] });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
 const words = process.argv.slice(2);
 
 // The version is asked for by scripts and prompts: it answers before anything else is loaded.
 if (words.length === 1 && (words[0] === "--version" || words[0] === "-V")) {
   process.stdout.write(`hermes ${VERSION}\n`);
 } else {
+  setUpForThisNode();
   const { program } = loadProgram(join(__dirname, PROGRAM_FILE));
   program.runCli(words, process).then((code) => {
     process.exitCode = code;

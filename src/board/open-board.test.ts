@@ -1,14 +1,16 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
-import Sqlite from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import { codeOf, openPostgresLab, openSqliteLab } from "../../test/support/board-lab.ts";
 import { describeWith } from "../../test/support/services.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { AppError } from "../lib/errors.ts";
+import { loadSqlite } from "../lib/sqlite.ts";
 import { boardFolder, boardPath, boardSchemaName, parseBoardSlug } from "./board-slug.ts";
 import { openBoardStore } from "./board-store.ts";
 import { boardMigrations } from "./database/board-schema.ts";
 import { postgresError } from "./database/postgres-error.ts";
+
+const Sqlite = await loadSqlite();
 
 const never = new AbortController().signal;
 

@@ -1,8 +1,10 @@
-import Sqlite from "better-sqlite3";
 import { describe } from "vitest";
 import { openSqliteLab } from "../../test/support/board-lab.ts";
+import { loadSqlite } from "../lib/sqlite.ts";
 import { boardPath } from "./board-slug.ts";
 import { knownBugsContract } from "./known-bugs.contract.ts";
+
+const Sqlite = await loadSqlite();
 
 describe("a board on SQLite", () => {
   knownBugsContract({

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { closeSync, openSync, readFileSync, truncateSync, writeFileSync, writeSync } from "node:fs";
-import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { startChild } from "../../test/support/child.ts";
 import { BLOBS } from "../../test/support/storage-fixtures.ts";
@@ -9,6 +8,9 @@ import { checkIntegrity } from "./check-integrity.ts";
 import { systemClock } from "./clock.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Migration } from "./migrate.ts";
+import { loadSqlite } from "./sqlite.ts";
+
+const Sqlite = await loadSqlite();
 
 const CHILD = new URL("../../test/support/storage-child.ts", import.meta.url);
 const PAGE_BYTES = 4_096;

@@ -1,10 +1,11 @@
 import { access, constants } from "node:fs/promises";
-import type Sqlite from "better-sqlite3";
 import { databaseError } from "./database-error.ts";
 import { ensurePrivateFile } from "./ensure-private-file.ts";
 import { AppError, errnoOf, messageOf } from "./errors.ts";
+import { loadSqlite, type SqliteConnection } from "./sqlite.ts";
 
-export type SqliteConnection = Sqlite.Database;
+/** What brings the native module for the Node that runs it. In a checkout `./hermes` does that by itself. */
+export const REINSTALL = "npm install --global hermes-agent";
 
 /** Connects to a file, made empty and private if it is missing; `path` is absolute. The native module loads only here. */
 export async function connectSqlite(
@@ -18,8 +19,8 @@ export async function connectSqlite(
   } catch (error) {
     throw new AppError("database-unavailable", `${path}: ${messageOf(error)}`, { cause: error });
   }
-  const { default: Connection } = await import("better-sqlite3");
   try {
+    const Connection = await loadSqlite();
     return new Connection(path, {
       readonly: options.readonly,
       timeout: options.busyTimeoutMs,
@@ -27,9 +28,10 @@ export async function connectSqlite(
     });
   } catch (error) {
     if (errnoOf(error)?.startsWith("SQLITE_")) throw databaseError(error, path);
-    throw new AppError("database-unavailable", `SQLite could not be loaded: ${messageOf(error)}`, {
+    const [reason] = messageOf(error).split("\n"); // Node adds who required it, and from where
+    throw new AppError("database-unavailable", `SQLite could not be loaded: ${reason}`, {
       cause: error,
-      hint: "Its native module is missing or was built for another Node; install Hermes again with this one.",
+      hint: `Hermes was installed by another Node. Install it again with this one (${process.version}): ${REINSTALL}`,
     });
   }
 }

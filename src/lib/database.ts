@@ -2,11 +2,12 @@ import { randomBytes } from "node:crypto";
 import { link, rm, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Clock } from "./clock.ts";
-import { connectSqlite, type SqliteConnection } from "./connect-sqlite.ts";
+import { connectSqlite } from "./connect-sqlite.ts";
 import { databaseError, isBusy } from "./database-error.ts";
 import { AppError, errnoOf, messageOf } from "./errors.ts";
 import { type Migration, migrate, requireVersion } from "./migrate.ts";
 import { type BusyDeadline, retryWhileBusy } from "./retry-while-busy.ts";
+import type { SqliteConnection } from "./sqlite.ts";
 import { GuardedStatement, type OpenTransaction, type Statement } from "./statement.ts";
 
 /** One SQLite file, shared with any number of other processes. */

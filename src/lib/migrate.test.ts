@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import { startChild, startChildren } from "../../test/support/child.ts";
 import { scale } from "../../test/support/scale.ts";
@@ -9,6 +8,9 @@ import { tempFolder } from "../../test/support/temp-folder.ts";
 import { systemClock } from "./clock.ts";
 import { type Database, openDatabase } from "./database.ts";
 import type { Migration } from "./migrate.ts";
+import { loadSqlite } from "./sqlite.ts";
+
+const Sqlite = await loadSqlite();
 
 const CHILD = new URL("../../test/support/storage-child.ts", import.meta.url);
 const never = new AbortController().signal;

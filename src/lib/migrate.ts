@@ -1,5 +1,5 @@
-import type { SqliteConnection } from "./connect-sqlite.ts";
 import { AppError } from "./errors.ts";
+import type { SqliteConnection } from "./sqlite.ts";
 import type { Statement } from "./statement.ts";
 
 /** One step of a schema. Its place in the list is its number, so a list only ever grows at its end. */

@@ -5,6 +5,7 @@ import { scale } from "../../test/support/scale.ts";
 import { assistant, converse, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
+import { loadSqlite } from "../lib/sqlite.ts";
 import type { Message } from "../providers/message.ts";
 import { toolCallsOf } from "../providers/message.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
@@ -110,7 +111,7 @@ test("a holder that was replaced can no longer write, and learns of it", async (
   await using turn = await store.acquireTurn(id, own, never);
   await turn.record(turnStart("t2", "more"), never);
   // What happens to a process that slept longer than its lease.
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();
   raw.close();
@@ -143,7 +144,7 @@ test("a lease is renewed while it is held and given back at the end", async () =
   using store = await open(path, { times: { leaseMs: 300, renewEveryMs: 30 } });
   const id = await converse(store, "hello", "hi");
   const own = await ownIdentity(never);
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const raw = new Sqlite(path, { readonly: true });
   const expiry = () => raw.prepare("select expires_at from lease").pluck().get() as number | undefined;
   {

@@ -18,6 +18,7 @@ import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { systemClock } from "../lib/clock.ts";
 import { openDatabase } from "../lib/database.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
+import { loadSqlite } from "../lib/sqlite.ts";
 import type { AssistantMessage } from "../providers/message.ts";
 import { LOAD_SQL } from "./load-session.ts";
 import { LIST_SQL } from "./session-list.ts";
@@ -340,7 +341,7 @@ test("a store held by another writer gives up with a known failure, and nothing 
   using store = await open(path, { busyDeadlineMs: 200 });
   const id = await converse(store, "hello", "hi");
   await using turn = await store.acquireTurn(id, await ownIdentity(never), never);
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.exec("begin immediate");
   await expect(turn.record(turnStart("t2", "more"), never)).rejects.toMatchObject({ code: "database-busy" });

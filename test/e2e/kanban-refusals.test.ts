@@ -1,12 +1,14 @@
 import { spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import { describe, expect, test } from "vitest";
 import type { ShownTask } from "../../src/board/operations/look.ts";
 import type { Task } from "../../src/board/task.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
 import { scale } from "../support/scale.ts";
+
+const Sqlite = await loadSqlite();
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 const LONG = { timeout: 600_000 };

@@ -1,9 +1,11 @@
 import { access, mkdir, readdir, symlink, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import Sqlite from "better-sqlite3";
 import { expect, test } from "vitest";
 import type { BoardEvent, Task } from "../../src/board/task.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
+
+const Sqlite = await loadSqlite();
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 const LONG = { timeout: 600_000 };

@@ -1,11 +1,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, mkdir, readFile, symlink, utimes, writeFile } from "node:fs/promises";
+import { access, chmod, mkdir, readFile, rename, rm, symlink, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
+import { SQLITE_PACKAGE } from "../../src/lib/sqlite.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const CHECKOUT = resolve(import.meta.dirname, "../..");
+const SQLITE = `node_modules/${SQLITE_PACKAGE}`;
 
 /** A copy of this checkout as a fresh clone would be: no build and no dependencies. */
 async function freshClone() {
@@ -23,12 +25,23 @@ async function freshClone() {
     async withQuickNpm(before = "") {
       const bin = folder.file("bin");
       await mkdir(bin);
-      const script = `#!/bin/sh\necho asked >> "${folder.file("npm-calls")}"\n${before}\nrm -rf node_modules\ncp -al "${CHECKOUT}/node_modules" node_modules\nrm -f node_modules/.hermes-lock\n`;
+      const script = `#!/bin/sh
+echo "$1" >> "${folder.file("npm-calls")}"
+${before}
+if [ "$1" = rebuild ]; then
+  rm -rf ${SQLITE}
+  cp -al "${CHECKOUT}/${SQLITE}" ${SQLITE}
+else
+  rm -rf node_modules
+  cp -al "${CHECKOUT}/node_modules" node_modules
+  rm -f node_modules/.hermes-*
+fi
+`;
       await writeFile(join(bin, "npm"), script);
       await chmod(join(bin, "npm"), 0o755);
       return { PATH: `${bin}:${process.env["PATH"]}` };
     },
-    npmCalls: async () => (await readFile(folder.file("npm-calls"), "utf8")).trim().split("\n").length,
+    npmCalls: async () => (await readFile(folder.file("npm-calls"), "utf8")).trim().split("\n"),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
@@ -76,7 +89,7 @@ describe("the launcher", () => {
     expect(runs.map((run) => run.exitCode)).toEqual(runs.map(() => 0));
     expect(new Set(runs.map((run) => run.stdout))).toEqual(new Set([runs[0]?.stdout]));
     expect(runs[0]?.stdout).toMatch(/^hermes \d/);
-    expect(await clone.npmCalls()).toBe(1);
+    expect(await clone.npmCalls()).toEqual(["ci"]);
     expect(runs.filter((run) => run.stderr.includes("building"))).toHaveLength(1);
   }, 600_000);
 
@@ -130,7 +143,47 @@ describe("the launcher", () => {
       `${await readFile(join(clone.root, "package-lock.json"), "utf8")}\n`,
     );
     await run();
-    expect(await clone.npmCalls()).toBe(2);
+    expect(await clone.npmCalls()).toEqual(["ci", "ci"]);
+  }, 600_000);
+
+  test("another Node than the one that built gets its native module and its compiled program, once", async () => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm();
+    const run = () => launch(join(clone.root, "hermes"), ["config", "get", "model.provider"], env);
+    await run();
+    // As another Node would find it: nothing says that this one has been here, and the native module is not for it.
+    const node = `${process.version}-${process.arch}`;
+    await rename(join(clone.root, `dist/.node-${node}`), join(clone.root, "dist/.node-v1.2.3-x64"));
+    await rm(join(clone.root, `node_modules/.hermes-node-${node}`));
+    for (const folder of ["build", "prebuilds"]) {
+      await rm(join(clone.root, SQLITE, folder), { recursive: true, force: true });
+    }
+    const adapted = await run();
+    expect(adapted).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/SQLite(.|\n)*building/) });
+    expect(await clone.npmCalls()).toEqual(["ci", "rebuild"]);
+    expect(await run()).toMatchObject({ exitCode: 0, stdout: adapted.stdout, stderr: "" });
+    // The program is the same, so that the other Node need not build again.
+    expect(await exists(join(clone.root, "dist/.node-v1.2.3-x64"))).toBe(true);
+  }, 600_000);
+
+  test("where SQLite cannot be compiled, the missing compilers are named, and the way without them", async () => {
+    await using clone = await freshClone();
+    await clone.withQuickNpm(`[ "$1" = rebuild ] && { echo 'gyp ERR! not found: make' >&2; exit 1; }`);
+    const bin = join(clone.folder, "without-compilers");
+    await mkdir(bin);
+    for (const name of ["sh", "node", "cp", "rm", "mv", "cat", "cmp", "find", "tail", "dirname", "flock"]) {
+      await symlink(shell(`command -v ${name}`, "/").trim(), join(bin, name));
+    }
+    await writeFile(
+      join(clone.folder, "bin/npm"),
+      `${await readFile(join(clone.folder, "bin/npm"), "utf8")}\nrm -rf ${SQLITE}/build ${SQLITE}/prebuilds\n`,
+    );
+    const run = await launch(join(clone.root, "hermes"), ["--version"], {
+      PATH: `${join(clone.folder, "bin")}:${bin}`,
+    });
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(run.stderr).toContain("not found: make");
+    expect(run.stderr).toMatch(/these are missing: make g\+\+ python3\.\n.*Install Node\.js 22\.14 or newer/);
   }, 600_000);
 
   test("a failed install says why, names what to do, and does not look installed", async () => {
@@ -140,6 +193,7 @@ describe("the launcher", () => {
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     expect(run.stderr).toContain("network unreachable");
     expect(run.stderr).toContain("Then run this again");
+    expect(run.stderr).not.toContain("compile"); // that would be another reason
   });
 
   test("works through a chain of links from any directory and hands arguments and exit codes on", async () => {
@@ -157,7 +211,7 @@ describe("the launcher", () => {
     expect(await launch(folder.file("hermes"), ["confg"], {}, "/")).toMatchObject({ exitCode: 2 });
   });
 
-  test("an old node is named with the version that is needed", async () => {
+  test("a Node that is too old is named with the version that is needed", async () => {
     await using clone = await freshClone();
     const env = await clone.withQuickNpm();
     const fake = join(clone.folder, "bin/node");
@@ -165,6 +219,8 @@ describe("the launcher", () => {
     await chmod(fake, 0o755);
     const run = await launch(join(clone.root, "hermes"), ["--version"], env);
     expect(run.exitCode).toBe(1);
-    expect(run.stderr).toContain("v18.0.0 is too old. Install version 20.19 or newer");
+    expect(run.stderr).toContain(
+      "does not run on Node.js v18.0.0. Install version 22.14 or newer (or 20.19)",
+    );
   });
 });

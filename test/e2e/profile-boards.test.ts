@@ -2,16 +2,18 @@ import { execFile } from "node:child_process";
 import { access, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import Sqlite from "better-sqlite3";
 import pg from "pg";
 import { describe, expect, it, vi } from "vitest";
 import { BOARD_SCHEMA, boardPath, boardSchemaName } from "../../src/board/board-slug.ts";
 import { type BoardStore, openBoardStore } from "../../src/board/board-store.ts";
 import { listBoardSchemas } from "../../src/board/database/postgres-schemas.ts";
 import type { Task } from "../../src/board/task.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
+
+const Sqlite = await loadSqlite();
 
 const run = promisify(execFile);
 const never = new AbortController().signal;

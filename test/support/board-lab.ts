@@ -13,6 +13,7 @@ import type { NewTask } from "../../src/board/operations/create-task.ts";
 import type { Run, Task } from "../../src/board/task.ts";
 import type { Status } from "../../src/board/transitions.ts";
 import { AppError } from "../../src/lib/errors.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { TurnableClock } from "./turnable-clock.ts";
 
@@ -38,7 +39,7 @@ export async function openSqliteLab(): Promise<BoardLab> {
     now: () => clock.now(),
     advance: (ms) => clock.advance(ms),
     async raw<Row>(sql: string) {
-      const { default: Sqlite } = await import("better-sqlite3");
+      const Sqlite = await loadSqlite();
       const connection = new Sqlite(boardPath(place.root, place.slug), { timeout: 150_000 });
       try {
         const statement = connection.prepare<[], Row>(sql);

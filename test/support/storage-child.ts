@@ -9,6 +9,7 @@ import { withFileLock } from "../../src/lib/file-lock.ts";
 import { createLeases, leaseMigration } from "../../src/lib/lease.ts";
 import type { Migration } from "../../src/lib/migrate.ts";
 import { livenessOf, ownIdentity } from "../../src/lib/process-identity.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { go, playRole, say } from "./child-role.ts";
 import { BLOBS, COUNTER, LOGGED } from "./storage-fixtures.ts";
 import { TurnableClock } from "./turnable-clock.ts";
@@ -66,7 +67,7 @@ const ROLES = {
 
   /** Holds the write lock, with SQLite's own means, until it is told to let go. */
   async "hold-write"({ path }: { path: string }) {
-    const { default: Sqlite } = await import("better-sqlite3");
+    const Sqlite = await loadSqlite();
     const raw = new Sqlite(path);
     raw.exec("begin immediate; update counter set value = value + 100");
     await go("held");
@@ -75,7 +76,7 @@ const ROLES = {
   },
 
   async "leave-hot-journal"({ path }: { path: string }) {
-    const { default: Sqlite } = await import("better-sqlite3");
+    const Sqlite = await loadSqlite();
     const raw = new Sqlite(path);
     raw.exec("pragma journal_mode = delete; pragma cache_size = 2; begin immediate");
     const insert = raw.prepare("insert into blob values (zeroblob(3000))");

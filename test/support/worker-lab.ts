@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import Sqlite from "better-sqlite3";
 import { boardPath } from "../../src/board/board-slug.ts";
 import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
@@ -20,7 +19,10 @@ import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
 import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
 import { openVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
 import { systemClock } from "../../src/lib/clock.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempFolder } from "./temp-folder.ts";
+
+const Sqlite = await loadSqlite();
 
 export const PROGRAM = [
   process.execPath,

@@ -1,3 +1,4 @@
+import { loadSqlite } from "../../lib/sqlite.ts";
 import type { BoardDatabase } from "../database/board-database.ts";
 import { boardMigrations } from "../database/board-schema.ts";
 import { toSqliteSchema } from "../database/dialect.ts";
@@ -19,7 +20,7 @@ export interface MemoryDatabase extends Disposable {
 }
 
 export async function openMemoryDatabase(): Promise<MemoryDatabase> {
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const connection = new Sqlite(":memory:");
   let clock = (): number => 0;
   connection.pragma("foreign_keys = ON");

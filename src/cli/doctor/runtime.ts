@@ -1,16 +1,25 @@
+import { REINSTALL } from "../../lib/connect-sqlite.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { sqliteVersion } from "../../lib/sqlite-version.ts";
+import { sqliteVersion } from "../../lib/sqlite.ts";
 import type { Finding } from "./check.ts";
 
-const NODE_FLOOR = [20, 19, 0] as const;
+/** What `engines` in package.json says: this one and newer ones, and of version 20 the latest. */
+const NODE_FLOOR = [22, 14, 0] as const;
+const NODE_20_FLOOR = [20, 19, 0] as const;
 /** Older ones can damage a database in WAL mode that several processes write. */
 const SQLITE_FLOOR = [3, 51, 3] as const;
 
 export async function checkNode(): Promise<Finding[]> {
   const { node } = process.versions;
-  if (atLeast(node, NODE_FLOOR)) return [{ name: "node", status: "ok", detail: node, fix: "" }];
+  if (atLeast(node, node.startsWith("20.") ? NODE_20_FLOOR : NODE_FLOOR))
+    return [{ name: "node", status: "ok", detail: node, fix: "" }];
   return [
-    { name: "node", status: "fail", detail: `${node} is too old`, fix: "Install Node.js 20.19 or newer." },
+    {
+      name: "node",
+      status: "fail",
+      detail: `${node} is too old`,
+      fix: "Install Node.js 22.14 or newer (or 20.19).",
+    },
   ];
 }
 
@@ -27,8 +36,7 @@ export async function checkSqlite(): Promise<Finding[]> {
       },
     ];
   } catch (error) {
-    const fix =
-      "Reinstall Hermes; compiling needs g++, make and python3 (apt-get install -y g++ make python3).";
+    const fix = `Install Hermes again with this Node: ${REINSTALL}. On Node.js 20 that needs g++, make and python3.`;
     return [
       { name: "sqlite", status: "fail", detail: `cannot be loaded: ${messageOf(error).split("\n")[0]}`, fix },
     ];

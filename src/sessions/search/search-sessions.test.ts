@@ -14,6 +14,7 @@ import {
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { ownIdentity } from "../../lib/process-identity.ts";
+import { loadSqlite } from "../../lib/sqlite.ts";
 import { openSessionStore, type SessionStore, type SessionStoreOptions } from "../session-store.ts";
 import type { SearchQuery } from "./search-sessions.ts";
 
@@ -188,7 +189,7 @@ test("M5: a damaged or missing index is made anew, and neither messages nor dele
   await using lab = await openStore();
   const id = await converse(lab.store, "needle", "found");
   const doomed = await converse(lab.store, "needle too", "found");
-  const { default: Sqlite } = await import("better-sqlite3");
+  const Sqlite = await loadSqlite();
   const damage = (sql: string) => {
     const raw = new Sqlite(lab.path);
     raw.unsafeMode(true);
