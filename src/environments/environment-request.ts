@@ -1,10 +1,17 @@
 import type { TerminalOptions } from "./options.ts";
+import type { Offer } from "./sync/offered-file.ts";
 
 /** Who hears what a person should know, in sentences. */
 export interface Reporter {
   onNotice(text: string): void;
   /** A line about something that takes long. */
   onProgress(text: string): void;
+}
+
+export interface LentFiles {
+  /** A plain word that nobody else uses at the same time. */
+  readonly owner: string;
+  list(signal: AbortSignal): Promise<Offer>;
 }
 
 /** What an environment may know of its profile and this machine. Values only: nothing here is looked up later. */
@@ -19,6 +26,8 @@ export interface EnvironmentFacts {
   readonly userHome: string;
   readonly cwd: string;
   readonly reporter: Reporter;
+  /** Files that are copied to an environment which cannot mount them, and removed there when it is let go. */
+  readonly lent?: LentFiles | undefined;
 }
 
 /** Which environment is wanted. */

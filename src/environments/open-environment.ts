@@ -1,6 +1,6 @@
 import { AppError } from "../lib/errors.ts";
 import type { Environment } from "./environment.ts";
-import type { EnvironmentRequest } from "./environment-request.ts";
+import type { EnvironmentRequest, LentFiles } from "./environment-request.ts";
 import type { Backend } from "./options.ts";
 
 type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
@@ -12,23 +12,29 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
   },
   docker: openContainer,
   podman: openContainer,
-  ssh: async ({ options, variables, profile, profileId: readId }) => {
+  ssh: async ({ options, variables, profile, profileId: readId, lent }) => {
     const { openSshEnvironment } = await import("./ssh/ssh-environment.ts");
     const { syncProfileFiles } = await import("./sync/profile-sync.ts");
     const profileId = await readId();
     const sync = syncProfileFiles({ options, profileId, profileHome: profile.home });
-    return openSshEnvironment({ options, variables, profileId, sync });
+    return withLent(await openSshEnvironment({ options, variables, profileId, sync }), lent);
   },
   singularity: async (request, signal) => {
     const { openSingularityEnvironment } = await import("./singularity/singularity-environment.ts");
     const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
-    return openSingularityEnvironment(await prepareSingularity(request, signal));
+    return withLent(openSingularityEnvironment(await prepareSingularity(request, signal)), request.lent);
   },
 };
 
 /** Opens the environment that the settings name. There is no other one to fall back to. */
 export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
   return OPEN[request.options.backend](request, signal);
+}
+
+async function withLent(environment: Environment, lent: LentFiles | undefined): Promise<Environment> {
+  if (lent === undefined) return environment;
+  const { lendFiles } = await import("./sync/lend-files.ts");
+  return lendFiles(environment, lent);
 }
 
 /** Docker and Podman differ in the program that is called, and in what it can do. */

@@ -1,6 +1,9 @@
-import { join } from "node:path";
+import { readdir } from "node:fs/promises";
+import { join, posix, relative } from "node:path";
 import { parseVolume } from "../../environments/docker/mounts.ts";
+import type { LentFiles } from "../../environments/environment-request.ts";
 import type { TerminalOptions } from "../../environments/options.ts";
+import type { Offer } from "../../environments/sync/offered-file.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { AttachmentPlace } from "../attachments/attachment-files.ts";
 
@@ -9,6 +12,9 @@ const MARGIN_SECONDS = 30;
 /** Where a container sees the workspace, and the files of tasks. */
 const MOUNTED_AT = "/workspace";
 const FILES_AT = "/attachments";
+/** Where a place that mounts nothing gets copies of them, below the home of its user. */
+const COPIES_AT = ".hermes";
+const COPIES_FOLDER = "attachments";
 
 /** Where the commands of a run's worker are run. */
 export interface WorkerEnvironment {
@@ -17,6 +23,7 @@ export interface WorkerEnvironment {
   readonly seenAs: string | undefined;
   /** The folder of a task's files there; undefined for a task whose files are not there. */
   readonly filesOf: AttachmentPlace["seenAs"];
+  readonly lent: LentFiles | undefined;
 }
 
 /** The files that a worker may read: its task's own and those of the tasks before it. */
@@ -44,7 +51,12 @@ export function createWorkerEnvironment(
   };
   switch (options.backend) {
     case "local":
-      return { options: { ...patient, cwd: workspace }, seenAs: undefined, filesOf: undefined };
+      return {
+        options: { ...patient, cwd: workspace },
+        seenAs: undefined,
+        filesOf: undefined,
+        lent: undefined,
+      };
     case "docker":
     case "podman": {
       refuseOtherWorkspace(options);
@@ -63,11 +75,35 @@ export function createWorkerEnvironment(
         },
         seenAs: MOUNTED_AT,
         filesOf: (id) => (taskIds.includes(id) ? `${FILES_AT}/${id}` : undefined),
+        lent: undefined,
       };
     }
     default:
-      return { options: patient, seenAs: undefined, filesOf: () => undefined };
+      return {
+        options: patient,
+        seenAs: undefined,
+        filesOf: (id) => (files.taskIds.includes(id) ? `~/${COPIES_AT}/${COPIES_FOLDER}/${id}` : undefined),
+        lent: { owner: `attachments-${files.taskIds[0]}`, list: () => offerFiles(files) },
+      };
   }
+}
+
+/** What lies in the folders of the tasks now, as far as it is whole. */
+async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<Offer> {
+  const found = await Promise.all(
+    taskIds.map(async (id) => {
+      const entries = await readdir(join(folder, id), { recursive: true, withFileTypes: true });
+      return entries
+        .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
+        .map((entry) => join(entry.parentPath, entry.name));
+    }),
+  );
+  const files = found.flat().map((hostPath) => ({
+    hostPath,
+    targetPath: posix.join(COPIES_FOLDER, relative(folder, hostPath)),
+    mode: 0o600,
+  }));
+  return { files, problems: [] };
 }
 
 function refuseOtherWorkspace({ docker_volumes: volumes }: TerminalOptions): void {

@@ -182,6 +182,7 @@ async function openConversation(
             reporter: { onNotice: tell, onProgress: tell },
           }),
           options: place.options,
+          lent: place.lent,
         },
         choice: { resume },
         model: { model: options.model },
