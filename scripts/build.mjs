@@ -1,5 +1,5 @@
 // Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
-import { spawnSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import {
   existsSync,
   mkdirSync,
@@ -13,10 +13,12 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { build } from "esbuild";
 
 const KEEP_OLD_MS = 60 * 60 * 1_000;
 const COMPILE_WITHIN_MS = 60_000;
+const KINDS = ["sandbox", "kanban", "task"]; // as in src/load-program.ts
 
 /** Zod brings its messages in fifty languages, more than half of its code, and ours are in one. */
 const oneLocale = {
@@ -98,7 +100,8 @@ try {
   await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   mkdirSync(join(dist, "chunks"), { recursive: true });
   for (const name of [tokenizer, program]) renameSync(join(chunks, name), join(dist, "chunks", name));
-  compile(compiler, join(dist, "chunks", program)); // where it will be run: compiled code remembers its path
+  // Where it will be run: compiled code remembers its path.
+  await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
   publish([program, tokenizer]);
 } finally {
   rmSync(staging, { recursive: true, force: true });
@@ -118,12 +121,13 @@ function readIfThere(path) {
 }
 
 /** Without it the program starts more slowly, and that is all: a machine where it fails gets a build nevertheless. */
-function compile(compiler, program) {
-  const { status, stderr } = spawnSync(process.execPath, [compiler, program], {
-    stdio: ["ignore", "ignore", "pipe"],
+async function compile(compiler, program, kind) {
+  const compiling = promisify(execFile)(process.execPath, [compiler, program, kind], {
     timeout: COMPILE_WITHIN_MS,
   });
-  if (status !== 0) process.stderr.write(`hermes: the program was not compiled ahead: ${stderr}\n`);
+  await compiling.catch(({ stderr }) => {
+    process.stderr.write(`hermes: the program was not compiled ahead for ${kind}: ${stderr}\n`);
+  });
 }
 
 /**

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { loadProgram } from "./load-program.ts";
+import { kindOf, loadProgram } from "./load-program.ts";
 import { VERSION } from "./version.ts";
 
 /** The place of the bundled program, seen from this file, filled in by the build. */
@@ -23,7 +23,7 @@ if (words.length === 1 && (words[0] === "--version" || words[0] === "-V")) {
   process.stdout.write(`hermes ${VERSION}\n`);
 } else {
   setUpForThisNode();
-  const { program } = loadProgram(join(__dirname, PROGRAM_FILE));
+  const { program } = loadProgram(join(__dirname, PROGRAM_FILE), kindOf(words));
   program.runCli(words, process).then((code) => {
     process.exitCode = code;
   });

@@ -1,4 +1,6 @@
-const SEGMENTS = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** One column each. Only other texts need the tables of Unicode, which take longer to load than a short command to run. */
+const PLAIN = /^[ -~]*$/;
+let segmenter: Intl.Segmenter | undefined;
 // East Asian wide and fullwidth forms, and emoji.
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
@@ -6,8 +8,9 @@ const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 /** How many columns of a terminal a text takes. */
 export function textWidth(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of SEGMENTS.segment(text)) width += widthOf(segment);
+  for (const { segment } of segmentsOf(text)) width += widthOf(segment);
   return width;
 }
 
@@ -33,14 +36,20 @@ export function wrapText(text: string, width: number, most: number): string[] {
 
 /** As much of the text as fits, at least one character. */
 function headOf(text: string, width: number): string {
+  if (PLAIN.test(text)) return text.slice(0, Math.max(width, 1));
   let head = "";
   let used = 0;
-  for (const { segment } of SEGMENTS.segment(text)) {
+  for (const { segment } of segmentsOf(text)) {
     used += widthOf(segment);
     if (used > width && head !== "") break;
     head += segment;
   }
   return head;
+}
+
+function segmentsOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
+  return segmenter.segment(text);
 }
 
 function widthOf(segment: string): number {

@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { type ClientRequest, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
-import type { Socket } from "node:net";
+import { connect, type Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { json } from "node:stream/consumers";
 import { finished } from "node:stream/promises";
@@ -33,7 +33,11 @@ export function createEngineSocket(socketPath: string): EngineSocket {
       ...(body && { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(body) }),
       ...options.headers,
     };
-    return request({ socketPath, method, path, headers, agent: false, signal: options.signal }).end(body);
+    // Node's pool of connections would first parse the name of the host, which takes longer than the engine's answer.
+    const createConnection = () => connect(socketPath);
+    const sent = request({ createConnection, method, path, headers }).end(body);
+    options.signal?.addEventListener("abort", () => sent.destroy(), { once: true });
+    return sent;
   };
   const ask = async (...question: Parameters<typeof send>): Promise<unknown> => {
     const [answer] = await settled<[IncomingMessage]>(send(...question), "response");
