@@ -1,4 +1,5 @@
-// Bundles the command into dist/. Plain JavaScript, because it runs before anything is built.
+// Bundles the command into dist/ and notes there the name of the Node that it compiled for, as setup.sh gives it.
+// Plain JavaScript, because it runs before anything is built.
 import { execFile } from "node:child_process";
 import {
   existsSync,
@@ -142,7 +143,7 @@ function publish(used) {
   for (const name of readdirSync(dist)) {
     if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // what others compiled is of no use to a new program
   }
-  writeFileSync(join(dist, `.node-${process.version}-${process.arch}`), "");
+  writeFileSync(join(dist, `.node-${process.argv[2]}`), "");
   for (const name of readdirSync(join(dist, "chunks"))) {
     const path = join(dist, "chunks", name);
     if (!used.some((file) => name.startsWith(file)) && Date.now() - statSync(path).mtimeMs > KEEP_OLD_MS)

@@ -19,8 +19,8 @@ require_node() {
     say "Node.js is not installed. Install version 22.14 or newer (or 20.19), then run this again."
     exit 1
   }
-  # The version is what compiled code depends on, and the native module on no more than that.
-  node=$(node -p 'const [a, b] = process.versions.node.split(".").map(Number); if (a === 20 ? b < 19 : a === 22 ? b < 14 : a < 22) process.exit(1); `${process.version}-${process.arch}`') || {
+  # The very binary, because V8 crashes with code that another one compiled, even of the same version (src/load-program.ts).
+  node=$(node -p 'const [a, b] = process.versions.node.split(".").map(Number); if (a === 20 ? b < 19 : a === 22 ? b < 14 : a < 22) process.exit(1); const { size, mtimeMs } = require("fs").statSync(process.execPath); `${process.version}-${process.arch}-${size}-${Math.trunc(mtimeMs)}`') || {
     say "Hermes does not run on Node.js $(node --version). Install version 22.14 or newer (or 20.19), then run this again."
     exit 1
   }
@@ -124,7 +124,7 @@ install() {
 
 build() {
   [ "$wanted" = --clean-build ] && rm -rf dist
-  with_progress "building" node scripts/build.mjs || {
+  with_progress "building" node scripts/build.mjs "$node" || {
     explain_failure "Building"
     return 1
   }

@@ -1,7 +1,6 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname } from "node:path";
-import { cachedDataVersionTag } from "node:v8";
 import { constants, Script } from "node:vm";
 import type * as Program from "./cli/run.ts";
 
@@ -27,7 +26,8 @@ export function kindOf([word]: readonly string[]): CommandKind {
 
 /**
  * Runs the bundled program, with the code that V8 compiled when it was built: compiling it anew takes longer than most
- * commands. V8 refuses code of another version by itself, and the file's name holds that version and the content's hash.
+ * commands. V8 looks at its own version, but crashes with code of another Node that has the same one (20.19 and 20.20), so the
+ * file's name holds the very binary; and the hash of the program, of whose source V8 compares no more than the length.
  */
 export function loadProgram(
   path: string,
@@ -44,15 +44,21 @@ export function loadProgram(
   return { program: module.exports as typeof Program, script };
 }
 
-/** Where the compiled code of a program is, for this very version of V8. */
+/** Names the binary that runs us. scripts/setup.sh names it in the same way. */
+export function nodeName(): string {
+  const { size, mtimeMs } = statSync(process.execPath);
+  return `${process.version}-${process.arch}-${size}-${Math.trunc(mtimeMs)}`;
+}
+
+/** Where the code is that this Node compiled for a program. */
 export function compiledFile(path: string, kind: CommandKind): string {
-  return `${path}.${cachedDataVersionTag()}.${kind}`;
+  return `${path}.${nodeName()}.${kind}.compiled`;
 }
 
 function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // built for another version: it is compiled as it is needed
+    return undefined; // built by another Node: it is compiled as it is needed
   }
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { kindOf, loadProgram } from "./load-program.ts";
+import { kindOf, loadProgram, nodeName } from "./load-program.ts";
 import { VERSION } from "./version.ts";
 
 /** The place of the bundled program, seen from this file, filled in by the build. */
@@ -10,7 +10,7 @@ declare const PROGRAM_FILE: string;
 /** A checkout that was built with another Node gets the native module and the compiled program for this one as well. */
 function setUpForThisNode(): void {
   const setup = join(__dirname, "../scripts/setup.sh");
-  if (existsSync(join(__dirname, `.node-${process.version}-${process.arch}`)) || !existsSync(setup)) return;
+  if (existsSync(join(__dirname, `.node-${nodeName()}`)) || !existsSync(setup)) return;
   const { spawnSync } = process.getBuiltinModule("node:child_process"); // not loaded where it is not needed
   const { status } = spawnSync("sh", [setup, "--build"], { stdio: ["ignore", 2, 2] });
   if (status !== 0) process.exit(status ?? 1);

@@ -2,10 +2,7 @@ import { access, constants } from "node:fs/promises";
 import { databaseError } from "./database-error.ts";
 import { ensurePrivateFile } from "./ensure-private-file.ts";
 import { AppError, errnoOf, messageOf } from "./errors.ts";
-import { loadSqlite, type SqliteConnection } from "./sqlite.ts";
-
-/** What brings the native module for the Node that runs it. In a checkout `./hermes` does that by itself. */
-export const REINSTALL = "npm install --global hermes-agent";
+import { loadSqlite, REINSTALL, type SqliteConnection } from "./sqlite.ts";
 
 /** Connects to a file, made empty and private if it is missing; `path` is absolute. The native module loads only here. */
 export async function connectSqlite(

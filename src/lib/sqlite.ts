@@ -6,6 +6,9 @@ import type Sqlite from "better-sqlite3";
  */
 export const SQLITE_PACKAGE = Number(process.versions.napi) >= 10 ? "better-sqlite3-13" : "better-sqlite3-12";
 
+/** What brings the native module for this Node. In a checkout `./hermes` does that by itself. 13 needs no script. */
+export const REINSTALL = `npm install --global ${SQLITE_PACKAGE === "better-sqlite3-13" ? "--ignore-scripts " : ""}hermes-agent`;
+
 export type SqliteConnection = Sqlite.Database;
 
 /** The class of connections to SQLite, for this Node. It loads the native module with the first connection. */

@@ -1,6 +1,5 @@
-import { REINSTALL } from "../../lib/connect-sqlite.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { sqliteVersion } from "../../lib/sqlite.ts";
+import { REINSTALL, sqliteVersion } from "../../lib/sqlite.ts";
 import type { Finding } from "./check.ts";
 
 /** What `engines` in package.json says: this one and newer ones, and of version 20 the latest. */
