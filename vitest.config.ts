@@ -18,6 +18,7 @@ export default defineConfig({
   oxc: { target: "node20" },
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
+    globalSetup: ["test/support/bundle-children.ts"],
     setupFiles: ["test/support/fail-on-warning.ts", "test/support/time-limit.ts"],
     testTimeout: LIMIT_MS,
     hookTimeout: LIMIT_MS,

@@ -2,12 +2,14 @@ import { homedir } from "node:os";
 import type { App } from "../app.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { GlobalFlags } from "./global-flags.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal, TerminalStreams } from "./terminal.ts";
 
 /** All that a command gets from outside. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly flags: GlobalFlags;
+  /** For what is passed on byte for byte; everything of ours goes through the terminal. */
+  readonly streams: TerminalStreams;
   readonly variables: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
   readonly signal: AbortSignal;
@@ -23,9 +25,10 @@ export interface CommandContext {
 export function createContext(
   flags: GlobalFlags,
   terminal: Terminal,
-  variables: CommandContext["variables"],
+  streams: TerminalStreams,
   signal: AbortSignal,
 ): CommandContext & AsyncDisposable {
+  const { env: variables } = streams;
   const userHome = variables["HOME"] || homedir();
   let log: Promise<Log & Disposable> | undefined;
   let exitCode = 0;
@@ -40,6 +43,7 @@ export function createContext(
   return {
     terminal,
     flags,
+    streams,
     variables,
     userHome,
     signal,

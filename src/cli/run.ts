@@ -49,7 +49,7 @@ export async function runCli(
   });
   try {
     const flags = await takeGlobalFlags(argv);
-    await using context = createContext(flags, terminal, streams.env, signal);
+    await using context = createContext(flags, terminal, streams, signal);
     await runCommand(context).catch(async (error: unknown) => {
       await recordBug(error, context);
       throw error;

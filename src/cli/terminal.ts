@@ -31,7 +31,7 @@ export interface Terminal {
 }
 
 export interface TerminalStreams {
-  readonly stdin: NodeJS.ReadStream;
+  readonly stdin: NodeJS.ReadStream & { readonly fd: number };
   readonly stdout: NodeJS.WriteStream;
   readonly stderr: NodeJS.WriteStream;
   readonly env: NodeJS.ProcessEnv;

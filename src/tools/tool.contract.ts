@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { bundleOf } from "../../test/support/child.ts";
 import { openToolLab, SECRET, type ToolLab, type ToolPlace } from "../../test/support/tool-lab.ts";
 import type { Tool } from "./tool.ts";
 import type { PastSessions } from "./workspace.ts";
@@ -106,7 +106,7 @@ const pastSessions: PastSessions = {
 
 /** What a result may have at most, its note included. */
 const MOST_CHARS = 101_000;
-const child = fileURLToPath(new URL("../../test/support/tool-definitions-child.ts", import.meta.url));
+const child = new URL("../../test/support/tool-definitions-child.ts", import.meta.url);
 
 /** What every tool promises, in whichever environment it works. */
 export function toolContract(name: string, open: () => Promise<ToolPlace>, only?: readonly string[]): void {
@@ -133,7 +133,7 @@ export function toolContract(name: string, open: () => Promise<ToolPlace>, only?
       const bytes = describeAll(own.tools);
       expect(describeAll(own.tools)).toBe(bytes);
       expect(describeAll(other.tools)).toBe(bytes);
-      const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", child]);
+      const { stdout } = await promisify(execFile)(process.execPath, [bundleOf(child)]);
       expect(stdout).toBe(bytes);
     }, 600_000);
 

@@ -326,7 +326,9 @@ describe("set and unset", () => {
     const twenty = keys.slice(0, 20);
     expect(twenty).toHaveLength(20);
     const runs = await Promise.all(
-      twenty.map((key, index) => home.hermes(["config", "set", key.key, String(index + 1)])),
+      twenty.map((key, index) =>
+        home.hermes(["config", "set", key.key, String(index + 1)], { ownProcess: true }),
+      ),
     );
     expect(runs.map((run) => run.exitCode)).toEqual(twenty.map(() => 0));
     const shown = (await home.hermes(["config", "show", "--json"])).json<

@@ -58,7 +58,9 @@ describe("a change that is refused leaves everything as it was and says what to 
     const a = await create(home, "a");
     const b = await create(home, "b", "--parent", a.id);
     const held = await create(home, "held", "--hold");
-    const claims = await Promise.all([1, 2].map(() => home.hermes(["kanban", "claim", a.id, "--json"])));
+    const claims = await Promise.all(
+      [1, 2].map(() => home.hermes(["kanban", "claim", a.id, "--json"], { ownProcess: true })),
+    );
     expect(claims.map(({ exitCode }) => exitCode).toSorted()).toEqual([0, 1]);
     expect(await refused(home, ["claim", a.id])).toMatchObject({ code: "task-running" });
     expect(await refused(home, ["claim", b.id])).toMatchObject({ code: "task-move-refused" });
@@ -247,7 +249,9 @@ test(
   async () => {
     await using home = await tempHome();
     const args = ["kanban", "create", "once", "--idempotency-key", "k1", "--json"];
-    const runs = await Promise.all(Array.from({ length: scale.processes }, () => home.hermes(args)));
+    const runs = await Promise.all(
+      Array.from({ length: scale.processes }, () => home.hermes(args, { ownProcess: true })),
+    );
     expect(runs.map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual(
       Array(scale.processes).fill([0, ""]),
     );

@@ -3,12 +3,12 @@ import { once } from "node:events";
 import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { ClaimedTask } from "../../src/board/operations/claim.ts";
 import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { codeOf, openPostgresLab } from "../support/board-lab.ts";
+import { bundleOf } from "../support/child.ts";
 import { describeWith } from "../support/services.ts";
 import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
@@ -565,7 +565,7 @@ describe("a supervisor", () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [complete] });
       const claimed = await lab.claim((await lab.add("alone")).id);
-      const child = fileURLToPath(new URL("../support/worker-child.ts", import.meta.url));
+      const child = bundleOf(new URL("../support/worker-child.ts", import.meta.url));
       const { place, folder, store } = lab;
       const input = JSON.stringify({
         claimed,
@@ -574,7 +574,7 @@ describe("a supervisor", () => {
         program: PROGRAM,
         home: folder.path,
       });
-      const dispatcher = spawn(process.execPath, ["--import", "tsx", child, input], { stdio: "inherit" });
+      const dispatcher = spawn(process.execPath, [child, input], { stdio: "inherit" });
       const [exitCode] = (await once(dispatcher, "exit")) as unknown[];
       expect(exitCode).toBe(0);
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });

@@ -106,7 +106,9 @@ describe("a profile", () => {
   test("created by many processes at once exists once, whole, and no staging is left", async () => {
     await using home = await tempHome();
     const runs = await Promise.all(
-      Array.from({ length: scale.processes }, () => home.hermes(["profile", "create", "work"])),
+      Array.from({ length: scale.processes }, () =>
+        home.hermes(["profile", "create", "work"], { ownProcess: true }),
+      ),
     );
     expect(runs.filter((run) => run.exitCode === 0)).toHaveLength(1);
     expect(

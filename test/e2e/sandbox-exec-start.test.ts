@@ -22,7 +22,7 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     const env = { PATH: [programs, process.env["PATH"]].join(delimiter) };
     const exec = async (command: string) => {
       await rm(calls, { force: true });
-      const run = await home.exec(command, { env });
+      const run = await home.start(["exec", "--", command], { env }).ended;
       const seen = (await readTextFile(calls)) ?? "";
       return { ...run, calls: seen.split("\n").slice(0, -1).toSorted() };
     };

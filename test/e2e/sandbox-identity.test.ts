@@ -17,7 +17,7 @@ interface Row {
 
 describeWith("docker", "a sandbox whose surroundings change", (service) => {
   const hermes = async (home: SandboxHome, ...args: readonly string[]) => {
-    const end = await home.agent(args).ended;
+    const end = await home.ask(args);
     expect(end, end.stderr).toMatchObject({ exitCode: 0 });
     return end;
   };
@@ -85,7 +85,7 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     await hermes(home, "-p", "work", "sandbox", "snapshot");
     const user = home.agent(["-p", "work", "sandbox", "exec", "--", "echo up; sleep 600"]);
     await new Promise((resolve) => user.child.stdout?.once("data", resolve));
-    const refused = await home.agent(["profile", "delete", "work", "--yes"]).ended;
+    const refused = await home.ask(["profile", "delete", "work", "--yes"]);
     expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is in use") });
     user.child.kill("SIGKILL");
     await user.ended;
@@ -94,7 +94,7 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     ).stdout.trim();
     await vi.waitFor(
       async () => {
-        const { exitCode, stderr } = await home.agent(["profile", "delete", "work", "--yes"]).ended;
+        const { exitCode, stderr } = await home.ask(["profile", "delete", "work", "--yes"]);
         expect({ exitCode, stderr }).toEqual({
           exitCode: 1,
           stderr: expect.stringContaining(`${job} (sleep 600)`),
@@ -106,7 +106,7 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     const images = ["images", "-q", "--filter", `label=hermes-profile-id=${profileId}`];
     await vi.waitFor(
       async () => {
-        const gone = await home.agent(["profile", "delete", "work", "--yes", "--now", "--json"]).ended;
+        const gone = await home.ask(["profile", "delete", "work", "--yes", "--now", "--json"]);
         expect(gone, gone.stderr).toMatchObject({ exitCode: 0 });
         expect(gone.json<{ sandboxes_removed: string[] }>().sandboxes_removed).toHaveLength(1);
       },

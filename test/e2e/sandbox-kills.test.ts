@@ -35,7 +35,7 @@ async function openWorld(service: RunningPart<"docker">) {
   const start = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     home.start(args, { env: { ...base, ...env } });
   const hermes = async (args: readonly string[], env?: Readonly<Record<string, string>>) => {
-    const end = await start(args, env).ended;
+    const end = await home.hermes(args, { env: { ...base, ...env } });
     expect(end, `${args.join(" ")}: ${end.stderr}`).toMatchObject({ exitCode: 0 });
     return end;
   };
@@ -212,8 +212,9 @@ describeWith("docker", "a kill at any moment", (service) => {
       // How long it takes here and now, so that kills fall on all of its steps.
       await operation.prepare(world, "first");
       const startedAt = performance.now();
-      await world.hermes(operation.args(world), operation.env?.(0));
+      const whole = await world.start(operation.args(world), operation.env?.(0)).ended;
       const wholeMs = performance.now() - startedAt;
+      expect(whole.exitCode, whole.stderr).toBe(0);
       await operation.check(world, name === "restore" ? "old" : "first");
       for (let turn = 1; turn <= kills; turn++) {
         const round = `round${turn}`;

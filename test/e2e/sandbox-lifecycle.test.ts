@@ -67,7 +67,7 @@ describeWith("docker", "a command that was killed in the middle", (service) => {
     env: Readonly<Record<string, string>> = {},
   ) => {
     const client = await writeDeadlyClient(home, service.client, moment);
-    const end = await home.sandbox(args, { env: { ...env, HERMES_DOCKER_BINARY: client } });
+    const end = await home.start(args, { env: { ...env, HERMES_DOCKER_BINARY: client } }).ended;
     expect(end.exitCode, end.stderr).toBeNull();
   };
   const read = "cat /etc/mark /workspace/mark";

@@ -57,7 +57,7 @@ describeWith("docker", "a sandbox for each process", (service) => {
   test("the next command removes one that a killed process left, and says why", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
     const name = await leaveSandbox(home);
-    const next = await home.exec("echo works");
+    const next = await home.start(["exec", "--", "echo works"]).ended;
     expect(next).toMatchObject({ exitCode: 0, stdout: "works\n" });
     expect(next.stderr).toContain(
       `The sandbox ${name} was removed: the process that it was made for has ended.`,
@@ -70,7 +70,8 @@ describeWith("docker", "a sandbox for each process", (service) => {
     const living = home.start(["exec", "--", "echo begun; read line; echo $line"], { stdin: "open" });
     await living.printed("begun");
     expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ action: "kept" }]);
-    expect(await home.exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
+    const other = home.start(["exec", "--", "true"]);
+    expect(await other.ended).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await home.containers()).toHaveLength(1);
     process.kill(living.pid, "SIGSTOP"); // else it removes its sandbox as soon as that stops
     const stopped = await home.sandbox(["stop", "--force"]);

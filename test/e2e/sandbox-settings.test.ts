@@ -91,8 +91,8 @@ describeWith("docker", "settings of a sandbox, from outside", (service) => {
   test.each([
     [
       "a folder that is gone",
-      "/nonexistent:/w",
-      "Cannot mount /nonexistent into the sandbox: it does not exist.",
+      "/no-such-folder:/w",
+      "Cannot mount /no-such-folder into the sandbox: it does not exist.",
     ],
     ["an engine's socket", `${service.socket}:/w`, "Refused to mount"],
     ["one that cannot be understood", "/a:b", "terminal.docker_volumes: /a:b cannot be understood."],

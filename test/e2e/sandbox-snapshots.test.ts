@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { type HermesRun, tempHome } from "../support/hermes.ts";
+import { tempHome } from "../support/hermes.ts";
 import { describeWith } from "../support/services.ts";
 
 const run = promisify(execFile);
@@ -27,8 +27,8 @@ async function openHome({ backend, client, image, env: engine }: Engine) {
     TERMINAL_CONTAINER_DISK: "0",
     TERMINAL_DOCKER_ORPHAN_REAPER: "off",
   };
-  const hermes = (args: string[]): Promise<HermesRun> => home.hermes(args, { env });
-  const sandbox = (...args: string[]): Promise<HermesRun> => hermes(["sandbox", ...args]);
+  const hermes = (args: string[]) => home.hermes(args, { env });
+  const sandbox = (...args: string[]) => hermes(["sandbox", ...args]);
   const ask = async (...args: string[]) =>
     (await run(client, args, { env: { ...process.env, ...engine } })).stdout.trim();
   return {

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { longEnough } from "../support/long-enough.ts";
-import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
+import { openSandboxHome, type SandboxHome, type SandboxRunOptions } from "../support/sandbox-home.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -33,9 +33,12 @@ describeWith("docker", "hermes sandbox exec", (service) => {
     expect((await home.exec("true")).stderr).toBe("");
   });
   afterAll(() => home[Symbol.asyncDispose]());
+  // What a process of its own hands on is what these are about.
+  const start = (...args: Parameters<SandboxHome["start"]>) => home.start(...args).ended;
+  const exec = (command: string, options?: SandboxRunOptions) => start(["exec", "--", command], options);
 
   test("hands on the exit code, and keeps the two streams apart", async () => {
-    expect(await home.exec("echo out; echo err >&2; exit 3")).toMatchObject({
+    expect(await exec("echo out; echo err >&2; exit 3")).toMatchObject({
       exitCode: 3,
       stdout: "out\n",
       stderr: "err\n",
@@ -43,16 +46,16 @@ describeWith("docker", "hermes sandbox exec", (service) => {
   });
 
   test("joins its words with spaces and gives them to the shell, as ssh does", async () => {
-    const run = await home.sandbox(["exec", "--", "printf", "'%s|'", "a b", "c;", "echo", "$((6*7))"]);
+    const run = await start(["exec", "--", "printf", "'%s|'", "a b", "c;", "echo", "$((6*7))"]);
     expect(run).toMatchObject({ exitCode: 0, stdout: "a|b|c|42\n" });
   });
 
   test("-p before -- chooses the profile, after it is the command's own", async () => {
-    expect(await home.sandbox(["exec", "-p", "default", "--", "echo", "-p", "nobody"])).toMatchObject({
+    expect(await start(["exec", "-p", "default", "--", "echo", "-p", "nobody"])).toMatchObject({
       exitCode: 0,
       stdout: "-p nobody\n",
     });
-    const refused = await home.sandbox(["exec", "-p", "nobody", "--", "echo", "never"]);
+    const refused = await start(["exec", "-p", "nobody", "--", "echo", "never"]);
     expect(refused).toMatchObject({ exitCode: 125, stdout: "" });
     expect(refused.stderr).toContain("There is no profile nobody");
   });
@@ -60,7 +63,7 @@ describeWith("docker", "hermes sandbox exec", (service) => {
   test("--timeout is exit 124, says so, and keeps what was printed before", async () => {
     const run = await longEnough(
       [0.5, 20, 60],
-      (seconds) => home.sandbox(["exec", "--timeout", `${seconds}`, "--", "echo before; sleep 1000"]),
+      (seconds) => start(["exec", "--timeout", `${seconds}`, "--", "echo before; sleep 1000"]),
       ({ stdout }) => stdout !== "",
     );
     expect(run).toMatchObject({ exitCode: 124, stdout: "before\n" });
@@ -68,25 +71,25 @@ describeWith("docker", "hermes sandbox exec", (service) => {
   });
 
   test("--workdir is where it runs; one that does not exist or was deleted is exit 126 with its name", async () => {
-    expect(await home.sandbox(["exec", "--workdir", "/usr/lib", "--", "pwd"])).toMatchObject({
+    expect(await start(["exec", "--workdir", "/usr/lib", "--", "pwd"])).toMatchObject({
       exitCode: 0,
       stdout: "/usr/lib\n",
     });
     await home.exec("mkdir -p /tmp/gone && rmdir /tmp/gone");
-    const gone = await home.sandbox(["exec", "--workdir", "/tmp/gone", "--", "echo never"]);
+    const gone = await start(["exec", "--workdir", "/tmp/gone", "--", "echo never"]);
     expect(gone).toMatchObject({ exitCode: 126, stdout: "" });
     expect(gone.stderr).toContain("/tmp/gone");
   });
 
   test("piped input of a megabyte comes back byte for byte", async () => {
     const input = randomBytes(1_000_000);
-    const run = await home.exec("cat", { stdin: input });
+    const run = await exec("cat", { stdin: input });
     expect(run.exitCode).toBe(0);
     expect(run.bytes.equals(input)).toBe(true);
   });
 
   test("an input that stays open keeps neither a command that reads none of it nor us", async () => {
-    expect(await home.exec("echo quick; exit 5", { stdin: "open" })).toMatchObject({
+    expect(await exec("echo quick; exit 5", { stdin: "open" })).toMatchObject({
       exitCode: 5,
       stdout: "quick\n",
       stderr: "",
@@ -94,7 +97,7 @@ describeWith("docker", "hermes sandbox exec", (service) => {
   });
 
   test("output of many megabytes with NUL and invalid UTF-8 arrives whole", async () => {
-    const run = await home.exec("head -c 20000000 /dev/zero; printf '\\377end'");
+    const run = await exec("head -c 20000000 /dev/zero; printf '\\377end'");
     expect(run.bytes.length).toBe(20_000_004);
     expect(run.bytes.subarray(-4).toString("latin1")).toBe("\u00ffend");
   });
@@ -113,13 +116,13 @@ describeWith("docker", "hermes sandbox exec", (service) => {
     ["its parent killed", "kill -9 $PPID; sleep 600", 125],
     ["everything killed that it can", "kill -9 -1", 125],
   ])("%s ends that command alone, with a true answer", async (_, command, exitCode) => {
-    const run = await home.sandbox(["exec", "--timeout", "150", "--", command]);
+    const run = await start(["exec", "--timeout", "150", "--", command]);
     expect(run.exitCode, run.stderr).toBe(exitCode);
-    expect(await home.exec("echo fine")).toMatchObject({ exitCode: 0, stdout: "fine\n" });
+    expect(await exec("echo fine")).toMatchObject({ exitCode: 0, stdout: "fine\n" });
   });
 
   test("F40: a daemon that holds stdout does not keep the command", async () => {
-    const run = await home.exec("sleep 1717 & echo started");
+    const run = await exec("sleep 1717 & echo started");
     expect(run).toMatchObject({ exitCode: 0, stdout: "started\n" });
     expect(await home.processes()).toContain("sleep 1717");
     await home.exec("pkill -f 'sleep 171[7]'");
@@ -258,8 +261,9 @@ describeWith("docker", "a sandbox of hermes", (service) => {
         "sleep 1001 &",
         "hostname",
       ];
-      const made = await home.exec(install.join("\n"), { stdin });
-      const found = await home.exec("hostname; /usr/local/bin/tool; cat /workspace/file", { stdin });
+      const made = await home.start(["exec", "--", install.join("\n")], { stdin }).ended;
+      const look = "hostname; /usr/local/bin/tool; cat /workspace/file";
+      const found = await home.start(["exec", "--", look], { stdin }).ended;
       expect(found.stdout).toBe(`${made.stdout}installed\nkept\n`);
       expect(await home.processes()).toMatch(/sleep 1000\n[\s\S]*sleep 1001/);
       expect(await home.containers()).toHaveLength(1);
@@ -288,8 +292,9 @@ describeWith("docker", "a sandbox of hermes", (service) => {
   test.concurrent("F4: many processes at once in a fresh home: every answer is right, and there is one container", async () => {
     await using home = await openSandboxHome(service);
     const runs = await Promise.all(
-      Array.from({ length: scale.processes }, (_, index) =>
-        home.exec(`echo ${index} $((${index} * ${index})) $(hostname)`),
+      Array.from(
+        { length: scale.processes },
+        (_, index) => home.start(["exec", "--", `echo ${index} $((${index} * ${index})) $(hostname)`]).ended,
       ),
     );
     const [id = ""] = await home.containers();

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { join, relative } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { withoutWarning } from "./node-warning.ts";
@@ -21,9 +22,18 @@ export interface ChildOptions {
   readonly wrap?: readonly string[];
 }
 
+/** The variable that names the folder of bundle-children.ts. */
+export const CHILDREN_FOLDER = "HERMES_TEST_CHILDREN";
+
+/** What the child file at `url` was bundled into. */
+export function bundleOf(url: URL): string {
+  const path = relative(fileURLToPath(new URL("../..", import.meta.url)), fileURLToPath(url));
+  return join(process.env[CHILDREN_FOLDER] ?? "", path.replace(/ts$/, "mjs"));
+}
+
 /** Starts `role` of the child file at `url`. */
 export function startChild(url: URL, role: string, input: unknown, { wrap = [] }: ChildOptions = {}): Child {
-  const ours = [process.execPath, "--import", "tsx", fileURLToPath(url), role, JSON.stringify(input)];
+  const ours = [process.execPath, bundleOf(url), role, JSON.stringify(input)];
   const [program = "", ...args] = [...wrap, ...ours];
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
   child.stdin.on("error", () => undefined); // it may end without having read

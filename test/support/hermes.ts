@@ -1,9 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { ENTRY, runInProcess } from "./built-program.ts";
 import { withoutWarning } from "./node-warning.ts";
 import { tempFolder } from "./temp-folder.ts";
-
-const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 
 export interface HermesRun {
   /** Null when it was killed. */
@@ -18,6 +16,8 @@ export interface HermesOptions {
   /** `open` is a pipe that the caller writes to and ends. */
   readonly stdin?: string;
   readonly cwd?: string;
+  /** For tests of what only a process shows, and of several at once. */
+  readonly ownProcess?: boolean;
   /** Called when it has started; it is killed without warning when this resolves. */
   readonly killWhen?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
@@ -26,16 +26,34 @@ export interface HermesOptions {
 export async function tempHome() {
   const folder = await tempFolder();
   const home = folder.file("home");
+  const base = { PATH: process.env["PATH"] ?? "", HOME: folder.path, HERMES_HOME: home };
   return {
     path: home,
     folder: folder.path,
-    hermes: (args: readonly string[], options: HermesOptions = {}) =>
-      startHermes(args, { HOME: folder.path, HERMES_HOME: home }, options).ended,
-    /** The same without waiting for its end. */
-    start: (args: readonly string[], options: HermesOptions = {}) =>
-      startHermes(args, { HOME: folder.path, HERMES_HOME: home }, options),
+    /** Runs it to its end. */
+    hermes: (args: readonly string[], options: HermesOptions = {}): Promise<HermesRun> =>
+      needsProcess(args, options)
+        ? startHermes(args, base, options).ended
+        : runInProcess(args, { ...base, ...options.env }),
+    /** Runs it as a process of its own, and does not wait for its end. */
+    start: (args: readonly string[], options: HermesOptions = {}) => startHermes(args, base, options),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
+}
+
+/** Commands that only answer, change what is stored or talk to an engine: they read no input and start no other Hermes. */
+const ANSWERING = new Set(["config", "kanban", "profile", "sandbox", "sessions", "status"]);
+/** Verbs among them that do, or that live until they are stopped. */
+const OTHERS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);
+
+/** Whether the test is about the process itself, or the command cannot run in that of the test. */
+function needsProcess(
+  args: readonly string[],
+  { stdin, cwd, killWhen, ownProcess = false }: HermesOptions,
+): boolean {
+  const [command = "", ...rest] = args[0] === "-p" ? args.slice(2) : args;
+  const isAnswer = ANSWERING.has(command) && !rest.some((word) => OTHERS.has(word));
+  return ownProcess || [stdin, cwd, killWhen].some((given) => given !== undefined) || !isAnswer;
 }
 
 interface RunningHermes {
@@ -49,7 +67,7 @@ function startHermes(
   options: HermesOptions,
 ): RunningHermes {
   const child = spawn(process.execPath, [ENTRY, ...args], {
-    env: { PATH: process.env["PATH"] ?? "", ...base, ...options.env },
+    env: { ...base, ...options.env },
     cwd: options.cwd,
     stdio: ["pipe", "pipe", "pipe"],
   });

@@ -3,6 +3,7 @@ import { build } from "../../src/cli/commands/kanban.ts";
 import { createContext } from "../../src/cli/context.ts";
 import type { Terminal } from "../../src/cli/terminal.ts";
 import { AppError } from "../../src/lib/errors.ts";
+import { catchingStreams } from "./built-program.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export interface LineOptions {
@@ -30,7 +31,13 @@ export async function openKanbanLine() {
     createContext(
       { profile: undefined, settings: new Map(), words: [] },
       terminal,
-      { HOME: folder.path, HERMES_HOME: home, USER: "alice", PATH: process.env["PATH"] ?? "", ...env },
+      catchingStreams({
+        HOME: folder.path,
+        HERMES_HOME: home,
+        USER: "alice",
+        PATH: process.env["PATH"] ?? "",
+        ...env,
+      }).streams,
       signal ?? new AbortController().signal,
     );
   async function run(words: readonly string[], options: LineOptions = {}): Promise<LineRun> {

@@ -1,15 +1,14 @@
 import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { readTextFile } from "../../src/lib/files.ts";
+import { ENTRY, type ProgramRun, runInProcess } from "./built-program.ts";
 import { tempHome } from "./hermes.ts";
 import { withoutWarning } from "./node-warning.ts";
 import { pathOf, type RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
-const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const GIVE_UP_MS = 500_000; // ends what hangs; some of them sleep for longer, until the test has seen enough
 
 export interface SandboxRun {
@@ -44,11 +43,14 @@ export interface SandboxHome extends AsyncDisposable {
   readonly folder: string;
   /** The whole environment that the program runs in. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Runs `hermes sandbox ARGS…` to its end. */
+  /** Runs `hermes sandbox ARGS…` to its end; in this process, unless it is given input. */
   sandbox(args: readonly string[], options?: SandboxRunOptions): Promise<SandboxRun>;
+  /** The same as a process of its own. */
   start(args: readonly string[], options?: SandboxRunOptions): StartedSandbox;
   /** Runs one command in the sandbox of the task `default`. */
   exec(command: string, options?: SandboxRunOptions): Promise<SandboxRun>;
+  /** Runs `hermes ARGS…` with the same settings to its end, in this process. */
+  ask(args: readonly string[]): Promise<ProgramRun>;
   /** Starts `hermes ARGS…` with the same settings. */
   agent(args: readonly string[]): ReturnType<Awaited<ReturnType<typeof tempHome>>["start"]>;
   /** What the real client prints; throws when it fails. */
@@ -90,13 +92,17 @@ export async function openSandboxHome(
   };
   const start = (args: readonly string[], options: SandboxRunOptions = {}) =>
     startSandbox(args, { ...base, ...options.env }, options.stdin);
-  const sandbox = (args: readonly string[], options?: SandboxRunOptions) => start(args, options).ended;
+  const sandbox = async (args: readonly string[], options: SandboxRunOptions = {}): Promise<SandboxRun> =>
+    options.stdin === undefined
+      ? runInProcess(["sandbox", ...args], { ...base, ...options.env })
+      : start(args, options).ended;
   return {
     path: home.path,
     folder: home.folder,
     variables: base,
     start,
     sandbox,
+    ask: (args) => runInProcess(args, base),
     agent: (args) => home.start(args, { env: base, cwd: home.folder }),
     exec: (command, options) => sandbox(["exec", "--", command], options),
     docker,

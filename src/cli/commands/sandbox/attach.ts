@@ -55,7 +55,7 @@ async function stayAttached(
   using _input = sendInput(jobs, job, { ...options, onSent: () => pauses.cut(), onTrouble });
   using _size = followSize(jobs, job, { onTrouble, signal });
   const onDropped = (bytes: number): void => onTrouble(`${bytes} bytes were not kept.`);
-  const write = (bytes: Uint8Array): Promise<void> => writeRaw(bytes, signal);
+  const write = (bytes: Uint8Array): Promise<void> => writeRaw(bytes, process.stdout, signal);
   const wanted = { from: -RECENT_BYTES, follow: true, onDropped, write, pauses };
   return await followOutput(jobs, job.id, wanted, signal);
 }

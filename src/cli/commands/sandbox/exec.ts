@@ -1,11 +1,11 @@
-import { once } from "node:events";
 import { fstatSync } from "node:fs";
-import type { OutputStream } from "../../../environments/environment.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import { lookAfterAbandoned, openEnvironment } from "../../../environments/open-environment.ts";
 import { openDeadline } from "../../../lib/deadline.ts";
 import { AppError, ERROR_CODES, messageOf } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
+import type { TerminalStreams } from "../../terminal.ts";
+import { writeRaw } from "./follow-output.ts";
 import { requestFor } from "./place.ts";
 
 interface ExecOptions {
@@ -23,10 +23,10 @@ export async function execInSandbox(
   words: readonly string[],
   options: ExecOptions,
 ): Promise<void> {
-  const { terminal } = context;
+  const { terminal, streams } = context;
   // What the command prints to stderr is as good a reason as what it prints to stdout.
   const unread = new AbortController();
-  process.stderr.once("error", () => unread.abort(new AppError("reader-gone", "Nobody reads stderr.")));
+  streams.stderr.once("error", () => unread.abort(new AppError("reader-gone", "Nobody reads stderr.")));
   const signal = AbortSignal.any([context.signal, unread.signal]);
   try {
     const { request } = await requestFor(context, options.task);
@@ -37,8 +37,8 @@ export async function execInSandbox(
         session: environment.openSession(),
         workdir: options.workdir,
         timeoutMs: (options.timeout ?? request.options.timeout) * 1_000,
-        stdin: pipedInput(),
-        onOutput: (stream, bytes) => passOn(stream, bytes, signal),
+        stdin: pipedInput(streams.stdin),
+        onOutput: (stream, bytes) => writeRaw(bytes, streams[stream], signal),
       },
       signal,
     );
@@ -55,7 +55,7 @@ export async function execInSandbox(
     terminal.note(`hermes: ${error.message}\n  ${error.hint}`);
     context.exit(OUR_FAILURE);
   } finally {
-    process.stdin.destroy(); // an input that stays open must not keep us
+    streams.stdin.destroy(); // an input that stays open must not keep us
   }
 }
 
@@ -68,14 +68,14 @@ async function tidyUp(request: EnvironmentRequest, { terminal, signal }: Command
 }
 
 /** Piped input, if there is any; a terminal is not waited for, and neither is /dev/null. */
-function pipedInput(): AsyncIterable<Uint8Array> | undefined {
-  const stats = statsOfInput();
-  return stats?.isFIFO() || stats?.isFile() || stats?.isSocket() ? process.stdin : undefined;
+function pipedInput(stdin: TerminalStreams["stdin"]): AsyncIterable<Uint8Array> | undefined {
+  const stats = statsOf(stdin);
+  return stats?.isFIFO() || stats?.isFile() || stats?.isSocket() ? stdin : undefined;
 }
 
-function statsOfInput() {
+function statsOf({ fd }: TerminalStreams["stdin"]) {
   try {
-    return fstatSync(0);
+    return fstatSync(fd);
   } catch {
     return undefined; // closed
   }
@@ -84,9 +84,4 @@ function statsOfInput() {
 /** `exec -- yes | head`: the command was stopped because nobody reads what it prints. */
 function isReaderGone({ reason }: AbortSignal): boolean {
   return reason instanceof AppError && reason.code === "reader-gone";
-}
-
-async function passOn(stream: OutputStream, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-  const target = process[stream];
-  if (!target.write(bytes)) await once(target, "drain", { signal });
 }

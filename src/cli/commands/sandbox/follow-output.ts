@@ -35,9 +35,13 @@ export function createPauses(): Pauses {
   };
 }
 
-/** Writes bytes to standard output as they are. */
-export async function writeRaw(bytes: Uint8Array, signal: AbortSignal): Promise<void> {
-  if (!process.stdout.write(bytes)) await once(process.stdout, "drain", { signal });
+/** Writes bytes to a stream as they are. */
+export async function writeRaw(
+  bytes: Uint8Array,
+  stream: NodeJS.WriteStream,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!stream.write(bytes)) await once(stream, "drain", { signal });
 }
 
 /** Hands on what a job has printed, byte for byte, and resolves to its record. */

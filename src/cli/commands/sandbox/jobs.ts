@@ -177,7 +177,7 @@ async function printLog(
     context.terminal.note(`hermes: ${bytes} bytes of its output were not kept.`);
   const decoder = new StringDecoder("utf8"); // holds back a character that is not whole yet
   const write = async (bytes: Uint8Array): Promise<void> => {
-    if (context.terminal.columns === undefined) await writeRaw(bytes, context.signal);
+    if (context.terminal.columns === undefined) await writeRaw(bytes, context.streams.stdout, context.signal);
     else context.terminal.write(decoder.write(Buffer.from(bytes)));
   };
   await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped, write }, context.signal);
