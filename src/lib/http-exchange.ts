@@ -5,7 +5,7 @@ import { openDecoder } from "./http-decoder.ts";
 export interface HttpRequest {
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array;
   /** Called when the request goes out on its connection. */
   readonly onSent?: () => void;
 }

@@ -1,4 +1,5 @@
 import type { Database } from "../lib/database.ts";
+import { sharedBeginning } from "../lib/shared-beginning.ts";
 
 interface PrefixRow {
   readonly key: number;
@@ -38,8 +39,7 @@ export function createPrefixStore(database: Database): PrefixStore {
     last,
     compact(sessionKey, prefix) {
       const before = last(sessionKey);
-      const differs = prefix.findIndex((hash, index) => hash !== before[index]);
-      const kept = differs === -1 ? prefix.length : differs;
+      const kept = sharedBeginning(before, prefix);
       return { kept, added: JSON.stringify(prefix.slice(kept)) };
     },
   };

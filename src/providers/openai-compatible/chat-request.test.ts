@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Message } from "../message.ts";
 import type { ModelRequest } from "../provider.ts";
-import { type ChatRules, createChatWriter } from "./chat-request.ts";
+import { type ChatBody, type ChatRules, createChatWriter } from "./chat-request.ts";
 
 const rules: ChatRules = {
   model: "m",
@@ -10,9 +10,9 @@ const rules: ChatRules = {
   requestOverrides: {},
 };
 const tools = [{ name: "look", description: "Looks", inputSchema: { type: "object" } }];
-const say = (text: string): Message => ({ role: "user", parts: [{ type: "text", text }] });
+const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) satisfies Message;
 const request = (...messages: readonly Message[]): ModelRequest => ({ messages, tools });
-const parsed = (text: string) => JSON.parse(text) as Record<string, unknown>;
+const parsed = ({ bytes }: ChatBody) => JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
 
 it("a message is turned into text once, however often it is sent", () => {
   let asked = 0;
@@ -29,10 +29,19 @@ it("a message is turned into text once, however often it is sent", () => {
   const write = createChatWriter(rules);
   const bodies = [write(request(say("a"), counted)), write(request(say("a"), counted, say("b")))];
   expect(asked).toBe(1);
-  expect(bodies.map(({ text }) => parsed(text)["messages"])).toMatchObject([
+  expect(bodies.map((body) => parsed(body)["messages"])).toMatchObject([
     [{ content: "a" }, { content: "seen" }],
     [{ content: "a" }, { content: "seen" }, { content: "b" }],
   ]);
+});
+
+it("a history that grew, was cut or changed goes out as it is now", () => {
+  const write = createChatWriter(rules);
+  const [a, b, c, d] = [say("a"), say("b"), say("ç"), say("d")];
+  for (const messages of [[a, b], [a, b, c, d], [a, b, c], [b, c], [a], [a, d], []]) {
+    const contents = messages.map(({ parts }) => ({ content: parts[0]?.text }));
+    expect(parsed(write(request(...messages)))["messages"]).toMatchObject(contents);
+  }
 });
 
 it("hashes follow the text that is sent: of tools, then of each message", () => {
@@ -52,9 +61,9 @@ it("hashes follow the text that is sent: of tools, then of each message", () => 
 
 it("overrides replace any member but the messages and the stream", () => {
   const requestOverrides = { tools: [], temperature: 1, messages: [], stream: false, model: "other" };
-  const { text } = createChatWriter({ ...rules, requestOverrides })(request(say("a")));
-  expect(parsed(text)).toMatchObject({ tools: [], temperature: 1, stream: true, model: "other" });
-  expect(parsed(text)["messages"]).toHaveLength(1);
+  const body = createChatWriter({ ...rules, requestOverrides })(request(say("a")));
+  expect(parsed(body)).toMatchObject({ tools: [], temperature: 1, stream: true, model: "other" });
+  expect(parsed(body)["messages"]).toHaveLength(1);
 });
 
 it("images go as data, and an answer without anything in it keeps two prompts apart", () => {
@@ -66,7 +75,7 @@ it("images go as data, and an answer without anything in it keeps two prompts ap
     ],
   };
   const empty: Message = { role: "assistant", parts: [{ type: "text", text: " " }] };
-  expect(parsed(createChatWriter(rules)(request(image, empty)).text)["messages"]).toEqual([
+  expect(parsed(createChatWriter(rules)(request(image, empty)))["messages"]).toEqual([
     {
       role: "user",
       content: [
@@ -79,6 +88,6 @@ it("images go as data, and an answer without anything in it keeps two prompts ap
 });
 
 it("no list of tools is sent when there are none", () => {
-  const { text } = createChatWriter(rules)({ messages: [say("a")], tools: [] });
-  expect(parsed(text)).not.toHaveProperty("tools");
+  const body = createChatWriter(rules)({ messages: [say("a")], tools: [] });
+  expect(parsed(body)).not.toHaveProperty("tools");
 });

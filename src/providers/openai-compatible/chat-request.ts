@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { sharedBeginning } from "../../lib/shared-beginning.ts";
 import { type AssistantMessage, type Message, NO_TEXT, type UserMessage } from "../message.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/replayable-input.ts";
@@ -14,19 +15,31 @@ export interface ChatRules {
 }
 
 export interface ChatBody {
-  readonly text: string;
+  readonly bytes: Uint8Array;
   /** What the prompt consists of, as hashes: the tools and whatever else stands before the messages, then each message. */
   prefix(): readonly string[];
 }
 
+const COMMA = Buffer.from(",");
+const END = Buffer.from("]}");
+
 /** A piece of the body as it goes out. Its hash is made when somebody asks for it, which is after it has gone. */
 interface Piece {
-  readonly text: string;
+  readonly bytes: Buffer;
   hash: string | undefined;
 }
 
+/** The messages of the request before, one behind the other as they went out. */
+interface WrittenList {
+  readonly messages: readonly Message[];
+  readonly pieces: readonly Piece[];
+  /** With room at its end for those that follow: to make a new one for each request would keep the collector busy. */
+  readonly buffer: Buffer;
+  readonly length: number;
+}
+
 /**
- * Writes the bodies of a conversation's requests. Each message is turned into text once, however often it is sent: a
+ * Writes the bodies of a conversation's requests. Each message is turned into bytes once, however often it is sent: a
  * request costs what is new in it, and a copy of the rest.
  */
 export function createChatWriter(rules: ChatRules): (request: ModelRequest) => ChatBody {
@@ -35,9 +48,26 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
   const remember = <Key extends object>(known: WeakMap<Key, Piece>, key: Key, write: () => string): Piece => {
     const found = known.get(key);
     if (found !== undefined) return found;
-    const piece: Piece = { text: write(), hash: undefined };
+    const piece: Piece = { bytes: Buffer.from(write()), hash: undefined };
     known.set(key, piece);
     return piece;
+  };
+  const nothing: WrittenList = { messages: [], pieces: [], buffer: Buffer.alloc(0), length: 0 };
+  let before = nothing;
+  const writeList = (messages: readonly Message[]): WrittenList => {
+    const isLonger = sharedBeginning(before.messages, messages) === before.messages.length;
+    let { pieces, buffer, length } = isLonger ? before : nothing;
+    const added = messages
+      .slice(pieces.length)
+      .map((message) => remember(messagePieces, message, () => sendableJson(toWire(message, rules))));
+    for (const { bytes } of added) {
+      const end = length + COMMA.length + bytes.length;
+      if (end > buffer.length) buffer = Buffer.concat([buffer.subarray(0, length)], 2 * end);
+      if (length > 0) length += COMMA.copy(buffer, length);
+      length += bytes.copy(buffer, length);
+    }
+    before = { messages, pieces: [...pieces, ...added], buffer, length };
+    return before;
   };
   // What nobody may replace: a body without them is none.
   const { messages: _, stream: __, ...overrides } = rules.requestOverrides;
@@ -53,12 +83,12 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const pieces = messages.map((message) =>
-      remember(messagePieces, message, () => sendableJson(toWire(message, rules))),
+    const { pieces, buffer, length } = writeList(messages);
+    const start = Buffer.from(
+      `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.bytes}` : ""},"messages":[`,
     );
-    const list = pieces.map(({ text }) => text).join(",");
     return {
-      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.text}` : ""},"messages":[${list}]}`,
+      bytes: Buffer.concat([start, buffer.subarray(0, length), END]),
       prefix: () => [toolPiece, ...pieces].map(hashOf),
     };
   };
@@ -66,7 +96,7 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
 
 /** 96 bits: nobody tries to collide with his own prompt, and the lists are stored with each request. */
 function hashOf(piece: Piece): string {
-  piece.hash ??= hash("sha256", piece.text, "base64url").slice(0, 16);
+  piece.hash ??= hash("sha256", piece.bytes, "base64url").slice(0, 16);
   return piece.hash;
 }
 

@@ -30,8 +30,8 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
         ? headers
         : { ...headers, [conversationHeader]: conversationId };
     const write = (): WrittenRequest => {
-      const { text, prefix } = writeBody(request);
-      const sent = { method: "POST", headers: sentHeaders, body: text };
+      const { bytes, prefix } = writeBody(request);
+      const sent = { method: "POST", headers: sentHeaders, body: bytes };
       return {
         post: (onSent) => http.exchange(url, { ...sent, onSent }, attempt.signal),
         prefix,
