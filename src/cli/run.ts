@@ -60,7 +60,7 @@ export async function runCli(
     const wasStopped = signal.aborted && context.exitCode === ERROR_CODES.interrupted.exit;
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
-    return tell(signal.aborted ? signal.reason : error, terminal, argv.includes("--json"));
+    return tell(signal.aborted ? signal.reason : error, terminal, wantsJson(argv));
   } finally {
     for (const { name, handle } of handlers) streams.off(name, handle);
   }
@@ -130,6 +130,11 @@ async function recordBug(error: unknown, context: CommandContext): Promise<void>
   } catch (problem) {
     context.terminal.note(`hermes: this could not be written to the log: ${messageOf(problem)}`);
   }
+}
+
+/** Read before the flags are, because they may be what is wrong. */
+function wantsJson(argv: readonly string[]): boolean {
+  return /(?:^| )--(?:json|output-format[= ](?:json|events))(?: |$)/.test(argv.join(" "));
 }
 
 function tell(error: unknown, terminal: Terminal, asJson: boolean): number {

@@ -7,6 +7,7 @@ const NOW = Date.UTC(2026, 10, 15, 12);
 const context: FailureContext = {
   provider: "acme",
   model: "big-1",
+  addressKey: "providers.acme.base_url",
   nowMs: NOW,
   redact: (text) => text.replaceAll("sk-secret", "***"),
 };
@@ -210,6 +211,14 @@ describe("what was thrown", () => {
     ["a bug of ours", "refused", new TypeError("x is not a function"), false],
   ])("%s is %s", (_, kind, error, answering) => {
     expect(classifyFailure({ type: "thrown", error, answering }, context).kind).toBe(kind);
+  });
+
+  it("a certificate that is not trusted is no better at the next try", () => {
+    const cause = code("DEPTH_ZERO_SELF_SIGNED_CERT");
+    const error = new AppError("http-failed", "Cannot reach x.", { hint: "Trust it.", cause });
+    const { kind, hint } = classifyFailure({ type: "thrown", error, answering: false }, context);
+    expect(FAILURE_KINDS[kind].retriable).toBe(false);
+    expect(hint).toBe("Trust it. The address is set by providers.acme.base_url.");
   });
 
   it("keeps the advice of who knew better", () => {

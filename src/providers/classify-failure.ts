@@ -34,6 +34,8 @@ export interface FailureContext {
   /** As the settings name the provider. */
   readonly provider: string;
   readonly model: string;
+  /** The setting that holds the server's address. */
+  readonly addressKey: string;
   readonly nowMs: number;
   /** Takes secrets out of what a vendor wrote. */
   redact(text: string): string;
@@ -158,8 +160,10 @@ function classifyThrown(error: unknown, answering: boolean, context: FailureCont
     return failure("cut", context, `The connection to ${context.provider} broke in the middle of an answer.`);
   if (error instanceof AppError && error.cause !== undefined) {
     const { message } = error;
-    const hint = `${error.hint} The address is set by model.base_url.`;
-    return { ...failure("unreachable", context, `${context.provider}: ${message}`), hint };
+    // A certificate is no better at the next try.
+    const kind = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code) ? "refused" : "unreachable";
+    const hint = `${error.hint} The address is set by ${context.addressKey}.`;
+    return { ...failure(kind, context, `${context.provider}: ${message}`), hint };
   }
   if (code !== "") {
     const message = `Cannot reach ${context.provider}: ${context.redact(messageOf(root))}`;
@@ -185,7 +189,8 @@ const DECODER_HINT = "Switch compression off in the gateway, or run Hermes with 
 const again = () => "Try again in a moment; if it goes on, ask another model.";
 const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => string } = {
   aborted: () => "Send a message to go on.",
-  unreachable: () => "Check the network, the address (model.base_url), HTTPS_PROXY and NO_PROXY.",
+  unreachable: ({ addressKey }) =>
+    `Check the network, the address (${addressKey}), HTTPS_PROXY and NO_PROXY.`,
   stalled: ({ provider }) => `Try again, or raise providers.${provider}.stale_timeout_seconds.`,
   cut: again,
   unavailable: again,
@@ -193,11 +198,13 @@ const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => stri
   quota: ({ provider }) => `Look at your plan and billing at ${provider}, or choose another provider.`,
   auth: ({ provider }) =>
     `Check the key for ${provider}: is it complete, still valid, and allowed this model?`,
-  "not-found": ({ model }) => `Check the name of the model (${model}) and the address (model.base_url).`,
+  "not-found": ({ model, addressKey }) =>
+    `Check the name of the model (${model}) and the address (${addressKey}).`,
   "too-long": () =>
     "Start a new session, or go on with a model that has a larger window: hermes -c -m MODEL. Nothing is lost.",
   refused: () => "Check the settings of the model; the provider's own words are above.",
-  malformed: () => "Check that the address (model.base_url) is an API and that no proxy answers for it.",
+  malformed: ({ addressKey }) =>
+    `Check that the address (${addressKey}) is an API and that no proxy answers for it.`,
   empty: again,
 };
 

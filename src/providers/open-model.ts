@@ -44,11 +44,23 @@ export async function openModel(route: Route, options: OpenModelOptions): Promis
 }
 
 function wireOptions(route: Route, { http, clock }: OpenModelOptions) {
-  const { provider, model, baseUrl, key, headers, requestOverrides, timeouts, contextTokens, price } = route;
+  const {
+    provider,
+    model,
+    baseUrl,
+    addressKey,
+    key,
+    headers,
+    requestOverrides,
+    timeouts,
+    contextTokens,
+    price,
+  } = route;
   return {
     provider,
     name: model,
     baseUrl,
+    addressKey,
     apiKey: key,
     headers,
     requestOverrides,

@@ -36,6 +36,16 @@ const ALL_KEYS = {
 };
 
 describe("who is asked", () => {
+  it("names the setting that decides the address, which is not model.base_url for another provider", () => {
+    const model = { base_url: "http://127.0.0.1:11434/v1", default: "qwen3:8b" };
+    expect(resolve({ model }).addressKey).toBe("model.base_url");
+    const other = resolve({ model, env: ALL_KEYS }, { provider: "openai-api" });
+    expect(other.addressKey).toBe("providers.openai-api.base_url");
+    expect(resolve({ providers: LAB, env: ALL_KEYS }, { provider: "lab" }).addressKey).toBe(
+      "providers.lab.base_url",
+    );
+  });
+
   it("the route of a session is found again by its names, also when auto had chosen it by the address", () => {
     const model = { base_url: "http://127.0.0.1:11434/v1", default: "qwen3:8b" };
     const first = resolve({ model, env: ALL_KEYS });

@@ -22,6 +22,8 @@ export interface Route {
   readonly apiMode: ApiMode;
   /** Empty for a script. */
   readonly baseUrl: string;
+  /** The setting that the address comes from, or would if it were not the provider's own. */
+  readonly addressKey: string;
   readonly key: string | undefined;
   /** Name of the setting or variable that the key comes from. */
   readonly keySource: string | undefined;
@@ -44,7 +46,10 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const profileId = findProfile(provider) === undefined ? "custom" : provider;
   const profile: ProviderProfile = findProfile(profileId) ?? PROFILES.custom;
   const ownBaseUrl = named?.base_url ?? profile.baseUrl;
-  const baseUrl = (choice.isConfigured && settings.model.base_url) || ownBaseUrl;
+  const usesModelUrl = choice.isConfigured && settings.model.base_url !== "";
+  const baseUrl = usesModelUrl ? settings.model.base_url : ownBaseUrl;
+  const addressKey =
+    usesModelUrl || provider === "custom" ? "model.base_url" : `providers.${provider}.base_url`;
   const model = choice.model ?? named?.model ?? profile.defaultModel;
 
   if (model === undefined || model === "") {
@@ -55,7 +60,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   if (profile.apiMode === "scripted") return scriptedRoute(model, settings.model.context_length);
   if (baseUrl === undefined) {
     throw new AppError("provider-incomplete", `The provider ${provider} has no address.`, {
-      hint: named === undefined ? "Set model.base_url." : `Set providers.${provider}.base_url.`,
+      hint: `Set ${addressKey}.`,
     });
   }
 
@@ -76,6 +81,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
     model,
     apiMode,
     baseUrl: baseUrl.replace(/\/+$/, ""),
+    addressKey,
     key: key?.value,
     keySource: key?.source,
     headers: named?.headers ?? {},
@@ -153,6 +159,7 @@ function scriptedRoute(model: string, contextTokens: number | null): Route {
     model,
     apiMode: "scripted",
     baseUrl: "",
+    addressKey: "",
     key: undefined,
     keySource: undefined,
     headers: {},

@@ -17,6 +17,7 @@ export function testOptions(url: string, more: Partial<WireOptions> = {}): WireO
     provider: "lab",
     name: "test-model",
     baseUrl: `${url}/v1`,
+    addressKey: "model.base_url",
     apiKey: SECRET,
     headers: {},
     requestOverrides: {},

@@ -373,7 +373,8 @@ describe("two at once, and a stop", () => {
       await using home = await tempHome();
       const { child, ended, path } = await startSleeping(home);
       child.kill(signal);
-      expect((await ended).exitCode).toBe(exitCode);
+      const stderr = expect.stringMatching(/Go on with: hermes -r \S+ -z/);
+      expect(await ended).toMatchObject({ exitCode, stderr });
       const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
       await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
       const next = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });

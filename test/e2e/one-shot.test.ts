@@ -45,7 +45,7 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
       { text: '```json\n{"files": 3}\n```', usage },
     ],
   });
-  await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
+  await writeFile(lab.file("schema.json"), `\uFEFF${JSON.stringify(SCHEMA)}`);
   const files = ["-o", "last.txt", "--usage-file", "usage.json"];
   const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", ...files);
   expect(run).toMatchObject({ exitCode: 0, stdout: '{"files":3}\n', stderr: "" });
@@ -106,6 +106,17 @@ test("--output-format json is one object with the answer and what it cost; event
   expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ type: "result", value: { files: 1 } });
 });
 
+test("a wrong call is told as JSON where JSON was asked for, and nobody asks a model for --help", async () => {
+  await using lab = await openLab({ answers: [{ text: "help", usage }] });
+  for (const words of [["--output-format", "json"], ["--output-format=events"], ["--json"]]) {
+    const { stderr } = await lab.run("-z", "go", "--toolsets", "fle", ...words);
+    expect(JSON.parse(stderr)).toMatchObject({ error: { message: "There is no toolset fle." } });
+  }
+  const help = await lab.run("-z", "--help");
+  expect(help).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("hermes chat --help") });
+  expect(lab.server.requests).toEqual([]);
+});
+
 test("a run in circles that nobody watches is ended in words; one that a person watches is not", async () => {
   const circle = { tools: [{ name: "read_file", input: { path: "nowhere.txt" } }], usage, times: 12 };
   await using lab = await openLab({ answers: [circle, { text: "I give up", usage }] });
@@ -162,7 +173,12 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
 
 test("--no-session leaves no session behind, and is refused where a day's spending is capped", async () => {
   await using lab = await openLab({ answers: [{ text: "done", usage, times: 2 }] });
-  expect(await lab.run("-z", "go", "--no-session")).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  const leftBehind = lab.file("hermes-session-4194304-x"); // no pid is that large
+  await mkdir(leftBehind);
+  const env = { ...lab.env, TMPDIR: lab.home.folder };
+  const run = await lab.home.hermes(["-z", "go", "--no-session"], { env, cwd: lab.home.folder });
+  expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
+  await expect(access(leftBehind)).rejects.toThrow();
   await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
   const capped = await lab.run("-z", "go", "--no-session", "--agent.max_daily_cost_usd=1");
   expect(capped).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("agent.max_daily_cost_usd") });

@@ -67,6 +67,11 @@ const STREAMS: readonly Row[] = [
       delta({ content: [{ type: "text", text: "Hi." }] }),
     ),
   ),
+  ok(
+    "llama.cpp, vLLM and Ollama without a parser for the model",
+    "puts the reasoning into the text, in think tags",
+    ends("stop", say("<thi"), say("nk>Hm.</th"), say("ink>\n\n"), say("Hi.")),
+  ),
   ok("llama.cpp, Ollama", "ends without [DONE]", stream(say("Hi."), delta({}, "stop"))),
   ok("FastChat", "ends its last event without a line break", stream(say("Hi."), delta({}, "stop").trimEnd())),
   ok("vLLM behind a load balancer", "resets the connection after the finish reason", {

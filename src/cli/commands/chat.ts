@@ -14,8 +14,8 @@ export function build(context: CommandContext): Command {
     context.terminal,
   )
     .argument("[input]", "- waits for piped input until it ends", parseInput)
-    .option("-z, --oneshot <text>", "the task; prints nothing but the answer, for scripts")
-    .option("-q, --query <text>", "the task; shows what happens on the way")
+    .option("-z, --oneshot <text>", "the task; prints nothing but the answer, for scripts", parseTask)
+    .option("-q, --query <text>", "the task; shows what happens on the way", parseTask)
     .option("--query-file <file>", "read the task from a file; - is standard input")
     .option("--image <file>", "a picture that belongs to the task; repeatable", collect)
     .option("-c, --continue [title]", "go on with the latest session, or with the one of this title")
@@ -81,6 +81,13 @@ function collect(value: string, all: readonly string[] = []): string[] {
 
 function parseNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
+}
+
+/** Nobody wants a model to be asked `--help`. */
+function parseTask(text: string): string {
+  if (text === "-h" || text === "--help")
+    throw new InvalidArgumentError("Give the task, in quotes, or call hermes chat --help.");
+  return text;
 }
 
 function parseInput(text: string): "-" {

@@ -2,6 +2,7 @@ import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
 import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
+import { createThinkTagReader, type SaidAndThought } from "./think-tags.ts";
 
 interface OpenCall {
   readonly id: string;
@@ -50,6 +51,7 @@ export function createChatReader(): AnswerReader {
   let refused = false;
   let isOver = false;
   let usage: Fields | undefined;
+  const readTags = createThinkTagReader();
 
   /** The call that a piece belongs to; `isNew` when it begins with this piece. */
   const callOf = (piece: Fields, name: string): { readonly call: OpenCall; readonly isNew: boolean } => {
@@ -105,7 +107,10 @@ export function createChatReader(): AnswerReader {
     const delta = choice["delta"] ?? choice["message"];
     if (!isFields(delta)) return [];
     const parts: AnswerPart[] = [];
-    const { thought, text } = contentOf(delta);
+    const content = contentOf(delta);
+    const tagged = readTags(content.text, reason !== undefined);
+    const { text } = tagged;
+    const thought = content.thought + tagged.thought;
     if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
     // A refusal has a member of its own, and the usual reason to stop.
     const refusal = textIn(delta, "refusal") ?? "";
@@ -149,7 +154,7 @@ export function createChatReader(): AnswerReader {
 }
 
 /** What is said and thought; Mistral mixes both in a list of blocks. */
-function contentOf(delta: Fields): { readonly thought: string; readonly text: string } {
+function contentOf(delta: Fields): SaidAndThought {
   const { content } = delta;
   let thought = textIn(delta, "reasoning_content") ?? textIn(delta, "reasoning") ?? "";
   if (!Array.isArray(content)) return { thought, text: textIn(delta, "content") ?? "" };

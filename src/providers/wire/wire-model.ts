@@ -15,6 +15,8 @@ export interface WireOptions {
   readonly provider: string;
   readonly name: string;
   readonly baseUrl: string;
+  /** The setting that the address comes from, or would. */
+  readonly addressKey: string;
   readonly apiKey: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Members that are put into each body. */
@@ -41,7 +43,7 @@ export type WireFormat = (request: ModelRequest, attempt: Attempt) => WireCall;
 
 /** A model behind HTTP: its time-outs, failures and answers, in whatever format. */
 export function createWireModel(options: WireOptions, loadFormat: () => Promise<WireFormat>): Model {
-  const { provider, name, contextTokens, price, clock } = options;
+  const { provider, name, addressKey, contextTokens, price, clock } = options;
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
   // Begun now, so that it is there when the first request is; a failure is told by that request.
@@ -89,7 +91,13 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
       const reason: unknown = attempt?.signal.reason;
       if (reason instanceof TroubleError) trouble = reason.trouble;
       if (signal.aborted) trouble = { type: "aborted" };
-      const failure = classifyFailure(trouble, { provider, model: name, nowMs: clock.now(), redact });
+      const failure = classifyFailure(trouble, {
+        provider,
+        model: name,
+        addressKey,
+        nowMs: clock.now(),
+        redact,
+      });
       const event: ModelEvent = {
         type: "failed",
         failure: { ...failure, droppedTools: answer.begunTools, sawText: answer.sawText },

@@ -21,7 +21,7 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
     });
   let schema: unknown;
   try {
-    schema = JSON.parse(await readFile(path, "utf8"));
+    schema = JSON.parse((await readFile(path, "utf8")).replace(/^\uFEFF/, ""));
   } catch (error) {
     throw refuse(messageOf(error), error);
   }

@@ -1,7 +1,5 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { AgentEventOf } from "../../../agent/events.ts";
+import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
 import type { TurnLimits } from "../../../agent/loop.ts";
 import { addCost, addUsage } from "../../../agent/usage.ts";
 import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
@@ -19,6 +17,7 @@ import { startApp } from "../../start-app.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask } from "./read-task.ts";
 import { type RunResult, usageFields } from "./run-result.ts";
+import { openTemporaryFolder } from "./temporary-folder.ts";
 import { TURN_EXIT_CODES } from "./turn-exit-codes.ts";
 import { createEventsView, createQuietView, createSummaryView, createWatchView, type View } from "./view.ts";
 
@@ -73,7 +72,7 @@ export async function runOnce(
   requireFitting(options, app);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = currentFolder();
-  await using folder = options.session === false ? await openTemporaryFolder() : undefined;
+  await using folder = options.session === false ? await openTemporaryFolder(signal) : undefined;
   await using environments = await openAppEnvironments(tell, signal);
   await using conversation = await openAppConversation(
     app,
@@ -97,7 +96,8 @@ export async function runOnce(
   using view = viewFor(context, options, conversation);
   const limits = limitsOf(options, app);
   const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
-    for await (const event of conversation.say(message, within, signal)) {
+    for await (const said of conversation.say(message, within, signal)) {
+      const event = withNextCommand(said, conversation.sessionId, options);
       logEvent(ofSession, event);
       view.show(event);
       if (event.type === "turn-end") return event;
@@ -110,6 +110,13 @@ export async function runOnce(
     await writeFileAtomic(options.outputLastMessage, `${result.text || result.end.text}\n`);
   view.end(result);
   context.exit(EXIT_CODES[result.outcome]);
+}
+
+/** Nobody sits in front of a single run: what goes on with it is another command. */
+function withNextCommand(event: AgentEvent, sessionId: string, { session }: RunOptions): AgentEvent {
+  if (event.type !== "turn-end" || event.outcome !== "stopped") return event;
+  const hint = session === false ? "Run it again." : `Go on with: hermes -r ${sessionId} -z "go on"`;
+  return { ...event, hint };
 }
 
 /** Says the message, and again what was wrong with the answer while it does not match the schema; counts all of it. */
@@ -232,11 +239,6 @@ function surfaceOf(options: RunOptions) {
   const wanted = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
   const isWatched = formatOf(options) === "watch";
   return { ...SURFACE, words, toolsets: wanted, showsText: isWatched, haltsLoops: !isWatched };
-}
-
-async function openTemporaryFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "hermes-session-"));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
 function viewFor({ terminal }: CommandContext, options: RunOptions, conversation: OpenConversation): View {
