@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { openPostgresLab, openSqliteLab, openStage } from "../../test/support/board-lab.ts";
+import { scale } from "../../test/support/scale.ts";
 import { describeWith } from "../../test/support/services.ts";
 
-const TASKS = 10_000;
+const TASKS = scale.boardTasks;
 const LONG = { timeout: 300_000 };
 const never = new AbortController().signal;
 const importer = { kind: "system", name: "import" } as const;

@@ -44,6 +44,8 @@ export const scale = {
   troubleMs: count(5_000, 20_000),
   /** What a person does to tasks whose workers are at work. */
   operatorActions: count(6, 300),
+  /** Tasks of a board that is copied from one database to the other and back. */
+  boardTasks: count(1_000, 10_000),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 
