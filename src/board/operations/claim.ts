@@ -85,6 +85,15 @@ const NEXT_ONE = { ready: next("ready", NUMBERED), review: next("review", NUMBER
 const OF_PROFILES = " and t.assignee {among:profiles}";
 const NOT_FULL = " and (t.assignee is null or not (t.assignee {among:full}))";
 
+/**
+ * Where so few places are left, claimers take their turns before they write anything. Otherwise all of them would open
+ * a run for the last place, meet at the counter, and keep everyone waiting who ends a run, only to be undone. Whoever
+ * wants any task asks again later; whoever wants a certain one waits.
+ */
+const CROWDED = 32;
+const GATE = "select value from counter where name = 'running' {lock}";
+const GATE_IF_FREE = "select value from counter where name = 'running' {free}";
+
 const RUN_COLUMNS = `
   id, task_id, profile, source_status, lease_token, host_id, supervisor_pid, lease_ms, lease_until, max_runtime_seconds,
   started_at`;
@@ -139,8 +148,19 @@ export function* claimIds(change: Change, request: ClaimRequest): Steps<ClaimIds
     const { rows } = yield theseOnes(request, wanted);
     found = (rows as readonly Candidate[]).filter(({ status }) => status === from);
   }
-  const running = isCapped(caps) ? ((yield wantRows(RUNNING)).rows as readonly Counter[]) : undefined;
-  const room = running && new Room(change, caps, hostId, running);
+  let room: Room | undefined;
+  if (isCapped(caps)) {
+    const look = function* (): Steps<Room> {
+      return new Room(change, caps, hostId, (yield wantRows(RUNNING)).rows as readonly Counter[]);
+    };
+    room = yield* look();
+    const left = room.left();
+    if (left > 0 && left <= CROWDED) {
+      const { rows } = yield wantRows(typeof wanted === "number" ? GATE_IF_FREE : GATE);
+      if (rows.length === 0) return { claimed: [], refused: [] };
+      room = yield* look();
+    }
+  }
   if (typeof wanted === "number") {
     const limit = Math.min(wanted, room?.left() ?? wanted);
     if (limit <= 0) return { claimed: [], refused: [] };
