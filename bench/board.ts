@@ -10,6 +10,7 @@ import { openDatabase } from "../src/lib/database.ts";
 import { loadSqlite } from "../src/lib/sqlite.ts";
 import { loadPart } from "../test/support/services.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
+import { measureCompletions, measureCreates } from "./board-load.ts";
 import { fetchPeer } from "./peer.ts";
 
 const never = new AbortController().signal;
@@ -31,7 +32,13 @@ export const boardBench: Bench = {
   async run() {
     const folder = await mkdtemp(join(tmpdir(), "hermes-bench-"));
     try {
-      return [...(await claimsInSqlite(folder)), ...(await claimsInPostgres()), await listing(folder)];
+      return [
+        ...(await claimsInSqlite(folder)),
+        ...(await claimsInPostgres()),
+        await listing(folder),
+        await measureCreates(folder),
+        await measureCompletions(postgresUrl()),
+      ];
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

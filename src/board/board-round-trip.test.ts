@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
-import { openPostgresLab, openSqliteLab, openStage } from "../../test/support/board-lab.ts";
+import { exported, openPostgresLab, openSqliteLab, openStage } from "../../test/support/board-lab.ts";
 import { scale } from "../../test/support/scale.ts";
 import { describeWith } from "../../test/support/services.ts";
+import { openDispatchBoard } from "./dispatcher/dispatch-board.ts";
+import { exportLines } from "./operations/transfer.ts";
 
 const TASKS = scale.boardTasks;
 const LONG = { timeout: 300_000 };
@@ -41,17 +43,44 @@ describeWith("postgres", `a board of ${TASKS} tasks`, ({ url }) => {
   ] as const)("goes from %s to %s and back without a difference", LONG, async (from, to) => {
     await using start = await openStage(databases[from].open);
     for (const sql of FILL(databases[from].numbers)) await start.lab.raw(sql);
-    const [header = "", ...lines] = await start.store.export(never);
+    const [header = "", ...lines] = await exported(start.store);
     expect(lines.length).toBeGreaterThan(2 * TASKS);
     expect(await start.store.check(never)).toEqual([]);
     await using there = await openStage(databases[to].open);
     await there.store.import(importer, [header, ...lines], never);
     expect(await there.store.check(never)).toEqual([]);
     await using back = await openStage(databases[from].open);
-    await back.store.import(importer, await there.store.export(never), never);
-    const returned = (await back.store.export(never)).slice(1);
+    await back.store.import(importer, await exported(there.store), never);
+    const returned = (await exported(back.store)).slice(1);
     // Compared by line first: a diff of a whole board would say nothing to anyone.
     expect(returned.filter((line, index) => line !== lines[index]).slice(0, 3)).toEqual([]);
     expect(returned.length).toBe(lines.length);
   });
 });
+
+test(
+  "an export reads no more than a page of rows at once, and has written it before the next",
+  LONG,
+  async () => {
+    await using lab = await openSqliteLab();
+    await (await lab.open())[Symbol.asyncDispose]();
+    for (const sql of FILL(SQLITE_NUMBERS)) await lab.raw(sql);
+    const { root, slug } = lab.place;
+    await using board = await openDispatchBoard({ root, databaseUrl: "", slug }, {}, never);
+    let written = 0;
+    const ahead: number[] = []; // rows that were read and not written yet
+    await board.read(function* () {
+      const steps = exportLines({}, () => void written++);
+      let step = steps.next();
+      let read = 0;
+      while (step.done !== true) {
+        const answer = yield step.value;
+        ahead.push(answer.rows.length + read - written);
+        read += answer.rows.length;
+        step = steps.next(answer);
+      }
+    }, never);
+    expect(written).toBeGreaterThan(2 * TASKS);
+    expect(Math.max(...ahead)).toBeLessThanOrEqual(501);
+  },
+);

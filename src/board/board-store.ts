@@ -75,7 +75,7 @@ import {
   releaseTask,
   renewRun,
 } from "./operations/runs.ts";
-import { exportLines, exportPortableLines, importLines } from "./operations/transfer.ts";
+import { exportLines, importLines } from "./operations/transfer.ts";
 import { checkContent, collectGarbage, repairCounters } from "./operations/upkeep.ts";
 import { workerContext } from "./operations/worker-context.ts";
 
@@ -153,7 +153,6 @@ const READS = {
     return (yield* expiredRuns(graceMs)).map(toRun);
   },
   export: exportLines,
-  exportPortable: exportPortableLines,
 } as const;
 
 type Promised<Args extends unknown[], Result> = (...args: [...Args, signal: AbortSignal]) => Promise<Result>;

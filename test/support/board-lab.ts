@@ -89,6 +89,13 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
   };
 }
 
+/** The lines of an export. */
+export async function exported(store: BoardStore, options: { portable?: boolean } = {}): Promise<string[]> {
+  const lines: string[] = [];
+  await store.export(options, (line) => void lines.push(line), never);
+  return lines;
+}
+
 /** A lab with its board open, and the callers that most tests need. */
 export async function openStage(openLab: () => Promise<BoardLab>) {
   const lab = await openLab();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BoardLab, CLAIM, codeOf, openStage } from "../../../test/support/board-lab.ts";
+import { type BoardLab, CLAIM, codeOf, exported, openStage } from "../../../test/support/board-lab.ts";
 
 const never = new AbortController().signal;
 
@@ -29,7 +29,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       const seen = JSON.stringify([
         await stage.store.show(task.id, never),
         await stage.store.events(0, undefined, never),
-        await stage.store.export(never),
+        await exported(stage.store),
       ]);
       expect(seen).not.toContain(claimed.token);
     });
@@ -59,7 +59,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.archive(gone.id, never);
       await stage.operator.purge(gone.id, never);
       await using copy = await openStage(openLab);
-      const lines = await stage.store.export(never);
+      const lines = await exported(stage.store);
       await copy.store.import({ kind: "system", name: "import" }, lines, never);
       for (const board of [stage, copy]) {
         const done = await board.add("by hand");

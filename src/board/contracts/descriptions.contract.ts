@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type BoardLab, codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import {
+  type BoardLab,
+  codeOf,
+  exported,
+  openSqliteLab,
+  openStage,
+} from "../../../test/support/board-lab.ts";
 
 const never = new AbortController().signal;
 
@@ -148,7 +154,7 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.subscribe(busy.id, { platform: "irc", chatId: "#hidden" }, never);
       const file = { filename: "x.txt", storedPath: "/secret/place/x", size: 3 };
       await stage.operator.attach(busy.id, file, never);
-      const lines = await stage.store.exportPortable(never);
+      const lines = await exported(stage.store, { portable: true });
       for (const word of ["/secret", "4711", "4712", "host-1", "#hidden"])
         expect(lines.join("\n")).not.toContain(word);
       await using there = await openStage(openSqliteLab);

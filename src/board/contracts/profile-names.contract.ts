@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type BoardLab, CLAIM, codeOf, openStage } from "../../../test/support/board-lab.ts";
+import { type BoardLab, CLAIM, codeOf, exported, openStage } from "../../../test/support/board-lab.ts";
 
 const never = new AbortController().signal;
 
@@ -91,13 +91,13 @@ export function profileNamesContract(openLab: () => Promise<BoardLab>): void {
       const running = await stage.add("running");
       await stage.add("waiting");
       await stage.claim(running.id);
-      const before = await stage.store.export(never);
+      const before = await exported(stage.store);
       const rename = stage.operator.renameProfile("worker", "shop", never);
       await expect(rename).rejects.toMatchObject({
         code: "task-running",
         message: expect.stringContaining(running.id),
       });
-      expect(await stage.store.export(never)).toEqual(before);
+      expect(await exported(stage.store)).toEqual(before);
       expect(await codeOf(stage.operator.renameProfile("worker", "none", never))).toBe("task-input-invalid");
       for (const caller of [
         { kind: "agent", profile: "worker" },

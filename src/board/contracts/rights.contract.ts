@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type BoardLab, codeOf, openStage, runCaller } from "../../../test/support/board-lab.ts";
+import { type BoardLab, codeOf, exported, openStage, runCaller } from "../../../test/support/board-lab.ts";
 
 const never = new AbortController().signal;
 
@@ -58,7 +58,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         const claimed = await stage.claim(task.id);
         await end();
         const worker = stage.worker(claimed);
-        const before = await stage.store.export(never);
+        const before = await exported(stage.store);
         const codes = await Promise.all(
           [
             worker.renew(undefined, never),
@@ -72,7 +72,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
           ].map(codeOf),
         );
         expect(new Set(codes)).toEqual(new Set(["run-superseded"]));
-        expect(await stage.store.export(never)).toEqual(before);
+        expect(await exported(stage.store)).toEqual(before);
       }
     });
 
@@ -94,7 +94,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
       const delegate = stage.store.as({ kind: "delegate", profile: "worker" });
       const agent = stage.store.as({ kind: "agent", profile: "boss" });
       const worker = stage.worker(claimed);
-      const before = await stage.store.export(never);
+      const before = await exported(stage.store);
       const codes = await Promise.all(
         [
           delegate.create({ title: "x" }, never),
@@ -116,7 +116,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         ].map(codeOf),
       );
       expect(new Set(codes)).toEqual(new Set(["board-action-denied"]));
-      expect(await stage.store.export(never)).toEqual(before);
+      expect(await exported(stage.store)).toEqual(before);
       expect((await agent.create({ title: "x" }, never)).task.created_by).toBe("boss");
     });
 
@@ -156,7 +156,7 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
         strandedThresholdSeconds: 9_999,
       };
       const storms = async (stormTasksPerHour: number) =>
-        (await stage.store.diagnose({ ...rules, stormTasksPerHour }, never)).map(
+        (await stage.store.diagnose({ ...rules, stormTasksPerHour }, undefined, never)).map(
           ({ kind, taskId, count }) => [kind, taskId, count],
         );
       expect(await storms(4)).toEqual([["task_storm", root.id, 4]]);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { type BoardLab, codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import {
+  type BoardLab,
+  codeOf,
+  exported,
+  openSqliteLab,
+  openStage,
+} from "../../../test/support/board-lab.ts";
 
 const never = new AbortController().signal;
 const DAY_MS = 86_400_000;
@@ -25,13 +31,13 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
     test("a board that goes to SQLite and back is the same, and goes on from there", async () => {
       await using stage = await openStage(openLab);
       await fill(stage);
-      const [header = "", ...lines] = await stage.store.export(never);
+      const [header = "", ...lines] = await exported(stage.store);
       await using there = await openStage(openSqliteLab);
       await using back = await openStage(openLab);
       const system = { kind: "system", name: "import" } as const;
       await there.store.import(system, [header, ...lines], never);
-      await back.store.import(system, await there.store.export(never), never);
-      expect((await back.store.export(never)).slice(1)).toEqual(lines);
+      await back.store.import(system, await exported(there.store), never);
+      expect((await exported(back.store)).slice(1)).toEqual(lines);
       expect(await back.store.check(never)).toEqual([]);
       const task = await back.add("next");
       await back.operator.comment(task.id, "works", never);
@@ -62,18 +68,18 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
     ])("an import of %s is refused as a whole", async (_, spoil: (lines: string[]) => string[]) => {
       await using stage = await openStage(openSqliteLab);
       await fill(stage);
-      const lines = spoil([...(await stage.store.export(never))]);
+      const lines = spoil([...(await exported(stage.store))]);
       await using target = await openStage(openLab);
       const caller = { kind: "system", name: "import" } as const;
-      const before = await target.store.export(never);
+      const before = await exported(target.store);
       expect(await codeOf(target.store.import(caller, lines, never))).toBe("board-import-invalid");
-      expect(await target.store.export(never)).toEqual(before);
+      expect(await exported(target.store)).toEqual(before);
     });
 
     test("a board with tasks takes no import", async () => {
       await using stage = await openStage(openLab);
       await stage.add("a");
-      const lines = await stage.store.export(never);
+      const lines = await exported(stage.store);
       expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, lines, never))).toBe(
         "board-not-empty",
       );
@@ -211,12 +217,12 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await stage.claim(ghost.id);
       await stage.operator.block(stuck.id, "no", undefined, never);
       await stage.operator.hold(flaky.id, true, never);
-      expect((await stage.store.diagnose(rules, never)).map(({ kind }) => kind)).toEqual([
+      expect((await stage.store.diagnose(rules, undefined, never)).map(({ kind }) => kind)).toEqual([
         "repeated_failures",
         "repeated_crashes",
       ]);
       await stage.lab.advance(DAY_MS);
-      const found = (await stage.store.diagnose(rules, never)).map((one) => [
+      const found = (await stage.store.diagnose(rules, undefined, never)).map((one) => [
         one.kind,
         one.severity,
         one.taskId,

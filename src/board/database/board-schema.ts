@@ -258,4 +258,9 @@ export const boardMigrations: readonly BoardMigration[] = [
       primary key (content_key, number)
     ) {strict}`,
   },
+  {
+    // The first tasks of each profile are found without a look at all that are ready.
+    name: "ready-by-profile",
+    sql: "create index task_ready on task (assignee, priority desc, seq) where status = 'ready'",
+  },
 ];

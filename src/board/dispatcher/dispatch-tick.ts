@@ -4,7 +4,7 @@ import { bookkeep, seeEnds } from "./bookkeep.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import { findHolder, LEASE_MS, recordTick, takeLease } from "./operations/board-lease.ts";
 import { listEligible } from "./operations/list-eligible.ts";
-import { placeTasks } from "./place-tasks.ts";
+import { LOOKED_AT, placeTasks } from "./place-tasks.ts";
 import type { TickParts } from "./tick-parts.ts";
 import { countOutcomes, createReport, expectPass, type TickReport } from "./tick-report.ts";
 
@@ -57,10 +57,12 @@ async function lead(
 
 async function place(parts: TickParts, report: TickReport, signal: AbortSignal): Promise<void> {
   const { board, policy } = parts;
+  const perProfile = parts.perProfile ?? (report.dry_run ? undefined : LOOKED_AT);
   const eligible = await board.read(
     () =>
       listEligible({
         rateLimitMs: policy.rateLimitCooldownMs,
+        ...(perProfile !== undefined && { perProfile }),
         ...(report.dry_run && { promoteWith: policy.failureLimit }),
       }),
     signal,

@@ -6,7 +6,7 @@ import { guardOf } from "./guards.ts";
 import type { Runnable } from "./host.ts";
 import type { Slot } from "./host-slots.ts";
 import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
-import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
+import { type Cursor, type Eligible, type EligibleTask, listEligible } from "./operations/list-eligible.ts";
 import { type Telling, tellOnce } from "./operations/tell-once.ts";
 import { profileCap } from "./resolve-dispatch-policy.ts";
 import { RUN_LEASE_MS } from "./run-lease.ts";
@@ -17,6 +17,12 @@ import { expectPass, type TickReport } from "./tick-report.ts";
 const RELEASE_MS = 10_000;
 /** Nothing of this board tells that a task of another one has ended. */
 const SLOT_RETRY_MS = 5_000;
+
+/**
+ * How many tasks of each profile a pass looks at, unless they leave room: a pass must not take longer because much is
+ * left to do.
+ */
+export const LOOKED_AT = 50;
 
 /** A task that could start, if there is room. */
 interface Candidate extends Waiting {
@@ -35,13 +41,15 @@ export async function placeTasks(
 
 class Placement {
   readonly #parts: TickParts;
-  readonly #eligible: Eligible;
+  #eligible: Eligible;
   readonly #report: TickReport;
   readonly #signal: AbortSignal;
   readonly #runnable = new Map<string, Runnable>();
   readonly #tellings: Telling[] = [];
-  readonly #placed = new Map<string, number>();
+  #placed = new Map<string, number>();
   #elsewhere = 0;
+  /** How many may still start. */
+  #left: number | undefined;
 
   constructor(parts: TickParts, eligible: Eligible, report: TickReport, signal: AbortSignal) {
     this.#parts = parts;
@@ -51,14 +59,42 @@ class Placement {
   }
 
   async run(): Promise<void> {
+    for (let perProfile = 2 * LOOKED_AT; ; perProfile *= 2) {
+      await this.#placeListed();
+      const after = await this.#promising();
+      this.#report.has_more ||= this.#eligible.more.some((cursor) => !after.includes(cursor));
+      if (after.length === 0) return;
+      const { rateLimitCooldownMs: rateLimitMs } = this.#parts.policy;
+      this.#eligible = await this.#parts.board.read(
+        () => listEligible({ rateLimitMs, perProfile, after }),
+        this.#signal,
+      );
+      this.#placed = new Map(); // the counters have them by now
+    }
+  }
+
+  /** Where to look on: while there is room, at the tasks of profiles that could start one. */
+  async #promising(): Promise<readonly Cursor[]> {
+    if ((this.#left ?? (await this.#budget())) <= 0) return [];
+    const found: Cursor[] = [];
+    for (const cursor of this.#eligible.more) {
+      const profile = cursor.assignee ?? (await this.#defaultAssignee());
+      if (profile === undefined || !(await this.#isRunnable(profile)).ok) continue;
+      if (this.#runningOf(profile) < profileCap(this.#parts.policy, profile)) found.push(cursor);
+    }
+    return found;
+  }
+
+  async #placeListed(): Promise<void> {
     const { board } = this.#parts;
     const candidates: Candidate[] = [];
     for (const task of this.#eligible.tasks) {
       const candidate = await this.#candidate(task);
       if (candidate !== undefined) candidates.push(candidate);
     }
-    if (this.#tellings.length > 0 && !this.#report.dry_run)
-      await board.write(DISPATCHER, (change) => tellOnce(change, this.#tellings), this.#signal);
+    const tellings = this.#tellings.splice(0);
+    if (tellings.length > 0 && !this.#report.dry_run)
+      await board.write(DISPATCHER, (change) => tellOnce(change, tellings), this.#signal);
     await this.#fill(new FairQueue(candidates, this.#eligible.passes));
   }
 
@@ -140,7 +176,8 @@ class Placement {
     const starts: Promise<unknown>[] = [];
     const failures: unknown[] = [];
     let next = queue.next();
-    let left = next === undefined ? 0 : await this.#budget();
+    if (next === undefined) return;
+    let left = this.#left ?? (await this.#budget());
     try {
       for (; next !== undefined; next = queue.next()) {
         const current = this.#runningOf(next.profile);
@@ -165,6 +202,7 @@ class Placement {
         }
       }
     } finally {
+      this.#left = left;
       await Promise.all(starts); // whatever else goes wrong, what was claimed is started or ended
     }
     if (failures.length > 0) throw failures[0];

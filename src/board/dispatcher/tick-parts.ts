@@ -21,6 +21,8 @@ export interface TickParts {
   isStopping?(): boolean;
   /** Says what would be done, and changes nothing. */
   readonly dryRun?: boolean;
+  /** How many tasks of each profile it looks at first; all of them unless given, where nothing is changed. */
+  readonly perProfile?: number;
   /** Starts no more than this in this pass. */
   readonly max?: number;
 }

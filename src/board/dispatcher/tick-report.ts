@@ -18,6 +18,8 @@ export interface TickReport {
   readonly respawn_guarded: { task_id: string; reason: GuardReason; until: number }[];
   readonly concurrent_claimed: string[];
   readonly deferred_capacity: string[];
+  /** Whether further tasks are ready that were not looked at, because there is no room for them. */
+  has_more: boolean;
 
   // Notes beside it.
   reclaimed: number;
@@ -66,6 +68,7 @@ export function createReport(board: string, dryRun: boolean): TickReport {
     respawn_guarded: [],
     concurrent_claimed: [],
     deferred_capacity: [],
+    has_more: false,
     reclaimed: 0,
     promoted: 0,
     crashed: [],

@@ -3,10 +3,13 @@ import type { SqlValue } from "../../lib/statement.ts";
 
 export type Row = Readonly<Record<string, SqlValue>>;
 
-/** All rows of a board by table. */
-export interface BoardContent {
-  readonly board: Row;
-  readonly tables: ReadonlyMap<string, readonly Row[]>;
+/** What an export makes of the rows of a board, one by one. */
+export interface Rewriting {
+  board(row: Row): Row;
+  /** Undefined for one that is left out. */
+  row(table: string, row: Row): Row | undefined;
+  /** Rows that a table has besides. */
+  readonly added: Readonly<Record<string, readonly Row[]>>;
 }
 
 const OF_RUN = {
@@ -16,7 +19,6 @@ const OF_RUN = {
   worker_identity: null,
   lease_until: 0,
 };
-const LEFT_OUT = new Set(["subscription"]);
 /** What events say of processes and places. */
 const OF_EVENT = new Set([
   "pid",
@@ -34,11 +36,8 @@ const OF_EVENT = new Set([
  * A board as it would be if every run had been given back at `now`, without what means something only where it came from:
  * processes, paths and subscriptions. Of the path of an attachment the name of its file is left.
  */
-export function withoutHost({ board, tables }: BoardContent, now: number): BoardContent {
-  const rowsOf = (table: string): readonly Row[] => tables.get(table) ?? [];
-  const open = rowsOf("run").filter(({ ended_at }) => ended_at === null);
+export function withoutHost(open: readonly Row[], lastEvent: number, now: number): Rewriting {
   const sources = new Map(open.map((run) => [run["task_id"], run]));
-  const lastEvent = Number(rowsOf("counter").find(({ name }) => name === "event")?.["value"] ?? 0);
   const endings = open.map((run, index) => ({
     id: lastEvent + index + 1,
     task_id: run["task_id"] ?? null,
@@ -50,8 +49,9 @@ export function withoutHost({ board, tables }: BoardContent, now: number): Board
     payload: JSON.stringify({ reason: "export" }),
     created_at: now,
   }));
-  const changed: Readonly<Record<string, (row: Row) => Row>> = {
-    counter: ({ name }) => ({ name: name ?? null, value: name === "event" ? lastEvent + open.length : 0 }),
+  const changed: Readonly<Record<string, (row: Row) => Row | undefined>> = {
+    counter: ({ name = null }) =>
+      isOfBoard(name) ? { name, value: name === "event" ? lastEvent + open.length : 0 } : undefined,
     task(task) {
       const run = sources.get(task["id"] ?? null);
       const moved = run && { status: run["source_status"] ?? null, current_run_id: null, ready_at: now };
@@ -64,18 +64,17 @@ export function withoutHost({ board, tables }: BoardContent, now: number): Board
     }),
     attachment: (row) => ({ ...row, stored_path: basename(String(row["stored_path"])) }),
     event: (event) => ({ ...event, payload: withoutPlaces(String(event["payload"])) }),
+    subscription: () => undefined,
   };
-  const kept = [...tables]
-    .filter(([table]) => !LEFT_OUT.has(table))
-    .map(([table, rows]) => [table, rows.map(changed[table] ?? ((row) => row))] as const);
-  const portable = new Map<string, readonly Row[]>(kept);
-  portable.set("event", [...(portable.get("event") ?? []), ...endings]);
-  portable.set("counter", (portable.get("counter") ?? []).filter(isOfBoard));
-  return { board: { ...board, default_workdir: null }, tables: portable };
+  return {
+    board: (board) => ({ ...board, default_workdir: null }),
+    row: (table, row) => changed[table]?.(row) ?? (table in changed ? undefined : row),
+    added: { event: endings },
+  };
 }
 
 /** Counters by host and profile say nothing once nothing runs. */
-function isOfBoard({ name }: Row): boolean {
+function isOfBoard(name: SqlValue): boolean {
   return name === "event" || name === "running";
 }
 

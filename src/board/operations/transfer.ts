@@ -3,7 +3,7 @@ import type { SqlValue } from "../../lib/statement.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, only, run, type Steps } from "../database/steps.ts";
-import { type BoardContent, type Row, withoutHost } from "./portable-content.ts";
+import { type Rewriting, type Row, withoutHost } from "./portable-content.ts";
 import { recountRuns } from "./upkeep.ts";
 
 /** Each table in the order of what needs what, and the columns that give its rows a fixed order. */
@@ -28,40 +28,49 @@ interface Header {
   readonly board: Readonly<Record<string, SqlValue>>;
 }
 
+const PAGE = 500;
+const AS_IT_IS: Rewriting = { board: (row) => row, row: (_, row) => row, added: {} };
+
 /**
- * The whole board as lines of JSON, the same ones from whichever database. Tokens of runs are left out: whoever reads
- * an export must not be able to act as a worker. The content of attachments is carried apart from the rows.
+ * Gives `write` the whole board as lines of JSON, the same ones from whichever database, a page at a time. Tokens of runs
+ * are left out: whoever reads an export must not be able to act as a worker. The content of attachments is carried apart
+ * from the rows. With `portable` it is for other people and hosts: without claims, processes, subscriptions and paths.
  */
-export function* exportLines(): Steps<readonly string[]> {
-  return toLines(yield* loadContent());
-}
-
-/** The same for other people and hosts: without claims, processes, subscriptions and paths of this host. */
-export function* exportPortableLines(): Steps<readonly string[]> {
-  const { now } = yield* only<{ now: number }>("select hermes_now() as now");
-  return toLines(withoutHost(yield* loadContent(), now));
-}
-
-function* loadContent(): Steps<BoardContent> {
+export function* exportLines(
+  { portable = false }: { readonly portable?: boolean },
+  write: (line: string) => void,
+): Steps<void> {
+  const rewriting = portable ? yield* portableRewriting() : AS_IT_IS;
   const { id: _, identity: __, ...board } = yield* only<Row>("select * from board");
-  const tables = new Map<Table, readonly Row[]>();
+  const header = { hermes_board: FORMAT, board: inOrder(rewriting.board(board)) } satisfies Header;
+  write(JSON.stringify(header));
   for (const [table, order] of Object.entries(TABLES)) {
+    const writeRow = ({ lease_token: _, content_key: __, ...row }: Row): void => {
+      const kept = rewriting.row(table, row);
+      if (kept !== undefined) write(JSON.stringify({ table, row: inOrder(kept) }));
+    };
+    const keys = order.split(", ");
     // A counter that has come back to 0 says no more than one that was never there.
-    const where = table === "counter" ? "where value > 0 or name in ('event', 'running')" : "";
-    const rows = yield* all<Row>(`select * from ${table} ${where} order by ${order}`);
-    tables.set(
-      table as Table,
-      rows.map(({ lease_token: _, content_key: __, ...row }) => row),
-    );
+    const which = table === "counter" ? "(value > 0 or name in ('event', 'running'))" : "1 = 1";
+    for (let last: Row | undefined; ; ) {
+      const after = last === undefined ? "" : `and (${order}) > (${keys.map((key) => `:${key}`).join(", ")})`;
+      const rows: readonly Row[] = yield* all<Row>(
+        `select * from ${table} where ${which} ${after} order by ${order} limit ${PAGE}`,
+        Object.fromEntries(keys.flatMap((key) => (last === undefined ? [] : [[key, last[key] ?? null]]))),
+      );
+      for (const row of rows) writeRow(row);
+      last = rows.at(-1);
+      if (rows.length < PAGE) break;
+    }
+    for (const row of rewriting.added[table] ?? []) write(JSON.stringify({ table, row: inOrder(row) }));
   }
-  return { board, tables };
 }
 
-function toLines({ board, tables }: BoardContent): readonly string[] {
-  const lines = [JSON.stringify({ hermes_board: FORMAT, board: inOrder(board) } satisfies Header)];
-  for (const [table, rows] of tables)
-    for (const row of rows) lines.push(JSON.stringify({ table, row: inOrder(row) }));
-  return lines;
+function* portableRewriting(): Steps<Rewriting> {
+  const { now } = yield* only<{ now: number }>("select hermes_now() as now");
+  const open = yield* all<Row>("select * from run where ended_at is null order by id");
+  const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
+  return withoutHost(open, value, now);
 }
 
 /** The same row is the same line, whichever database it comes from. */

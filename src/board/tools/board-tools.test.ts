@@ -1,7 +1,7 @@
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
+import { exported, openSqliteLab, openStage, runCaller } from "../../../test/support/board-lab.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { readAttachment } from "../attachments/attachment-content.ts";
 import type { Caller } from "../caller.ts";
@@ -133,7 +133,7 @@ test("a worker whose run is over changes nothing any more", async () => {
   const own = await lab.add("own");
   const { call } = await lab.work(await lab.claim(own.id));
   await lab.operator.release(own.id, "", never);
-  const before = await lab.store.export(never);
+  const before = await exported(lab.store);
   const calls = [
     call("kanban_complete", { summary: "late" }),
     call("kanban_block", { reason: "late" }),
@@ -144,7 +144,7 @@ test("a worker whose run is over changes nothing any more", async () => {
   ];
   for (const answer of await Promise.all(calls))
     expect(answer).toMatchObject({ ok: false, error: expect.stringMatching(/is over/) });
-  expect(await lab.store.export(never)).toEqual(before);
+  expect(await exported(lab.store)).toEqual(before);
 });
 
 test("board C5: what a worker writes holds no secret", async () => {
@@ -161,7 +161,7 @@ test("board C5: what a worker writes holds no secret", async () => {
   const other = await lab.work(await lab.claim(blocked.id));
   await other.call("kanban_block", { reason: `needs ${SECRET}` });
   await lab.deskOf(AGENT)("kanban_unblock", { task_id: blocked.id, reason: `here is ${SECRET}` });
-  const board = (await lab.store.export(never)).join("\n");
+  const board = (await exported(lab.store)).join("\n");
   expect(board).toContain("did ");
   expect(board).not.toContain(SECRET);
 });

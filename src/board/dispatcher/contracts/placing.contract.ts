@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { BoardLab } from "../../../../test/support/board-lab.ts";
 import { idsOf } from "../../simulation/ids-of.ts";
+import { LOOKED_AT } from "../place-tasks.ts";
 import { OUTCOMES } from "../tick-report.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 
@@ -42,6 +43,38 @@ export function placingContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick({ default_assignee: "alpha" });
     expect(report).toMatchObject({ concurrent_claimed: [id], auto_assigned_default: [], spawned: [] });
     expect((await stage.store.show(id, never)).task).toMatchObject({ assignee: "beta", status: "ready" });
+  });
+
+  /** More than a pass looks at: tasks of alpha that pause, and behind them one of alpha and one of beta. */
+  const openCrowd = async () => {
+    const stage = await openDispatchStage(openLab);
+    const { id } = await stage.add("first", { assignee: "alpha", priority: 9 });
+    const copies = Array.from({ length: 3 * LOOKED_AT }, (_, n) => `select ${n} as n`).join(" union all ");
+    await stage.lab.raw(`insert into task (id, title, assignee, status, priority, not_before, created_by, created_at, updated_at)
+      select 't_crowd' || n, 'n', 'alpha', 'ready', 5, ${stage.lab.now() + 60_000}, 'test', 0, 0 from (${copies}) as crowd`);
+    const later = [
+      await stage.add("later", { assignee: "alpha" }),
+      await stage.add("b", { assignee: "beta" }),
+    ];
+    return { stage, first: id, later: ids(later) };
+  };
+
+  it("a pass without room looks at the first tasks of each profile and says that there are more", async () => {
+    const { stage, first } = await openCrowd();
+    await using _ = stage;
+    const report = await stage.tick({}, { max: 0 });
+    expect(report.has_more).toBe(true);
+    expect(report.deferred_capacity).toContain(first);
+    expect(report.respawn_guarded).toHaveLength(LOOKED_AT - 1);
+  });
+
+  it("a pass with room looks on until it has found what can start", async () => {
+    const { stage, first, later } = await openCrowd();
+    await using _ = stage;
+    const report = await stage.tick();
+    expect(report.spawned.map(({ task_id }) => task_id).sort()).toEqual([first, ...later].sort());
+    expect(report.respawn_guarded).toHaveLength(3 * LOOKED_AT);
+    expect((await stage.tick({}, { max: 1 })).spawned).toEqual([]);
   });
 
   it("B6.3: a blank or unknown default is none", async () => {

@@ -16,9 +16,10 @@ export interface MassFailure {
  * meet it again. A task's own number of attempts wins, and so does a person who has brought it back since.
  */
 export function* findMassFailures(): Steps<readonly MassFailure[]> {
+  // SQLite begins with what is on the left of a cross join: few runs, instead of all tasks that are ready.
   const rows = yield* all<{ task_id: string; error: string | null }>(
-    `select r.task_id, r.error from run r join task t on t.id = r.task_id
-      where r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK}
+    `select r.task_id, r.error from run r cross join task t
+      where t.id = r.task_id and r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK}
         and r.outcome = 'crashed' and r.ended_at > hermes_now() - ${WITHIN_MS}
         and t.status = 'ready' and t.max_retries is null
         and r.id = (select max(l.id) from run l where l.task_id = t.id)

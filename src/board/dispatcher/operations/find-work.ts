@@ -71,7 +71,7 @@ export function* findOverdue(failureLimit: number): Steps<Overdue> {
 function* findWalls(): Steps<Overdue["walls"]> {
   return yield* all<{ id: string; runs: number }>(
     `select t.id, count(*) as runs from task t join run r on r.task_id = t.id
-      where t.status = 'ready'
+      where t.id in (select w.task_id from run w where w.outcome = 'rate_limited') and t.status = 'ready'
         and (select l.outcome from run l where l.task_id = t.id order by l.id desc limit 1) = 'rate_limited'
         and r.id > coalesce((select max(o.id) from run o where o.task_id = t.id and o.outcome <> 'rate_limited'), 0)
         and r.started_at > coalesce((select n.lifted_at from dispatch_note n where n.task_id = t.id), 0)

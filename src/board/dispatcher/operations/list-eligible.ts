@@ -37,13 +37,27 @@ export interface Eligible {
   readonly limitedProfiles: ReadonlyMap<string, number>;
   /** When the provider of a profile last refused it for good, as long as that task is blocked. */
   readonly refusedProfiles: ReadonlyMap<string, number>;
+  /** Where the list goes on, for each profile that has more tasks than were asked for. */
+  readonly more: readonly Cursor[];
   /** Tasks that bookkeeping would make ready, when asked for. */
   readonly promoted: readonly string[];
   /** When the next scheduled or paused task is due. */
   readonly nextDueAt: number | null;
 }
 
+/** A task up to which those of a profile are listed. */
+export interface Cursor {
+  /** Null for tasks of nobody. */
+  readonly assignee: string | null;
+  readonly priority: number;
+  readonly seq: number;
+}
+
 export interface EligibleOptions {
+  /** No more than so many of each profile; left out means all. */
+  readonly perProfile?: number;
+  /** Only tasks that come after these, of their profiles. */
+  readonly after?: readonly Cursor[];
   /** Lists tasks too that `recompute` would make ready with this limit. */
   readonly promoteWith?: number;
   readonly rateLimitMs: number;
@@ -53,10 +67,10 @@ export interface EligibleOptions {
 
 const OVERDUE_MS = 60_000; // what is due for longer waits for something else, such as a parent
 
-/** All ready tasks in the order in which they are wanted, on one snapshot. Held ones are not eligible. */
+/** Ready tasks in the order in which they are wanted, on one snapshot. Held ones are not eligible. */
 export function* listEligible(options: EligibleOptions): Steps<Eligible> {
   const board = yield* only<{ now: number; paused: number }>("select hermes_now() as now, paused from board");
-  const ready = yield* list("t.status = 'ready' and t.hold = 0", options, {});
+  const { ready, more } = yield* listReady(options);
   const failureLimit = options.promoteWith;
   const promoted =
     failureLimit === undefined
@@ -64,10 +78,7 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
       : yield* list(`${WAITING} and t.phase = 'work' and ${DUE} and not ${HAS_OPEN_PARENT}`, options, {
           failureLimit,
         });
-  const tasks =
-    promoted.length === 0
-      ? ready
-      : [...ready, ...promoted].sort((a, b) => b.priority - a.priority || a.seq - b.seq);
+  const tasks = promoted.length === 0 ? ready : [...ready, ...promoted].sort(byTurn);
   const counters = yield* all<{ name: string; value: number }>(
     "select name, value from counter where name <> 'event' and value > 0",
   );
@@ -89,24 +100,73 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
     failureKinds: yield* findFailureKinds(tasks),
     limitedProfiles: yield* findLimitedProfiles(tasks, options.rateLimitMs),
     refusedProfiles: yield* findRefusedProfiles(),
+    more,
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };
 }
 
+type Listed = EligibleTask & { readonly seq: number };
+
+const byTurn = (a: Listed, b: Listed): number => b.priority - a.priority || a.seq - b.seq;
+
+const READY = "t.status = 'ready' and t.hold = 0";
+/** From one profile to the next in the index, whatever they have to do. */
+const PROFILES = `
+  with recursive found(name) as (
+    select min(assignee) from task where status = 'ready'
+    union select (select min(t.assignee) from task t where t.status = 'ready' and t.assignee > found.name)
+      from found where found.name is not null)
+  select name from found where name is not null`;
+const AFTER = "and (t.priority < :priority or (t.priority = :priority and t.seq > :seq))";
+
+/** What there is of each profile, but no more than so many: nobody's tasks keep those of others out of sight. */
+function* listReady(options: EligibleOptions): Steps<{ ready: readonly Listed[]; more: readonly Cursor[] }> {
+  const { perProfile: limit, after, taskId } = options;
+  if (limit === undefined || taskId !== undefined)
+    return { ready: yield* list(READY, options, {}), more: [] };
+  const ready: Listed[] = [];
+  const more: Cursor[] = [];
+  const starts: readonly { readonly assignee: string | null; readonly cursor?: Cursor }[] = after?.map(
+    (cursor) => ({ assignee: cursor.assignee, cursor }),
+  ) ?? [
+    ...(yield* all<{ name: string }>(PROFILES)).map(({ name }) => ({ assignee: name })),
+    { assignee: null },
+  ];
+  for (const { assignee, cursor } of starts) {
+    const whose = assignee === null ? "t.assignee is null" : "t.assignee = :assignee";
+    const tasks = yield* list(
+      `${READY} and ${whose} ${cursor === undefined ? "" : AFTER}`,
+      { limit: limit + 1 },
+      {
+        ...(assignee !== null && { assignee }),
+        ...(cursor && { priority: cursor.priority, seq: cursor.seq }),
+      },
+    );
+    const listed = tasks.slice(0, limit);
+    const last = listed.at(-1);
+    if (tasks.length > limit && last !== undefined)
+      more.push({ assignee, priority: last.priority, seq: last.seq });
+    ready.push(...listed);
+  }
+  return { ready: ready.sort(byTurn), more };
+}
+
 function* list(
   where: string,
-  { taskId }: EligibleOptions,
-  values: Readonly<Record<string, number>>,
-): Steps<readonly (EligibleTask & { readonly seq: number })[]> {
+  { taskId, limit }: { readonly taskId?: string; readonly limit?: number },
+  values: Readonly<Record<string, number | string>>,
+): Steps<readonly Listed[]> {
   const one = taskId === undefined ? "" : "and t.id = :taskId";
+  const some = limit === undefined ? "" : "limit cast(:limit as bigint)";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
             r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
-       left join dispatch_note n on n.task_id = t.id where ${where} ${one} order by t.priority desc, t.seq`,
-    { ...values, ...(taskId !== undefined && { taskId }) },
+       left join dispatch_note n on n.task_id = t.id where ${where} ${one}
+      order by t.priority desc, t.seq ${some}`,
+    { ...values, ...(taskId !== undefined && { taskId }), ...(limit !== undefined && { limit }) },
   );
 }
 

@@ -119,7 +119,7 @@ async function diagnose(
       task === undefined
         ? undefined
         : (await withTasks(open, [task], (id) => store.show(id, signal))).task.id;
-    const found = await store.diagnose(rules, signal);
+    const found = await store.diagnose(rules, only, signal);
     const stranded = found.filter(({ kind }) => kind === "stranded_in_ready").map(({ taskId }) => taskId);
     const { loadHindrances } = await import("./dispatch/hindrances.ts");
     const { hindered, waiting } = await loadHindrances(open, stranded.slice(0, EXPLAINED));
@@ -145,10 +145,16 @@ async function diagnose(
       found.detail,
     ]);
     context.terminal.print(renderTable(["SEVERITY", "TASK", "TITLE", "WHY"], cells, context.terminal));
+    const left = new Map(
+      found.map(({ kind, total }) => [kind, total - found.filter((one) => one.kind === kind).length]),
+    );
+    for (const [kind, count] of left)
+      if (count > 0) context.terminal.note(`${count} more tasks have the finding ${kind}.`);
   });
 }
 
-const EXPLAINED = 200;
+/** How many tasks that wait are explained: each is looked at by itself. */
+const EXPLAINED = 20;
 
 /** A task that does not go on before someone changes something. */
 function hindrance({ task_id, reason, text, release }: Why, task: Task | undefined) {

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { open, readFile, rm } from "node:fs/promises";
 import type { Command } from "commander";
 import { type App, type AppBoard, boardsPlace, openAppBoard, sharedAttachmentLimit } from "../../../app.ts";
@@ -46,41 +47,43 @@ export function addTransfer(desk: Desk, add: (name: string, description: string)
 async function exportBoard(desk: Desk, { output, json, ...options }: ExportOptions): Promise<void> {
   await atBoard(desk, async (open) => {
     const { store, context } = open;
-    const lines = exportLines(open, options);
-    if (output === undefined) {
-      for await (const line of lines) context.terminal.print(line);
-      return;
-    }
-    const rows = await writeNew(output, lines);
+    const { terminal } = context;
+    // A pipe is written to at once and makes us wait, so that what is printed does not gather in memory.
+    if (output === undefined) return exportLines(open, options, (line) => terminal.print(line));
+    const rows = await writeNew(output, (write) => exportLines(open, options, write));
     if (json) context.terminal.printJson({ slug: store.slug, path: output, rows });
     else context.terminal.note(`Wrote ${rows} rows of the board ${store.slug} to ${output}.`);
   });
 }
 
-async function* exportLines(
+async function exportLines(
   open: OpenDesk,
-  { portable, files }: Pick<ExportOptions, "portable" | "files">,
-): AsyncGenerator<string> {
+  { portable = false, files }: Pick<ExportOptions, "portable" | "files">,
+  write: (line: string) => void,
+): Promise<void> {
   const { store, signal, context } = open;
-  const rows = await (portable ? store.exportPortable(signal) : store.export(signal));
-  yield* rows;
+  await store.export({ portable }, write, signal);
   if (!files) return;
   const source = { store, place: attachmentPlace(open) };
   const tell = ({ message }: AppError): void =>
     context.terminal.note(`hermes: warning: ${message} It is left out.`);
-  yield* fileLines(source, tell, signal);
+  for await (const line of fileLines(source, tell, signal)) write(line);
 }
 
 /** Writes lines to a new file, whole or not at all; says how many of them were rows. */
-async function writeNew(path: string, lines: AsyncIterable<string>): Promise<number> {
+async function writeNew(
+  path: string,
+  produce: (write: (line: string) => void) => Promise<void>,
+): Promise<number> {
   try {
     await using file = await open(path, "wx", 0o600);
     try {
       let rows = -1; // the first line is the board itself
-      for await (const line of lines) {
-        await file.writeFile(`${line}\n`);
+      // At once, because nothing can be awaited while the board is read on one snapshot.
+      await produce((line) => {
+        writeFileSync(file.fd, `${line}\n`);
         if (!isFileLine(line)) rows++;
-      }
+      });
       return rows;
     } catch (error) {
       await rm(path, { force: true });

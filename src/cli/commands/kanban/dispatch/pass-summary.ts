@@ -75,6 +75,7 @@ export function summaryOf(report: TickReport, names: Names): PassSummary {
     if (ids.length === 0) return [];
     return [`Kept back, ${WORDS[outcome]}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
   });
+  if (report.has_more) kept.push("More tasks are ready than were looked at.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
   return { acts, soon, kept: [...kept, ...reasons] };
 }

@@ -1,0 +1,121 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { boardPath, boardSchemaName } from "../src/board/board-slug.ts";
+import { type BoardPlace, openBoardStore } from "../src/board/board-store.ts";
+import { loadSqlite } from "../src/lib/sqlite.ts";
+import { type Measurement, median, medians, milliseconds } from "./bench.ts";
+
+const never = new AbortController().signal;
+const TURNS = 20;
+const CREATES = 50; // in a turn: 1,000 in all
+const CAP = 8;
+const CLAIMERS = 64;
+const ASK_EVERY_MS = 20;
+const COMPLETIONS = 40;
+const READY = 20_000;
+
+/** Tasks made one by one, beside bare inserts of the same rows: each waits for the disk once. */
+export async function measureCreates(root: string): Promise<Measurement> {
+  const place = (slug: string): BoardPlace => ({ root, databaseUrl: "", slug, create: true });
+  await using store = await openBoardStore(place("creates"), {}, never);
+  await (await openBoardStore(place("inserts"), {}, never))[Symbol.asyncDispose]();
+  const operator = store.as({ kind: "operator", name: "bench" });
+  const Sqlite = await loadSqlite();
+  const bare = new Sqlite(boardPath(root, "inserts"));
+  try {
+    bare.pragma("synchronous = FULL");
+    const insertTask = bare.prepare(`
+      insert into task (id, title, body, assignee, status, created_by, created_at, updated_at, ready_at)
+      values (?, 'a task', 'what it is about', 'worker', 'ready', 'bench', 1, 1, 1)`);
+    const count = bare.prepare("update counter set value = value + 1 where name = 'event'");
+    const insertEvent = bare.prepare(`
+      insert into event (id, task_id, kind, actor, to_status, payload, created_at)
+      values ((select value from counter where name = 'event'), ?, 'created', 'bench', 'ready', ?, 1)`);
+    const payload = JSON.stringify({ assignee: "worker", status: "ready", parents: [], tenant: null });
+    const found = await medians(
+      TURNS,
+      async () => {
+        for (let n = 0; n < CREATES; n++)
+          await operator.create({ title: "a task", body: "what it is about", assignee: "worker" }, never);
+      },
+      () => {
+        for (let n = 0; n < CREATES; n++) {
+          const id = `t_${randomBytes(6).toString("hex")}`;
+          bare.exec("begin immediate");
+          insertTask.run(id);
+          count.run();
+          insertEvent.run(id, payload);
+          bare.exec("commit");
+        }
+      },
+    );
+    return {
+      name: `${TURNS * CREATES} creates ÷ bare inserts of the same rows`,
+      ours: milliseconds(found.ours * TURNS),
+      peer: milliseconds(found.peer * TURNS),
+      ratio: found.ours / found.peer,
+      budget: { max: 1.5 },
+    };
+  } finally {
+    bare.close();
+  }
+}
+
+/** How long a person waits for `complete` while many hosts ask for the place that it frees. */
+export async function measureCompletions(databaseUrl: string): Promise<Measurement> {
+  const slug = `bench-${randomBytes(6).toString("hex")}`;
+  const place: BoardPlace = { root: "/nowhere", databaseUrl, slug, create: true };
+  const admin = new pg.Client({ connectionString: databaseUrl });
+  await admin.connect();
+  const schema = boardSchemaName(slug);
+  try {
+    await using store = await openBoardStore(place, { connections: 1 }, never);
+    await using others = await openBoardStore(place, { connections: CLAIMERS }, never);
+    await admin.query(`
+      insert into "${schema}".task (id, title, assignee, status, created_by, created_at, updated_at)
+      select 't_' || i, 'n', 'worker', 'ready', 'bench', 0, 0 from generate_series(1, ${READY}) i;
+      analyze "${schema}".task`);
+    const operator = store.as({ kind: "operator", name: "bench" });
+    const running: string[] = [];
+    const caps = { board: CAP, host: CAP, perProfile: CAP };
+    const claim = async (from: typeof store, wanted: number): Promise<void> => {
+      const request = { from: "ready", leaseMs: 3_600_000, hostId: "bench", wanted, caps } as const;
+      const { claimed } = await from.as({ kind: "system", name: "bench" }).claimIds(request, never);
+      running.push(...claimed.map(({ taskId }) => taskId));
+    };
+    /** Medians of completions, each after a place was taken again. */
+    const complete = async (refill: () => Promise<void>): Promise<number> => {
+      const times: number[] = [];
+      while (times.length < COMPLETIONS) {
+        const id = running.shift();
+        if (id !== undefined) {
+          const started = performance.now();
+          await operator.complete(id, { summary: "done" }, never);
+          times.push(performance.now() - started);
+        }
+        await refill();
+      }
+      return median(times);
+    };
+    await claim(store, CAP);
+    const alone = await complete(() => claim(store, 1));
+    const stop = new AbortController();
+    const claimers = Array.from({ length: CLAIMERS }, async () => {
+      for (; !stop.signal.aborted; await sleep(ASK_EVERY_MS)) await claim(others, 1);
+    });
+    const beside = await complete(() => sleep(ASK_EVERY_MS));
+    stop.abort();
+    await Promise.all(claimers);
+    return {
+      name: `complete beside ${CLAIMERS} who ask for its place every ${ASK_EVERY_MS} ms ÷ alone, PostgreSQL`,
+      ours: milliseconds(beside),
+      peer: milliseconds(alone),
+      ratio: beside / alone,
+      budget: { max: 3 },
+    };
+  } finally {
+    await admin.query(`drop schema if exists "${schema}" cascade`);
+    await admin.end();
+  }
+}
