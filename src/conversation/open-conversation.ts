@@ -181,13 +181,21 @@ export async function openConversation(
       clock: systemClock,
       saveShell: holder.saveShell,
     });
+    let isRehearsed = false;
+    /** What the first command needs of ours is run once while the model thinks: the first time takes much longer. */
+    const rehearse = (): void => {
+      if (isRehearsed) return;
+      isRehearsed = true;
+      for (const { commandsOf } of tools.values())
+        for (const command of commandsOf?.('{"command":":"}') ?? []) request.judge(command);
+    };
     /** The shell is opened while the model thinks, and nobody holds the place between two turns. */
     async function* inPlace(events: AsyncGenerator<AgentEvent>): AsyncGenerator<AgentEvent> {
       try {
         for await (const event of events) {
           if (event.type === "request-sent") {
             holder.warm();
-            request.judge(":"); // compiled now, while there is time
+            rehearse();
           }
           yield event;
         }

@@ -23,7 +23,7 @@ import { endTree, type KillAs } from "./end-tree.ts";
 import { type InputGuard, openInputGuard } from "./input-guard.ts";
 import type { StartedProcess } from "./process-table.ts";
 import { printfFormat, quoteWord } from "./quote.ts";
-import { restoreShell, saveShell } from "./saved-shell.ts";
+import { restoreShell, type ShellToSave, saveShell } from "./saved-shell.ts";
 import { differenceText, parseShellState, type ShellState } from "./shell-state.ts";
 
 /** What an environment must tell the shared shell code about its place. */
@@ -53,6 +53,8 @@ interface Session extends ShellSession {
   cwd: string | undefined;
   previousCwd: string | undefined;
   state: ShellState | undefined;
+  /** The text that the state was read from. */
+  dump: string | undefined;
   /** What the shell that left the state had found by itself. */
   base: ShellState | undefined;
   /** What it begins with, until a command has left a state. */
@@ -217,8 +219,11 @@ export function createShell(place: Place): Environment {
         durationMs,
       };
     }
-    const state = end.state === undefined ? undefined : parseShellState(end.state);
+    // Most commands leave the shell as they found it.
+    const isSame = end.state !== undefined && end.state === session.dump;
+    const state = isSame ? session.state : parseShellState(end.state ?? "");
     if (state) {
+      session.dump = end.state;
       if (session.cwd !== undefined && session.cwd !== state.cwd) session.previousCwd = session.cwd;
       session.cwd = state.cwd;
       session.state = state;
@@ -237,16 +242,23 @@ export function createShell(place: Place): Environment {
   }
 
   function openSession(saved?: SavedShell): Session {
+    let last: (ShellToSave & { readonly result: SavedShell }) | undefined;
     const session: Session = {
       cwd: saved?.cwd,
       previousCwd: saved?.previousCwd,
       state: undefined,
       base: undefined,
+      dump: undefined,
       saved,
       save(redact) {
         const { base, state, previousCwd } = session;
         if (state === undefined || base === undefined) return saved;
-        return saveShell({ base, state, previousCwd, given: place.variables?.() ?? {} }, redact);
+        const isKnown = last?.base === base && last.state === state && last.previousCwd === previousCwd;
+        if (last === undefined || !isKnown) {
+          const shell = { base, state, previousCwd, given: place.variables?.() ?? {} };
+          last = { ...shell, result: saveShell(shell, redact) };
+        }
+        return last.result;
       },
     };
     return session;
