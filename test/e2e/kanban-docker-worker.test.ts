@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
@@ -151,6 +152,31 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
         expect(seen.split("\n")).toEqual(["go", `only-in-${index}`, "seen.txt", ""]);
       }
       await eventually(async () => (await sandboxesOf(lab.folder.path)).length === 0);
+    },
+    LIMIT,
+  );
+
+  test(
+    "a worker that is killed leaves no sandbox whose commands write on in the folder of its task",
+    async () => {
+      await using lab = await openLab();
+      const busy = [call("terminal", { command: "while :; do date +%s%N >> beats; sleep 0.05; done" })];
+      await lab.addProfile("coder", { answers: busy }, { settings: settings() });
+      const project = lab.folder.file("project");
+      await mkdir(project);
+      const { id } = await lab.add("busy", { workspaceKind: "dir", workspacePath: project });
+      const claimed = await lab.claim(id);
+      await lab.host.start(claimed, never);
+      const beats = () => readFile(`${project}/beats`, "utf8").catch(() => "");
+      await eventually(async () => (await beats()) !== "");
+      const { worker_pid: pid } = await lab.findRun(claimed.run.id);
+      process.kill(pid ?? 0, "SIGKILL");
+      await eventually(async () => (await lab.findRun(claimed.run.id)).ended_at !== null);
+      expect(await sandboxesOf(lab.folder.path)).toEqual([]);
+      const last = await beats();
+      expect(last).not.toBe("");
+      await sleep(300); // long enough for several more
+      expect(await beats()).toBe(last);
     },
     LIMIT,
   );

@@ -17,6 +17,7 @@ import { openRunLog, type RunLog } from "./run-log.ts";
 import { runMark } from "./run-mark.ts";
 import { callerOf, type RunOrder } from "./run-order.ts";
 import { type ProcessExit, type StartedWorker, startWorker } from "./start-worker.ts";
+import { WORKER_EXITS } from "./worker-exits.ts";
 
 /** How long a worker may take to end once it has handed in its result. */
 const CLOSING_MS = 15_000;
@@ -24,6 +25,23 @@ const CLOSING_MS = 15_000;
 const ENDED_GRACE_MS = 500;
 const LONGEST_TIMER_MS = 2 ** 31 - 1; // a longer one would fire at once
 const RETRY_MS = 1_000;
+
+/** For the engine; a run that waits for it longer goes on without. */
+const RECLAIM_MS = 10_000;
+/** How runs end whose workers were killed, and may have left a sandbox behind. */
+const CUT_OFF: ReadonlySet<string | null> = new Set([
+  "crashed",
+  "infra_killed",
+  "reclaimed",
+  "stale",
+  "timed_out",
+]);
+
+/**
+ * Ends the sandboxes that killed workers of a profile have left, and says which: what runs in there is no process of
+ * ours, and could still write to a workspace.
+ */
+export type ReclaimSandboxes = (order: RunOrder, signal: AbortSignal) => Promise<readonly string[]>;
 
 export interface StartedPids {
   readonly supervisorPid: number;
@@ -37,6 +55,7 @@ export interface StartedPids {
  */
 export async function superviseRun(
   order: RunOrder,
+  reclaim: ReclaimSandboxes,
   onStarted: (pids: StartedPids) => void,
   signal: AbortSignal,
 ): Promise<void> {
@@ -48,6 +67,14 @@ export async function superviseRun(
   await client.renew(undefined, signal);
   await client.describeRun({ supervisorPid: process.pid }, signal);
   using log = openRunLog(order.log.path, order.log);
+  const reclaimAll = async (): Promise<void> => {
+    for (const news of await reclaim(order, AbortSignal.timeout(RECLAIM_MS)).catch((error: unknown) => [
+      `sandboxes that may be left were not looked for: ${messageOf(error)}`,
+    ]))
+      say(log, order, news);
+  };
+  const { runs } = await store.show(run.taskId, signal);
+  if (CUT_OFF.has(runs.findLast(({ id }) => id !== run.runId)?.outcome ?? null)) await reclaimAll();
   const worker = await startWorker(order, log, age());
   const query = { ...runProcesses(runMark(order.board, run)), group: worker.group };
   const over = new AbortController();
@@ -72,6 +99,7 @@ export async function superviseRun(
     await endAll(query, graceOf(fate));
     await freeSlot(order);
     const exit = fate.kind === "exited" ? fate.exit : await exitWithin(worker);
+    if (exit.code === null || exit.code === WORKER_EXITS.terminated) await reclaimAll();
     await worker.drained();
     const end = judgeEnd(fate, exit, worker.tail());
     say(
