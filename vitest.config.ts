@@ -24,7 +24,7 @@ export default defineConfig({
     hookTimeout: LIMIT_MS,
     expect: { poll: { timeout: 150_000 } },
     isolate: false, // nothing here keeps state in modules, and to load them again for each file takes a minute in all
-    maxWorkers: 5, // most tests wait for processes and leases, so two cores can take more than one file each
+    maxWorkers: 6, // most tests wait for processes and leases, so two cores can take more than one file each
     sequence: { sequencer: LongestFirst },
   },
 });

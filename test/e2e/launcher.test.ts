@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { access, chmod, copyFile, mkdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { SQLITE_PACKAGE } from "../../src/lib/sqlite.ts";
 import { tempFolder } from "../support/temp-folder.ts";
@@ -53,7 +53,7 @@ function shell(script: string, cwd: string): string {
 }
 
 async function launch(path: string, args: readonly string[], env: Record<string, string>, cwd = "/") {
-  const child = spawn(path, args, { cwd, env: { PATH: process.env["PATH"], HOME: "/nonexistent", ...env } });
+  const child = spawn(path, args, { cwd, env: { PATH: process.env["PATH"], HOME: dirname(path), ...env } });
   const output = { stdout: "", stderr: "" };
   for (const name of ["stdout", "stderr"] as const) {
     child[name].setEncoding("utf8").on("data", (text: string) => {
@@ -100,7 +100,7 @@ describe("the launcher", () => {
     );
     const child = spawn(join(clone.root, "hermes"), ["--version"], {
       detached: true, // a process group of its own, as a terminal gives it
-      env: { ...hanging, HOME: "/nonexistent" },
+      env: { ...hanging, HOME: clone.folder },
     });
     const ended = once(child, "close");
     await until(() => exists(join(clone.root, "node_modules/half")));
@@ -119,7 +119,7 @@ describe("the launcher", () => {
     );
     const child = spawn(join(clone.root, "hermes"), ["--version"], {
       detached: true,
-      env: { ...hanging, HOME: "/nonexistent" },
+      env: { ...hanging, HOME: clone.folder },
     });
     const ended = once(child, "close");
     await until(() => exists(join(clone.root, "node_modules/half")));

@@ -32,7 +32,8 @@ async function localHome() {
     expect(run.stderr).toBe("");
     return run.stdout.trim();
   };
-  const rows = async () => (await sandbox(["jobs", "--all", "--json"])).json<JobRow[]>();
+  const rows = async () =>
+    (await home.hermes(["sandbox", "jobs", "--all", "--json"], { env })).json<JobRow[]>();
   const ended = (id: string) =>
     vi.waitFor(async () => {
       const row = (await rows()).find((candidate) => candidate.id === id);

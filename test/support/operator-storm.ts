@@ -32,7 +32,7 @@ export async function openOperatorStorm(databaseUrl = "") {
     ...(databaseUrl !== "" && { HERMES_KANBAN_DATABASE_URL: databaseUrl }),
   };
   const hermes = async (...args: readonly string[]) => {
-    const result = await home.hermes(["kanban", ...args], { env, cwd: home.folder });
+    const result = await home.hermes(["kanban", ...args], { env });
     expect(result.exitCode, `${args.join(" ")}: ${result.stderr}`).toBe(0);
     return result;
   };

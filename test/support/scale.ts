@@ -49,6 +49,12 @@ export const scale = {
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 
+  /**
+   * Whether Podman runs those rows of the contracts that are about the shell and the tools of its image: Docker runs them
+   * in the same image and through the same code. What is about the way there is run on both, always.
+   */
+  podmanShellRows: count(false, true),
+
   /** Each so-manieth case of a command that is ended in the middle is tried; no divisor of the number of events. */
   signalCaseStep: count(13, 1),
 

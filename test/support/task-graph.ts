@@ -66,8 +66,7 @@ export async function openTaskGraph({
     HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "2", // nobody learns more by waiting a minute for the next pass
     ...(databaseUrl !== "" && { HERMES_KANBAN_DATABASE_URL: databaseUrl }),
   };
-  const hermes = (args: readonly string[]): Promise<HermesRun> =>
-    home.hermes(args, { env, cwd: home.folder });
+  const hermes = (args: readonly string[]): Promise<HermesRun> => home.hermes(args, { env });
   const expectOk = async (args: readonly string[]): Promise<HermesRun> => {
     const result = await hermes(args);
     expect(result.exitCode, `${args.join(" ")}: ${result.stderr}`).toBe(0);

@@ -1,4 +1,5 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
+import { shellRows } from "../../../test/support/shell-rows.ts";
 import { patchFiles, replaceInFile, writeText } from "./change-files.ts";
 import { createEnvironmentFiles, type EnvironmentFiles } from "./environment-files.ts";
 import { type FilesPlace, type FilesTraits, openFilesPlace } from "./files.fixture.ts";
@@ -7,6 +8,7 @@ const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** What changing files promises in every environment. */
 export function changeFilesContract(traits: FilesTraits): void {
+  const it = shellRows(traits);
   /** Files whose relative paths start in the folder of the test. */
   const openPlace = async (): Promise<FilesPlace> => {
     const place = await openFilesPlace(traits);
@@ -22,7 +24,7 @@ export function changeFilesContract(traits: FilesTraits): void {
     files.write(path, Buffer.from(content), {}, signal);
 
   describe(`${traits.name} keeps the contract of changes`, () => {
-    test("E3, E4: encoding, BOM, line endings and mode stay, and the diff shows what changed", async () => {
+    it("E3, E4: encoding, BOM, line endings and mode stay, and the diff shows what changed", async () => {
       await using place = await openPlace();
       const { files } = place;
       await put(files, "crlf", "\ufeffone\r\ntwo\r\nthree\r\n");
@@ -60,7 +62,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await files.stat("bad", signal)).toMatchObject({ kind: "missing" });
     });
 
-    test("E4: a text that stands twice, or nowhere, and a file that is none, change nothing", async () => {
+    it("E4: a text that stands twice, or nowhere, and a file that is none, change nothing", async () => {
       await using place = await openPlace();
       const { files } = place;
       await put(files, "f", "same\nother\nsame\n");
@@ -76,7 +78,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await place.sh("cat f")).toBe("x\nother\nx\n");
     });
 
-    test("E4: a patch adds, changes, moves and deletes files, all at once", async () => {
+    it("E4: a patch adds, changes, moves and deletes files, all at once", async () => {
       await using place = await openPlace();
       const { files } = place;
       await put(files, "change", "one\ntwo\n");
@@ -117,7 +119,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       );
     });
 
-    test("E4: a patch that fits twice, not at all, or is none changes nothing, and says where", async () => {
+    it("E4: a patch that fits twice, not at all, or is none changes nothing, and says where", async () => {
       await using place = await openPlace();
       const { files } = place;
       await put(files, "f", "x\ny\nx\ny\n");
@@ -141,7 +143,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await place.sh("cat f g; ls -A")).toBe("x\ny\nx\ny\nfine\nf\ng\n");
     });
 
-    test("E3, E4: folders, FIFOs, devices, loops and links that lead out are refused, whatever the change", async () => {
+    it("E3, E4: folders, FIFOs, devices, loops and links that lead out are refused, whatever the change", async () => {
       await using place = await openPlace();
       const { files } = place;
       await place.sh(
@@ -189,7 +191,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await patchFiles(files, twice, {}, signal)).toMatchObject({ kind: "failed" });
     });
 
-    test("E4: of those who change one file at once nobody overwrites another's change", async () => {
+    it("E4: of those who change one file at once nobody overwrites another's change", async () => {
       await using place = await openPlace();
       const { files } = place;
       await put(files, "f", Array.from({ length: 8 }, (_, index) => `line ${index}\n`).join(""));
@@ -211,7 +213,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(lines).toEqual(lines.map((_, index) => `${won.includes(index) ? "done" : "line"} ${index}`));
     });
 
-    test("E4: when a file cannot be written after others were, these are taken back; what cannot be is told", async () => {
+    it("E4: when a file cannot be written after others were, these are taken back; what cannot be is told", async () => {
       await using place = await openPlace();
       const { files } = place;
       const patch = `*** Begin Patch

@@ -26,6 +26,7 @@ describeWith("podman", "podman", (service) => {
   });
   allFilesContracts({
     name: "podman",
+    hasShellOfDocker: true,
     folder: "/tmp",
     setUp: ADD_NOBODY,
     async open() {

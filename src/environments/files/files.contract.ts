@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { shellRows } from "../../../test/support/shell-rows.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { collect } from "../environment.contract.ts";
 import { createEnvironmentFiles } from "./environment-files.ts";
@@ -11,6 +12,7 @@ const signal = AbortSignal.timeout(7_200_000); // for all of the file
 export function filesContract(traits: FilesTraits): void {
   const { name, smallFolder } = traits;
   const openPlace = () => openFilesPlace(traits);
+  const it = shellRows(traits);
 
   const text = (content: string): Uint8Array => Buffer.from(content, "utf8");
 
@@ -79,11 +81,13 @@ export function filesContract(traits: FilesTraits): void {
       expect(await place.files.list(place.home, {}, signal)).toMatchObject({ entries: [], total: 0 });
     });
 
-    test("E1, F25, F26: relative paths and ~ are the session's and the environment's, and the session is left as it was", async () => {
+    it("E1, F25, F26: relative paths and ~ are the session's and the environment's, and the session is left as it was", async () => {
       await using place = await openPlace();
       const session = place.environment.openSession();
       const files = createEnvironmentFiles(place.environment, session);
-      await collect(place.environment, `cd ${place.home}; cat() { echo mine; }; export KEPT=1`, { session });
+      await collect(place.environment, `cd ${place.home}; cat() { echo mine; }; export KEPT=1`, {
+        session,
+      });
       expect(await files.write("-x/y", text("1"), {}, signal)).toMatchObject({
         kind: "written",
         path: `${place.home}/-x/y`,
@@ -99,7 +103,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(await files.stat(place.home, signal)).toMatchObject({ type: "folder" });
     });
 
-    test("E2: a text is paged by lines, and each page says where to go on", async () => {
+    it("E2: a text is paged by lines, and each page says where to go on", async () => {
       await using place = await openPlace();
       const path = `${place.home}/t`;
       await place.sh("i=1; while [ $i -le 4500 ]; do echo line $i; i=$((i+1)); done > t; printf end >> t");
@@ -119,7 +123,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(bytes).toHaveProperty("digest", (first as { digest?: string }).digest);
     });
 
-    test("E2: long lines and long pages are cut in the environment, between characters", async () => {
+    it("E2: long lines and long pages are cut in the environment, between characters", async () => {
       await using place = await openPlace();
       let sent = 0;
       const counting = createEnvironmentFiles(
@@ -155,7 +159,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(sent).toBeLessThan(500_000);
     });
 
-    test("E2: a sparse file of 10 GB and one of 20 MB in one line are refused or cut, quickly", async () => {
+    it("E2: a sparse file of 10 GB and one of 20 MB in one line are refused or cut, quickly", async () => {
       await using place = await openPlace();
       await place.sh(
         "dd if=/dev/null of=big bs=1 seek=10000000000 2>/dev/null; tr '\\000' x </dev/zero | head -c 20000000 > l; echo >> l; echo next >> l",
@@ -170,7 +174,7 @@ export function filesContract(traits: FilesTraits): void {
       });
     });
 
-    test("E2: an empty file is a text without lines; a missing one, and one below a file, are told", async () => {
+    it("E2: an empty file is a text without lines; a missing one, and one below a file, are told", async () => {
       await using place = await openPlace();
       await place.sh(": > empty");
       expect(await place.files.read(`${place.home}/empty`, {}, signal)).toMatchObject({
@@ -192,7 +196,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(await place.files.write(below, text("x"), {}, signal)).toMatchObject({ kind: "not-a-folder" });
     });
 
-    test("E2: binary, UTF-8 with a BOM and UTF-16 are told apart", async () => {
+    it("E2: binary, UTF-8 with a BOM and UTF-16 are told apart", async () => {
       await using place = await openPlace();
       const read = async (content: Uint8Array, offsetLine = 1) => {
         await place.files.write(`${place.home}/x`, content, {}, signal);
@@ -227,7 +231,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(late).toMatchObject({ kind: "text", lossy: true });
     });
 
-    test("E3: mode and link of a file that is written stay, folders are made, and a given mode is taken", async () => {
+    it("E3: mode and link of a file that is written stay, folders are made, and a given mode is taken", async () => {
       await using place = await openPlace();
       await place.sh(
         "umask 022; mkdir real; echo old > real/f; chmod 4751 real/f; ln -s real/f link; ln -s nowhere dangling; ln -s real folder",
@@ -249,7 +253,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(await place.sh("cat real/f; ls -A real; [ -L link ] || echo gone")).toBe("newdeep\nf\ngone\n");
     });
 
-    test("folders, FIFOs, devices and links that lead to themselves are refused without being opened", async () => {
+    it("folders, FIFOs, devices and links that lead to themselves are refused without being opened", async () => {
       await using place = await openPlace();
       await place.sh("mkdir d; mkfifo p; ln -s p top; ln -s loop2 loop1; ln -s loop1 loop2");
       const kinds: [string, string][] = [
@@ -269,7 +273,9 @@ export function filesContract(traits: FilesTraits): void {
         kind: "is-folder",
       });
       expect(await place.files.remove(`${place.home}/d`, {}, signal)).toMatchObject({ kind: "is-folder" });
-      expect(await place.files.remove(`${place.home}/p`, {}, signal)).toMatchObject({ kind: "not-regular" });
+      expect(await place.files.remove(`${place.home}/p`, {}, signal)).toMatchObject({
+        kind: "not-regular",
+      });
       expect(await place.files.write(`${place.home}/d`, randomBytes(200_000), {}, signal)).toMatchObject({
         kind: "is-folder",
       });
@@ -282,7 +288,7 @@ export function filesContract(traits: FilesTraits): void {
       });
     });
 
-    test("what the user of the environment may not do is told as denied, and nothing is changed", async ({
+    it("what the user of the environment may not do is told as denied, and nothing is changed", async ({
       skip,
     }) => {
       await using place = await openPlace();
@@ -327,7 +333,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(await place.sh("cat shut/f; ls -A open")).toBe("s\nf\ng\n");
     });
 
-    test("a read-only file system is told as such", async ({ skip }) => {
+    it("a read-only file system is told as such", async ({ skip }) => {
       await using place = await openPlace();
       const mounts = await place.sh(
         "while read -r _ at type with _; do case $with in ro,*|ro) [ -d $at ] && echo $at ;; esac; done < /proc/mounts; :",
@@ -339,7 +345,7 @@ export function filesContract(traits: FilesTraits): void {
       });
     });
 
-    test("a full disk and the size limit of files are told, the old content stays and no temporary file", async () => {
+    it("a full disk and the size limit of files are told, the old content stays and no temporary file", async () => {
       await using place = await openPlace();
       await place.files.write(`${place.home}/f`, text("old"), {}, signal);
       const limited = altered(place.environment, (command) => `ulimit -f 8; ${command}`);
@@ -360,7 +366,7 @@ export function filesContract(traits: FilesTraits): void {
       ).toBe("old");
     });
 
-    test("two writers of one file: only one of those who read the same content wins, the others are told", async () => {
+    it("two writers of one file: only one of those who read the same content wins, the others are told", async () => {
       await using place = await openPlace();
       const path = `${place.home}/f`;
       const race = async (expected: string) => {
@@ -429,7 +435,7 @@ export function filesContract(traits: FilesTraits): void {
       expect(await place.sh("cat f; ls -A")).toBe("oldf\n");
     });
 
-    test("what a dead writer left is swept after an hour, and its lock is not waited for", async () => {
+    it("what a dead writer left is swept after an hour, and its lock is not waited for", async () => {
       await using place = await openPlace();
       await place.sh(
         "touch -t 202001010000 .hermes-write-old; : > .hermes-write-new; ln -s 999999999 .hermes-lock",

@@ -15,6 +15,8 @@ export interface FilesTraits {
   readonly setUp?: string;
   /** A second way to search, to compare with find and grep. */
   readonly ripgrep?: string;
+  /** Its commands run in the image that Docker runs the same contract in, by the code of Docker. */
+  readonly hasShellOfDocker?: boolean;
   open(): Promise<Environment>;
 }
 

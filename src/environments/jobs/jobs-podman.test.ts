@@ -24,6 +24,7 @@ describeWith("podman", "jobs in podman", ({ client, env: variables, images }) =>
 
   jobsContract({
     name: "podman",
+    hasShellOfDocker: true,
     shell: "bash",
     async place() {
       const { spec } = await createSandboxSpec(options, identity, testHost(temp.path));

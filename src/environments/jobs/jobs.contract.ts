@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startChild, startChildren } from "../../../test/support/child.ts";
+import { shellRows } from "../../../test/support/shell-rows.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { collect } from "../environment.contract.ts";
 import type { Environment } from "../environment.ts";
@@ -11,6 +12,8 @@ import { PART_BYTES } from "./output-programs.ts";
 export interface JobsTraits {
   readonly name: string;
   readonly shell: "bash" | "sh";
+  /** Its commands run in the image that Docker runs the same contract in, by the code of Docker. */
+  readonly hasShellOfDocker?: boolean;
   place(): Promise<PlaceOfJobs>;
   /** The arguments of every process that the outside of the place sees in it. */
   outsideView?(): Promise<string>;
@@ -21,7 +24,9 @@ const CHILD = new URL("./jobs.child.ts", import.meta.url);
 const WAIT_MS = 150_000; // ends what hangs
 
 /** What jobs promise in every environment. */
-export function jobsContract({ name, shell, place, outsideView }: JobsTraits): void {
+export function jobsContract(traits: JobsTraits): void {
+  const { name, shell, place, outsideView } = traits;
+  const it = shellRows(traits);
   describe(`${name} keeps the contract of jobs`, () => {
     let temp: Awaited<ReturnType<typeof tempFolder>>;
     let here: PlaceOfJobs;
@@ -83,7 +88,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       );
     });
 
-    test("the command finds the session's variables and leaves the session as it was", async () => {
+    it("the command finds the session's variables and leaves the session as it was", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const session = environment.openSession();
@@ -152,7 +157,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.kill(deaf.id, never);
     });
 
-    test("a job that waits for input that nobody gives is running, and can be ended", async () => {
+    it("a job that waits for input that nobody gives is running, and can be ended", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const job = await begin("cat; echo never", { takesInput: true });
@@ -199,7 +204,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       });
     });
 
-    test("F49: a pid that is somebody else's by now is not taken for the job and not hurt", async () => {
+    it("F49: a pid that is somebody else's by now is not taken for the job and not hurt", async () => {
       await using opened = await open();
       const { jobs, database, begin } = opened;
       const job = await begin("sleep 600");
@@ -222,7 +227,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.kill(stranger.id, never);
     });
 
-    test("a job that kills its own group has an exit code; one whose keeper died with it is lost", async () => {
+    it("a job that kills its own group has an exit code; one whose keeper died with it is lost", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const suicide = await begin("kill -9 0");
@@ -234,11 +239,14 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await collect(environment, `kill -9 ${lost.process?.keeperPid}`);
       expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
       await collect(environment, `kill -9 ${lost.process?.pid}`);
-      expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({ reason: "lost", exitCode: -1 });
+      expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({
+        reason: "lost",
+        exitCode: -1,
+      });
       await jobs.kill(lost.id, never); // what it has started lives on
     });
 
-    test("a job that prints fast does not disturb others, and its log is read in pages", async () => {
+    it("a job that prints fast does not disturb others, and its log is read in pages", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const job = await begin(
@@ -279,7 +287,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       if (outsideView !== undefined) expect(await outsideView()).not.toContain("hermes-job");
     });
 
-    test("F50: of several processes exactly one is told that a job ended, and only once", async () => {
+    it("F50: of several processes exactly one is told that a job ended, and only once", async () => {
       const path = temp.file("notify.sqlite");
       await using opened = await openJobs(here, path);
       const { jobs, environment } = opened;
@@ -300,7 +308,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect(await jobs.takeCompletions("a", never)).toEqual([]);
     });
 
-    test("F50: a wait or a log that saw the end counts as told, a poll does not", async () => {
+    it("F50: a wait or a log that saw the end counts as told, a poll does not", async () => {
       await using opened = await open();
       const { jobs, begin } = opened;
       const [waited, read, polled] = [
@@ -362,7 +370,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect(await processesOf(environment, job.id)).toBe("");
     });
 
-    test("D3: a command that does not exist is a job that ended with 127, and not a failed start", async () => {
+    it("D3: a command that does not exist is a job that ended with 127, and not a failed start", async () => {
       await using opened = await open();
       const { jobs, begin } = opened;
       const job = await begin("no-such-command-anywhere");
@@ -373,7 +381,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.log(job.id, {}, never)).text).toContain("not found");
     });
 
-    test("D3: a job that nobody gives input sees the end of it at once", async () => {
+    it("D3: a job that nobody gives input sees the end of it at once", async () => {
       await using opened = await open();
       const { jobs, begin } = opened;
       const job = await begin("cat; read x || echo nothing");
@@ -381,7 +389,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.log(job.id, {}, never)).text).toBe("nothing\n");
     });
 
-    test("F41: a job that prints without end uses little disk, disturbs nobody, and its log says what is gone", async () => {
+    it("F41: a job that prints without end uses little disk, disturbs nobody, and its log says what is gone", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const job = await begin("echo first; yes 0123456789; :");
@@ -450,7 +458,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 6 });
     });
 
-    test("a job on a terminal hears Ctrl-C, can be given another size, and takes input after Ctrl-D", async ({
+    it("a job on a terminal hears Ctrl-C, can be given another size, and takes input after Ctrl-D", async ({
       skip,
     }) => {
       await using opened = await open();
@@ -479,7 +487,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 7 });
     });
 
-    test("F72: a start names those that run the same command in the same folder already", async () => {
+    it("F72: a start names those that run the same command in the same folder already", async () => {
       await using opened = await open();
       const { jobs, environment, begin } = opened;
       const first = await begin("sleep 600", { workdir: "/tmp" });
@@ -497,7 +505,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.sweep("b", "session", never);
     });
 
-    test("D3: a watched text is told once, by one of two that look, and nothing is told after the end", async () => {
+    it("D3: a watched text is told once, by one of two that look, and nothing is told after the end", async () => {
       const path = temp.file("watch.sqlite");
       await using opened = await openJobs(here, path);
       await using other = await openJobs(here, path);
@@ -522,7 +530,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
     });
 
-    test("D3: with the end to be told too, patterns are dropped, and the start says so", async () => {
+    it("D3: with the end to be told too, patterns are dropped, and the start says so", async () => {
       await using opened = await open();
       const { jobs, environment } = opened;
       const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
@@ -538,7 +546,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.sweep("a", "session", never);
     });
 
-    test("D3: a watch that hits too often is ended with one notice, and its end is told instead", async () => {
+    it("D3: a watch that hits too often is ended with one notice, and its end is told instead", async () => {
       await using opened = await open();
       const { jobs, database, begin } = opened;
       const job = await begin("while read x; do echo hit; done", { watch: ["hit"], takesInput: true });
@@ -565,7 +573,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([job.id]);
     });
 
-    test("F47: what is over its age is ended, and what belongs to an owner that is gone, but nothing persistent", async () => {
+    it("F47: what is over its age is ended, and what belongs to an owner that is gone, but nothing persistent", async () => {
       await using opened = await open();
       const { jobs, begin } = opened;
       const old = await begin("sleep 600", { maxAgeMs: 0 });
@@ -583,7 +591,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.kill(kept.id, never);
     });
 
-    test("F50: an end that was taken and not confirmed is given again later, a confirmed one is not", async () => {
+    it("F50: an end that was taken and not confirmed is given again later, a confirmed one is not", async () => {
       await using opened = await open();
       const { jobs, database, begin } = opened;
       const job = await begin("true", { notify: true });
@@ -599,7 +607,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       expect(await take()).toEqual([]);
     });
 
-    test("D3: a start forgets finished jobs that are too old, with all that they printed", async () => {
+    it("D3: a start forgets finished jobs that are too old, with all that they printed", async () => {
       await using opened = await open();
       const { jobs, environment, database, begin } = opened;
       const old = await begin("echo x");
@@ -612,7 +620,7 @@ export function jobsContract({ name, shell, place, outsideView }: JobsTraits): v
       await jobs.wait(next.id, WAIT_MS, never);
     });
 
-    test.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
+    it.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
       "an id like %j is not found",
       async (id) => {
         await using opened = await open();

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { longEnough } from "../../../../test/support/long-enough.ts";
+import { shellRows } from "../../../../test/support/shell-rows.ts";
 import { quoteWord } from "../../channel/quote.ts";
 import { createEnvironmentFiles, type EnvironmentFiles } from "../environment-files.ts";
 import { altered, changed, type FilesPlace, type FilesTraits, openFilesPlace } from "../files.fixture.ts";
@@ -11,6 +12,7 @@ const signal = AbortSignal.timeout(7_200_000); // for all of the file
 
 /** What a search promises, in every environment and by whatever programs it has. */
 export function searchContract(traits: FilesTraits): void {
+  const it = shellRows(traits);
   const ways: readonly (readonly [string, SearchPrograms])[] = [
     ["find and grep", { withoutRipgrep: true }],
     ...(traits.ripgrep === undefined ? [] : [["rg", { ripgrep: traits.ripgrep }] as const]),
@@ -34,7 +36,7 @@ export function searchContract(traits: FilesTraits): void {
       return { ...place, files, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
     };
 
-    test("E5: names with spaces, newlines, colons and dashes are told as they are, with line and text", async () => {
+    it("E5: names with spaces, newlines, colons and dashes are told as they are, with line and text", async () => {
       await using place = await openPlace();
       const names = ["a b", "two\nlines", "c:7:d", "-rf", "é 漢", "*", "'q\"", "--", "sub/x-1-y"];
       await place.sh("mkdir sub");
@@ -61,7 +63,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(shown(one)).toEqual(["-rf:2:the needle: 1-2"]);
     });
 
-    test("E5: noisy folders, binary files, FIFOs and links are left out, and a noisy folder is searched when it is the root", async () => {
+    it("E5: noisy folders, binary files, FIFOs and links are left out, and a noisy folder is searched when it is the root", async () => {
       await using place = await openPlace();
       await place.sh(
         "mkdir -p node_modules/p .git/o deep/__pycache__ .hidden; for f in node_modules/p/x .git/o/x deep/__pycache__/x .hidden/x deep/x; do echo needle > $f; done; printf 'needle\\000needle\\n' > binary; mkfifo pipe; ln -s deep/x link; ln -s . loop; ln -s /nowhere dangling",
@@ -77,7 +79,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(through).toMatchObject({ path: `${place.home}/deep`, lines: [{ path: "x" }] });
     });
 
-    test("E5: limit and offset make pages, context stays with its match, and globs choose files", async () => {
+    it("E5: limit and offset make pages, context stays with its match, and globs choose files", async () => {
       await using place = await openPlace();
       await place.sh(
         'mkdir -p src/deep; i=0; while [ $i -lt 30 ]; do echo "line $i"; [ $((i % 10)) = 5 ] && echo needle $i; i=$((i+1)); done > src/a.ts; cp src/a.ts src/deep/b.tsx; echo needle > c.md',
@@ -107,7 +109,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(counted.counts).toEqual([{ path: "src/a.ts", count: 3 }]);
     });
 
-    test("E5: patterns are taken as they are: dashes, classes, plain text, any case; an invalid one is told with its reason", async () => {
+    it("E5: patterns are taken as they are: dashes, classes, plain text, any case; an invalid one is told with its reason", async () => {
       await using place = await openPlace();
       await place.sh("printf '%s\\n' '-e needle' 'a.b' 'axb' 'no 42' 'Upper' '$(id)' '[x]' 'tab\there' > f");
       const lines = async (pattern: string, more: Partial<SearchQuery> = {}) =>
@@ -124,11 +126,14 @@ export function searchContract(traits: FilesTraits): void {
       expect(await lines("[x]", { literal: true })).toEqual(["[x]"]);
       for (const pattern of ["(", "[a", "two\nlines"]) {
         const outcome = await place.files.search({ target: "content", pattern, path: place.home }, signal);
-        expect(outcome).toMatchObject({ kind: "pattern-invalid", message: expect.stringMatching(/used: ./) });
+        expect(outcome).toMatchObject({
+          kind: "pattern-invalid",
+          message: expect.stringMatching(/used: ./),
+        });
       }
     });
 
-    test("E5: a long line is cut at 500 characters, and a flood ends when the page is full", async () => {
+    it("E5: a long line is cut at 500 characters, and a flood ends when the page is full", async () => {
       await using place = await openPlace();
       await place.files.write(
         `${place.home}/long`,
@@ -161,7 +166,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(after).toMatchObject({ hasMore: true });
     });
 
-    test("E5: what cannot be read makes the result partial with a reason, and the rest is there", async ({
+    it("E5: what cannot be read makes the result partial with a reason, and the rest is there", async ({
       skip,
     }) => {
       await using place = await openPlace();
@@ -188,7 +193,7 @@ export function searchContract(traits: FilesTraits): void {
       ).toMatchObject({ kind: "denied" });
     });
 
-    test("E5: when time is over, what was found before is there, with the reason", async () => {
+    it("E5: when time is over, what was found before is there, with the reason", async () => {
       await using place = await openPlace();
       await place.sh("echo needle > a");
       const isFast = programs.ripgrep !== undefined;
@@ -216,7 +221,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(shown(outcome)).toEqual(["a:1:needle"]);
     });
 
-    test("E5: a root that is missing, a device or below a file is told as for every file operation", async () => {
+    it("E5: a root that is missing, a device or below a file is told as for every file operation", async () => {
       await using place = await openPlace();
       await place.sh("echo x > f; mkfifo p; ln -s l1 l2; ln -s l2 l1");
       const kinds = [
