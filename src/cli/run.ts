@@ -90,7 +90,7 @@ async function runCommand(context: CommandContext): Promise<void> {
   const { COMMANDS } = await import("./command-table.ts");
   const { terminal } = context;
   const [name, ...rest] = context.flags.words;
-  if (name === "--version" || name === "-V") {
+  if (name === "--version" || name === "-V" || name === "version") {
     const { VERSION } = await import("../version.ts");
     return terminal.print(`hermes ${VERSION}`);
   }

@@ -25,8 +25,15 @@ describe("the command line", () => {
     const page = (await home.hermes(["--help"])).stdout;
     const commands = [...page.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
     expect(commands).toContain("config");
-    for (const command of commands) {
-      const help = await home.hermes([command, "--help"]);
+    const pages: string[][] = commands.map((command) => [command]);
+    for (const command of ["config", "profile", "sandbox", "sessions"]) {
+      const { stdout } = await home.hermes([command, "--help"]);
+      const verbs = [...stdout.matchAll(/^ {2}([a-z-]+)(?: [<[].*?)? {2,}[A-Z]/gm)];
+      pages.push(...verbs.map((match) => [command, match[1] ?? ""]));
+    }
+    expect(pages.length).toBeGreaterThan(40);
+    for (const words of pages) {
+      const help = await home.hermes([...words, "--help"]);
       expect(help.exitCode).toBe(0);
       expect(help.stdout).toContain("Examples:");
       for (const line of help.stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);

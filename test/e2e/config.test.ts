@@ -356,6 +356,25 @@ describe("set and unset", () => {
     expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(text);
   });
 
+  test("a variable is taken for what it names: the key of a provider, or a setting", async () => {
+    await using home = await tempHome();
+    await mkdir(home.path, { recursive: true });
+    await writeFile(join(home.path, "config.yaml"), "providers: { lab: { key_env: LAB_KEY } }\n");
+    const env = () => readFile(join(home.path, ".env"), "utf8");
+    for (const name of ["ANTHROPIC_API_KEY", "LAB_KEY"]) {
+      expect(await home.hermes(["config", "set", name], { stdin: "typed-secret\n" })).toMatchObject({
+        exitCode: 0,
+      });
+      expect(await env()).toContain(`${name}=typed-secret`);
+      expect(await home.hermes(["config", "unset", name])).toMatchObject({ exitCode: 0 });
+      expect(await env()).not.toContain("typed-secret");
+    }
+    const set = await home.hermes(["config", "set", "TERMINAL_ENV", "docker"]);
+    expect(set.stderr).toContain('terminal.backend is "docker"');
+    const unknown = await home.hermes(["config", "set", "SOME_API_KEY", "typed-secret"]);
+    expect(unknown).toMatchObject({ exitCode: 78, stderr: expect.not.stringContaining("typed-secret") });
+  });
+
   test("a secret goes to .env with mode 0600, from standard input, and other lines stay", async () => {
     await using home = await homeWith({ ".env": "# mine\nOTHER=1\n" });
     await chmod(join(home.path, ".env"), 0o644);

@@ -13,10 +13,16 @@ export function build(context: CommandContext): Command {
       .addCommand(defineCommand(usage.split(" ")[0] ?? "", description, terminal))
       .commands.at(-1) as Command;
 
-  add("path", "Print where config.yaml of this profile is.")
+  withExamples(add("path", "Print where config.yaml of this profile is."), [
+    "hermes config path",
+    "hermes -p work config path",
+  ])
     .option("--json", "print JSON")
     .action((options) => printPath(context, options));
-  add("show", "Show the effective settings and where each comes from.")
+  withExamples(add("show", "Show the effective settings and where each comes from."), [
+    "hermes config show terminal",
+    "hermes config show --all --json",
+  ])
     .argument("[section]", "only this section, e.g. terminal")
     .option("--all", "also settings that are at their default")
     .option("--json", "print JSON")
@@ -30,7 +36,7 @@ export function build(context: CommandContext): Command {
   );
   withExamples(
     add("set", "Set one value in config.yaml; comments and order stay. Secrets go to .env.")
-      .argument("<key>")
+      .argument("<key>", "a setting, or the variable of a provider's key")
       .argument(
         "[value]",
         "text by the key's type; lists and maps as JSON; left out for a secret, which is then asked for",
@@ -39,26 +45,36 @@ export function build(context: CommandContext): Command {
     [
       "hermes config set terminal.backend docker",
       `hermes config set terminal.docker_volumes '["/data:/data:ro"]'`,
-      "hermes config set model.api_key            # asks, so that the key is in no history",
+      "hermes config set ANTHROPIC_API_KEY   # asks, so that it is in no history",
     ],
   );
-  add("unset", "Remove one value, so that the default holds again.")
+  withExamples(add("unset", "Remove one value, so that the default holds again."), [
+    "hermes config unset terminal.timeout",
+  ])
     .argument("<key>")
     .action((key) => unsetSetting(context, key));
-  add("edit", "Open config.yaml in $VISUAL or $EDITOR; it is checked before it is saved.").action(() =>
-    editConfig(context),
-  );
-  add("check", "Report every problem in config.yaml, .env and the variables.")
+  withExamples(add("edit", "Open config.yaml in $VISUAL or $EDITOR; it is checked before it is saved."), [
+    "hermes config edit",
+    "EDITOR=nano hermes config edit",
+  ]).action(() => editConfig(context));
+  withExamples(add("check", "Report every problem in config.yaml, .env and the variables."), [
+    "hermes config check",
+    "hermes config check --json",
+  ])
     .option("--json", "print JSON")
     .action((options) => checkConfig(context, options));
-  add("keys", "List every setting.")
+  withExamples(add("keys", "List every setting."), ["hermes config keys | grep docker"])
     .option("--json", "print JSON")
     .action((options) => listKeys(context, options));
-  add("explain", "Show what a setting means and every place that speaks of it.")
+  withExamples(add("explain", "Show what a setting means and every place that speaks of it."), [
+    "hermes config explain terminal.backend",
+  ])
     .argument("<key>")
     .option("--json", "print JSON")
     .action((key, options) => explainSetting(context, key, options));
-  add("schema", "Print the JSON Schema of config.yaml, for editors.")
+  withExamples(add("schema", "Print the JSON Schema of config.yaml, for editors."), [
+    "hermes config schema > hermes.schema.json",
+  ])
     .option("--json", "accepted; the schema is JSON in any case")
     .action(() => printSchema(context));
   return withExamples(config, [

@@ -20,6 +20,7 @@ import { addReview } from "./kanban/review.ts";
 import { addShow } from "./kanban/show.ts";
 import { addTransfer } from "./kanban/transfer.ts";
 import { addUpkeep } from "./kanban/upkeep.ts";
+import { groupVerbs } from "./kanban/verb-groups.ts";
 import { addWaysBack } from "./kanban/ways-back.ts";
 import { addWork } from "./kanban/work/add-work.ts";
 
@@ -73,6 +74,7 @@ export function build(context: CommandContext): Command {
   addUpkeep(desk, add);
   addTransfer(desk, add);
   kanban.addCommand(buildBoards(desk));
+  groupVerbs(kanban);
   kanban.addHelpText("after", "\nExit code: 0 done, 1 refused or failed, 2 wrong usage.");
   return withExamples(kanban, [
     'hermes kanban create "Fix the login page" --assignee coder',

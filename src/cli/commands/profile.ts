@@ -37,8 +37,12 @@ export function build(context: CommandContext): Command {
     profile.addCommand(command);
     return command;
   };
-  add("list", "List the profiles; * marks the active one.").action((options) => list(context, options));
-  add("show", "Show one profile, by default the active one.")
+  withExamples(add("list", "List the profiles; * marks the active one."), ["hermes profile list"]).action(
+    (options) => list(context, options),
+  );
+  withExamples(add("show", "Show one profile, by default the active one."), [
+    "hermes profile show work --json",
+  ])
     .argument("[name]")
     .action((name, options) => show(context, name, options));
   withExamples(
@@ -55,7 +59,10 @@ export function build(context: CommandContext): Command {
       "hermes profile create work-2 --clone-from work --description 'reviews code'",
     ],
   );
-  add("use", "Make a profile the one that later commands run as.")
+  withExamples(add("use", "Make a profile the one that later commands run as."), [
+    "hermes profile use work",
+    "hermes profile use default",
+  ])
     .argument("<name>")
     .action((name, options) => use(context, name, options));
   withExamples(
@@ -66,7 +73,9 @@ export function build(context: CommandContext): Command {
       .action((from: string, to: string, options: RenameOptions) => rename(context, from, to, options)),
     ["hermes profile rename work shop"],
   );
-  add("describe", "Show or set what a profile is good at.")
+  withExamples(add("describe", "Show or set what a profile is good at."), [
+    "hermes profile describe work --text 'reviews code'",
+  ])
     .argument("<name>")
     .option("--text <text>", "the new description")
     .action((name, options) => describe(context, name, options));

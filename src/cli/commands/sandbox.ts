@@ -60,35 +60,63 @@ export function build(context: CommandContext): Command {
       "hermes sandbox cp --json ./project :/workspace/",
     ],
   );
-  ofTask(add("shell", "Open an interactive shell in the sandbox.")).action(async (options) =>
-    (await VERBS.shell()).openShell(context, options),
-  );
+  ofTask(
+    withExamples(add("shell", "Open an interactive shell in the sandbox."), [
+      "hermes sandbox shell",
+      "hermes sandbox shell --task research",
+    ]),
+  ).action(async (options) => (await VERBS.shell()).openShell(context, options));
   sandbox.addCommand(buildJobs(context, ofTask));
-  ofTask(add("attach", "Put this terminal in front of a job that runs in the sandbox."))
+  ofTask(
+    withExamples(add("attach", "Put this terminal in front of a job that runs in the sandbox."), [
+      "hermes sandbox attach proc_1a2b",
+    ]),
+  )
     .option("--eof", "end the job's input when ours ends")
     .argument("<id>", "its id, or the beginning of it")
     .action(async (id, options) => (await VERBS.attach()).attachToJob(context, id, options));
-  add("list", "List the sandboxes of this profile.")
+  withExamples(add("list", "List the sandboxes of this profile."), [
+    "hermes sandbox list --size",
+    "hermes sandbox list --all-profiles --json",
+  ])
     .option("--all-profiles", "also those of other profiles")
     .option("--size", "also how much disk they use, which takes longer")
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.look()).listAll(context, options));
   ofChosen(
-    add(
-      "status",
-      "Show whether the sandbox runs, whether it is in use, its jobs and whether it matches the settings.",
+    withExamples(
+      add(
+        "status",
+        "Show whether the sandbox runs, whether it is in use, its jobs and whether it matches the settings.",
+      ),
+      ["hermes sandbox status", "hermes sandbox status --task research --json"],
     ),
   )
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.look()).showStatus(context, { ...options, chosen }));
-  ofChosen(add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."))
+  ofChosen(
+    withExamples(
+      add("explain", "Say who can see what: user, capabilities, writable mounts, network, limits."),
+      ["hermes sandbox explain"],
+    ),
+  )
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.look()).explainSandbox(context, { ...options, chosen }));
-  ofChosen(add("stop", "Stop the sandbox; the next command starts it again."))
+  ofChosen(
+    withExamples(add("stop", "Stop the sandbox; the next command starts it again."), [
+      "hermes sandbox stop",
+      "hermes sandbox stop --task research --force",
+    ]),
+  )
     .option("--force", "also while somebody uses it or a job runs in it")
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.manage()).stopOne(context, { ...options, chosen }));
-  ofChosen(add("rm", "Remove the sandbox; files that are kept on the host stay."))
+  ofChosen(
+    withExamples(add("rm", "Remove the sandbox; files that are kept on the host stay."), [
+      "hermes sandbox rm",
+      "hermes sandbox rm --task research",
+    ]),
+  )
     .option("--force", "also while somebody uses it or a job runs in it")
     .option("--json", "print JSON")
     .action(async (chosen, options) => (await VERBS.manage()).removeOne(context, { ...options, chosen }));
@@ -120,7 +148,9 @@ function addSnapshots(
       .action(async (options) => (await VERBS.snapshots()).takeSnapshot(context, options)),
     ["hermes sandbox snapshot --name before-upgrade", "hermes sandbox snapshot --task research --json"],
   );
-  add("snapshots", "List the snapshots of this profile and the disk that they use.")
+  withExamples(add("snapshots", "List the snapshots of this profile and the disk that they use."), [
+    "hermes sandbox snapshots",
+  ])
     .option("--json", "print JSON")
     .action(async (options) => (await VERBS.snapshots()).showSnapshots(context, options));
   withExamples(

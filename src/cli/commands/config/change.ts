@@ -4,12 +4,13 @@ import { type ConfigKey, configKeys, requireKey } from "../../../config/keys.ts"
 import { requireSound } from "../../../config/load.ts";
 import { type Problem, problemLine } from "../../../config/problem.ts";
 import { readText } from "../../../config/read-text.ts";
-import { resolveConfig } from "../../../config/resolve.ts";
+import { type ResolvedConfig, resolveConfig } from "../../../config/resolve.ts";
 import { writeSecret, writeSetting } from "../../../config/write.ts";
 import { parseYamlFile } from "../../../config/yaml-file.ts";
 import { closest } from "../../../lib/did-you-mean.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files.ts";
+import { PROFILES, type ProviderProfile } from "../../../providers/profiles.ts";
 import type { CommandContext } from "../../context.ts";
 import { runEditor } from "../../run-editor.ts";
 
@@ -18,53 +19,71 @@ export async function setSetting(
   name: string,
   given: string | undefined,
 ): Promise<void> {
-  const { key, inside } = requireKey(name, configKeys());
   const { profile, resolved } = await context.openApp();
   const { terminal, signal } = context;
-  if (key.secret) {
+  const secret = secretVariable(name, resolved);
+  if (secret !== undefined) {
     const value = given ?? (await terminal.readSecret(`${name} (not shown): `, signal));
     if (value === "")
       throw new AppError("confirmation-missing", "Nothing was typed, so nothing was changed.", {
         hint: `To remove it: hermes config unset ${name}`,
       });
-    await writeSecret(profile.envPath, profile.home, key.env[0], value, signal);
+    await writeSecret(profile.envPath, profile.home, secret, value, signal);
     (await context.log()).info("secret set", { key: name });
-    return terminal.note(`${key.env[0]} is set in ${profile.envPath}.`);
+    return terminal.note(`${secret} is set in ${profile.envPath}.`);
   }
+  const setting = keyOfVariable(name);
+  const { key, inside } = requireKey(setting, configKeys());
   if (given === undefined) {
-    throw new AppError("usage-wrong", `${name} needs a value`, {
-      hint: `Write \`hermes config set ${name} VALUE\`.`,
+    throw new AppError("usage-wrong", `${setting} needs a value`, {
+      hint: `Write \`hermes config set ${setting} VALUE\`.`,
     });
   }
   const others = resolved.problems.filter((problem) => problem.key !== key.key);
   requireSound({ ...resolved, problems: others });
-  const value = inside.length === 0 ? typedValue(key, name, given) : looseValue(given);
+  const value = inside.length === 0 ? typedValue(key, setting, given) : looseValue(given);
   await requireFits(key, inside, value, profile.configPath);
   await writeSetting(profile.configPath, profile.home, [...key.path, ...inside], value, signal);
-  (await context.log()).info("setting set", { key: name, value });
-  terminal.note(`${name} is ${JSON.stringify(value)} in ${profile.configPath}.`);
+  (await context.log()).info("setting set", { key: setting, value });
+  terminal.note(`${setting} is ${JSON.stringify(value)} in ${profile.configPath}.`);
   const stronger = resolved.settings
     .get(key.key)
     ?.statements.find((statement) => statement.origin !== "file");
   if (stronger) terminal.note(`  It has no effect while ${stronger.where} says otherwise.`);
 }
 
-export async function unsetSetting(context: CommandContext, name: string): Promise<void> {
+export async function unsetSetting(context: CommandContext, given: string): Promise<void> {
+  const name = keyOfVariable(given);
   const { terminal, signal } = context;
   const keys = configKeys();
-  const { profile } = await context.openApp();
+  const { profile, resolved } = await context.openApp();
   const text = (await readTextFile(profile.configPath)) ?? "";
   const words = name.split(".");
   const inFile = parseYamlFile(text).find(words) !== undefined;
-  const secret = keys.find((candidate) => candidate.key === name && candidate.secret);
+  const secret = secretVariable(name, resolved);
   // What the file holds can always be taken out, also what this version does not know.
-  if (!inFile) requireKey(name, keys);
-  if (secret) await writeSecret(profile.envPath, profile.home, secret.env[0], undefined, signal);
+  if (!inFile && secret === undefined) requireKey(name, keys);
+  if (secret) await writeSecret(profile.envPath, profile.home, secret, undefined, signal);
   if (inFile) await writeSetting(profile.configPath, profile.home, words, undefined, signal);
   if (inFile || secret) (await context.log()).info("setting removed", { key: name });
   terminal.note(
     inFile || secret ? `${name} is no longer set.` : `${name} was not set in ${profile.configPath}.`,
   );
+}
+
+/** The variable in `.env` that is meant by a secret setting, or by the variable of a provider's key itself. */
+function secretVariable(name: string, { config }: ResolvedConfig): string | undefined {
+  const setting = configKeys().find(({ key, env, secret }) => secret && (key === name || env.includes(name)));
+  const profiles: readonly ProviderProfile[] = Object.values(PROFILES);
+  const isKey =
+    profiles.some(({ keyVariables }) => keyVariables.includes(name)) ||
+    Object.values(config.providers).some(({ key_env }) => key_env === name);
+  return setting?.env[0] ?? (isKey ? name : undefined);
+}
+
+/** The setting that a variable overrides, for people who know it by that name. */
+function keyOfVariable(name: string): string {
+  return configKeys().find(({ env }) => env.includes(name))?.key ?? name;
 }
 
 export async function checkConfig(context: CommandContext, { json }: { json?: boolean }): Promise<void> {
