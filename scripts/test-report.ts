@@ -6,15 +6,57 @@ export interface RunReport {
   readonly numTodoTests: number;
   readonly testResults: readonly {
     readonly name: string;
+    /** Of the file: one that could not be loaded has failed without a test. */
+    readonly status: string;
     readonly startTime: number;
     readonly endTime: number;
-    readonly assertionResults: readonly { readonly meta?: { readonly isOutOfTime?: boolean } }[];
+    readonly assertionResults: readonly {
+      /** The names of the groups around the test and its own, with why they are skipped (test/support/services.ts). */
+      readonly fullName: string;
+      readonly status: string;
+      readonly meta?: { readonly isOutOfTime?: boolean };
+    }[];
   }[];
 }
 
-const SHOWN = 10;
+/** Counted as a person would: a file that could not be loaded is a failure, and so is an error outside of all tests. */
+export function countTests(
+  run: RunReport | undefined,
+  exitCode: number,
+): { readonly passed: number; readonly failed: number; readonly skipped: number } {
+  if (run === undefined) return { passed: 0, failed: 1, skipped: 0 };
+  const unloaded = run.testResults.filter(
+    ({ status, assertionResults }) =>
+      status === "failed" && assertionResults.every((test) => test.status !== "failed"),
+  ).length;
+  const failed = run.numFailedTests + unloaded;
+  return {
+    passed: run.numPassedTests,
+    failed: failed === 0 && exitCode !== 0 ? 1 : failed,
+    skipped: run.numPendingTests + run.numTodoTests,
+  };
+}
 
-/** The files that took longest, and those of which something was not run because time was up. */
+const SHOWN = 10;
+const NOT_RUN = new Set(["pending", "skipped", "todo"]);
+const REASON = /\[skipped, (.+)\]/;
+
+/** How many tests were skipped for each reason. */
+function skippedLines(testResults: RunReport["testResults"]): string[] {
+  const counts = new Map<string, number>();
+  for (const { assertionResults } of testResults) {
+    for (const { status, fullName, meta } of assertionResults) {
+      if (!NOT_RUN.has(status) || meta?.isOutOfTime) continue;
+      const reason =
+        REASON.exec(fullName)?.[1] ?? "not on this machine, or not in this environment: the test says why";
+      counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    }
+  }
+  const rows = [...counts].toSorted(([, one], [, other]) => other - one);
+  return rows.map(([reason, count]) => `${String(count).padStart(6)} skipped  ${reason}`);
+}
+
+/** The files that took longest, what was skipped and why, and the files of which something was not run because time was up. */
 export function reportLines({ testResults }: RunReport, root: string): string[] {
   const files = testResults.map(({ name, startTime, endTime, assertionResults }) => ({
     name: name.replace(`${root}/`, ""),
@@ -26,6 +68,7 @@ export function reportLines({ testResults }: RunReport, root: string): string[] 
   return [
     "slowest files:",
     ...slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${name}`),
+    ...skippedLines(testResults),
     ...(late.length === 0 ? [] : ["NOT RUN, because the time for it was used up:"]),
     ...late.map(({ name, notRun }) => `${notRun} ${notRun === 1 ? "test" : "tests"} of ${name}`),
   ];

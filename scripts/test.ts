@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findChangedFiles, findDeepFiles, foldersOf } from "./deep-lane.ts";
-import { type RunReport, reportLines } from "./test-report.ts";
+import { countTests, type RunReport, reportLines } from "./test-report.ts";
 
 /**
  * `npm test [-- FILES…]`: the real services, then the tests, then the slowest files and the count. Services that already
@@ -58,20 +58,6 @@ function readReport(path: string): RunReport | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A file that could not be loaded, or an error outside of any test, counts as a failure too. */
-function countTests(
-  run: RunReport | undefined,
-  exitCode: number,
-): { passed: number; failed: number; skipped: number } {
-  if (run === undefined) return { passed: 0, failed: 1, skipped: 0 };
-  const unnamed = exitCode !== 0 && run.numFailedTests === 0 ? 1 : 0;
-  return {
-    passed: run.numPassedTests,
-    failed: run.numFailedTests + unnamed,
-    skipped: run.numPendingTests + run.numTodoTests,
-  };
 }
 
 function isAnyRunning(): boolean {

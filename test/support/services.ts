@@ -125,7 +125,7 @@ function isAlive({ pid, startTime, bootId }: z.infer<typeof serverProcess>): boo
 
 const blank = { state: "running", version: "" } as const;
 const noProcess = { pid: 0, startTime: 0, bootId: "" };
-const noImages = { bash: "", busybox: "" };
+const noImages = { bash: "none", busybox: "none" }; // as a name must be, for those who make settings of it at once
 
 /** Handed to skipped suites, which must still be declared so that each of their tests is counted. */
 const nowhere: { readonly [P in Part]: RunningPart<P> } = {

@@ -620,7 +620,7 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.wait(next.id, WAIT_MS, never);
     });
 
-    it.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
+    test.each(["", "proc_", "abc", "proc_zzzz", "proc_0000", "../etc"])(
       "an id like %j is not found",
       async (id) => {
         await using opened = await open();
