@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { findChangedMigrations } from "./frozen-migrations.ts";
 import { findBreaches } from "./imports.ts";
 
 interface Check {
@@ -12,7 +13,8 @@ const IN_PRODUCTION = "files,exports,types,duplicates";
 const CHECKS: readonly Check[] = [
   { name: "format and lint", run: () => program("biome", ["check", "--error-on-warnings"]) },
   { name: "types", run: () => program("tsc", ["-p", "."]) },
-  { name: "imports", run: async () => imports() },
+  { name: "imports", run: async () => listed(findBreaches("src")) },
+  { name: "migrations", run: async () => listed(findChangedMigrations()) },
   { name: "generated files", run: () => program("tsx", ["scripts/generate.ts", "--check"]) },
   { name: "unused code", run: () => program("knip", []) },
   {
@@ -35,9 +37,8 @@ process.stdout.write(
 );
 process.exitCode = failed === 0 ? 0 : 1;
 
-function imports(): { ok: boolean; output: string } {
-  const breaches = findBreaches("src");
-  return { ok: breaches.length === 0, output: breaches.join("\n") };
+function listed(findings: readonly string[]): { ok: boolean; output: string } {
+  return { ok: findings.length === 0, output: findings.join("\n") };
 }
 
 function program(name: string, args: readonly string[]): Promise<{ ok: boolean; output: string }> {

@@ -132,5 +132,5 @@ test("any valid conversation loads back as a plain model has it, in this and in 
     }),
     { numRuns: scale.sequences },
   );
-  expect(store.checkIntegrity()).toEqual([]);
+  expect(await store.checkIntegrity()).toEqual([]);
 });

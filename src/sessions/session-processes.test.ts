@@ -52,7 +52,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
   }
   expect(before.length).toBeGreaterThan(scale.kills);
   using store = await open(path);
-  expect(store.checkIntegrity()).toEqual([]);
+  expect(await store.checkIntegrity()).toEqual([]);
 });
 
 /** What was there stays, but for results that came later in between. */
@@ -81,7 +81,7 @@ test("many processes write a session each at once, and none loses anything", {
     requireValid(messages, new Set());
     expect(openTurn).toBeUndefined();
   }
-  expect(store.checkIntegrity()).toEqual([]);
+  expect(await store.checkIntegrity()).toEqual([]);
 });
 
 test("A1: a second process on one session is refused and told who holds it; after a kill it takes over at once", async () => {

@@ -296,7 +296,7 @@ test("a deleted session takes its messages, their index and its subagents along,
   expect(store.loadSession(branch).session.parent).toBeUndefined();
   const found = await store.search({ text: "zebra", limit: 10, order: "newest" }, never);
   expect(found.map(({ session }) => session.id)).toEqual([branch, kept]);
-  expect(store.checkIntegrity()).toEqual([]);
+  expect(await store.checkIntegrity()).toEqual([]);
   await expect(store.deleteSession(parent, own, never)).rejects.toMatchObject({ code: "session-not-found" });
 });
 

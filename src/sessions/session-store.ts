@@ -1,4 +1,5 @@
 import { checkIntegrity } from "../lib/check-integrity.ts";
+import { checkSchema } from "../lib/check-schema.ts";
 import { type Clock, systemClock } from "../lib/clock.ts";
 import { openDatabase } from "../lib/database.ts";
 import { AppError } from "../lib/errors.ts";
@@ -36,7 +37,7 @@ export interface SessionStore extends Disposable {
   rebuildSearch(signal: AbortSignal): Promise<void>;
   readonly deleteSession: DeleteSession;
   /** Every damage found, the search index included; none means sound. Blocks while it reads. */
-  checkIntegrity(): readonly string[];
+  checkIntegrity(): Promise<readonly string[]>;
 }
 
 export interface SessionStoreOptions {
@@ -87,7 +88,10 @@ export async function openSessionStore(
     search: createSessionSearch(database, index),
     rebuildSearch: (signal) => index.rebuild(signal),
     deleteSession: createSessionDeleter(database, leases, index),
-    checkIntegrity: () => checkIntegrity(database),
+    checkIntegrity: async () => [
+      ...checkIntegrity(database),
+      ...(await checkSchema(database, sessionMigrations)),
+    ],
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };
 }

@@ -4,6 +4,8 @@ import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
+import { boardPath } from "../../src/board/board-slug.ts";
+import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
 
 const isRoot = process.getuid?.() === 0;
@@ -108,6 +110,30 @@ describe("the command line", () => {
 });
 
 describe("doctor", () => {
+  test("boards are compared with what they must be, and repair names the same", async () => {
+    await using home = await tempHome();
+    const board = async () => {
+      const run = await home.hermes(["doctor", "--json"]);
+      return run.json<{ checks: { name: string }[] }>().checks.filter(({ name }) => name === "boards");
+    };
+    expect(await board()).toMatchObject([{ status: "ok", detail: "none yet" }]);
+    await home.hermes(["kanban", "create", "a task"]);
+    expect(await board()).toMatchObject([{ status: "ok", detail: "sound: default" }]);
+    const Sqlite = await loadSqlite();
+    const path = boardPath(home.path, "default");
+    new Sqlite(path).exec("drop index task_by_key").close();
+    const missing = '"task_by_key" is missing';
+    expect(await board()).toMatchObject([
+      { status: "fail", detail: `default: ${missing}`, fix: "hermes kanban --board default repair" },
+    ]);
+    const repair = await home.hermes(["kanban", "repair"]);
+    expect(repair).toMatchObject({ exitCode: 1, stdout: `${missing}\n` });
+    new Sqlite(path).exec("pragma user_version = 99").close();
+    expect(await board()).toMatchObject([
+      { status: "fail", detail: expect.stringContaining("has schema version 99; this program knows only") },
+    ]);
+  });
+
   test("reports each part with a status and says what to do about findings", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["doctor", "--json"]);
@@ -123,6 +149,7 @@ describe("doctor", () => {
       "config",
       "disk",
       "sessions",
+      "boards",
       "workers",
       "docker",
       "podman",

@@ -1,11 +1,17 @@
+import type { Migration, MigrationTarget } from "../../lib/migrate.ts";
 import { BLOCK_KINDS, RUN_OUTCOMES, WORKSPACE_KINDS } from "../task.ts";
 import { STATUSES } from "../transitions.ts";
+import { toSqliteSchema } from "./dialect.ts";
+import { POSTGRES_ONE_SHAPE, toOneShape } from "./one-shape.ts";
 
-/** A step of the schema in the words of both databases. */
-export interface BoardMigration {
-  readonly name: string;
-  readonly sql: string;
-}
+/** A step of the schema in the words of both databases, or apart for each. */
+export type BoardMigration = { readonly name: string } & (
+  | { readonly sql: string }
+  | {
+      readonly sqlite: (target: MigrationTarget, earlier: readonly string[]) => void;
+      readonly postgres: string;
+    }
+);
 
 /** Not `in`, for which SQLite builds a table at each insert and update. */
 const isOneOf = (column: string, words: readonly string[]): string =>
@@ -20,6 +26,8 @@ const isOneOf = (column: string, words: readonly string[]): string =>
  * the status of a task in its columns or its condition: a condition on it would also make SQLite prepare every statement
  * anew that compares it with a value. And one index of runs serves twice: it has those of a task together, and since all
  * open ones of a task would have the same place in it, there is never more than one.
+ *
+ * No step ever changes once it has landed (scripts/frozen-migrations.ts): whoever has been there would never get the change.
  *
  * Dispatchers keep here, too, who does the bookkeeping, who is there at all, whose turn it is, and what was already told
  * about a task.
@@ -263,4 +271,16 @@ export const boardMigrations: readonly BoardMigration[] = [
     name: "ready-by-profile",
     sql: "create index task_ready on task (assignee, priority desc, seq) where status = 'ready'",
   },
+  { name: "one-shape", sqlite: toOneShape, postgres: POSTGRES_ONE_SHAPE },
 ];
+
+/** The same steps for SQLite. */
+export function sqliteMigrations(): Migration[] {
+  return boardMigrations.map((step, index) => {
+    if ("sql" in step) return { name: step.name, sql: toSqliteSchema(step.sql) };
+    const earlier = boardMigrations
+      .slice(0, index)
+      .flatMap((other) => ("sql" in other ? [toSqliteSchema(other.sql)] : []));
+    return { name: step.name, up: (target) => step.sqlite(target, earlier) };
+  });
+}

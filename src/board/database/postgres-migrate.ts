@@ -44,7 +44,7 @@ export async function migratePostgres(
   }
   for (const [index, migration] of migrations.entries()) {
     if (index < version) continue;
-    await client.query(toPostgres(migration.sql).text);
+    await client.query(toPostgres("sql" in migration ? migration.sql : migration.postgres).text);
     await client.query("insert into hermes_migration values ($1, $2)", [index + 1, migration.name]);
   }
 }

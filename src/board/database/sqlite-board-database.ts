@@ -2,12 +2,12 @@ import { access, constants, copyFile, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { checkIntegrity } from "../../lib/check-integrity.ts";
+import { checkSchema } from "../../lib/check-schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Database, openDatabase } from "../../lib/database.ts";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardDatabase } from "./board-database.ts";
-import { boardMigrations } from "./board-schema.ts";
-import { toSqliteSchema } from "./dialect.ts";
+import { sqliteMigrations } from "./board-schema.ts";
 import { drive, executeOn } from "./drive-sqlite.ts";
 
 export interface SqliteBoardOptions {
@@ -72,7 +72,7 @@ async function openFile(
   { path, ...options }: SqliteBoardOptions,
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
-  const migrations = boardMigrations.map(({ name, sql }) => ({ name, sql: toSqliteSchema(sql) }));
+  const migrations = sqliteMigrations();
   const database = await openDatabase(
     path,
     { migrations, synchronous: "FULL", isNeverEmpty: true, ...options },
@@ -90,7 +90,7 @@ async function openFile(
       return readTogether(database, () => drive(steps(), execute));
     },
     write: (steps, signal) => database.write(() => drive(steps(), execute), signal),
-    checkStorage: async () => checkIntegrity(database),
+    checkStorage: async () => [...checkIntegrity(database), ...(await checkSchema(database, migrations))],
     async [Symbol.asyncDispose]() {
       database[Symbol.dispose]();
     },

@@ -35,7 +35,7 @@ interface SlotRow {
   readonly owner: string;
 }
 
-const MIGRATIONS: readonly Migration[] = [
+export const slotMigrations: readonly Migration[] = [
   {
     name: "slots",
     sql: "create table slot (id text primary key, host text not null, board text not null, owner text not null, expires_at integer not null) strict",
@@ -47,7 +47,7 @@ const LEASE_MS = 3_600_000;
 const slotsPath = (root: string): string => join(root, "kanban", "slots.sqlite");
 
 function openSlots(root: string, clock: Clock, signal: AbortSignal): Promise<Database> {
-  return openDatabase(slotsPath(root), { migrations: MIGRATIONS, synchronous: "NORMAL", clock }, signal);
+  return openDatabase(slotsPath(root), { migrations: slotMigrations, synchronous: "NORMAL", clock }, signal);
 }
 
 /** A supervisor gives its slot back before it tells of its run's end, so that whoever hears of it finds the place free. */

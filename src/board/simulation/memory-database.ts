@@ -1,7 +1,6 @@
 import { loadSqlite } from "../../lib/sqlite.ts";
 import type { BoardDatabase } from "../database/board-database.ts";
-import { boardMigrations } from "../database/board-schema.ts";
-import { toSqliteSchema } from "../database/dialect.ts";
+import { sqliteMigrations } from "../database/board-schema.ts";
 import { drive, type Execute, executeOn } from "../database/drive-sqlite.ts";
 import type { Steps } from "../database/steps.ts";
 
@@ -24,7 +23,9 @@ export async function openMemoryDatabase(): Promise<MemoryDatabase> {
   const connection = new Sqlite(":memory:");
   let clock = (): number => 0;
   connection.pragma("foreign_keys = ON");
-  for (const { sql } of boardMigrations) connection.exec(toSqliteSchema(sql));
+  for (const step of sqliteMigrations()) {
+    if ("sql" in step) connection.exec(step.sql); // the others mend what was made before
+  }
   const prepared = new Map<string, ReturnType<typeof connection.prepare>>();
   const prepare = (sql: string) => {
     const known = prepared.get(sql) ?? connection.prepare(sql);

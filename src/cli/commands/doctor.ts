@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { checkBoards } from "../doctor/boards.ts";
 import type { Check, Finding } from "../doctor/check.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
 import { checkProfiles } from "../doctor/profiles.ts";
@@ -18,6 +19,7 @@ const CHECKS: readonly Check[] = [
   checkProfiles,
   checkDisk,
   checkSessions,
+  checkBoards,
   checkRuns,
   checkDocker,
   checkPodman,

@@ -17,7 +17,7 @@ export async function checkSessions({ app: { profile }, signal }: CheckInput): P
       const detail = `${path} opens; at ${size} it is too large to be read through here`;
       return [{ name: "sessions", status: "ok", detail, fix: "" }];
     }
-    const findings = store.checkIntegrity();
+    const findings = await store.checkIntegrity();
     if (findings.length === 0) return [{ name: "sessions", status: "ok", detail: `sound, ${size}`, fix: "" }];
     const index = findings.every((finding) => finding.includes("fts5"));
     return findings.slice(0, 3).map((finding) => ({
