@@ -1,5 +1,7 @@
 import type { KeepReason } from "./cleanup.ts";
 import { createGit, type Git, listWorktrees } from "./git.ts";
+import { moveAside } from "./quarantine.ts";
+import { findSubmodules, forgetSubmodule, hasOwnCommit } from "./submodules.ts";
 import type { WorkspacePlace } from "./workspace.ts";
 import { identityOf, type WorkspaceRecord } from "./workspace-record.ts";
 import { discardHalfMade, isBranch } from "./worktree.ts";
@@ -31,7 +33,7 @@ export async function removeWorktree(
   else {
     const kept =
       standing === identity
-        ? await removeClean(git, record, place, signal)
+        ? await removeClean(git, { taskId, path, repository: worktree.repository }, place, signal)
         : ({ reason: "not-ours" } as const);
     if (kept !== undefined) return kept;
   }
@@ -42,7 +44,11 @@ export async function removeWorktree(
 
 async function removeClean(
   git: Git,
-  { path }: WorkspaceRecord,
+  {
+    taskId,
+    path,
+    repository,
+  }: { readonly taskId: string; readonly path: string; readonly repository: string },
   place: WorkspacePlace,
   signal: AbortSignal,
 ): Promise<Kept | undefined> {
@@ -58,6 +64,13 @@ async function removeClean(
   // What is on a branch stays when its checkout goes; a commit that no branch has would be lost with it.
   if ((await inside.run("rev-list", "--max-count=1", "HEAD", "--not", "--branches", "--remotes")) !== "")
     return { reason: "unpushed", detail: "HEAD" };
+  const submodules = await findSubmodules(repository, path, place, signal);
+  for (const submodule of submodules)
+    if (await hasOwnCommit(submodule, place, signal))
+      return { reason: "unpushed", detail: `HEAD of ${submodule.path}` };
+  // git removes none that has submodules, except with force. Moved aside, it is still there for a while.
+  if (submodules.length > 0) await moveAside(path, taskId, place);
+  for (const submodule of submodules) await forgetSubmodule(submodule, place, signal);
   // Never with force: git looks once more, and what has changed since is kept.
   const { ok, reason } = await git.try("worktree", "remove", "--", path);
   return ok ? undefined : { reason: "git-refused", detail: reason };

@@ -337,3 +337,45 @@ async function groupOf(pid: number): Promise<number> {
   const facts = await readFile(`/proc/${pid}/stat`, "utf8");
   return Number(facts.slice(facts.lastIndexOf(")") + 2).split(" ")[2]);
 }
+
+test("submodules are checked out with the worktree, nested ones too, and go with it; commits of theirs keep it", async () => {
+  await using lab = await openLab();
+  const { git, home, repository } = lab;
+  const allow = ["-c", "protocol.file.allow=always"];
+  for (const [name, inner] of [["inner"], ["lib", "inner"]] as const) {
+    await git(home, "init", "--quiet", "--initial-branch=main", name);
+    await writeFile(join(home, name, "content"), `${name}\n`);
+    if (inner !== undefined)
+      await git(join(home, name), ...allow, "submodule", "--quiet", "add", join(home, inner), inner);
+    await git(join(home, name), "add", ".");
+    await git(join(home, name), "commit", "--quiet", "--message=first");
+  }
+  await git(repository, ...allow, "submodule", "--quiet", "add", join(home, "lib"), "with space/lib");
+  await git(repository, ...allow, "submodule", "--quiet", "update", "--init", "--recursive");
+  await git(repository, "commit", "--quiet", "--message=submodule");
+  await git(repository, "push", "--quiet");
+  const add = async () => {
+    const task = await lab.add("a", { workspaceKind: "worktree", workspacePath: repository });
+    return { id: task.id, path: (await lab.prepare(task.id)).path };
+  };
+  const clean = async ({ id }: { id: string }) => {
+    await lab.operator.complete(id, { summary: "done" }, never);
+    return cleanUpWorkspace({ store: lab.store, place: lab.place }, id, never);
+  };
+  const [plain, busy] = [await add(), await add()];
+  expect(await readFile(join(plain.path, "with space/lib/content"), "utf8")).toBe("lib\n");
+  expect(await readFile(join(plain.path, "with space/lib/inner/content"), "utf8")).toBe("inner\n");
+  expect(await git(plain.path, "status", "--porcelain")).toBe("");
+
+  const lib = join(busy.path, "with space/lib");
+  await writeFile(join(lib, "content"), "changed\n");
+  await git(lib, "commit", "--quiet", "--all", "--message=mine");
+  await git(busy.path, "commit", "--quiet", "--all", "--message=mine");
+  expect(await clean(busy)).toMatchObject({ outcome: "kept", reason: "unpushed" });
+  expect(await readFile(join(lib, "content"), "utf8")).toBe("changed\n");
+
+  expect(await clean(plain)).toMatchObject({ outcome: "removed" });
+  await expect(stat(plain.path)).rejects.toThrow("ENOENT");
+  expect(await git(repository, "worktree", "list")).not.toContain(plain.id);
+  expect(await git(join(repository, "with space/lib"), "worktree", "list")).not.toContain(plain.id);
+});

@@ -7,6 +7,7 @@ import { findWorktreePlace, isFree, OWN_FOLDER } from "./find-worktree-place.ts"
 import { createGit, type Git, listWorktrees } from "./git.ts";
 import { makeFolders } from "./make-folders.ts";
 import { moveAside } from "./quarantine.ts";
+import { fillSubmodules } from "./submodules.ts";
 import { type Workspace, type WorkspacePlace, workspaceRefused } from "./workspace.ts";
 import { findRecord, identityOf, type WorkspaceRecord, writeRecord } from "./workspace-record.ts";
 
@@ -36,6 +37,7 @@ export async function prepareWorktree(
   await makeParent(repository, path);
   if (hasBranch) await git.run("worktree", "add", "--", path, branch);
   else await git.run("worktree", "add", "-b", branch, "--", path, "HEAD");
+  await fillSubmodules(repository, path, place, signal);
   const identity = await identityOf(path);
   if (identity === undefined) throw workspaceRefused(`git has made no folder at ${path}.`);
   await writeRecord(root, task.id, { kind: "worktree", path, identity, worktree });
