@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { mkdir, readdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rmdir, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errnoOf } from "../../lib/errors.ts";
 
@@ -79,6 +79,18 @@ export async function killGroup(group: string): Promise<void> {
 /** Nobody is in it any more. */
 export async function removeGroup(group: string): Promise<void> {
   await rmdir(group).catch(ignoreMissing);
+}
+
+/** A supervisor starts its worker within moments, so that a group which is empty for longer has lost them both. */
+const EMPTY_MS = 60_000;
+
+/** Removes the groups of runs whose marks begin so and that a killed supervisor has left behind. */
+export async function removeLeftGroups(mark: string, now: number): Promise<void> {
+  for (const group of await findRunGroups(mark)) {
+    const facts = await stat(group).catch(() => undefined);
+    if (facts === undefined || now - facts.ctimeMs < EMPTY_MS) continue;
+    if ((await pidsIn(group)).length === 0) await removeGroup(group); // refused while somebody is in it
+  }
 }
 
 function ignoreMissing(error: unknown): void {

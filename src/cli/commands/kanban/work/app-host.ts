@@ -2,6 +2,8 @@ import { type App, boardsPlace } from "../../../../app.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { DispatchHost, Runnable } from "../../../../board/dispatcher/host.ts";
 import { openHostSlots } from "../../../../board/dispatcher/host-slots.ts";
+import { removeLeftGroups } from "../../../../board/worker/run-cgroup.ts";
+import { boardMark } from "../../../../board/worker/run-mark.ts";
 import { createWorkerHost } from "../../../../board/worker/worker-host.ts";
 import { loadConfig, requireUsable } from "../../../../config/load.ts";
 import { systemClock } from "../../../../lib/clock.ts";
@@ -19,6 +21,7 @@ export async function createAppHost(
   const { kanban } = app.resolved.config;
   const { root } = app.profile;
   const { hostId } = await readHostFacts(signal);
+  await removeLeftGroups(boardMark(store.identity), Date.now());
   const slots = openHostSlots({ root, host: hostId, board: store.identity }, systemClock);
   const host = createWorkerHost({
     id: hostId,
