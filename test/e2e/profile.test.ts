@@ -36,6 +36,26 @@ describe("a profile", () => {
     );
   });
 
+  test("is not renamed, deleted or switched to from the shell of a worker", async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "work"]);
+    const env = { HERMES_KANBAN_TASK: "t_1a2b3c4d5e6f" };
+    for (const words of [
+      ["rename", "work", "shop"],
+      ["delete", "work", "--yes"],
+      ["use", "work"],
+    ]) {
+      const { exitCode, stderr } = await home.hermes(["profile", ...words], { env });
+      expect(stderr).toContain("The run of t_1a2b3c4d5e6f may not do this; it is for people.");
+      expect(exitCode).not.toBe(0);
+    }
+    const rows = (await home.hermes(["profile", "list", "--json"], { env })).json<ProfileRow[]>();
+    expect(rows.map(({ name, active }) => [name, active])).toEqual([
+      ["default", true],
+      ["work", false],
+    ]);
+  });
+
   test("keeps its id when renamed and gets a new one when cloned", async () => {
     await using home = await tempHome();
     const { id } = (await home.hermes(["profile", "create", "a", "--json"])).json<ProfileRow>();

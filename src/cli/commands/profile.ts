@@ -8,6 +8,7 @@ import { parseNewProfileName } from "../../profiles/profile-name.ts";
 import { activateProfile, createProfile, listProfiles } from "../../profiles/profile-store.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { requirePerson } from "../require-person.ts";
 import { renderTable } from "../table.ts";
 import {
   commandOf,
@@ -64,13 +65,19 @@ export function build(context: CommandContext): Command {
     "hermes profile use default",
   ])
     .argument("<name>")
-    .action((name, options) => use(context, name, options));
+    .action((name, options) => {
+      requirePerson({ context });
+      return use(context, name, options);
+    });
   withExamples(
     add("rename", "Give a profile another name; its sandboxes and its tasks on all boards stay with it.")
       .argument("<from>")
       .argument("<to>")
       .option("--skip-boards", "also when boards cannot be opened; tasks there keep the old name")
-      .action((from: string, to: string, options: RenameOptions) => rename(context, from, to, options)),
+      .action((from: string, to: string, options: RenameOptions) => {
+        requirePerson({ context });
+        return rename(context, from, to, options);
+      }),
     ["hermes profile rename work shop"],
   );
   withExamples(add("describe", "Show or set what a profile is good at."), [
@@ -85,7 +92,10 @@ export function build(context: CommandContext): Command {
       .option("-y, --yes", "do not ask for the name")
       .option("--now", "remove it for good at once")
       .option("--skip-boards", "also when boards cannot be opened; tasks there are not looked for")
-      .action((name: string, options: RemoveOptions) => remove(context, name, options)),
+      .action((name: string, options: RemoveOptions) => {
+        requirePerson({ context });
+        return remove(context, name, options);
+      }),
     ["hermes profile delete work", "hermes profile delete work --yes"],
   );
   return withExamples(profile, [

@@ -9,10 +9,11 @@ import type { Board } from "../../../board/task.ts";
 import { closest } from "../../../lib/did-you-mean.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
+import { requirePerson } from "../../require-person.ts";
 import { renderTable } from "../../table.ts";
 import { findBoards } from "./board-folders.ts";
 import { addDescriptions } from "./describe-board.ts";
-import { atBoard, type Desk, type JsonOption, personOf, requirePerson } from "./desk.ts";
+import { atBoard, type Desk, type JsonOption, personOf } from "./desk.ts";
 import { givenOnly } from "./given-only.ts";
 
 interface CreateOptions extends JsonOption {

@@ -39,15 +39,6 @@ export async function atBoard<Result>(
   return await work({ ...open, app, context, signal });
 }
 
-/** Throws in the shell of a worker, for what belongs to people and asks the board for no right of its own. */
-export function requirePerson({ context }: Pick<Desk, "context">): void {
-  const { HERMES_KANBAN_TASK: taskId } = context.variables;
-  if (!taskId) return;
-  throw new AppError("board-action-denied", `The run of ${taskId} may not do this; it is for people.`, {
-    hint: "This shell belongs to a run of that task. Elsewhere, unset HERMES_KANBAN_TASK.",
-  });
-}
-
 /** The name under which a person's doings are recorded. */
 export function personOf({ variables }: CommandContext): string {
   return variables["USER"] || variables["LOGNAME"] || "operator";

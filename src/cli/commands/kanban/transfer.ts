@@ -8,8 +8,9 @@ import { dropReserved, reserveBoard } from "../../../board/reserve-board.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
+import { requirePerson } from "../../require-person.ts";
 import { attachmentPlace } from "./attachment-place.ts";
-import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf, requirePerson } from "./desk.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf } from "./desk.ts";
 import { readLines } from "./read-lines.ts";
 import { fileLines, ImportedFiles, isFileLine, withPathsIn } from "./transfer-files.ts";
 

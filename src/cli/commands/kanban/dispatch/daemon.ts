@@ -9,8 +9,9 @@ import { watchBoard } from "../../../../board/dispatcher/watch-board.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
+import { requirePerson } from "../../../require-person.ts";
 import { findBoards } from "../board-folders.ts";
-import { type Desk, requirePerson } from "../desk.ts";
+import type { Desk } from "../desk.ts";
 import { openDispatch, ownDispatcher, policyOf } from "./open-dispatch.ts";
 import { summaryOf, tasksToName } from "./pass-summary.ts";
 

@@ -2,7 +2,8 @@ import { DISPATCHER } from "../../../../board/dispatcher/dispatch-board.ts";
 import { dispatchTick } from "../../../../board/dispatcher/dispatch-tick.ts";
 import { findHolder, giveLeaseBack } from "../../../../board/dispatcher/operations/board-lease.ts";
 import { escapeControls } from "../../../escape-controls.ts";
-import { atBoard, type Desk, type JsonOption, requirePerson } from "../desk.ts";
+import { requirePerson } from "../../../require-person.ts";
+import { atBoard, type Desk, type JsonOption } from "../desk.ts";
 import { openDispatch, ownDispatcher } from "./open-dispatch.ts";
 import { summaryOf, tasksToName } from "./pass-summary.ts";
 

@@ -5,8 +5,9 @@ import type { Task } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
 import { wrapText } from "../../../fit-text.ts";
+import { requirePerson } from "../../../require-person.ts";
 import { changeTasks } from "../change-tasks.ts";
-import { atBoard, type Desk, type JsonOption, type OpenDesk, requirePerson, withTasks } from "../desk.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "../desk.ts";
 import { openDispatch } from "./open-dispatch.ts";
 
 function sayLeaving({ context }: OpenDesk, id: string): void {
