@@ -6,7 +6,6 @@ import { type EnvironmentFacts, environmentTask } from "../environments/environm
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile } from "../environments/spill-file.ts";
 import { systemClock } from "../lib/clock.ts";
-import { caFilesOf, createHttpClient, proxySettings } from "../lib/http.ts";
 import { ownIdentity } from "../lib/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
 import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
@@ -14,6 +13,7 @@ import type { Message } from "../providers/message.ts";
 import { openModel } from "../providers/open-model.ts";
 import { type ReasoningEffort, readEffort } from "../providers/provider.ts";
 import { resolveRoute } from "../providers/resolve-route.ts";
+import { createRouteHttp } from "../providers/route-http.ts";
 import { isLocalAddress } from "../providers/timeouts.ts";
 import { withRetries } from "../providers/with-retries.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
@@ -101,13 +101,7 @@ export async function openConversation(
         ? request.model
         : { provider: resumed.session.provider, model: resumed.session.model };
     const route = resolveRoute(settings, wanted, environment.variable);
-    const http = createHttpClient({
-      proxy: proxySettings(environment.variables),
-      caFiles: caFilesOf(route.caFile, environment.variables),
-      caKey: `providers.${route.provider}.ssl_ca_cert`,
-      verifiesTls: route.verifiesTls,
-      connectTimeoutMs: route.connectTimeoutMs,
-    });
+    const http = createRouteHttp(route, environment.variables);
     const model = withRetries(await openModel(route, { http, clock: systemClock, cacheTtl: "5m" }), {
       maxRetries: settings.agent.api_max_retries,
       showsText: surface.showsText,

@@ -1,12 +1,13 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { boardPath } from "../../src/board/board-slug.ts";
 import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
+import { startScriptedServer } from "../support/scripted-server.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -136,7 +137,7 @@ describe("doctor", () => {
 
   test("reports each part with a status and says what to do about findings", async () => {
     await using home = await tempHome();
-    const run = await home.hermes(["doctor", "--json"]);
+    const run = await home.hermes(["doctor", "--json"], { env: { ANTHROPIC_API_KEY: "sk-ant-test" } });
     const { ok, checks } = run.json<{
       ok: boolean;
       checks: { name: string; status: string; fix: string }[];
@@ -147,6 +148,7 @@ describe("doctor", () => {
       "sqlite",
       "home",
       "config",
+      "model",
       "disk",
       "sessions",
       "boards",
@@ -178,6 +180,46 @@ describe("doctor", () => {
       fix: expect.stringContaining("chmod 600"),
     });
     expect(checks.find((check) => check.name === "home")).toMatchObject({ status: "warn" });
+  });
+
+  test("says the same about the model as a task would find, and proves the key when it is asked to", async () => {
+    await using home = await tempHome();
+    const line = async (args: string[], env = {}) => {
+      const { stdout } = await home.hermes(args, { env });
+      return stdout.split("\n").find((text) => /^(?:(?:ok|FAIL) +)?model /.test(text)) ?? "";
+    };
+    expect(await line(["doctor"])).toContain("No model provider is set up.");
+    expect(await line(["status"])).toContain("No model provider is set up.");
+    const key = { ANTHROPIC_API_KEY: "sk-ant-test" };
+    expect(await line(["status"], key)).toMatch(/claude-\S+ \(anthropic, key from ANTHROPIC_API_KEY\)/);
+    expect(await line(["doctor"], key)).toMatch(/^ok .*key from ANTHROPIC_API_KEY$/);
+    const misbehave = (request: number) =>
+      request === 1 ? ({ type: "answer", status: 401, body: "{}" } as const) : undefined;
+    await using server = await startScriptedServer({ answers: [{ text: "ok" }] }, { misbehave });
+    const custom = {
+      HERMES_MODEL_BASE_URL: `${server.url}/v1`,
+      HERMES_MODEL_DEFAULT: "m",
+      OPENAI_API_KEY: "k",
+    };
+    expect(await line(["doctor", "--online"], custom)).toMatch(/^ok .*; it answers$/);
+    expect(await line(["doctor", "--online"], custom)).toMatch(/^FAIL .*did not accept the key/);
+    expect(server.requests).toHaveLength(2);
+  });
+
+  test("numbers what is to be done, and --fix does what is safe; a task closes its secrets by itself", async () => {
+    await using home = await tempHome();
+    const secrets = join(home.path, ".env");
+    await mkdir(home.path, { mode: 0o755 });
+    await writeFile(secrets, "A=1\n", { mode: 0o644 });
+    const first = await home.hermes(["doctor"]);
+    expect(first.stdout).toMatch(/What to do\n {2}1\. home: chmod 700 .*\n {2}2\. secrets: chmod 600 /);
+    const fixed = await home.hermes(["doctor", "--fix"]);
+    expect(fixed.stderr).toContain(`done: chmod 600 ${secrets}`);
+    expect(fixed.stdout).not.toContain("chmod");
+    await chmod(secrets, 0o640);
+    expect((await home.hermes(["kanban", "list"])).stderr).toContain("from now on only you can");
+    expect((await stat(secrets)).mode & 0o777).toBe(0o600);
+    expect((await home.hermes(["kanban", "list"])).stderr).toBe("");
   });
 
   test("reports every problem of the settings instead of stopping at it", async () => {

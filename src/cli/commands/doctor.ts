@@ -5,6 +5,7 @@ import { defineCommand, withExamples } from "../define-command.ts";
 import { checkBoards } from "../doctor/boards.ts";
 import type { Check, Finding } from "../doctor/check.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
+import { checkModel } from "../doctor/model.ts";
 import { checkProfiles } from "../doctor/profiles.ts";
 import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
 import { checkRuns } from "../doctor/runs.ts";
@@ -16,6 +17,7 @@ const CHECKS: readonly Check[] = [
   checkSqlite,
   checkHome,
   checkConfig,
+  checkModel,
   checkProfiles,
   checkDisk,
   checkSessions,
@@ -34,18 +36,42 @@ export function build(context: CommandContext): Command {
     "Check this machine and say what to do about each finding.",
     context.terminal,
   )
+    .option("--online", "also send the model one short request, which proves the key")
+    .option("--fix", "do what can be done without harm, such as closing a file to others")
     .option("--json", "print JSON")
     .action((options) => doctor(context, options));
-  return withExamples(command, ["hermes doctor", "hermes -p work doctor --json"]);
+  return withExamples(command, ["hermes doctor", "hermes doctor --online", "hermes -p work doctor --json"]);
 }
 
-async function doctor(context: CommandContext, { json }: { json?: boolean }): Promise<void> {
+interface DoctorOptions {
+  readonly online?: boolean;
+  readonly fix?: boolean;
+  readonly json?: boolean;
+}
+
+async function doctor(context: CommandContext, { online = false, fix, json }: DoctorOptions): Promise<void> {
   const { terminal, variables, signal } = context;
   const app = await context.openApp();
-  const findings = (await Promise.all(CHECKS.map((check) => check({ app, variables, signal })))).flat();
+  const look = async () =>
+    (await Promise.all(CHECKS.map((check) => check({ app, variables, online, signal })))).flat();
+  let findings = await look();
+  if (fix) {
+    for (const { repair, fix: what } of findings) {
+      if (repair === undefined) continue;
+      await repair();
+      terminal.note(`hermes: done: ${what}`);
+    }
+    findings = await look();
+  }
   const failed = findings.filter((finding) => finding.status === "fail").length;
   if (json) terminal.printJson({ ok: failed === 0, checks: findings });
-  else for (const finding of findings) terminal.print(line(finding, context));
+  else {
+    for (const finding of findings) terminal.print(line(finding, context));
+    const open = findings.filter(({ status }) => status === "fail" || status === "warn");
+    if (open.length > 0) terminal.print("\nWhat to do");
+    for (const [index, { name, fix: what }] of open.entries())
+      terminal.print(`  ${index + 1}. ${name}: ${what}`);
+  }
   if (failed > 0) {
     throw new AppError("checks-failed", failed === 1 ? "1 check failed." : `${failed} checks failed.`);
   }

@@ -8,11 +8,15 @@ export interface Finding {
   readonly detail: string;
   /** What to do about it; empty when nothing needs doing. */
   readonly fix: string;
+  /** Does what `fix` says, where that cannot do any harm. */
+  readonly repair?: () => Promise<void>;
 }
 
 export interface CheckInput {
   readonly app: App;
   readonly variables: CommandContext["variables"];
+  /** Whether other machines may be asked, which may cost something. */
+  readonly online: boolean;
   readonly signal: AbortSignal;
 }
 

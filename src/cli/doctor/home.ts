@@ -1,4 +1,4 @@
-import { access, constants, stat, statfs } from "node:fs/promises";
+import { access, chmod, constants, stat, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import { problemLine } from "../../config/problem.ts";
 import { errnoOf } from "../../lib/errors.ts";
@@ -31,12 +31,14 @@ export async function checkHome({ app: { profile } }: CheckInput): Promise<Findi
         status: "warn",
         detail: `${home} can be read by others (mode ${octal(mode)})`,
         fix: `chmod 700 ${home}`,
+        repair: () => chmod(home, 0o700),
       }
     : { name: "home", status: "ok", detail: home, fix: "" };
   const envMode = await modeOf(envPath);
   if (envMode === undefined || (envMode & 0o077) === 0) return [homeFinding];
   const detail = `${envPath} can be read by others (mode ${octal(envMode)})`;
-  return [homeFinding, { name: "secrets", status: "fail", detail, fix: `chmod 600 ${envPath}` }];
+  const repair = () => chmod(envPath, 0o600);
+  return [homeFinding, { name: "secrets", status: "fail", detail, fix: `chmod 600 ${envPath}`, repair }];
 }
 
 export async function checkConfig({ app: { resolved, profile } }: CheckInput): Promise<Finding[]> {
