@@ -121,6 +121,6 @@ function findByKey(settings: RouteSettings, variable: Variable): string {
   if (own !== undefined && others.length === 0) return own;
   const variables = Object.values(PROFILES).flatMap(({ keyVariables }) => keyVariables.slice(0, 1));
   throw new AppError("provider-key-missing", "No model provider is set up.", {
-    hint: `Put a key (${variables.slice(0, 3).join(", ")}, …) into the .env file of the profile, or set model.provider and model.base_url.`,
+    hint: `Store a key with \`hermes config set ${variables[0]}\` (or ${variables.slice(1, 3).join(", ")}, …), or set model.provider and model.base_url.`,
   });
 }

@@ -69,7 +69,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   if (key === undefined && profile.needsKey && sameHost(baseUrl, profile.baseUrl)) {
     const variables = named?.key_env === undefined ? profile.keyVariables : [named.key_env];
     throw new AppError("provider-key-missing", `There is no key for the provider ${provider}.`, {
-      hint: `Put ${variables.join(" or ")} into the .env file of the profile or into the environment.`,
+      hint: `Store it with \`hermes config set ${variables[0]}\`, or put ${variables.join(" or ")} into the environment.`,
     });
   }
   const timeouts = defaultTimeouts(baseUrl, apiMode);
