@@ -1,4 +1,5 @@
-import { homedir } from "node:os";
+import { userInfo } from "node:os";
+import { isAbsolute } from "node:path";
 import type { App } from "../app.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { GlobalFlags } from "./global-flags.ts";
@@ -29,7 +30,9 @@ export function createContext(
   signal: AbortSignal,
 ): CommandContext & AsyncDisposable {
   const { env: variables } = streams;
-  const userHome = variables["HOME"] || homedir();
+  const { HOME: home = "" } = variables;
+  // An empty or relative one would put a home into whichever folder a command is called in.
+  const userHome = isAbsolute(home) ? home : userInfo().homedir;
   let log: Promise<Log & Disposable> | undefined;
   let exitCode = 0;
   const openApp = async (): Promise<App> => {

@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
@@ -238,6 +239,15 @@ describe("doctor", () => {
     ]);
   });
 });
+
+test.each(["", "some/folder"])(
+  "HOME=%j is passed over: no home is made in the current folder",
+  async (HOME) => {
+    await using home = await tempHome();
+    const run = await home.hermes(["status", "--json"], { env: { HOME, HERMES_HOME: "" }, cwd: home.folder });
+    expect(run.json()).toMatchObject({ home: join(userInfo().homedir, ".hermes") });
+  },
+);
 
 describe("a home that cannot be used", () => {
   test("is a file", async () => {
