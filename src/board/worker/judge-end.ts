@@ -37,6 +37,7 @@ export function judgeEnd(
   fate: RunFate,
   { code, signal }: ProcessExit,
   output: string,
+  fullDisk?: string,
 ): WorkerExit | undefined {
   const said = createRedactor({ secrets: [] }).redact(output);
   const tail = said.slice(-TAIL_CHARS);
@@ -45,7 +46,10 @@ export function judgeEnd(
     outcome: WorkerExit["outcome"],
     failureKind: NonNullable<WorkerExit["failureKind"]>,
     error: string,
-  ): WorkerExit => ({ outcome, failureKind, error, detail });
+  ): WorkerExit => {
+    const why = fullDisk === undefined ? "" : `the disk with ${fullDisk} is full, and `;
+    return { outcome, failureKind, error: `${why}${error}`, detail };
+  };
   switch (fate.kind) {
     case "lost":
     case "ended":

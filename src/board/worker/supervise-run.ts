@@ -9,6 +9,7 @@ import { isForgiven, type RunHistory, runEndingOf, type WorkerExit } from "../di
 import { awaitRunEnd } from "./await-run-end.ts";
 import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
+import { findFullDisk } from "./find-full-disk.ts";
 import { judgeEnd, type RunFate } from "./judge-end.ts";
 import { keepLease, type LeaseEnd, realTime } from "./keep-lease.ts";
 import { runProcesses } from "./process-table.ts";
@@ -96,12 +97,13 @@ export async function superviseRun(
     );
     onStarted({ supervisorPid: process.pid, workerPid: worker.pid });
     const fate = await awaitFate({ store, worker, lease, order }, signal);
+    const full = await findFullDisk([order.worker.cwd, place.root]); // before what it used is free again
     await endAll(query, graceOf(fate));
     await freeSlot(order);
     const exit = fate.kind === "exited" ? fate.exit : await exitWithin(worker);
     if (exit.code === null || exit.code === WORKER_EXITS.terminated) await reclaimAll();
     await worker.drained();
-    const end = judgeEnd(fate, exit, worker.tail());
+    const end = judgeEnd(fate, exit, worker.tail(), full);
     say(
       log,
       order,
