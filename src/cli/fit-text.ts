@@ -6,6 +6,9 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}|\ufe0f/u;
 const INVISIBLE = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
+/** Of one text; what is longer is cut. */
+const LINES = 20;
+
 /** How many columns of a terminal a text takes. */
 export function textWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
@@ -32,6 +35,15 @@ export function wrapText(text: string, width: number, most: number): string[] {
     rest = rest.slice(line.length).trimStart();
   }
   return [...lines, cutText(rest, width)];
+}
+
+/** The text in lines of so many columns, all but the first moved in; as it is where nobody says how wide that may be. */
+export function wrapIndented(text: string, columns: number | undefined, indent: number): string {
+  if (columns === undefined || columns === Number.POSITIVE_INFINITY) return text;
+  const [first = "", ...rest] = wrapText(text, columns, 2);
+  if (rest.length === 0) return first;
+  const more = wrapText(text.slice(first.length), columns - indent, LINES);
+  return [first, ...more].join(`\n${" ".repeat(indent)}`);
 }
 
 /** As much of the text as fits, at least one character. */

@@ -159,7 +159,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
       expect(await lab.ended(claimed)).toMatchObject({
         outcome: "crashed",
         error: expect.stringMatching(
-          /^the disk with \S+home is full, and the worker ended with code 9[^]*no room/,
+          /^the disk with \S+home is full, and the worker ended with code 9[\s\S]*no room/,
         ),
       });
       await lab.addProfile("coder", {

@@ -87,7 +87,7 @@ function restingReason({
   blockCause = "blocked",
   eligible,
 }: Facts): Reason | undefined {
-  const { id, status } = task;
+  const { seq, status } = task;
   const quoted = blockedBecause === null ? "" : `: ${blockedBecause.split("\n", 1)[0]}`;
   if (status === "running")
     return {
@@ -98,7 +98,7 @@ function restingReason({
   if (status === "done" || status === "archived")
     return { reason: status, text: `It is ${status}.`, release: "" };
   if (task.hold === 1)
-    return { reason: "held", text: "Someone has set it aside.", release: `hermes kanban hold ${id} --off` };
+    return { reason: "held", text: "Someone has set it aside.", release: `hermes kanban hold ${seq} --off` };
   if (status === "triage")
     return {
       reason: "triage",
@@ -108,20 +108,20 @@ function restingReason({
           : "It is in triage and not written out yet.",
       release:
         task.triage_reason === "block_loop"
-          ? `hermes kanban answer ${id} TEXT`
-          : `hermes kanban specify ${id} --body TEXT`,
+          ? `hermes kanban answer ${seq} TEXT`
+          : `hermes kanban specify ${seq} --body TEXT`,
     };
   if (parents.length > 0)
     return {
       reason: "parents",
       text: `It waits for ${parents.map(({ seq, title, status: its }) => `#${seq} ${title} (${its})`).join(", ")}.`,
-      release: `Finish that, or: hermes kanban unlink ${parents[0]?.id} ${id}`,
+      release: `Finish that, or: hermes kanban unlink ${parents[0]?.seq} ${seq}`,
     };
   if (status === "scheduled")
     return {
       reason: "scheduled",
       text: `It is scheduled for ${time(task.scheduled_at)}.`,
-      release: `hermes kanban unblock ${id}`,
+      release: `hermes kanban unblock ${seq}`,
       ...(task.scheduled_at !== null && { until: task.scheduled_at }),
     };
   if (status === "blocked") {
@@ -129,7 +129,7 @@ function restingReason({
     return {
       reason: blockCause,
       text: `${BLOCKS[blockCause](task)}${quoted}`,
-      release: RELEASES[blockCause](id),
+      release: RELEASES[blockCause](seq),
       ...(isByItself && task.not_before !== null && { until: task.not_before }),
     };
   }
@@ -137,7 +137,7 @@ function restingReason({
     return {
       reason: "review",
       text: `Its work waits for review${task.reviewer === null ? "" : ` by ${task.reviewer}`}.`,
-      release: `hermes kanban approve ${id}`,
+      release: `hermes kanban approve ${seq}`,
     };
   if (eligible.paused)
     return { reason: "paused", text: "The board is paused.", release: "hermes kanban resume" };
@@ -150,11 +150,11 @@ function restingReason({
   return undefined;
 }
 
-const RELEASES: Readonly<Record<BlockCause, (id: string) => string>> = {
-  blocked: (id) => `hermes kanban answer ${id} TEXT`,
-  failed: (id) => `hermes kanban retry ${id}`,
-  provider: (id) => `Correct key, model or settings of its profile, then: hermes kanban retry ${id}`,
-  "rate-limit-bound": (id) => `hermes kanban retry ${id}`,
+const RELEASES: Readonly<Record<BlockCause, (seq: number) => string>> = {
+  blocked: (seq) => `hermes kanban answer ${seq} TEXT`,
+  failed: (seq) => `hermes kanban retry ${seq}`,
+  provider: (seq) => `Correct key, model or settings of its profile, then: hermes kanban retry ${seq}`,
+  "rate-limit-bound": (seq) => `hermes kanban retry ${seq}`,
 };
 
 const BLOCKS: Readonly<Record<BlockCause, (task: TaskRow) => string>> = {
@@ -171,14 +171,14 @@ async function readyReason(
   policy: DispatchPolicy,
   signal: AbortSignal,
 ): Promise<Reason> {
-  const { id } = task;
+  const { id, seq } = task;
   const running = (counter: string): number => eligible.running.get(counter) ?? 0;
   const profile = task.assignee ?? policy.defaultAssignee;
   if (profile === undefined)
     return {
       reason: "unassigned",
       text: "It has no assignee.",
-      release: `hermes kanban assign ${id} PROFILE`,
+      release: `hermes kanban assign ${seq} PROFILE`,
     };
   if (policy.profiles !== undefined && !policy.profiles.includes(profile))
     return {
@@ -191,7 +191,7 @@ async function readyReason(
     return {
       reason: "nonspawnable",
       text: `${profile} cannot work on this host: ${runnable.reason}`,
-      release: `hermes kanban assign ${id} PROFILE`,
+      release: `hermes kanban assign ${seq} PROFILE`,
     };
   const listed = eligible.tasks.find((one) => one.id === id);
   const guard = listed === undefined ? undefined : guardOf(listed, eligible, policy);
@@ -199,7 +199,7 @@ async function readyReason(
     return {
       reason: guard.reason,
       text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}${failureOf(task, guard)}.`,
-      release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${id}`,
+      release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${seq}`,
       until: guard.until,
     };
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);

@@ -4,6 +4,7 @@ import type { BoardEvent, Task } from "../../../board/task.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
+import { wrapIndented } from "../../fit-text.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
 import { eventLine, tasksIn } from "./event-line.ts";
 import { parseInterval } from "./parse.ts";
@@ -84,6 +85,9 @@ async function watch(
   });
 }
 
+/** What follows on a next line stands below the words, not below the time. */
+const CLOCK_WIDTH = "00:00:00  ".length;
+
 /** What ends with a restart of the server; a reader loses nothing by it, because it asks by number. */
 const LOSSES: readonly string[] = ["database-unavailable", "database-busy"];
 
@@ -138,5 +142,5 @@ async function tell(
   if (json) return terminal.print(JSON.stringify(event));
   const names = await patiently(open, () => store.nameTasks(tasksIn(event), signal));
   const line = eventLine(event, names, { withTask });
-  if (line !== undefined) terminal.print(line);
+  if (line !== undefined) terminal.print(wrapIndented(line, terminal.columns, CLOCK_WIDTH));
 }

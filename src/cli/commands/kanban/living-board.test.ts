@@ -8,6 +8,7 @@ import { runProcess } from "../../../lib/process.ts";
 import { textWidth } from "../../fit-text.ts";
 
 const COLUMNS = { columns: 80 };
+const LONG_REASON = "we need to know which of the two databases is meant, and who of us pays for its disk";
 
 describe("a board that people live with", () => {
   test("every verb that takes a task takes its number and the beginning of its id", async () => {
@@ -109,7 +110,7 @@ describe("a board that people live with", () => {
     await line.ok(["block", "1", "which colour?"]);
     const why = await line.ok(["why", "1"], COLUMNS);
     expect(why).toContain("which colour?");
-    const [, verb = "", id = ""] = /hermes kanban (answer) (t_\w+) TEXT/.exec(why) ?? [];
+    const [, verb = "", id = ""] = /hermes kanban (answer) (\d+) TEXT/.exec(why) ?? [];
     expect((await line.run([verb, id, "blue"])).stderr).toContain("is ready");
     expect(await line.json(["show", "1"])).toMatchObject({
       comments: [{}, { author: "alice", body: "blue" }],
@@ -130,6 +131,7 @@ describe("a board that people live with", () => {
     });
     const watching = line
       .run(["watch", "--interval", "0.05"], {
+        ...COLUMNS,
         signal: over.signal,
         onNote: () => isWatching(),
         onPrint(text) {
@@ -145,6 +147,9 @@ describe("a board that people live with", () => {
       ["block", "1", "which one?"],
       ["answer", "1", "that one"],
       ["complete", "1", "--summary", "all green"],
+      ["comment", "1", "hello"],
+      ["block", "2", LONG_REASON],
+      ["unblock", "2"],
       ["unlink", "1", "2"],
       ["request-review", "2", "--reviewer", "bob"],
       ["request-changes", "2", "tests"],
@@ -154,6 +159,8 @@ describe("a board that people live with", () => {
     ])
       await line.ok(words);
     await watching;
+    expect(seen.replaceAll(/\n {10}/g, " ")).toContain(`#2 Build: blocked by alice: ${LONG_REASON}`);
+    for (const text of seen.split("\n")) expect(textWidth(text), text).toBeLessThanOrEqual(80);
     for (const said of [
       "#1 Design: started by alice (run 1)",
       "#1 Design: taken back (lunch); it is ready",
@@ -166,7 +173,7 @@ describe("a board that people live with", () => {
     ])
       expect(seen).toContain(said);
     expect(seen).not.toMatch(/t_[0-9a-f]{12}|=|_|null|undefined/);
-    for (const text of seen.trimEnd().split("\n")) expect(text).toMatch(/^\d\d:\d\d:\d\d {2}#\d /);
+    for (const text of seen.trimEnd().split("\n")) expect(text).toMatch(/^(\d\d:\d\d:\d\d {2}#\d | {10}\S)/);
   }, 60_000);
 
   test("show names folder, branch, what was changed in it, and the cost and time of runs", async () => {

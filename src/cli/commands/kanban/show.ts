@@ -10,6 +10,7 @@ import { describeWorkspace, type WorkspaceFacts } from "../../../board/workspace
 import { withExamples } from "../../define-command.ts";
 import { escapeControls } from "../../escape-controls.ts";
 import { cutText, wrapText } from "../../fit-text.ts";
+import { showBytes } from "../../show-bytes.ts";
 import type { Terminal } from "../../terminal.ts";
 import { moment } from "../sessions/place.ts";
 import { attachmentPlace } from "./attachment-place.ts";
@@ -135,7 +136,15 @@ function runLine(run: Run): string {
   return `${facts.join("  ")}  ${run.outcome?.replaceAll("_", " ") ?? "running"}${said ? `: ${said}` : ""}`;
 }
 
-function factsOf({ task, parents, children, workspace, doing, names }: Page): [string, string][] {
+function factsOf({
+  task,
+  parents,
+  children,
+  attachments,
+  workspace,
+  doing,
+  names,
+}: Page): [string, string][] {
   const held = task.hold ? ", held" : "";
   const kind = task.status === "blocked" && task.block_kind !== null ? ` (${task.block_kind})` : "";
   const listed = (ids: readonly string[]): string =>
@@ -152,6 +161,7 @@ function factsOf({ task, parents, children, workspace, doing, names }: Page): [s
     ["workspace", [task.workspace_kind, workspace.path ?? task.workspace_path ?? ""].join(" ").trim()],
     ["branch", workspace.branch ?? ""],
     ["changes", workspace.changes ?? ""],
+    ["files", attachments.map(({ filename, size }) => `${filename} (${showBytes(size)})`).join(", ")],
     ["waits for", listed(parents)],
     ["before", listed(children)],
     ["until", task.scheduled_at === null ? "" : moment(task.scheduled_at)],

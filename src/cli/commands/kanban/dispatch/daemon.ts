@@ -9,11 +9,14 @@ import { watchBoard } from "../../../../board/dispatcher/watch-board.ts";
 import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../escape-controls.ts";
+import { wrapIndented } from "../../../fit-text.ts";
 import { requirePerson } from "../../../require-person.ts";
 import { findBoards } from "../board-folders.ts";
 import type { Desk } from "../desk.ts";
 import { openDispatch, ownDispatcher, policyOf } from "./open-dispatch.ts";
 import { summaryOf, tasksToName } from "./pass-summary.ts";
+
+const CLOCK_WIDTH = "00:00:00  ".length;
 
 const formatClock = (): string => new Date().toLocaleTimeString("en-GB");
 
@@ -47,7 +50,13 @@ export async function runDaemon(desk: Desk): Promise<void> {
     const known = before.get(report.board) ?? [];
     before.set(report.board, kept);
     for (const line of [...acts, ...kept.filter((one) => !known.includes(one))])
-      terminal.note(escapeControls(`${formatClock()} ${report.board}: ${line}`));
+      terminal.note(
+        wrapIndented(
+          escapeControls(`${formatClock()}  ${report.board}: ${line}`),
+          terminal.columns,
+          CLOCK_WIDTH,
+        ),
+      );
   };
   const sayInTurn = (report: TickReport): Promise<void> => {
     // A board that went away meanwhile has no names to say; its failure is told by the dispatcher itself.

@@ -2,6 +2,7 @@ import { DISPATCHER } from "../../../../board/dispatcher/dispatch-board.ts";
 import { dispatchTick } from "../../../../board/dispatcher/dispatch-tick.ts";
 import { findHolder, giveLeaseBack } from "../../../../board/dispatcher/operations/board-lease.ts";
 import { escapeControls } from "../../../escape-controls.ts";
+import { wrapIndented } from "../../../fit-text.ts";
 import { requirePerson } from "../../../require-person.ts";
 import { atBoard, type Desk, type JsonOption } from "../desk.ts";
 import { openDispatch, ownDispatcher } from "./open-dispatch.ts";
@@ -34,7 +35,9 @@ export async function dispatchOnce(
     if (json) context.terminal.printJson(report);
     else {
       const { acts, soon, kept } = summaryOf(report, await open.store.nameTasks(tasksToName(report), signal));
-      const lines = [...acts, ...soon, ...kept].map(escapeControls);
+      const lines = [...acts, ...soon, ...kept].map((line) =>
+        wrapIndented(escapeControls(line), context.terminal.columns, 2),
+      );
       context.terminal.print(lines.length === 0 ? "There is nothing to start." : lines.join("\n"));
     }
   });
