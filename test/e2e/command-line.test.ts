@@ -65,7 +65,7 @@ describe("the command line", () => {
   });
 
   test("says so when the folder that it is called in has been removed", () => {
-    const words = `"${process.execPath}" ${resolve("dist/main.cjs")} prompt-size`;
+    const words = `"${process.execPath}" "${resolve("dist/main.cjs")}" prompt-size`;
     const script = `cd "$(mktemp -d)" && rmdir "$PWD" && ${words}`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
     expect({ status, stderr }).toEqual({
@@ -164,8 +164,10 @@ describe("doctor", () => {
 
   test("fails on what the chosen backend needs and on secrets that others can read", async () => {
     await using home = await tempHome();
-    await mkdir(home.path, { mode: 0o755 });
-    await writeFile(join(home.path, ".env"), "A=1\n", { mode: 0o644 });
+    await mkdir(home.path);
+    await writeFile(join(home.path, ".env"), "A=1\n");
+    await chmod(home.path, 0o755); // whatever the umask is
+    await chmod(join(home.path, ".env"), 0o644);
     const env = { TERMINAL_ENV: "docker", HERMES_DOCKER_BINARY: "/nowhere/docker" };
     const run = await home.hermes(["doctor", "--json"], { env });
     expect(run.exitCode).toBe(1);
@@ -323,7 +325,7 @@ describe("logs", () => {
 describe("on a terminal", () => {
   /** Runs a command on a real terminal, types, and gives back the whole screen with the exit code. */
   async function typeInto(home: string, command: string, keys: string): Promise<string> {
-    const shell = `HERMES_HOME=${home} ${process.execPath} dist/main.cjs ${command}; echo "code $?"`;
+    const shell = `HERMES_HOME="${home}" "${process.execPath}" dist/main.cjs ${command}; echo "code $?"`;
     const child = spawn("script", ["-qec", shell, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
     let screen = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => {

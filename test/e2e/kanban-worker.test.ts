@@ -309,7 +309,7 @@ describe("a worker that is the agent", () => {
     async () => {
       await using lab = await openWorkerLab();
       const other = await lab.add("other");
-      const program = PROGRAM.join(" ");
+      const program = PROGRAM.map((word) => `"${word}"`).join(" ");
       const refused = ["complete OTHER", "archive OTHER", "assign OTHER coder", "reclaim OTHER", "dispatch"]
         .map((words) => `${program} kanban ${words.replace("OTHER", other.id)} && echo GRANTED ${words}`)
         .join("; ");
@@ -319,7 +319,7 @@ describe("a worker that is the agent", () => {
             `(${refused}; env) > refusals.txt 2>&1; ${program} kanban comment ${other.id} hello --author boss`,
           ),
           shell(
-            `cp refusals.txt ${lab.folder.path}; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
+            `cp refusals.txt "${lab.folder.path}"; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
           ),
         ],
       });
@@ -374,7 +374,9 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
       const { claimed } = await start(lab, "far away");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
       const { attachments } = await lab.store.show(claimed.task.id, never);
-      const env = await readFile(attachments[0]?.stored_path ?? "", "utf8");
+      const [attachment] = attachments;
+      const content = await lab.store.attachmentPart(attachment?.content_key ?? "", 0, never);
+      const env = Buffer.from(content ?? []).toString("utf8");
       expect(env).toContain(`HERMES_KANBAN_BOARD=${slug}\n`);
       expect(env).not.toContain("postgres");
     },

@@ -63,7 +63,9 @@ export async function openTaskGraph({
   const board = `graph-${randomBytes(6).toString("hex")}`;
   const env = {
     HERMES_KANBAN_BOARD: board,
-    HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "2", // nobody learns more by waiting a minute for the next pass
+    // Nobody learns more by waiting a minute for the next pass, or half of one to believe that a worker has gone.
+    HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "2",
+    HERMES_KANBAN_CRASH_GRACE_SECONDS: "2",
     ...(databaseUrl !== "" && { HERMES_KANBAN_DATABASE_URL: databaseUrl }),
   };
   const hermes = (args: readonly string[]): Promise<HermesRun> => home.hermes(args, { env });

@@ -11,7 +11,7 @@ export async function checkRuns(): Promise<Finding[]> {
         status: "note",
         detail:
           "found by marks and parents; one that forks away with an empty environment can outlive its run (no cgroup2 that we may use)",
-        fix: "",
+        fix: "Start the daemon where it has one, for example with `systemd-run --user --scope -p Delegate=yes hermes kanban daemon`.",
       },
     ];
   await removeGroup(group);

@@ -244,7 +244,8 @@ export function filesContract(traits: FilesTraits): void {
         isLink: true,
       });
       await place.files.write(`${place.home}/folder/deep/er/g`, text("g"), {}, signal);
-      expect(await place.files.stat(`${place.home}/real/deep/er/g`, signal)).toMatchObject({ mode: 0o644 });
+      const mode = 0o666 & ~Number.parseInt(await place.sh("umask"), 8);
+      expect(await place.files.stat(`${place.home}/real/deep/er/g`, signal)).toMatchObject({ mode });
       await place.files.write(`${place.home}/dangling`, text("d"), { mode: 0o600 }, signal);
       expect(await place.files.stat(`${place.home}/nowhere`, signal)).toMatchObject({ mode: 0o600 });
       await place.files.write(`${place.home}/nowhere`, text("d"), { mode: 0o755 }, signal);
