@@ -1,12 +1,13 @@
-import { existsSync, mkdtempSync, readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test, vi } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
 import { openLocalEnvironment } from "./local-environment.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "hermes-local-")));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const open = (
   options: object = { shell_init_files: ["/dev/null"] },

@@ -1,5 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { expect, test } from "vitest";
+import { mkdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { describeWith } from "../../../test/support/services.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
@@ -7,6 +10,9 @@ import { openSshEnvironment } from "./ssh-environment.ts";
 
 describeWith("ssh", "the ssh environment", (service) => {
   const profileId = randomBytes(8).toString("hex");
+  const folder = join(tmpdir(), `hermes-ssh-${profileId}`); // the server of the tests runs on this machine
+  beforeAll(async () => void (await mkdir(folder)));
+  afterAll(() => rm(folder, { recursive: true, force: true }));
   const open = (overrides: object = {}, variables: Record<string, string> = {}) =>
     openSshEnvironment({
       options: terminalOptions.parse({
@@ -22,7 +28,7 @@ describeWith("ssh", "the ssh environment", (service) => {
       extraArguments: ["-F", "none", "-o", `UserKnownHostsFile=${service.knownHosts}`],
     });
 
-  environmentContract({ name: "ssh", shell: "bash", folder: "/tmp", open: () => open() });
+  environmentContract({ name: "ssh", shell: "bash", folder, open: () => open() });
 
   test("E7: only named variables reach the far end, none of a provider, and their values are in no argument", async () => {
     const secret = `s-${randomBytes(8).toString("hex")}`;
