@@ -90,6 +90,10 @@ test("attach sends piped lines and ends with the job's exit code", async () => {
   expect(run).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
   const over = await home.sandbox(["attach", id]);
   expect(over).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
+  const stopped = await home.start("--", "sleep 600");
+  await home.sandbox(["jobs", "kill", stopped]);
+  const end = await home.sandbox(["attach", stopped]);
+  expect(end).toMatchObject({ exitCode: 143, stderr: expect.stringContaining("by signal 15") });
 });
 
 test("F51: a person answers a job's question in a real terminal, unseen by the log, and detaches by Ctrl-]", async () => {

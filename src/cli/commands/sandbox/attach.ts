@@ -32,13 +32,20 @@ export async function attachToJob(
   try {
     const options = { endsInput: eof ?? false, detach: () => detach.abort(), signal };
     const over = await stayAttached(place.jobs, job, options);
-    terminal.note(`\nhermes: ${job.id} is over: ${over.reason}, exit code ${over.exitCode}.`);
-    context.exit(over.exitCode !== undefined && over.exitCode >= 0 ? over.exitCode : OUR_FAILURE);
+    terminal.note(`\nhermes: ${job.id} is over: ${howItEnded(over)}.`);
+    const { exitCode = OUR_FAILURE } = over;
+    context.exit(exitCode < 0 ? 128 - exitCode : exitCode);
   } catch (error) {
     if (!signal.aborted) throw error;
     terminal.note(`\nhermes: detached; ${job.id} runs on.`);
     if (!detach.signal.aborted) throw error;
   }
+}
+
+/** A negative exit code is the number of the signal that ended it. */
+function howItEnded({ reason, exitCode }: JobRecord): string {
+  if (exitCode === undefined) return reason ?? "ended";
+  return `${reason}, ${exitCode < 0 ? `by signal ${-exitCode}` : `exit code ${exitCode}`}`;
 }
 
 /** Resolves when the job is over; the terminal is then as it was. */
