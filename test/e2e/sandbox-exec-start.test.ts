@@ -74,7 +74,14 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     await home.docker("pause", ...(await home.containers()));
     expect(await count()).toBe("3");
     await home.docker("rm", "-f", ...(await home.containers()));
-    expect(await count()).toBe("4");
+    const anew = await home.exec("wc -l < /workspace/count");
+    expect(anew).toMatchObject({
+      stdout: "3\n",
+      stderr: expect.stringContaining("removed by another program"),
+    });
+    expect((await home.exec("true")).stderr).toBe("");
+    await home.sandbox(["rm"]);
+    expect((await home.exec("true")).stderr).toBe("");
   });
 
   test("a command whose sandbox is paused under it still times out, and says why it was not ended", async () => {

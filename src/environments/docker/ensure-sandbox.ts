@@ -2,14 +2,14 @@ import { systemClock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Reporter } from "../environment-request.ts";
 import { type Container, findContainer } from "./container.ts";
-import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import { complaintOf, type Engine, engineAddress, succeeded } from "./engine.ts";
 import { belongsTo, findSandbox, listAside } from "./find-sandbox.ts";
 import { makeSandbox } from "./make-sandbox.ts";
 import { removeSandbox } from "./remove-sandbox.ts";
 import { ensureImage } from "./sandbox-image.ts";
 import { asideName, sandboxKey } from "./sandbox-names.ts";
 import { findUse } from "./sandbox-processes.ts";
-import { forgetSandbox, noteSandbox } from "./sandbox-record.ts";
+import { forgetSandbox, loadRecords, noteSandbox } from "./sandbox-record.ts";
 import type { SandboxSpec } from "./sandbox-spec.ts";
 import { beginOperation, hasOperations, listOperations } from "./snapshots/operation.ts";
 import { createSnapshotId } from "./snapshots/snapshot-store.ts";
@@ -49,8 +49,11 @@ export async function ensureSandbox(
     if (found === "recovered") continue;
     const settled = found === undefined ? await make(search, "created") : await adopt(search, found);
     if (settled === undefined) continue;
-    // Each time: whoever made it may have been killed before it came to that.
-    if (spec.persistAcrossProcesses) await noteSandbox(engine, spec, { id: settled.id, task: spec.task });
+    if (spec.persistAcrossProcesses) {
+      if (settled.how === "created") await tellOfLoss(search, settled.id);
+      // Each time: whoever made it may have been killed before it came to that.
+      await noteSandbox(engine, spec, { id: settled.id, task: spec.task });
+    }
     return settled;
   }
   throw new AppError("sandbox-unavailable", `The sandbox ${spec.name} keeps changing under our hands.`, {
@@ -83,6 +86,19 @@ async function findOrRecover(search: Search): Promise<Container | "recovered" | 
   const { recoverTask } = await import("./snapshots/recover.ts");
   await recoverTask(engine, spec, spec, reporter.onNotice, signal);
   return "recovered";
+}
+
+/** A record that nobody has removed tells of a sandbox that somebody else has. */
+async function tellOfLoss({ engine, spec, reporter, signal }: Search, id: string): Promise<void> {
+  const address = engineAddress(engine);
+  for (const record of await loadRecords(spec)) {
+    if (record.task !== spec.task || record.engine !== address || record.id === id) continue;
+    if ((await findContainer(engine, record.id, signal)) !== undefined) continue;
+    await forgetSandbox(spec, record.id);
+    reporter.onNotice(
+      `The sandbox ${record.id.slice(0, 12)} of this task was removed by another program. This is a new one, with the files that are kept on the host.`,
+    );
+  }
 }
 
 async function make(search: Search, how: "created" | "replaced"): Promise<EnsuredSandbox | undefined> {
