@@ -35,9 +35,9 @@ require_npm() {
 has_packages() { [ -f "$installed" ] && cmp -s package-lock.json "$installed"; }
 is_installed() { has_packages && [ -f "node_modules/.hermes-node-$node" ]; }
 is_built() {
-  [ -f "$entry" ] && [ -f "dist/.node-$node" ] &&
-    [ -z "$(find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1)" ]
+  [ -f "$entry" ] && [ -f "dist/.node-$node" ] && [ -z "$(find_newer)" ]
 }
+find_newer() { find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1; }
 is_ready() {
   is_installed || return 1
   case $wanted in
@@ -94,11 +94,21 @@ fetch_packages() {
 sqlite_package() { node_modules/.bin/tsx scripts/sqlite-package.ts; }
 sqlite_loads() { node -e 'new (require(process.argv[1]))(":memory:")' "$1" >/dev/null 2>&1; }
 
+run_install_script() (
+  cd "$place/sqlite" && PATH=$root/node_modules/.bin:$PATH && export PATH && npm run install --loglevel=warn
+)
+
 compile_sqlite() {
   # Node's headers stand beside its binary in most installs: then compiling needs no download.
   prefix=$(node -p 'require("path").dirname(require("path").dirname(process.execPath))')
   [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
-  with_progress "fetching or compiling SQLite (about a minute)" npm rebuild "$1" --loglevel=warn && return 0
+  # Elsewhere, because make and node-gyp do not get along with every path.
+  place=$(mktemp -d /tmp/hermes-sqlite-XXXXXX) && cp -R "node_modules/$1" "$place/sqlite" || return 1
+  if with_progress "fetching or compiling SQLite (about a minute)" run_install_script; then
+    rm -rf "node_modules/$1" && mv "$place/sqlite" "node_modules/$1" && rm -rf "$place"
+    return
+  fi
+  rm -rf "$place"
   tail -n 15 "$log" >&2
   missing=
   for tool in make g++ python3; do
@@ -134,7 +144,7 @@ build() {
 abandon() {
   [ -n "${ticker:-}" ] && kill "$ticker" 2>/dev/null
   has_packages || rm -rf node_modules
-  rm -rf dist/.new-*
+  rm -rf dist/.new-* ${place:+"$place"}
   printf '\n' >&2
   say "stopped; nothing half-built was left behind."
   exit 130
@@ -149,8 +159,20 @@ work() {
   esac
 }
 
+# Whether it can be used as it is, though somebody else built it with another Node; only more slowly.
+is_usable() {
+  has_packages && [ "$wanted" != --clean-build ] && sqlite_loads "$(sqlite_package)" || return 1
+  [ "$wanted" != --build ] || [ -f "$entry" ] && [ -z "$(find_newer)" ]
+}
+
 require_node
 is_ready && exit 0
+if [ ! -w . ]; then
+  is_usable && exit 0
+  say "$root has not been built for Node.js $(node --version), and you may not write there."
+  say "Let its owner run ./hermes there once with this Node, or make a copy of your own."
+  exit 1
+fi
 ticker=
 trap abandon INT TERM HUP
 if command -v flock >/dev/null 2>&1; then

@@ -1,11 +1,23 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { access, chmod, copyFile, mkdir, readFile, rm, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  access,
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { SQLITE_PACKAGE } from "../../src/lib/sqlite.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
+const isRoot = process.getuid?.() === 0;
 const CHECKOUT = resolve(import.meta.dirname, "../..");
 const SQLITE = `node_modules/${SQLITE_PACKAGE}`;
 
@@ -28,9 +40,8 @@ async function freshClone() {
       const script = `#!/bin/sh
 echo "$1" >> "${folder.file("npm-calls")}"
 ${before}
-if [ "$1" = rebuild ]; then
-  rm -rf ${SQLITE}
-  cp -al "${CHECKOUT}/${SQLITE}" ${SQLITE}
+if [ "$1" = run ]; then
+  cp -Rf "${CHECKOUT}/${SQLITE}/." .
 else
   rm -rf node_modules
   cp -al "${CHECKOUT}/node_modules" node_modules
@@ -161,7 +172,7 @@ describe("the launcher", () => {
     }
     const adapted = await run(other);
     expect(adapted).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/SQLite(.|\n)*building/) });
-    expect(await clone.npmCalls()).toEqual(["ci", "rebuild"]);
+    expect(await clone.npmCalls()).toEqual(["ci", "run"]);
     const quiet = { exitCode: 0, stdout: adapted.stdout, stderr: "" };
     expect(await run(other)).toMatchObject(quiet);
     expect(await run(env.PATH)).toMatchObject(quiet); // both can use the same checkout
@@ -169,10 +180,23 @@ describe("the launcher", () => {
 
   test("where SQLite cannot be compiled, the missing compilers are named, and the way without them", async () => {
     await using clone = await freshClone();
-    await clone.withQuickNpm(`[ "$1" = rebuild ] && { echo 'gyp ERR! not found: make' >&2; exit 1; }`);
+    await clone.withQuickNpm(`[ "$1" = run ] && { echo 'gyp ERR! not found: make' >&2; exit 1; }`);
     const bin = join(clone.folder, "without-compilers");
     await mkdir(bin);
-    for (const name of ["sh", "node", "cp", "rm", "mv", "cat", "cmp", "find", "tail", "dirname", "flock"]) {
+    for (const name of [
+      "sh",
+      "node",
+      "cp",
+      "rm",
+      "mv",
+      "cat",
+      "cmp",
+      "find",
+      "tail",
+      "dirname",
+      "flock",
+      "mktemp",
+    ]) {
       await symlink(shell(`command -v ${name}`, "/").trim(), join(bin, name));
     }
     await writeFile(
@@ -185,6 +209,33 @@ describe("the launcher", () => {
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     expect(run.stderr).toContain("not found: make");
     expect(run.stderr).toMatch(/these are missing: make g\+\+ python3\.\n.*Install Node\.js 22\.14 or newer/);
+  }, 600_000);
+
+  test("a checkout of somebody else is used as it is, or its state is told in words", async ({ skip }) => {
+    await using clone = await freshClone();
+    const env = await clone.withQuickNpm();
+    const user = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : ["env"];
+    const [program = "", ...words] = [...user, join(clone.root, "hermes"), "config", "get", "model.provider"];
+    shell(`chmod 755 .. . && chmod a-w .`, clone.root);
+    if (spawnSync(program, [...words.slice(0, -4), "true"]).status !== 0)
+      skip("root here, and unable to be another user");
+    const refused = await launch(program, words, env);
+    expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
+    expect(refused.stderr).toMatch(
+      /^hermes: .+ has not been built for Node\.js v.+, and you may not write there\.\n/,
+    );
+    shell("chmod u+w .", clone.root);
+    await launch(join(clone.root, "hermes"), ["status"], env);
+    await rm(
+      join(
+        clone.root,
+        "dist",
+        (await readdir(join(clone.root, "dist"))).find((name) => name.startsWith(".node-")) ?? "",
+      ),
+    );
+    shell("chmod a-w .", clone.root);
+    expect(await launch(program, words, env)).toMatchObject({ exitCode: 0, stdout: "auto\n", stderr: "" });
+    shell("chmod u+w .", clone.root); // so that it can be removed
   }, 600_000);
 
   test("a failed install says why, names what to do, and does not look installed", async () => {
