@@ -25,7 +25,7 @@ export const scale = {
   processes: count(5, 16),
 
   /** Histories of a simulated board. */
-  histories: count(1_000, 10_000),
+  histories: count(500, 10_000),
   /** Random edits of a text. */
   edits: count(2_000, 10_000),
   /** Random cases of any other property that is looked at in memory. */
