@@ -11,7 +11,7 @@ const TURNS = 20;
 const CREATES = 50; // in a turn: 1,000 in all
 const CAP = 8;
 const CLAIMERS = 64;
-const ASK_EVERY_MS = 20;
+const ASK_EVERY_MS = 100;
 const COMPLETIONS = 40;
 const READY = 20_000;
 
