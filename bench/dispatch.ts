@@ -150,7 +150,7 @@ async function openFilled(
   connection.exec(`
     insert into run (task_id, profile, source_status, lease_token, host_id, lease_ms, lease_until, started_at, ended_at,
                      outcome)
-    select id, 'worker', 'ready', id, 'bench', 1, 1, 0, 1, 'completed' from task where status = 'done';
+    select id, 'worker', 'ready', id, 'bench', 1, 0, 0, 1, 'completed' from task where status = 'done'; -- nothing of them lives
     analyze`);
   connection.close();
   return openDispatchBoard(place, {}, never);
