@@ -116,6 +116,11 @@ export function briefName({ seq, title }: Pick<TaskName, "seq" | "title">): stri
   return `#${seq} ${cutText(title, TITLE_WIDTH)}`;
 }
 
+/** The same for a line of its own: titles are whatever somebody wrote. */
+export function shownName(task: Pick<TaskName, "seq" | "title">): string {
+  return escapeControls(briefName(task));
+}
+
 function after(before: string, text: string, behind = ""): string {
   return text === "" ? "" : `${before}${text}${behind}`;
 }

@@ -13,6 +13,7 @@ import { attachmentPlace } from "./attachment-place.ts";
 import { changeTasks } from "./change-tasks.ts";
 import { cleanUpAfter } from "./clean-up-after.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { givenOnly } from "./given-only.ts";
 import { parseObject, parseTime } from "./parse.ts";
 
@@ -98,7 +99,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
   );
 }
 
-const isNow = ({ id, status }: Task): string => `${id} is ${status}.`;
+const isNow = (task: Task): string => `${shownName(task)} is ${task.status}.`;
 
 async function complete(
   desk: Desk,

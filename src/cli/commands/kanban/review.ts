@@ -4,6 +4,7 @@ import { withExamples } from "../../define-command.ts";
 import { changeTasks, tellTask } from "./change-tasks.ts";
 import { cleanUpAfter } from "./clean-up-after.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { givenOnly } from "./given-only.ts";
 import { noteLane } from "./lane.ts";
 import { parseObject } from "./parse.ts";
@@ -69,7 +70,11 @@ async function approve(
       await cleanUpAfter(open, id);
       return task;
     };
-    return changeTasks(open, { ids, change, say: ({ id }) => `${id} is approved and done.` }, options);
+    return changeTasks(
+      open,
+      { ids, change, say: (task) => `${shownName(task)} is approved and done.` },
+      options,
+    );
   });
 }
 

@@ -3,6 +3,7 @@ import type { Task } from "../../../board/task.ts";
 import { withExamples } from "../../define-command.ts";
 import { changeTasks, tellTask } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { givenOnly } from "./given-only.ts";
 import { noteLane } from "./lane.ts";
 import { readText } from "./parse.ts";
@@ -59,7 +60,7 @@ async function specify(desk: Desk, text: string, options: SpecifyOptions): Promi
   await atBoard(desk, async (open) => {
     const task = await withTasks(open, [text], (id) => open.client.specify(id, written, open.signal));
     await noteLane(open, written.assignee);
-    tellTask(open, task, `${task.id} is ${task.status}.`, options);
+    tellTask(open, task, `${shownName(task)} is ${task.status}.`, options);
   });
 }
 
@@ -67,7 +68,7 @@ async function answer(desk: Desk, named: string, text: string, options: JsonOpti
   await atBoard(desk, async (open) => {
     const task = await withTasks(open, [named], (id) => open.client.answer(id, text, open.signal));
     const heard = task.status === "running" ? "its worker reads the answer at its next step" : "answered";
-    tellTask(open, task, `${task.id} is ${task.status}: ${heard}.`, options);
+    tellTask(open, task, `${shownName(task)} is ${task.status}: ${heard}.`, options);
   });
 }
 
@@ -79,7 +80,7 @@ async function retry(
   await atBoard(desk, (open) => {
     const change = (id: string) => open.client.retry(id, { fresh }, open.signal);
     const how = fresh ? " in a new session" : "";
-    const say = ({ id, status }: Task) => `${id} is ${status} and is tried again${how}.`;
+    const say = (task: Task) => `${shownName(task)} is ${task.status} and is tried again${how}.`;
     return changeTasks(open, { ids, change, say }, options);
   });
 }
@@ -91,6 +92,10 @@ async function reopen(desk: Desk, ids: readonly string[], options: JsonOption): 
       if (task.status === "review") return open.client.reopenReview(id, undefined, open.signal);
       return (await open.client.reopen(id, open.signal)).task;
     };
-    return changeTasks(open, { ids, change, say: ({ id, status }) => `${id} is ${status}.` }, options);
+    return changeTasks(
+      open,
+      { ids, change, say: (task) => `${shownName(task)} is ${task.status}.` },
+      options,
+    );
   });
 }
