@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
@@ -76,12 +75,13 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
 }
 
 /** One line; undefined when the person closes the input instead of answering. */
-function askLine(
+async function askLine(
   question: string,
   input: NodeJS.ReadStream,
   output: NodeJS.WriteStream,
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  const { createInterface } = await import("node:readline"); // loaded by whoever asks, which is hardly anybody
   const lines = createInterface({ input, output, terminal: true });
   return new Promise<string | undefined>((resolve, reject) => {
     lines.once("SIGINT", () => reject(interrupted()));
