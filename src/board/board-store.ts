@@ -9,6 +9,7 @@ import type { BoardDatabase } from "./database/board-database.ts";
 import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { first, only, run, type Steps } from "./database/steps.ts";
+import { recentDispatchers } from "./dispatcher/living-dispatchers.ts";
 import { answerTask } from "./operations/answer-task.ts";
 import { claimIds, claimTasks } from "./operations/claim.ts";
 import { createPlan } from "./operations/create-plan.ts";
@@ -32,7 +33,6 @@ import { toRun } from "./operations/load.ts";
 import {
   boardStats,
   countByAssignee,
-  countDispatchers,
   eventsAfter,
   findRun,
   findTasks,
@@ -139,7 +139,7 @@ const READS = {
   board: loadBoard,
   stats: boardStats,
   countByAssignee,
-  countDispatchers,
+  recentDispatchers,
   workOf: workOfProfile,
   findTasks,
   nameTasks,

@@ -113,6 +113,11 @@ describe("hermes kanban dispatch", () => {
     const ended = await daemon.ended;
     expect(ended.exitCode, ended.stderr).toBe(0);
     expect((await status()).lease?.live).toBe(false);
+    expect((await status()).dispatchers).toMatchObject([{ ended: true }]);
+    const later = await home.kanban("create", "waits", "--assignee", "default");
+    expect(later.stderr).toContain("nobody dispatches the board");
+    const why = await home.kanban("why", later.stdout.trim(), "--json");
+    expect(why.json()).toMatchObject({ reason: "no-dispatcher" });
   }, 600_000);
 
   it("a daemon starts real workers: a task is worked off, and then the one that waits for it", async () => {

@@ -1,10 +1,11 @@
 import { formatTime } from "../../lib/format-time.ts";
-import { all, first, type Steps } from "../database/steps.ts";
+import { first, type Steps } from "../database/steps.ts";
 import { nameTasks, type TaskName } from "../operations/glance.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import { GUARDS, type Guard, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
+import { isAnyAlive, recentDispatchers } from "./living-dispatchers.ts";
 import { hostName } from "./operations/board-lease.ts";
 import { type BlockCause, findBlockCause } from "./operations/find-block-cause.ts";
 import { type Eligible, listEligible } from "./operations/list-eligible.ts";
@@ -30,10 +31,8 @@ interface Facts {
   readonly blockedBecause: string | null;
   readonly blockCause: BlockCause | undefined;
   readonly eligible: Eligible;
-  readonly dispatchers: number;
+  readonly dispatchers: readonly string[];
 }
-
-const RECENT_MS = 600_000;
 
 /** Why a task is not running, on one snapshot of its board and as seen from this host; throws `task-not-found`. */
 export async function whyNotRunning(
@@ -60,9 +59,6 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
     "select body from comment where task_id = :taskId order by id desc limit 1",
     { taskId },
   );
-  const dispatchers = yield* all(
-    `select owner from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`,
-  );
   return {
     task,
     parents: [...(yield* nameTasks(yield* openParents(taskId))).values()].toSorted((a, b) => a.seq - b.seq),
@@ -74,7 +70,7 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
       rateLimitMs: policy.rateLimitCooldownMs,
       taskId,
     }),
-    dispatchers: dispatchers.length,
+    dispatchers: yield* recentDispatchers(),
   };
 }
 
@@ -232,10 +228,10 @@ async function readyReason(
       text: "This host is short of memory.",
       release: "Free some memory on this host.",
     };
-  if (dispatchers === 0)
+  if (!(await isAnyAlive(dispatchers, signal)))
     return {
       reason: "no-dispatcher",
-      text: "No dispatcher has looked at this board lately.",
+      text: "Nobody dispatches this board at the moment.",
       release: "hermes kanban daemon",
     };
   return { reason: "next", text: "Nothing is in its way; it starts with the next pass.", release: "" };

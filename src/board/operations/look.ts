@@ -208,16 +208,6 @@ export function* findRun(id: number): Steps<Run | undefined> {
   return row === undefined ? undefined : toRun(row);
 }
 
-const RECENT_MS = 600_000; // ten times the usual pause between two passes
-
-/** How many dispatchers have looked at this board lately. */
-export function* countDispatchers(): Steps<number> {
-  const { count } = yield* only<{ count: number }>(
-    `select count(*) as count from dispatcher where last_tick_at > hermes_now() - ${RECENT_MS}`,
-  );
-  return count;
-}
-
 export function* loadBoard(): Steps<Board> {
   const {
     id: _,

@@ -1,4 +1,5 @@
 import { type Command, Option } from "commander";
+import { isAnyAlive } from "../../../board/dispatcher/living-dispatchers.ts";
 import type { NewTask } from "../../../board/operations/create-task.ts";
 import type { Task } from "../../../board/task.ts";
 import { withExamples } from "../../define-command.ts";
@@ -101,7 +102,8 @@ async function createOne(desk: Desk, words: readonly string[], options: CreateOp
 
 /** A task that a profile could begin with waits in silence when nobody starts profiles. */
 async function noteUndispatched({ store, signal, context }: OpenDesk, task: Task): Promise<void> {
-  if (task.status !== "ready" || task.assignee === null || (await store.countDispatchers(signal)) > 0) return;
+  if (task.status !== "ready" || task.assignee === null) return;
+  if (await isAnyAlive(await store.recentDispatchers(signal), signal)) return;
   context.terminal.note(
     `hermes: note: nobody dispatches the board ${store.slug}, so ${task.id} waits: start \`hermes kanban daemon\`.`,
   );

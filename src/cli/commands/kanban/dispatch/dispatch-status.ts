@@ -1,5 +1,6 @@
 import { all, type Steps } from "../../../../board/database/steps.ts";
 import { MANY_IDLE } from "../../../../board/dispatcher/idle-passes.ts";
+import { hasEnded } from "../../../../board/dispatcher/living-dispatchers.ts";
 import {
   type DispatcherRow,
   findHolder,
@@ -23,6 +24,8 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
     await using dispatch = await openDispatch(open);
     const { board, policy } = dispatch;
     const { holder, dispatchers } = await board.read(loadDispatchers, signal);
+    const ended = new Set<string>();
+    for (const { owner } of dispatchers) if (await hasEnded(owner, signal)) ended.add(owner);
     const [{ paused }, { byStatus }] = [await store.board(signal), await store.stats(signal)];
     if (json) {
       return terminal.printJson({
@@ -32,7 +35,7 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
         running: byStatus.running,
         lease: holder && { ...leaseOf(holder), expires_at: holder.expires_at },
         dispatchers: dispatchers.map(({ last_report, owner, ...row }) => {
-          return { ...row, pid: pidOf(owner), ...lastReportOf(last_report) };
+          return { ...row, pid: pidOf(owner), ended: ended.has(owner), ...lastReportOf(last_report) };
         }),
         caps: { max_spawn: policy.maxSpawn ?? null, max_in_progress: policy.maxInProgress ?? null },
         interval_seconds: policy.intervalMs / 1_000,
@@ -46,14 +49,14 @@ export async function showDispatchStatus(desk: Desk, { json }: JsonOption): Prom
       String(pidOf(owner) ?? "?"),
       lastReportOf(last_report).host ?? host_id.slice(0, 8),
       moment(last_tick_at),
-      holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
+      ended.has(owner) ? "ended" : holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
       escapeControls(last_error ?? "").split("\n", 1)[0] ?? "",
     ]);
     terminal.print(renderTable(["PID", "HOST", "LAST PASS", "LEADS", "LAST ERROR"], rows, terminal));
     for (const { owner, last_report, last_tick_at } of dispatchers) {
       const { idle, outcomes } = lastReportOf(last_report);
       const isGone = last_tick_at < (holder?.now ?? 0) - RECENT_MS;
-      if (idle === null || idle.passes < MANY_IDLE || isGone) continue;
+      if (idle === null || idle.passes < MANY_IDLE || isGone || ended.has(owner)) continue;
       const held = Object.entries(outcomes ?? {}).filter(([, count]) => count > 0);
       const why = held
         .map(([outcome, count]) => `${count} ${WORDS[outcome as keyof typeof WORDS]}`)
