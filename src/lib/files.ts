@@ -122,6 +122,16 @@ function notAFolder(path: string, reason: string): AppError {
   });
 }
 
+/** How many bytes a file holds, or undefined when there is none. */
+export async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    return (await stat(path)).size;
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 /** The text of a file that is UTF-8 from its first byte to its last, without its BOM; undefined when there is no file. */
 export async function readTextFile(path: string): Promise<string | undefined> {
   return explainFailure("file-unreadable", "read", path, async () => {

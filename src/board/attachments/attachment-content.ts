@@ -1,6 +1,6 @@
-import { stat } from "node:fs/promises";
 import { join, posix, relative } from "node:path";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { AppError } from "../../lib/errors.ts";
+import { sizeOf } from "../../lib/files.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { WorkerContext } from "../operations/worker-context.ts";
 import type { Attachment } from "../task.ts";
@@ -99,15 +99,6 @@ async function localPath(
   if ((await sizeOf(path)) === attachment.size) return path; // it was given its name when it was whole
   const parts = attachmentParts(source, attachment, signal);
   return keepFile(copyFolder(place, attachment), attachment.filename, parts, replace);
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }
 
 /** All files that a context names. */

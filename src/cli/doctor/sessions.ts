@@ -1,5 +1,5 @@
-import { stat } from "node:fs/promises";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { AppError } from "../../lib/errors.ts";
+import { sizeOf } from "../../lib/files.ts";
 import type { CheckInput, Finding } from "./check.ts";
 
 const MB = 1_000_000;
@@ -31,14 +31,5 @@ export async function checkSessions({ app: { profile }, signal }: CheckInput): P
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     return [{ name: "sessions", status: "fail", detail: error.message, fix: error.hint }];
-  }
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw error;
   }
 }
