@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { buffer, text } from "node:stream/consumers";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
@@ -44,6 +44,16 @@ describeWith("docker", "the socket of the engine", (service) => {
       expect(await closed).toEqual([7, null]);
     },
   );
+
+  it("waits with one listener for a reader who is slower than many small outputs", LONG, async () => {
+    const shell = socket.startShell(id);
+    const isFull = () => shell.stdout.readableLength > 16_000;
+    shell.stdin.end("i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); echo $i; done\n");
+    await vi.waitUntil(isFull, { timeout: LONG.timeout });
+    expect(shell.stdout.listenerCount("drain")).toBe(1);
+    shell.stderr.resume();
+    expect(await text(shell.stdout)).toMatch(/^1\n2\n.*19999\n20000\n$/s);
+  });
 
   it("ends a shell whose input ends, and one that is killed", LONG, async () => {
     const [idle, killed] = [socket.startShell(id), socket.startShell(id)];

@@ -128,6 +128,10 @@ function splitStreams(socket: Socket, streams: readonly PassThrough[]): void {
   let header = Buffer.alloc(0);
   let left = 0;
   let target: PassThrough | undefined;
+  const resume = () => {
+    if (!streams.some(({ writableNeedDrain }) => writableNeedDrain)) socket.resume();
+  };
+  for (const stream of streams) stream.on("drain", resume);
   socket.on("data", (chunk: Buffer) => {
     let rest = chunk;
     while (rest.length > 0) {
@@ -143,9 +147,7 @@ function splitStreams(socket: Socket, streams: readonly PassThrough[]): void {
       const piece = rest.subarray(0, left);
       rest = rest.subarray(piece.length);
       left -= piece.length;
-      if (piece.length === 0 || target === undefined || target.write(piece)) continue;
-      socket.pause();
-      target.once("drain", () => socket.resume());
+      if (piece.length > 0 && target?.write(piece) === false) socket.pause();
     }
   });
 }
