@@ -35,6 +35,7 @@ const LANDED: Readonly<Record<string, readonly string[]>> = {
     "shared-attachments 381238e5607330a7",
     "ready-by-profile c3bd4c3f0e74ffa7",
     "one-shape e5cc55d10bb3d1fd",
+    "attachment-hash 9be5e5f2345a2aff",
   ],
   "board on PostgreSQL": [
     "board 1bd1f6c90e9b419d",
@@ -43,6 +44,7 @@ const LANDED: Readonly<Record<string, readonly string[]>> = {
     "shared-attachments 5f100f70648f4f10",
     "ready-by-profile c3bd4c3f0e74ffa7",
     "one-shape ab13d34bed3dbdfc",
+    "attachment-hash 7ef6b052f87d257b",
   ],
   sessions: [
     "leases dc320d28a8dfc492",

@@ -151,6 +151,8 @@ export interface Attachment {
   readonly content_key: string | null;
   readonly content_type: string | null;
   readonly size: number;
+  /** Of the content, in hex; null for what an older version attached. */
+  readonly sha256: string | null;
   readonly uploaded_by: string;
   readonly created_at: number;
 }

@@ -147,6 +147,11 @@ export const ERROR_CODES = {
     hint: "Nothing was completed. Put the file into the workspace and try again, or leave it out.",
   },
   "attachment-too-large": { http: 413, exit: 1, hint: "Attach less than 25 MiB, or a link to it." },
+  "attachment-damaged": {
+    http: 409,
+    exit: 1,
+    hint: "Attach the file again, and take the damaged one away with `hermes kanban attach-rm`.",
+  },
   "attachment-missing": { http: 404, exit: 1, hint: "See `hermes kanban attachments`." },
   "provider-unknown": { http: 400, exit: 78, hint: "See `hermes config explain model.provider`." },
   "provider-incomplete": { http: 400, exit: 78, hint: "Set model.base_url." },

@@ -1,13 +1,13 @@
+import { createReadStream } from "node:fs";
 import { join, posix, relative } from "node:path";
-import { AppError } from "../../lib/errors.ts";
-import { sizeOf } from "../../lib/files.ts";
+import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { WorkerContext } from "../operations/worker-context.ts";
 import type { Attachment } from "../task.ts";
 import { folderNameOf } from "../workspaces/workspace.ts";
 import {
   type AttachmentPlace,
-  containedPath,
+  ContentCheck,
   copyFolder,
   keepFile,
   missing,
@@ -21,8 +21,46 @@ export interface AttachmentSource {
   readonly place: AttachmentPlace;
 }
 
-/** The content of an attachment in parts, wherever it is kept; throws `attachment-missing`. */
+/**
+ * The content of an attachment in parts, wherever it is kept; throws `attachment-missing`, or `attachment-damaged` once
+ * the parts turn out to be another content than the one that was attached.
+ */
 export async function* attachmentParts(
+  source: AttachmentSource,
+  attachment: Attachment,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const check = new ContentCheck(attachment);
+  for await (const part of keptParts(source, attachment, signal)) {
+    check.add(part);
+    yield part;
+  }
+  check.finish();
+}
+
+/** What is wrong with the content of an attachment; undefined when it is as it was attached. */
+export async function findDamage(
+  source: AttachmentSource,
+  attachment: Attachment,
+  signal: AbortSignal,
+): Promise<AppError | undefined> {
+  try {
+    for await (const _ of attachmentParts(source, attachment, signal)) signal.throwIfAborted();
+    return undefined;
+  } catch (error) {
+    if (isDamage(error)) return error;
+    throw error;
+  }
+}
+
+/** Whether an error says that the content of one attachment is lost, while all else is readable. */
+export function isDamage(error: unknown): error is AppError {
+  return (
+    error instanceof AppError && (error.code === "attachment-missing" || error.code === "attachment-damaged")
+  );
+}
+
+async function* keptParts(
   { store, place }: AttachmentSource,
   attachment: Attachment,
   signal: AbortSignal,
@@ -92,13 +130,27 @@ async function localPath(
 ): Promise<string> {
   const { place } = source;
   if (attachment.content_key === null) {
-    if ((await containedPath(place, attachment)) === undefined) throw missing(attachment);
+    const damage = await findDamage(source, attachment, signal);
+    if (damage !== undefined) throw damage;
     return attachment.stored_path;
   }
   const path = join(copyFolder(place, attachment), attachment.filename);
-  if ((await sizeOf(path)) === attachment.size) return path; // it was given its name when it was whole
+  if (await isCopyOf(attachment, path)) return path;
   const parts = attachmentParts(source, attachment, signal);
   return keepFile(copyFolder(place, attachment), attachment.filename, parts, replace);
+}
+
+/** Whether this host's copy of an attachment still has its content: whatever ran here could have changed it. */
+async function isCopyOf(attachment: Attachment, path: string): Promise<boolean> {
+  const check = new ContentCheck(attachment);
+  try {
+    for await (const part of createReadStream(path)) check.add(part as Buffer);
+    check.finish();
+    return true;
+  } catch (error) {
+    if (isDamage(error) || errnoOf(error) !== undefined) return false; // it is made again
+    throw error;
+  }
 }
 
 /** All files that a context names. */

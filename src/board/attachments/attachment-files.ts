@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { constants, type FileHandle, link, open, realpath, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AppError, errnoOf, messageOf } from "../../lib/errors.ts";
@@ -42,18 +42,18 @@ export async function attachFile(
   requireSize(name, bytes.length);
   signal.throwIfAborted();
   const { sharedLimitBytes: limitBytes } = place;
+  const known = {
+    size: bytes.length,
+    sha256: createHash("sha256").update(bytes).digest("hex"),
+    ...(contentType && { contentType }),
+  };
   if (limitBytes !== undefined) {
     const filename = attachmentName(name);
-    const facts = { filename, storedPath: filename, size: bytes.length, ...(contentType && { contentType }) };
+    const facts = { ...known, filename, storedPath: filename };
     return client.attach(taskId, { ...facts, shared: { bytes, limitBytes } }, signal);
   }
   const path = await keepFile(join(place.attachments, folderNameOf(taskId)), attachmentName(name), [bytes]);
-  const row = {
-    filename: basename(path),
-    storedPath: path,
-    size: bytes.length,
-    ...(contentType && { contentType }),
-  };
+  const row = { ...known, filename: basename(path), storedPath: path };
   try {
     return await client.attach(taskId, row, signal);
   } catch (error) {
@@ -163,7 +163,7 @@ export function copyFolder(place: AttachmentPlace, { task_id, id }: Attachment):
 }
 
 /** Where the file is, if it is where files of this task belong, both as the row says and on the disk. */
-export async function containedPath(
+async function containedPath(
   place: AttachmentPlace,
   { task_id, stored_path }: Attachment,
 ): Promise<string | undefined> {
@@ -192,4 +192,34 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
 
 export function missing({ filename, task_id }: Attachment): AppError {
   return new AppError("attachment-missing", `The file of ${filename} of ${task_id} is not there.`);
+}
+
+/** Takes the parts of an attachment's content; throws `attachment-damaged` when they are not what was attached. */
+export class ContentCheck {
+  readonly #attachment: Attachment;
+  readonly #hash = createHash("sha256");
+  #bytes = 0;
+
+  constructor(attachment: Attachment) {
+    this.#attachment = attachment;
+  }
+
+  add(part: Uint8Array): void {
+    this.#bytes += part.length;
+    this.#hash.update(part);
+    if (this.#bytes > this.#attachment.size)
+      throw this.#damaged(`it has more than its ${this.#attachment.size} bytes`);
+  }
+
+  finish(): void {
+    const { size, sha256 } = this.#attachment;
+    if (this.#bytes < size) throw this.#damaged(`it has ${this.#bytes} of its ${size} bytes`);
+    if (sha256 !== null && this.#hash.digest("hex") !== sha256)
+      throw this.#damaged("its content was changed after it was attached");
+  }
+
+  #damaged(why: string): AppError {
+    const { filename, task_id } = this.#attachment;
+    return new AppError("attachment-damaged", `The file of ${filename} of ${task_id} is damaged: ${why}.`);
+  }
 }

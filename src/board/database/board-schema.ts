@@ -272,6 +272,11 @@ export const boardMigrations: readonly BoardMigration[] = [
     sql: "create index task_ready on task (assignee, priority desc, seq) where status = 'ready'",
   },
   { name: "one-shape", sqlite: toOneShape, postgres: POSTGRES_ONE_SHAPE },
+  {
+    // Tells a file that was changed or cut short from the one that was attached; null for those attached before this.
+    name: "attachment-hash",
+    sql: "alter table attachment add column sha256 {text}",
+  },
 ];
 
 /** The same steps for SQLite. */

@@ -16,7 +16,8 @@ const Sqlite = await loadSqlite();
 const never = new AbortController().signal;
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../test/fixtures/boards/${name}.sql`, import.meta.url), "utf8");
-const steps = boardMigrations.flatMap((step) => ("sql" in step ? [step.sql] : []));
+/** The step that is a function changes nothing about a shape that was made of the others. */
+const steps = boardMigrations.map((step) => ("sql" in step ? step.sql : ""));
 
 /** Every shape that a board ever had: those of the time when the first step was changed in place, then one per step. */
 const SHAPES: readonly {
@@ -26,7 +27,11 @@ const SHAPES: readonly {
 }[] = [
   { name: "of the first day", version: 1, sql: [fixture("first")] },
   { name: "of the first day, dispatched", version: 1, sql: [fixture("first"), fixture("dispatching")] },
-  { name: "of the first day, opened by version 5", version: 5, sql: [fixture("first"), ...steps.slice(1)] },
+  {
+    name: "of the first day, opened by version 5",
+    version: 5,
+    sql: [fixture("first"), ...steps.slice(1, 5)],
+  },
   { name: "with lists of words", version: 1, sql: [fixture("lists")] },
   ...steps.map((_, index) => ({
     name: `of version ${index + 1}`,

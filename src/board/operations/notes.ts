@@ -80,6 +80,8 @@ export interface NewAttachment {
   readonly storedPath: string;
   readonly contentType?: string;
   readonly size: number;
+  /** Of the content, in hex. */
+  readonly sha256?: string;
   /** What is kept in the database; without it the file lies beside it. */
   readonly shared?: SharedContent;
 }
@@ -105,8 +107,8 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
   });
   const filename = freeName(wanted, new Set(taken.map((row) => row.filename)));
   const row = yield* only<Attachment>(
-    `insert into attachment (task_id, filename, stored_path, content_key, content_type, size, uploaded_by, created_at)
-     values (:taskId, :filename, :path, :key, :type, :size, :by, hermes_now()) returning *`,
+    `insert into attachment (task_id, filename, stored_path, content_key, content_type, size, sha256, uploaded_by, created_at)
+     values (:taskId, :filename, :path, :key, :type, :size, :sha256, :by, hermes_now()) returning *`,
     {
       taskId,
       filename,
@@ -114,6 +116,7 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
       key,
       type: optionalName(file.contentType, "content type"),
       size,
+      sha256: file.sha256 ?? null,
       by: change.actor,
     },
   );

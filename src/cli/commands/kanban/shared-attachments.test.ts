@@ -102,6 +102,17 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(await lab.store.check(never)).toEqual([]);
   });
 
+  test("a host's own copy of which the content was changed is made again, also when the size is the same", async () => {
+    await using lab = await openLab();
+    const task = await lab.add("a");
+    await lab.attach(task.id, "a", SOME);
+    const [found] = await lab.locate(task.id);
+    const path = found !== undefined && "path" in found ? found.path : "";
+    await writeFile(path, Buffer.alloc(SOME.length));
+    expect(await lab.locate(task.id)).toEqual([{ path }]);
+    expect(SOME.equals(await readFile(path))).toBe(true);
+  });
+
   test("two at once get names of their own, and together they cannot pass the limit", async () => {
     await using lab = await openLab({ limitBytes: 6 * MIB });
     const [one, two] = [await lab.add("a"), await lab.add("b")];

@@ -1,6 +1,11 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { type AttachmentSource, attachmentParts } from "../../../board/attachments/attachment-content.ts";
+import {
+  type AttachmentSource,
+  attachmentParts,
+  isDamage,
+} from "../../../board/attachments/attachment-content.ts";
+import { ContentCheck } from "../../../board/attachments/attachment-files.ts";
 import { attachmentName } from "../../../board/attachments/attachment-name.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../../../board/task.ts";
 import { folderNameOf } from "../../../board/workspaces/workspace.ts";
@@ -10,10 +15,10 @@ import { ensurePrivateFolder } from "../../../lib/files.ts";
 const PART_BYTES = 192 * 1024; // of a file in one line, so that neither side holds more of it
 const BEGINNING = '{"file":';
 
-/** The files of a board's attachments, in parts; those that are not there are told of. */
+/** The files of a board's attachments, in parts; a missing or damaged one ends with a mark that says so, and is told of. */
 export async function* fileLines(
   source: AttachmentSource,
-  onMissing: (error: AppError) => void,
+  onDamage: (error: AppError) => void,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
   for (const attachment of await source.store.attachments(signal)) {
@@ -25,8 +30,9 @@ export async function* fileLines(
         }
       yield JSON.stringify({ file: attachment.id, content: "" }); // an empty file is a file, too
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== "attachment-missing") throw error;
-      onMissing(error);
+      if (!isDamage(error)) throw error;
+      onDamage(error);
+      yield JSON.stringify({ file: attachment.id, damaged: error.message });
     }
   }
 }
@@ -51,7 +57,10 @@ export class ImportedFiles implements AsyncDisposable {
   readonly #folder: string;
   readonly #paths: string[] = [];
   #isKept = false;
-  #open: { readonly attachment: Attachment; readonly file: FileHandle; bytes: number } | undefined;
+  readonly #damaged: string[] = [];
+  #open:
+    | { readonly attachment: Attachment; readonly file: FileHandle; readonly check: ContentCheck }
+    | undefined;
 
   constructor(rows: readonly string[], folder: string) {
     this.#attachments = new Map([...attachmentsIn(rows)].map((row) => [row.id, row]));
@@ -59,20 +68,21 @@ export class ImportedFiles implements AsyncDisposable {
   }
 
   async add(line: string): Promise<void> {
-    const { file: id, content } = parsePart(line);
+    const { file: id, content, damaged } = parsePart(line);
     if (this.#open?.attachment.id !== id) {
       await this.#close();
       this.#open = await this.#begin(id);
     }
+    if (damaged !== undefined) return this.#giveUp(damaged);
     const bytes = Buffer.from(content, "base64");
-    this.#open.bytes += bytes.length;
-    if (this.#open.bytes > this.#open.attachment.size) throw wrongSize(this.#open.attachment);
+    inImport(() => this.#open?.check.add(bytes));
     await this.#open.file.writeFile(bytes);
   }
 
-  /** All parts are there; throws when one is missing. */
-  async finish(): Promise<void> {
+  /** All parts are there, or throws; says what was missing or damaged already where it came from. */
+  async finish(): Promise<readonly string[]> {
     await this.#close();
+    return this.#damaged;
   }
 
   keep(): void {
@@ -87,7 +97,7 @@ export class ImportedFiles implements AsyncDisposable {
     try {
       const file = await open(path, "wx", 0o600);
       this.#paths.push(path);
-      return { attachment, file, bytes: 0 };
+      return { attachment, file, check: new ContentCheck(attachment) };
     } catch (error) {
       const why = errnoOf(error) === "EEXIST" ? "it is there already" : messageOf(error);
       throw new AppError("file-unwritable", `${path}: ${why}.`, { cause: error });
@@ -96,14 +106,23 @@ export class ImportedFiles implements AsyncDisposable {
 
   async #close(): Promise<void> {
     if (this.#open === undefined) return;
-    const { attachment, file, bytes } = this.#open;
+    const { file, check } = this.#open;
     this.#open = undefined;
     try {
       await file.sync(); // the row must not outlive the file
     } finally {
       await file.close();
     }
-    if (bytes !== attachment.size) throw wrongSize(attachment);
+    inImport(() => check.finish());
+  }
+
+  /** What came of the file until its damage showed is of no use to anybody. */
+  async #giveUp(damaged: string): Promise<void> {
+    this.#damaged.push(damaged);
+    await this.#open?.file.close();
+    this.#open = undefined;
+    const path = this.#paths.pop();
+    if (path !== undefined) await rm(path, { force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -145,9 +164,16 @@ function pathOf({ task_id, stored_path }: Attachment, folder: string): string {
   throw invalid(`${JSON.stringify(name)} is no name for a file.`);
 }
 
-function parsePart(line: string): { readonly file: number; readonly content: string } {
-  const { file, content } = parse(line) as { file?: unknown; content?: unknown };
+interface FilePart {
+  readonly file: number;
+  readonly content: string;
+  readonly damaged?: string;
+}
+
+function parsePart(line: string): FilePart {
+  const { file, content, damaged } = parse(line) as { file?: unknown; content?: unknown; damaged?: unknown };
   if (typeof file === "number" && typeof content === "string") return { file, content };
+  if (typeof file === "number" && typeof damaged === "string") return { file, content: "", damaged };
   throw invalid("A part of a file in it lacks its number or its content.");
 }
 
@@ -160,8 +186,13 @@ function parse(line: string): object {
   }
 }
 
-function wrongSize({ filename, size }: Attachment): AppError {
-  return invalid(`The file of ${filename} does not have the ${size} bytes that it should.`);
+/** In an import a file that is damaged without a mark was damaged on its way. */
+function inImport(check: () => void): void {
+  try {
+    check();
+  } catch (error) {
+    throw invalid(messageOf(error), error);
+  }
 }
 
 function invalid(message: string, cause?: unknown): AppError {

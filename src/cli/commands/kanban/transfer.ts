@@ -114,14 +114,15 @@ async function importBoard(desk: Desk, file: string, options: ImportOptions): Pr
     const folder = boardFolders(boardsPlace(app).root, slug).attachments;
     await using files = new ImportedFiles(rows, folder);
     for (; next.done !== true; next = await lines.next()) await files.add(next.value);
-    await files.finish();
+    const damaged = await files.finish();
     const caller = { kind: "operator", name: operator } as const;
     const count = await board.store.import(caller, withPathsIn(folder, rows), signal);
     files.keep();
     await shareImported(app, board, signal);
     if (options.switch) await switchBoard(boardsPlace(app).root, slug);
     const { name } = await board.store.board(signal);
-    if (options.json) terminal.printJson({ slug, name, rows: count });
+    for (const message of damaged) terminal.note(`hermes: warning: ${message} The export came without it.`);
+    if (options.json) terminal.printJson({ slug, name, rows: count, damaged });
     else terminal.note(`Imported ${count} rows into the board ${slug}.`);
   } catch (error) {
     if (slug !== DEFAULT_BOARD) await dropReserved(boardsPlace(app), slug);

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { boardsPlace } from "../../../app.ts";
+import { findDamage } from "../../../board/attachments/attachment-content.ts";
 import { collectAttachments } from "../../../board/attachments/collect-attachments.ts";
 import { boardPath } from "../../../board/board-slug.ts";
 import { tidyWorkspaces } from "../../../board/workspaces/clean-up-workspace.ts";
@@ -8,7 +9,7 @@ import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { attachmentPlace } from "./attachment-place.ts";
 import { collectLogs } from "./collect-logs.ts";
-import { atBoard, type Desk, type JsonOption } from "./desk.ts";
+import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
 import { helpMoves } from "./help-moves.ts";
 import { profileNames } from "./lane.ts";
 import { parseDays } from "./parse.ts";
@@ -116,10 +117,13 @@ async function collectGarbage(
 }
 
 async function repair(desk: Desk, { json }: JsonOption): Promise<void> {
-  await atBoard(desk, async ({ store, client, signal, context }) => {
-    const found = await store.check(signal);
-    const repaired = found.length === 0 ? 0 : await client.repairCounters(signal);
-    const left = repaired === 0 ? found : await store.check(signal);
+  await atBoard(desk, async (open) => {
+    const { store, client, signal, context } = open;
+    const rows = await store.check(signal);
+    const files = await damagedFiles(open);
+    const found = [...rows, ...files];
+    const repaired = rows.length === 0 ? 0 : await client.repairCounters(signal);
+    const left = repaired === 0 ? found : [...(await store.check(signal)), ...files];
     if (json) context.terminal.printJson({ ok: left.length === 0, found, repaired, left });
     else {
       for (const finding of left) context.terminal.print(finding);
@@ -132,4 +136,16 @@ async function repair(desk: Desk, { json }: JsonOption): Promise<void> {
       hint: "Save what is there with `hermes kanban export`, and look at the tasks named above.",
     });
   });
+}
+
+/** Each a sentence about an attachment whose content is gone or is not what was attached. */
+async function damagedFiles(open: OpenDesk): Promise<readonly string[]> {
+  const { store, signal } = open;
+  const source = { store, place: attachmentPlace(open) };
+  const found: string[] = [];
+  for (const attachment of await store.attachments(signal)) {
+    const damage = await findDamage(source, attachment, signal);
+    if (damage !== undefined) found.push(damage.message);
+  }
+  return found;
 }
