@@ -21,7 +21,10 @@ export interface ChannelPool extends AsyncDisposable {
   readonly busy: number;
 }
 
-export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel>): ChannelPool {
+/** `isSpare` says that nobody has asked for the channel yet. */
+type Open = (signal: AbortSignal, isSpare: boolean) => Promise<Channel>;
+
+export function createChannelPool(open: Open): ChannelPool {
   const idle: { channel: Channel; since: number }[] = [];
   /** Kept open because something that an earlier command left behind still prints to them. */
   const held: Channel[] = [];
@@ -54,7 +57,7 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
     refilling = setTimeout(() => {
       if (closed || idle.length >= KEEP_SPARE || count >= MAX_CHANNELS) return;
       count++;
-      const opening = open(end.signal).then(
+      const opening = open(end.signal, true).then(
         (channel) => {
           idle.unshift({ channel, since: Date.now() });
           waiting.shift()?.();
@@ -98,7 +101,7 @@ export function createChannelPool(open: (signal: AbortSignal) => Promise<Channel
           count++;
           busy++;
           try {
-            return await open(signal);
+            return await open(signal, false);
           } catch (error) {
             count--;
             busy--;

@@ -44,6 +44,22 @@ test("after a command that used up its channel the next one is opened before it 
     .toBe(0);
 });
 
+test("a channel that nobody has asked for does not have the place looked for anew", async () => {
+  const looks: boolean[] = [];
+  await using shell = createShell({
+    cwd: "/",
+    async transport(anew) {
+      looks.push(anew);
+      // The third would be the spare one: the place has stopped meanwhile.
+      return { argv: looks.length === 3 ? ["false"] : ["sh", ...SHELL_ARGUMENTS], env: process.env };
+    },
+  });
+  await collect(shell, "wc -c", { stdin: LARGE });
+  await expect.poll(() => looks.length, { timeout: 150_000 }).toBe(3);
+  await collect(shell, "wc -c", { stdin: LARGE });
+  expect(looks.slice(0, 4)).toEqual([false, false, false, false]);
+});
+
 test("whoever ends at once has opened nothing for nothing", async () => {
   const place = localShell();
   {

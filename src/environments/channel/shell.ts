@@ -70,11 +70,12 @@ const START_WITHIN_MS = 2_000;
 
 /** Runs commands in a place over warm channels: everything that all environments have in common. */
 export function createShell(place: Place): Environment {
-  const pool = createChannelPool(async (signal) => {
+  const pool = createChannelPool(async (signal, isSpare) => {
     try {
       return await openChannel(await place.transport(false, signal), signal);
     } catch (error) {
-      if (!(error instanceof AppError) || error.code !== "channel-unopened") throw error;
+      // To look for a place anew may start or wake it, which is not for a spare channel to decide.
+      if (isSpare || !(error instanceof AppError) || error.code !== "channel-unopened") throw error;
       // No command was on its way yet, so looking for the place once more loses and repeats nothing.
       return openChannel(await place.transport(true, signal), signal);
     }
