@@ -196,6 +196,45 @@ const CALLS: readonly Row[] = [
     ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: RUN } })),
     fine,
   ),
+  {
+    calls: 2,
+    ...ok(
+      "LocalAI of 2023, gateways to Azure OpenAI 2023-07-01",
+      "calls with function_call, in pieces, twice",
+      ends(
+        "function_call",
+        delta({ role: "assistant", content: null, function_call: { name: "terminal", arguments: "" } }),
+        delta({ function_call: { arguments: '{"command":' } }),
+        delta({ function_call: { arguments: '"ls"}' } }),
+      ),
+      ends("function_call", delta({ function_call: { name: "terminal", arguments: RUN } })),
+      fine,
+    ),
+  },
+  {
+    calls: 1,
+    ...ok(
+      "llama-cpp-python, Qwen's openai_api.py",
+      "sends a function_call as a whole although a stream was asked for",
+      json(200, {
+        choices: [
+          {
+            message: { role: "assistant", content: "", function_call: { name: "terminal", arguments: RUN } },
+            finish_reason: "function_call",
+          },
+        ],
+      }),
+      fine,
+    ),
+  },
+  {
+    who: "LocalAI of 2023",
+    does: "is cut in the middle of a function_call, every time",
+    replies: [ends("length", delta({ function_call: { name: "terminal", arguments: '{"command":"ec' } }))],
+    outcome: "cut",
+    reads: "The call of terminal was cut off by the model's output limit.",
+    requests: 4,
+  },
   ok("Groq", "says stop beside a call", ends("stop", terminal(RUN)), fine),
   ok(
     "Ollama",

@@ -30,6 +30,8 @@ export interface HostileRow {
   readonly reads?: string;
   /** Requests that are made; as many as there are replies unless given. */
   readonly requests?: number;
+  /** Calls that are run in all of them, where the row is about calls. */
+  readonly calls?: number;
   /** The row needs a Node that can undo zstd, or one that cannot. */
   readonly zstd?: boolean;
 }

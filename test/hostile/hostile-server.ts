@@ -10,6 +10,8 @@ export interface WireMessage {
   readonly content?: unknown;
   readonly tool_calls?: readonly { readonly id: string }[];
   readonly tool_call_id?: string;
+  readonly function_call?: { readonly name: string };
+  readonly name?: string;
 }
 
 /** One guest of the server: its own address, its own replies. */

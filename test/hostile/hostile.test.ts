@@ -86,6 +86,7 @@ async function meets(row: HostileRow, provider: string, name: string): Promise<v
   expect(first.printed).toEqual(prints === "" ? [] : [prints]);
   expect(first.told).toEqual(words === undefined ? [] : [`hermes: ${words}\n  ${first.end.hint}`]);
   expect(guest.requests).toHaveLength(requests);
+  if (row.calls !== undefined) expect(first.calls).toBe(row.calls);
 
   isWell = true;
   const second = await run(model, history, "and now?");
@@ -113,7 +114,8 @@ async function run(model: RetryingModel, history: Message[], text: string) {
   const end = events.at(-1) as AgentEventOf<"turn-end">;
   view.end({ end, outcome: end.outcome, text: end.text, durationMs: 0 });
   history.push(...messagesOf(events));
-  return { end, printed, told };
+  const calls = events.filter(({ type }) => type === "tool-end").length;
+  return { end, printed, told, calls };
 }
 
 async function modelOf(
@@ -180,13 +182,16 @@ function expectValid(messages: readonly WireMessage[]): void {
   const open = new Set<string>();
   let previous = "";
   for (const message of messages) {
-    const { role, content, tool_calls: calls = [] } = message;
-    if (role !== "tool") expect(role).not.toBe(previous);
+    const { role, content, tool_calls: calls = [], function_call: functionCall } = message;
+    const isResult = role === "tool" || role === "function";
+    if (!isResult) expect(role).not.toBe(previous);
     if (role === "user") expect(open).toEqual(new Set());
-    if (role !== "assistant" || calls.length === 0) expect(content).not.toBe("");
+    if (role !== "assistant" || (calls.length === 0 && !functionCall)) expect(content).not.toBe("");
     if (Array.isArray(content)) expect(content).not.toEqual([]);
     for (const { id } of calls) open.add(id);
-    if (role === "tool") expect(open.delete(message.tool_call_id ?? "")).toBe(true);
+    if (functionCall) open.add(functionCall.name);
+    const answered = role === "function" ? message.name : message.tool_call_id;
+    if (isResult) expect(open.delete(answered ?? "")).toBe(true);
     previous = role;
   }
 }

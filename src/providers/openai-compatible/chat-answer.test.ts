@@ -9,7 +9,7 @@ const call = (fields: object) => delta({ tool_calls: [fields] });
 
 /** The message that a stream of these events makes. */
 function read(...events: readonly string[]) {
-  const reader = createChatReader();
+  const reader = createChatReader("old");
   const answer = collectAnswer([]);
   const parts = events.flatMap((event) => [...reader.take(event, undefined)]);
   const finish = reader.finish();
@@ -21,6 +21,27 @@ it("a call without a name is one of a tool that does not exist; a piece of nothi
   const unnamed = call({ index: 0, id: "a", function: { name: "", arguments: "{}" } });
   expect(read(unnamed, delta({}, "tool_calls")).message?.parts).toMatchObject([{ callId: "a", tool: "" }]);
   expect(() => read(call({ index: 0, function: { arguments: "{}" } }))).toThrow();
+});
+
+it("a function_call is one call, in pieces, whole, and beside the same call in the newer form", () => {
+  const vendor = { functionCall: { provider: "old" } };
+  const whole = { type: "tool-call", callId: "call_0", tool: "one", input: '{"x":1}' };
+  const pieces = [
+    delta({ role: "assistant", content: null, function_call: { name: "one", arguments: "" } }),
+    delta({ function_call: { arguments: '{"x"' } }),
+    delta({ function_call: { arguments: ":1}" } }),
+    delta({}, "function_call"),
+  ];
+  expect(read(...pieces).message?.parts).toEqual([{ ...whole, vendor }]);
+  const older = { name: "one", arguments: '{"x":1}' };
+  expect(read(delta({ function_call: older, tool_calls: [] }, "stop")).message?.parts).toEqual([
+    { ...whole, vendor },
+  ]);
+  const both = delta({ function_call: older, tool_calls: [{ index: 0, id: "a", function: older }] });
+  expect(read(both, delta({}, "tool_calls")).message?.parts).toEqual([{ ...whole, callId: "a" }]);
+  expect(
+    read(call({ id: "a", function: older }), delta({ function_call: null }, "stop")).message?.parts,
+  ).toEqual([{ ...whole, callId: "a" }]);
 });
 
 describe("what servers make of the format", () => {

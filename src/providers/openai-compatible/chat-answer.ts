@@ -1,4 +1,4 @@
-import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
+import type { AnswerPart, FinishPart, VendorNotes } from "../wire/answer-part.ts";
 import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
@@ -44,12 +44,14 @@ const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = 
 /** Text and reasoning are one part each, however their pieces alternate. */
 const ONE = "0";
 
-export function createChatReader(): AnswerReader {
+/** A call in the older form is marked with the provider's name: only this provider gets it back in that form. */
+export function createChatReader(provider: string): AnswerReader {
   const calls = new Map<number, OpenCall>();
   let lastIndex = -1;
   let reason: string | undefined;
   let refused = false;
   let isOver = false;
+  let hasToolCalls = false;
   let usage: Fields | undefined;
   const readTags = createThinkTagReader();
 
@@ -69,7 +71,7 @@ export function createChatReader(): AnswerReader {
     return { call, isNew: true };
   };
 
-  function takeCall(piece: unknown, parts: AnswerPart[]): void {
+  function takeCall(piece: unknown, parts: AnswerPart[], notes?: VendorNotes): void {
     if (!isFields(piece)) throw malformed();
     const made = isFields(piece["function"]) ? piece["function"] : {};
     const name = textIn(made, "name") ?? "";
@@ -79,8 +81,7 @@ export function createChatReader(): AnswerReader {
       // Without a name there is no such tool, which the model is told; nothing at all is no call.
       if (name === "" && call.id === "" && !("name" in made)) throw malformed();
       const signature = signatureIn(piece["extra_content"]);
-      const providerMetadata =
-        signature === undefined ? undefined : { google: { thoughtSignature: signature } };
+      const providerMetadata = signature === undefined ? notes : { google: { thoughtSignature: signature } };
       parts.push({ type: "tool-input-start", id, toolName: name, providerMetadata });
     } else if (name !== "" && name !== call.name && !call.hasInput) {
       // The next piece of the name, or all of it so far.
@@ -116,8 +117,15 @@ export function createChatReader(): AnswerReader {
     const refusal = textIn(delta, "refusal") ?? "";
     if (refusal !== "") refused = true;
     if (text + refusal !== "") parts.push({ type: "text-delta", id: ONE, delta: text + refusal });
-    const pieces = delta["tool_calls"];
-    if (Array.isArray(pieces)) for (const piece of pieces) takeCall(piece, parts);
+    const { tool_calls: pieces, function_call: older } = delta;
+    if (Array.isArray(pieces))
+      for (const piece of pieces) {
+        hasToolCalls = true;
+        takeCall(piece, parts);
+      }
+    // A server that writes both forms means one call.
+    if (isFields(older) && !hasToolCalls)
+      takeCall({ index: 0, function: older }, parts, { functionCall: { provider } });
     return parts;
   }
 

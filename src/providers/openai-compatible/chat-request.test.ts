@@ -4,6 +4,7 @@ import type { ModelRequest } from "../provider.ts";
 import { type ChatBody, type ChatRules, createChatWriter } from "./chat-request.ts";
 
 const rules: ChatRules = {
+  provider: "old",
   model: "m",
   replayReasoning: false,
   outputLimitField: "max_tokens",
@@ -90,4 +91,41 @@ it("images go as data, and an answer without anything in it keeps two prompts ap
 it("no list of tools is sent when there are none", () => {
   const body = createChatWriter(rules)({ messages: [say("a")], tools: [] });
   expect(parsed(body)).not.toHaveProperty("tools");
+});
+
+it("a function_call goes back as one to the provider that made it, and as a tool call to any other", () => {
+  const messages: Message[] = [
+    say("a"),
+    {
+      role: "assistant",
+      parts: [
+        {
+          type: "tool-call",
+          callId: "call_0",
+          tool: "look",
+          input: "{}",
+          vendor: { functionCall: { provider: "old" } },
+        },
+      ],
+    },
+    { role: "tool", callId: "call_0", tool: "look", text: "seen", failed: false },
+  ];
+  const sent = (provider: string) => {
+    const write = createChatWriter({ ...rules, provider });
+    return parsed(write(request(...messages)))["messages"];
+  };
+  expect(sent("old")).toEqual([
+    { role: "user", content: "a" },
+    { role: "assistant", content: null, function_call: { name: "look", arguments: "{}" } },
+    { role: "function", name: "look", content: "seen" },
+  ]);
+  expect(sent("new")).toEqual([
+    { role: "user", content: "a" },
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "call_0", type: "function", function: { name: "look", arguments: "{}" } }],
+    },
+    { role: "tool", tool_call_id: "call_0", content: "seen" },
+  ]);
 });

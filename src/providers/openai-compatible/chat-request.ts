@@ -6,6 +6,7 @@ import { parseObject, replayableInput } from "../wire/replayable-input.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 
 export interface ChatRules {
+  readonly provider: string;
   readonly model: string;
   /** Whether earlier reasoning is sent again, as `reasoning_content`. */
   readonly replayReasoning: boolean;
@@ -44,6 +45,8 @@ interface WrittenList {
  */
 export function createChatWriter(rules: ChatRules): (request: ModelRequest) => ChatBody {
   const messagePieces = new WeakMap<Message, Piece>();
+  /** Calls that came in the older form, `function_call`; their results go back in its form. */
+  const functionCalls = new Set<string>();
   const toolPieces = new WeakMap<readonly ToolDefinition[], Piece>();
   const remember = <Key extends object>(known: WeakMap<Key, Piece>, key: Key, write: () => string): Piece => {
     const found = known.get(key);
@@ -59,7 +62,9 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
     let { pieces, buffer, length } = isLonger ? before : nothing;
     const added = messages
       .slice(pieces.length)
-      .map((message) => remember(messagePieces, message, () => sendableJson(toWire(message, rules))));
+      .map((message) =>
+        remember(messagePieces, message, () => sendableJson(toWire(message, rules, functionCalls))),
+      );
     for (const { bytes } of added) {
       const end = length + COMMA.length + bytes.length;
       if (end > buffer.length) buffer = Buffer.concat([buffer.subarray(0, length)], 2 * end);
@@ -104,15 +109,17 @@ function toTool({ name, description, inputSchema }: ToolDefinition) {
   return { type: "function", function: { name, description, parameters: inputSchema } };
 }
 
-function toWire(message: Message, rules: ChatRules): string {
+function toWire(message: Message, rules: ChatRules, functionCalls: Set<string>): string {
   switch (message.role) {
     case "system":
       return JSON.stringify({ role: "system", content: message.text });
     case "user":
       return JSON.stringify({ role: "user", content: toContent(message) });
     case "assistant":
-      return toAssistant(message, rules);
+      return toAssistant(message, rules, functionCalls);
     case "tool":
+      if (functionCalls.has(message.callId))
+        return JSON.stringify({ role: "function", name: sendableName(message.tool), content: message.text });
       return JSON.stringify({ role: "tool", tool_call_id: message.callId, content: message.text });
   }
 }
@@ -127,10 +134,15 @@ function toContent({ parts }: UserMessage) {
   );
 }
 
-function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules): string {
+function toAssistant(
+  { parts }: AssistantMessage,
+  { replayReasoning, provider }: ChatRules,
+  functionCalls: Set<string>,
+): string {
   let text = "";
   let reasoning = "";
   const calls: object[] = [];
+  let functionCall: object | undefined;
   for (const part of parts) {
     if (part.type === "text") text += part.text;
     else if (part.type === "reasoning") reasoning += part.text;
@@ -138,22 +150,36 @@ function toAssistant({ parts }: AssistantMessage, { replayReasoning }: ChatRules
       // Written again from the parsed object, large numbers and the order of members would not stay.
       const input =
         parseObject(part.input) === undefined ? JSON.stringify(replayableInput(part.input)) : part.input;
-      calls.push({
-        id: part.callId,
-        type: "function",
-        function: { name: sendableName(part.tool), arguments: sendableJson(input) },
-        ...signatureOf(part.vendor?.["google"]),
-      });
+      const called = { name: sendableName(part.tool), arguments: sendableJson(input) };
+      if (isFunctionCall(part.vendor?.["functionCall"], provider)) {
+        functionCall = called;
+        functionCalls.add(part.callId);
+      } else
+        calls.push({
+          id: part.callId,
+          type: "function",
+          function: called,
+          ...signatureOf(part.vendor?.["google"]),
+        });
     }
   }
+  const hasCalls = calls.length > 0 || functionCall !== undefined;
   const showsReasoning = replayReasoning && reasoning !== "";
-  if (text.trim() === "" && calls.length === 0) text = NO_TEXT; // vendors refuse an empty one
+  if (text.trim() === "" && !hasCalls) text = NO_TEXT; // vendors refuse an empty one
   return JSON.stringify({
     role: "assistant",
-    content: calls.length > 0 ? text || null : text,
+    content: hasCalls ? text || null : text,
     ...(showsReasoning ? { reasoning_content: reasoning } : {}),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
+    ...(functionCall === undefined ? {} : { function_call: functionCall }),
   });
+}
+
+/** Whether a call came in the older form, and from the provider that it is sent to now. */
+function isFunctionCall(vendor: unknown, provider: string): boolean {
+  return (
+    typeof vendor === "object" && vendor !== null && "provider" in vendor && vendor.provider === provider
+  );
 }
 
 /** Google wants to see a call's signature again, in the member that it came in. */

@@ -37,6 +37,6 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
         prefix,
       };
     };
-    return streamCall(write, createChatReader(), attempt);
+    return streamCall(write, createChatReader(options.provider), attempt);
   });
 }

@@ -1,7 +1,7 @@
 import type { VendorData } from "../message.ts";
 
 /** What a vendor gives along with a part, under its name. */
-type VendorNotes = Readonly<Record<string, VendorData>> | undefined;
+export type VendorNotes = Readonly<Record<string, VendorData>> | undefined;
 
 /** A piece of an answer, whatever format it came in. */
 export type AnswerPart =
