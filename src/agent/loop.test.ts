@@ -7,11 +7,10 @@ import {
   textOf,
   type UserMessage,
 } from "../providers/message.ts";
-import type { FinishReason, ModelEvent, ModelFailure } from "../providers/provider.ts";
+import { type FinishReason, type ModelEvent, type ModelFailure, NO_USAGE } from "../providers/provider.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tools/tool.ts";
 import type { AgentEvent, AgentEventOf } from "./events.ts";
 import { runTurn, type Turn } from "./loop.ts";
-import { NO_USAGE } from "./usage.ts";
 
 const user = (text: string): UserMessage => ({ role: "user", parts: [{ type: "text", text }] });
 const call = (callId: string, tool: string, input = "{}"): ToolCallPart => ({

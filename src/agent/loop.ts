@@ -9,7 +9,15 @@ import {
   toolCallsOf,
   type UserMessage,
 } from "../providers/message.ts";
-import type { Model, ModelEvent, ModelFailure, ToolDefinition, Usage } from "../providers/provider.ts";
+import {
+  addUsage,
+  type Model,
+  type ModelEvent,
+  type ModelFailure,
+  NO_USAGE,
+  type ToolDefinition,
+  type Usage,
+} from "../providers/provider.ts";
 import { findTool } from "../tools/find-tool.ts";
 import { readAnswerEnd, type Why } from "./answer-end.ts";
 import type { AgentEvent, AgentEventOf, InterruptedTurn, ToolEnd, TurnOutcome } from "./events.ts";
@@ -17,7 +25,7 @@ import { createGuardrails } from "./guardrails.ts";
 import { findBreak } from "./prefix.ts";
 import { PICTURES_LEFT_OUT, refusesPictures, withoutRefusedPictures } from "./refused-pictures.ts";
 import { runTools, type ToolRules } from "./run-tools.ts";
-import { addCost, addUsage, costOf, NO_USAGE } from "./usage.ts";
+import { addCost, costOf } from "./usage.ts";
 
 /** What a turn may use up; undefined means no limit. */
 export interface TurnLimits {

@@ -1,26 +1,5 @@
 import type { ModelPrice, Usage } from "../providers/provider.ts";
 
-export const NO_USAGE: Usage = {
-  inputTokens: undefined,
-  cacheReadTokens: undefined,
-  cacheWriteTokens: undefined,
-  outputTokens: undefined,
-  reasoningTokens: undefined,
-};
-
-/** The sum of two; what neither says stays unknown. */
-export function addUsage(one: Usage, other: Usage): Usage {
-  const sum = (key: keyof Usage): number | undefined =>
-    one[key] === undefined && other[key] === undefined ? undefined : (one[key] ?? 0) + (other[key] ?? 0);
-  return {
-    inputTokens: sum("inputTokens"),
-    cacheReadTokens: sum("cacheReadTokens"),
-    cacheWriteTokens: sum("cacheWriteTokens"),
-    outputTokens: sum("outputTokens"),
-    reasoningTokens: sum("reasoningTokens"),
-  };
-}
-
 const PER = 1_000_000;
 
 /** What a request cost in US dollars; undefined when the price or the count is unknown, which is not the same as nothing. */

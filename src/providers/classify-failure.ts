@@ -11,6 +11,8 @@ export type Trouble =
   /** The answer ended, or its connection, before it was whole. */
   | { readonly type: "cut" }
   | { readonly type: "empty" }
+  /** The provider asked to be asked again, and again. */
+  | { readonly type: "paused"; readonly times: number }
   /** An event that the format does not allow. */
   | { readonly type: "malformed" }
   /** A compression that nobody here can undo. */
@@ -57,6 +59,10 @@ export function classifyFailure(trouble: Trouble, context: FailureContext): Clas
       return failure("cut", context, `${context.provider} ended its answer before it was whole.`);
     case "empty":
       return failure("empty", context, `${context.provider} gave an empty answer.`);
+    case "paused": {
+      const message = `${context.provider} paused its answer ${trouble.times} times and did not end it.`;
+      return { ...failure("refused", context, message), hint: PAUSE_HINT };
+    }
     case "malformed":
       return failure(
         "malformed",
@@ -186,6 +192,7 @@ function failure(
 }
 
 const DECODER_HINT = "Switch compression off in the gateway, or run Hermes with Node 22.15 or newer.";
+const PAUSE_HINT = "Ask for less at once, or choose another model with -m.";
 const again = () => "Try again in a moment; if it goes on, ask another model.";
 const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => string } = {
   aborted: () => "Send a message to go on.",

@@ -49,6 +49,27 @@ export interface Usage {
   readonly reasoningTokens: number | undefined;
 }
 
+export const NO_USAGE: Usage = {
+  inputTokens: undefined,
+  cacheReadTokens: undefined,
+  cacheWriteTokens: undefined,
+  outputTokens: undefined,
+  reasoningTokens: undefined,
+};
+
+/** The sum of two; what neither says stays unknown. */
+export function addUsage(one: Usage, other: Usage): Usage {
+  const sum = (key: keyof Usage): number | undefined =>
+    one[key] === undefined && other[key] === undefined ? undefined : (one[key] ?? 0) + (other[key] ?? 0);
+  return {
+    inputTokens: sum("inputTokens"),
+    cacheReadTokens: sum("cacheReadTokens"),
+    cacheWriteTokens: sum("cacheWriteTokens"),
+    outputTokens: sum("outputTokens"),
+    reasoningTokens: sum("reasoningTokens"),
+  };
+}
+
 /** Why a model stopped; `length` is its output limit, `window` the end of its context window. */
 export const FINISH_REASONS = ["stop", "tool-calls", "length", "window", "content-filter", "other"] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];

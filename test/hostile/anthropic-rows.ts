@@ -83,6 +83,27 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "Anthropic",
+    "pauses a long answer, twice",
+    ends(
+      "pause_turn",
+      begin({ type: "server_tool_use", id: "s1", name: "web_search", input: {} }) +
+        delta({ type: "input_json_delta", partial_json: '{"query":"x"}' }) +
+        end(),
+    ),
+    json(200, { content: [{ type: "text", text: "H" }], stop_reason: "pause_turn" }),
+    ends("end_turn", text("i.")),
+  ),
+  {
+    who: "Anthropic",
+    does: "pauses its answer, every time",
+    replies: [ends("pause_turn", text("H"))],
+    outcome: "failed",
+    reads: "{provider} paused its answer 20 times and did not end it.",
+    requests: 21,
+  },
+  ok("Anthropic", "pauses beside a call", ends("pause_turn", tool(RUN)), fine),
+  ok(
+    "Anthropic",
     "hides its thoughts",
     stream(
       START,

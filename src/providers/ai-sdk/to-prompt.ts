@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type {
   LanguageModelV3FunctionTool,
   LanguageModelV3Message,
@@ -51,9 +52,12 @@ function toSdkPart(
   writeCallId: WriteCallId,
 ): AssistantContent[number] | undefined {
   switch (part.type) {
-    case "text":
+    case "text": {
+      const block = blockOf(part.vendor);
+      if (block !== undefined) return { type: "text", text: BLOCK_MARK + JSON.stringify(block) };
       if (part.text.trim() === "") return undefined; // vendors refuse it
       return { type: "text", text: part.text, ...vendorOptions(part.vendor) };
+    }
     case "reasoning":
       return { type: "reasoning", text: part.text, ...vendorOptions(part.vendor) };
     case "tool-call":
@@ -65,6 +69,25 @@ function toSdkPart(
         ...vendorOptions(part.vendor),
       };
   }
+}
+
+/** Stands before a block that the SDK has no words for; random, so that no text can pretend to be one. */
+const BLOCK_MARK = `block ${randomUUID()} `;
+
+function blockOf(vendor: VendorData | undefined): object | undefined {
+  const known = vendor?.["anthropic"];
+  const block = typeof known === "object" && known !== null && "block" in known ? known.block : undefined;
+  return typeof block === "object" && block !== null ? block : undefined;
+}
+
+/** The body that the SDK wrote, with the blocks of the vendor as they came. */
+export function withVendorBlocks(body: string): string {
+  if (!body.includes(BLOCK_MARK)) return body;
+  return JSON.stringify(JSON.parse(body), (_, value: unknown) => {
+    const text = typeof value === "object" && value !== null && "text" in value ? value.text : undefined;
+    const isBlock = typeof text === "string" && text.startsWith(BLOCK_MARK);
+    return isBlock ? (JSON.parse(text.slice(BLOCK_MARK.length)) as unknown) : value;
+  });
 }
 
 function vendorOptions(vendor: VendorData | undefined): { providerOptions?: SharedV3ProviderOptions } {

@@ -125,6 +125,45 @@ describe("anthropic on the wire", () => {
     ]);
   });
 
+  it("goes on with an answer that was paused: all of it is sent back, and stays in the conversation", async () => {
+    const search = { type: "server_tool_use", id: "s1", name: "web_search", input: { query: "x" } };
+    const found = { type: "web_search_tool_result", tool_use_id: "s1", content: [{ url: "u" }] };
+    const thought = { type: "thinking", thinking: "Hm.", signature: "sig" };
+    const answers = [
+      {
+        content: [thought, search],
+        stop_reason: "pause_turn",
+        usage: { input_tokens: 10, output_tokens: 1 },
+      },
+      {
+        content: [found, { type: "text", text: "A." }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 20, output_tokens: 2 },
+      },
+    ];
+    await using server = await startScriptedServer(
+      { answers: [{ text: "B.", times: 9 }] },
+      {
+        misbehave(index) {
+          const body = JSON.stringify(answers[index]);
+          const headers = { "content-type": "application/json" };
+          return index < answers.length ? { type: "answer", status: 200, body, headers } : undefined;
+        },
+      },
+    );
+    const model = open(testOptions(server.url));
+    const events = await collect(model.stream(ask("hi"), soon()));
+    expect(lastOf(events)).toMatchObject({ finish: "stop", usage: { inputTokens: 30, outputTokens: 3 } });
+    const stored = JSON.parse(JSON.stringify(messageOf(events))) as Message;
+    messageOf(await collect(model.stream(ask("hi", stored, "and?"), soon())));
+    const sent = server.requests.map(({ body }) => body.messages.slice(1, 2));
+    expect(sent).toMatchObject([
+      [],
+      [{ role: "assistant", content: [thought, search] }],
+      [{ role: "assistant", content: [thought, search, found, { type: "text", text: "A." }] }],
+    ]);
+  });
+
   it("counts cached parts of the prompt as parts of it", async () => {
     const usage = { input: 100, cache_read: 70, cache_write: 20, output: 5 };
     await using server = await startScriptedServer({ answers: [{ text: "A.", usage }] });

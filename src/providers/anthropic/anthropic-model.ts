@@ -1,6 +1,6 @@
 import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
 import { createRequestWriter } from "../ai-sdk/request-writer.ts";
-import { toPrompt, toSdkTools } from "../ai-sdk/to-prompt.ts";
+import { toPrompt, toSdkTools, withVendorBlocks } from "../ai-sdk/to-prompt.ts";
 import type { Model, ReasoningEffort } from "../provider.ts";
 import { sendableJson } from "../wire/sendable.ts";
 import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
@@ -46,7 +46,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
         const sent = {
           method: "POST",
           headers: key ? written.headers : others, // the SDK insists on one
-          body: sendableJson(withOverrides(written.body, requestOverrides)),
+          body: sendableJson(withOverrides(withVendorBlocks(written.body), requestOverrides)),
         };
         return {
           post: (onSent) => http.exchange(written.url, { ...sent, onSent }, attempt.signal),

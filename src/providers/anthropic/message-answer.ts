@@ -1,5 +1,6 @@
 import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
 import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
+import { parseObject } from "../wire/replayable-input.ts";
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
 
@@ -7,7 +8,7 @@ import { TroubleError } from "../wire/trouble-error.ts";
 const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
   end_turn: "stop",
   stop_sequence: "stop",
-  pause_turn: "stop",
+  pause_turn: "pause",
   tool_use: "tool-calls",
   max_tokens: "length",
   model_context_window_exceeded: "window",
@@ -18,9 +19,20 @@ const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = 
 
 type BlockKind = "text" | "reasoning" | "tool" | "unknown";
 
-/** Reads answers in the messages format of Anthropic. What the format has learned since is passed over. */
+interface Block {
+  readonly kind: BlockKind;
+  readonly id: string;
+  /** Of a block that is unknown: all of it but its input, and its input as far as it has come. */
+  readonly fields?: Fields;
+  json: string;
+}
+
+/**
+ * Reads answers in the messages format of Anthropic. A block that we do not know, such as a call of the vendor's own tools, is
+ * kept as it is.
+ */
 export function createMessageReader(): AnswerReader {
-  const blocks = new Map<number, { readonly kind: BlockKind; readonly id: string }>();
+  const blocks = new Map<number, Block>();
   const usage = new Map<string, number>();
   let reason: string | undefined;
   let isOver = false;
@@ -38,19 +50,19 @@ export function createMessageReader(): AnswerReader {
     const id = String(index);
     switch (block["type"]) {
       case "text":
-        blocks.set(index, { kind: "text", id });
+        blocks.set(index, { kind: "text", id, json: "" });
         return [{ type: "text-start", id }, ...takeDelta(index, { text: block["text"] })];
       case "thinking":
-        blocks.set(index, { kind: "reasoning", id });
+        blocks.set(index, { kind: "reasoning", id, json: "" });
         return [{ type: "reasoning-start", id }, ...takeDelta(index, block)];
       case "redacted_thinking": {
-        blocks.set(index, { kind: "reasoning", id });
+        blocks.set(index, { kind: "reasoning", id, json: "" });
         const providerMetadata = { anthropic: { redactedData: block["data"] } };
         return [{ type: "reasoning-start", id, providerMetadata }];
       }
       case "tool_use": {
         const callId = textIn(block, "id") || `call_${index}`;
-        blocks.set(index, { kind: "tool", id: callId });
+        blocks.set(index, { kind: "tool", id: callId, json: "" });
         const { input } = block;
         const isWhole = isFields(input) && Object.keys(input).length > 0;
         return [
@@ -59,7 +71,7 @@ export function createMessageReader(): AnswerReader {
         ];
       }
       default:
-        blocks.set(index, { kind: "unknown", id });
+        blocks.set(index, { kind: "unknown", id, fields: block, json: "" });
         return [];
     }
   }
@@ -73,9 +85,18 @@ export function createMessageReader(): AnswerReader {
     const signature = textIn(delta, "signature");
     if (kind === "reasoning" && signature)
       return [{ type: "reasoning-delta", id, delta: text, providerMetadata: { anthropic: { signature } } }];
+    if (kind === "unknown") block.json += text;
     if (text === "" || kind === "unknown") return [];
     const type = kind === "tool" ? "tool-input-delta" : kind === "text" ? "text-delta" : "reasoning-delta";
     return [{ type, id, delta: text }];
+  }
+
+  function endBlock(index: number): AnswerPart[] {
+    const { fields, json = "" } = blocks.get(index) ?? {};
+    if (fields === undefined) return [];
+    const input = parseObject(json);
+    const block = input === undefined ? fields : { ...fields, input };
+    return [{ type: "vendor-block", providerMetadata: { anthropic: { block } } }];
   }
 
   /** Some servers begin text and thinking without saying so. */
@@ -104,6 +125,8 @@ export function createMessageReader(): AnswerReader {
           return isFields(block) ? beginBlock(index, block) : [];
         case "content_block_delta":
           return isFields(delta) ? takeDelta(index, delta) : [];
+        case "content_block_stop":
+          return endBlock(index);
         case "message_delta":
           if (isFields(delta)) reason = textIn(delta, "stop_reason") || reason;
           count(chunk["usage"]);
@@ -120,7 +143,9 @@ export function createMessageReader(): AnswerReader {
       if (!Array.isArray(content)) return undefined;
       count(body["usage"]);
       reason = textIn(body, "stop_reason") || "end_turn";
-      return content.flatMap((block: unknown, index) => (isFields(block) ? beginBlock(index, block) : []));
+      return content.flatMap((block: unknown, index) =>
+        isFields(block) ? [...beginBlock(index, block), ...endBlock(index)] : [],
+      );
     },
     finish() {
       if (reason === undefined && !isOver) return undefined;

@@ -30,12 +30,22 @@ export type AnswerPart =
   /** The name as far as it is known now. */
   | { readonly type: "tool-name"; readonly id: string; readonly toolName: string }
   | { readonly type: "tool-input-delta"; readonly id: string; readonly delta: string }
+  /** Something that only its vendor understands, kept in the vendor's data. */
+  | { readonly type: "vendor-block"; readonly providerMetadata: VendorNotes }
   | FinishPart;
 
 export interface FinishPart {
   readonly type: "finish";
   readonly finishReason: {
-    readonly unified: "stop" | "length" | "window" | "content-filter" | "tool-calls" | "error" | "other";
+    readonly unified:
+      | "stop"
+      | "length"
+      | "window"
+      | "content-filter"
+      | "tool-calls"
+      | "pause"
+      | "error"
+      | "other";
   };
   readonly usage: {
     readonly inputTokens: {

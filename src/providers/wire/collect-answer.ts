@@ -1,12 +1,12 @@
 import type { AssistantMessage, Message, VendorData } from "../message.ts";
-import type { FinishReason, ModelEvent, Usage } from "../provider.ts";
+import { addUsage, type FinishReason, type ModelEvent, NO_USAGE, type Usage } from "../provider.ts";
 import type { AnswerPart, FinishPart } from "./answer-part.ts";
 import { parseObject } from "./replayable-input.ts";
 
 type MessageEnd = Extract<ModelEvent, { type: "message-end" }>;
 
 interface Draft {
-  readonly type: "text" | "reasoning" | "tool-call";
+  readonly type: "text" | "reasoning" | "tool-call" | "vendor-block";
   tool: string;
   readonly callId: string;
   text: string;
@@ -21,6 +21,11 @@ export interface Answer {
   readonly begunTools: readonly string[];
   /** What a part of the stream means to those who watch, if anything. */
   take(part: AnswerPart): ModelEvent | undefined;
+  /**
+   * The answer so far when its provider paused: sent back as it is, it is gone on with, and `take` adds to it. Undefined when
+   * the answer ends here.
+   */
+  pause(part: FinishPart): AssistantMessage | undefined;
   /** The whole answer, or undefined when there is nothing in it. */
   finish(part: FinishPart): MessageEnd | undefined;
 }
@@ -30,6 +35,8 @@ export function collectAnswer(history: readonly Message[]): Answer {
   const drafts: Draft[] = [];
   const open = new Map<string, Draft>();
   const newCallId = createCallIds(history);
+  let wasPaused = false;
+  let earlier: Usage = NO_USAGE;
 
   const begin = (key: string, type: Draft["type"], vendor: VendorData | undefined, tool = ""): Draft => {
     const callId = type === "tool-call" ? newCallId(key) : "";
@@ -81,9 +88,20 @@ export function collectAnswer(history: readonly Message[]): Answer {
             ? undefined
             : { type: "tool-input-delta", callId: draft.callId, text: part.delta };
         }
+        case "vendor-block":
+          begin("", "vendor-block", part.providerMetadata);
+          return undefined;
         default:
           return undefined;
       }
+    },
+    pause({ finishReason, usage }) {
+      const parts = drafts.flatMap(toPart);
+      const hasCalls = parts.some((part) => part.type === "tool-call");
+      if (finishReason.unified !== "pause" || hasCalls || parts.length === 0) return undefined;
+      wasPaused = true;
+      earlier = addUsage(earlier, toUsage(usage));
+      return { role: "assistant", parts };
     },
     finish({ finishReason, usage }) {
       const reason = finishReason.unified;
@@ -91,7 +109,9 @@ export function collectAnswer(history: readonly Message[]): Answer {
       // When an answer was cut, a call is whole only if its text proves it: an empty one is none.
       const isWhole = ({ type, text }: Draft) =>
         type !== "tool-call" || !(cutShort || reason === "content-filter") || parseObject(text) !== undefined;
-      const parts = drafts.filter(isWhole).flatMap(toPart);
+      // What was sent back once stays in the conversation; otherwise nobody here can make anything of such a block.
+      const isKept = (draft: Draft) => isWhole(draft) && (wasPaused || draft.type !== "vendor-block");
+      const parts = drafts.filter(isKept).flatMap(toPart);
       const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
       if (isEmpty && !cutShort && reason !== "content-filter") return undefined;
       const hasCalls = parts.some((part) => part.type === "tool-call");
@@ -99,7 +119,7 @@ export function collectAnswer(history: readonly Message[]): Answer {
         type: "message-end",
         message: { role: "assistant", parts },
         finish: toFinish(reason, hasCalls),
-        usage: toUsage(usage),
+        usage: addUsage(earlier, toUsage(usage)),
         droppedTools: drafts.filter((draft) => !isWhole(draft)).map(({ tool }) => tool),
       };
     },
@@ -108,6 +128,7 @@ export function collectAnswer(history: readonly Message[]): Answer {
 
 function toPart({ type, tool, callId, text, vendor }: Draft): AssistantMessage["parts"][number][] {
   const extra = vendor === undefined ? {} : { vendor };
+  if (type === "vendor-block") return [{ type: "text", text: "", ...extra }];
   if (type !== "tool-call") return text === "" && vendor === undefined ? [] : [{ type, text, ...extra }];
   return [{ type, callId, tool, input: text.trim() === "" ? "{}" : text, ...extra }];
 }
@@ -116,7 +137,7 @@ function toPart({ type, tool, callId, text, vendor }: Draft): AssistantMessage["
 function toFinish(reason: FinishPart["finishReason"]["unified"], hasCalls: boolean): FinishReason {
   if (reason === "length" || reason === "window" || reason === "content-filter") return reason;
   if (hasCalls) return "tool-calls";
-  return reason === "stop" || reason === "tool-calls" ? "stop" : "other";
+  return reason === "stop" || reason === "tool-calls" || reason === "pause" ? "stop" : "other";
 }
 
 function toUsage({ inputTokens, outputTokens }: FinishPart["usage"]): Usage {

@@ -2,12 +2,15 @@ import type { Clock } from "../../lib/clock.ts";
 import type { HttpClient } from "../../lib/http.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import { classifyFailure, type Trouble } from "../classify-failure.ts";
+import type { AssistantMessage } from "../message.ts";
 import type { Model, ModelEvent, ModelPrice, ModelRequest } from "../provider.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
 import type { AnswerPart } from "./answer-part.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
-import { collectAnswer } from "./collect-answer.ts";
+import { type Answer, collectAnswer } from "./collect-answer.ts";
 import { TroubleError } from "./trouble-error.ts";
+
+const MOST_PAUSES = 20; // of one answer; a search that takes longer does not end
 
 /** What every kind of server needs to be told. */
 export interface WireOptions {
@@ -51,6 +54,48 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
   const loading = loadFormat();
   loading.catch(() => undefined);
 
+  /** One request. Returns how it ended: with the whole answer, with an answer to go on with, or with trouble. */
+  async function* exchange(
+    request: ModelRequest,
+    answer: Answer,
+    signal: AbortSignal,
+  ): AsyncGenerator<ModelEvent, AssistantMessage | Trouble | undefined> {
+    let attempt: Attempt | undefined;
+    let trouble: Trouble;
+    try {
+      const format = await loading;
+      attempt = openAttempt(options, signal);
+      signal.throwIfAborted();
+      const call = format(request, attempt);
+      yield { type: "request-sent", prefix: await call.send() };
+      trouble = { type: "cut" };
+      for (let part = await call.next(); part !== undefined; part = await call.next()) {
+        if (part.type === "finish") {
+          if (part.finishReason.unified === "error") break; // it says itself that it broke off
+          const paused = answer.pause(part);
+          const end = paused === undefined ? answer.finish(part) : undefined;
+          if (paused !== undefined || end !== undefined) attempt.letEnd(call.drain());
+          if (paused !== undefined) return paused;
+          if (end !== undefined) {
+            yield end;
+            return undefined;
+          }
+          trouble = { type: "empty" };
+          break;
+        }
+        const event = answer.take(part);
+        if (event !== undefined) yield event;
+      }
+    } catch (error) {
+      trouble = troubleOf(error, attempt?.answering ?? false);
+    } finally {
+      // Also when whoever listens went away.
+      attempt?.[Symbol.dispose]();
+    }
+    const reason: unknown = attempt?.signal.reason;
+    return reason instanceof TroubleError ? reason.trouble : trouble;
+  }
+
   return {
     provider,
     name,
@@ -58,40 +103,14 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
     price,
     async *stream(request, signal) {
       const answer = collectAnswer(request.messages);
-      let attempt: Attempt | undefined;
-      let trouble: Trouble;
-      try {
-        const format = await loading;
-        attempt = openAttempt(options, signal);
-        signal.throwIfAborted();
-        const call = format(request, attempt);
-        yield { type: "request-sent", prefix: await call.send() };
-        trouble = { type: "cut" };
-        for (let part = await call.next(); part !== undefined; part = await call.next()) {
-          if (part.type === "finish") {
-            if (part.finishReason.unified === "error") break; // it says itself that it broke off
-            const end = answer.finish(part);
-            if (end !== undefined) {
-              attempt.letEnd(call.drain());
-              yield end;
-              return;
-            }
-            trouble = { type: "empty" };
-            break;
-          }
-          const event = answer.take(part);
-          if (event !== undefined) yield event;
-        }
-      } catch (error) {
-        trouble = troubleOf(error, attempt?.answering ?? false);
-      } finally {
-        // Also when whoever listens went away.
-        attempt?.[Symbol.dispose]();
+      let ended = yield* exchange(request, answer, signal);
+      for (let pauses = 1; ended !== undefined && "role" in ended; pauses++) {
+        const messages = [...request.messages, ended];
+        if (pauses > MOST_PAUSES) ended = { type: "paused", times: MOST_PAUSES };
+        else ended = yield* exchange({ ...request, messages }, answer, signal);
       }
-      const reason: unknown = attempt?.signal.reason;
-      if (reason instanceof TroubleError) trouble = reason.trouble;
-      if (signal.aborted) trouble = { type: "aborted" };
-      const failure = classifyFailure(trouble, {
+      if (ended === undefined) return;
+      const failure = classifyFailure(signal.aborted ? { type: "aborted" } : ended, {
         provider,
         model: name,
         addressKey,

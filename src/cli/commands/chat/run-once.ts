@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
 import type { TurnLimits } from "../../../agent/loop.ts";
-import { addCost, addUsage } from "../../../agent/usage.ts";
+import { addCost } from "../../../agent/usage.ts";
 import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
 import { readImage } from "../../../board/worker/find-images.ts";
 import { logEvent } from "../../../conversation/log-event.ts";
@@ -10,6 +10,7 @@ import { AppError } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
 import type { ImagePart, UserMessage } from "../../../providers/message.ts";
 import type { ReasoningEffort } from "../../../providers/provider.ts";
+import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
 import { currentFolder } from "../../current-folder.ts";
