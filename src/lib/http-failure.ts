@@ -26,6 +26,15 @@ const UNTRUSTED = new Set([
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
 ]);
 
+/** What to do when a proxy wants credentials. */
+export const PROXY_CREDENTIALS_HINT =
+  "Give the proxy its user name and password in HTTPS_PROXY or HTTP_PROXY, as http://NAME:PASSWORD@HOST:PORT with special characters percent-encoded; NO_PROXY names hosts that need no proxy.";
+
+/** Whether a proxy refused a request because of the credentials that it wants for itself. */
+export function isProxyRefusal(error: unknown): boolean {
+  return /\(407\)/.test(messageOf(rootCause(error)));
+}
+
 /** What a failed request met, in words that name hosts but neither credentials nor the query of an address. */
 export function httpFailure(
   error: unknown,
@@ -34,6 +43,11 @@ export function httpFailure(
   const cause = rootCause(error);
   const through = proxyHost === undefined ? "" : ` through the proxy ${proxyHost}`;
   const code = errnoOf(cause) ?? "";
+  if (proxyHost !== undefined && isProxyRefusal(cause)) {
+    const why = "the proxy wants a user name and password that it accepts (407)";
+    const message = `Cannot reach ${host}${through}: ${why}.`;
+    return new AppError("http-failed", message, { hint: PROXY_CREDENTIALS_HINT, cause });
+  }
   const message = `Cannot reach ${host}${through}: ${reasonOf(cause, code)}.`;
   if (!UNTRUSTED.has(code)) return new AppError("http-failed", message, { cause });
   const place = caKey === undefined ? "the setting for CA files" : `\`${caKey}\``;

@@ -220,7 +220,8 @@ describe("through a proxy", () => {
       );
       expect(error.code).toBe("http-failed");
       expect(error.message).toContain(`api.test:${server.port} through the proxy 127.0.0.1:${proxy.port}`);
-      expect(error.message).toContain("407");
+      expect(error.message).toContain("wants a user name and password that it accepts (407)");
+      expect(error.hint).toContain("http://NAME:PASSWORD@HOST:PORT");
       expectNoSecret(error);
     },
   );

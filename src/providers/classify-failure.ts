@@ -1,4 +1,5 @@
 import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
+import { isProxyRefusal, PROXY_CREDENTIALS_HINT } from "../lib/http-failure.ts";
 import { BAD_KEY, NO_MODEL, QUOTA, QUOTA_OR_RATE, saysAny, TOO_LONG } from "./failure-wordings.ts";
 import type { FailureKind, ModelFailure } from "./provider.ts";
 import { isErrorBody, isHtml, readVendorError, type VendorError } from "./vendor-error.ts";
@@ -99,6 +100,11 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
     const message = `${context.provider} answered with a redirect (${status}), which is not followed with a key.`;
     return failure("not-found", context, message, { status });
   }
+  // Not the provider's own word, and not about its key.
+  if (status === 407) {
+    const message = `A proxy on the way to ${context.provider} wants a user name and password (407).`;
+    return { ...failure("refused", context, message, { status }), hint: PROXY_CREDENTIALS_HINT };
+  }
   const vendor = readVendorError(html ? { message: "an HTML page" } : body);
   const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs) ?? vendor.retryAfterMs;
   return classifyVendorError(vendor, status, retryAfterMs, context);
@@ -166,6 +172,8 @@ function classifyThrown(error: unknown, answering: boolean, context: FailureCont
     return failure("cut", context, `The connection to ${context.provider} broke in the middle of an answer.`);
   if (error instanceof AppError && error.cause !== undefined) {
     const { message } = error;
+    if (isProxyRefusal(root))
+      return { ...failure("refused", context, `${context.provider}: ${message}`), hint: error.hint };
     // A certificate is no better at the next try.
     const kind = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code) ? "refused" : "unreachable";
     const hint = `${error.hint} The address is set by ${context.addressKey}.`;

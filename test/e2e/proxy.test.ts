@@ -71,8 +71,12 @@ test.each(FORMATS)("a model (%s) is reached through a proxy with an authority of
   const stranger = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
   expect(stranger).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining("through the proxy 127.0.0.1"),
+    stderr: expect.stringContaining(
+      `through the proxy 127.0.0.1:${proxy.port}: the proxy wants a user name and password that it accepts (407).`,
+    ),
   });
+  expect(stranger.stderr).toContain("http://NAME:PASSWORD@HOST:PORT");
+  expect(stranger.stderr).not.toMatch(/key|base_url/);
   expect(stranger.stderr).not.toContain("wrong");
 });
 

@@ -314,6 +314,12 @@ const ENDS: readonly Row[] = [
     reads: REFUSED,
   },
   failed(
+    "company proxies, Squid",
+    "wants credentials for a proxy that nobody configured",
+    "A proxy on the way to {provider} wants a user name and password (407).",
+    fails(407, "authentication_error", "Proxy Authentication Required"),
+  ),
+  failed(
     "Anthropic",
     "gives an empty answer, every time",
     "{provider} gave an empty answer.",

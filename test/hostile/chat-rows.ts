@@ -343,6 +343,12 @@ const ENDS: readonly Row[] = [
   refused("Gemini", "stops with RECITATION", ends("RECITATION", say("Once ")), "Once "),
   refused("Z.ai", "stops with sensitive", ends("sensitive")),
   failed(
+    "company proxies, Squid",
+    "wants credentials for a proxy that nobody configured",
+    "A proxy on the way to {provider} wants a user name and password (407).",
+    fails(407, "Proxy Authentication Required: invalid api key"),
+  ),
+  failed(
     "Gemini, Qwen",
     "gives an empty answer, every time",
     "{provider} gave an empty answer.",
