@@ -41,6 +41,7 @@ export const dispatchBench: Bench = {
 const host: DispatchHost = {
   id: "bench",
   runnable: async () => ({ ok: true }),
+  routeOf: async (name: string) => name,
   start: async () => ({ kind: "failed", cause: "infrastructure", error: "nothing is started here" }),
   isAlive: async () => "unknown",
   terminate: async () => "unknown",

@@ -63,6 +63,12 @@ export function chooseProvider(settings: RouteSettings, request: RouteRequest, v
   return { provider, model: named.model === "" ? undefined : named.model, isConfigured: true };
 }
 
+/** Throws `provider-unknown` when a provider is named that neither we nor the settings know. */
+export function requireKnownProvider(settings: RouteSettings, { model, provider }: RouteRequest): void {
+  if (provider !== undefined) requireProvider(provider, settings);
+  else if (model !== undefined) parseChoice(unalias(model, settings.model.aliases), settings);
+}
+
 /** Splits off the provider, if one is named; a name such as `qwen3:8b` has a colon of its own. */
 function parseChoice(
   text: string,
@@ -103,10 +109,8 @@ function unknownProvider(name: string, known: readonly string[]): AppError {
     });
   }
   const meant = closest(name, known);
-  const hint =
-    meant === undefined
-      ? `Use one of ${known.join(", ") || "the built-in ones"}, or add it below \`providers\`.`
-      : `Did you mean ${meant}? A server of your own goes below \`providers\`.`;
+  const question = meant === undefined ? "" : `Did you mean ${meant}? `;
+  const hint = `${question}Use one of ${known.join(", ") || "the built-in ones"}; a server of your own goes below \`providers\`.`;
   return new AppError("provider-unknown", `There is no provider named ${name}.`, { hint });
 }
 

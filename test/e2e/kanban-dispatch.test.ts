@@ -86,6 +86,32 @@ describe("hermes kanban dispatch", () => {
     expect(wrong.stderr).toContain("There is no task");
   });
 
+  it("a model that one task has chosen and that is refused keeps back those that chose it too, and nobody else", async () => {
+    await using home = await openHome();
+    const profile = await home.addProfile("coder");
+    const wrong = join(profile, "wrong.json");
+    await writeFile(wrong, JSON.stringify({ answers: [{ text: "no", fail: { kind: "not-found" } }] }));
+    const choosing = ["--assignee", "coder", "--provider", "scripted", "--model", wrong];
+    const first = await home.create("first", ...choosing, "--priority", "9");
+    await home.create("same model", ...choosing);
+    const own = await home.create("own model", "--assignee", "coder");
+    const statusOf = async (id: string) =>
+      (await home.kanban("show", id, "--json")).json<{ task: { status: string } }>().task.status;
+    expect((await home.kanban("dispatch", "--max", "1")).stdout).toContain("Started #1 first");
+    await vi.waitFor(async () => expect(await statusOf(first)).toBe("blocked"), WAIT);
+    const pass = await home.kanban("dispatch");
+    expect(pass.stdout).toContain("Started #3 own model as coder.");
+    await vi.waitFor(async () => expect(await statusOf(own)).toBe("done"), WAIT);
+    expect((await home.kanban("list")).stdout).toMatch(
+      /same model +until \d\d:\d\d: its model or key was refused$/m,
+    );
+    expect((await home.kanban("why", "2")).stdout).toMatch(
+      /It waits until .*the model or the key that it uses, as #1 found out\.\n.*hermes kanban retry 1/,
+    );
+    await home.kanban("set-model", "2", "none");
+    expect((await home.kanban("dispatch")).stdout).toContain("Started #2 same model");
+  });
+
   it("a claim by hand is taken back for another profile, with its run", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "default");

@@ -28,6 +28,7 @@ const host = createWorkerHost({
   policy: { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 },
   requireProfile: async (name) => ({ name, home: join(place.root, "profiles", name) }),
   runnable: async () => ({ ok: true }),
+  routeOf: async (name: string) => name,
   defaultWorkdir: async () => null,
 });
 const started = await host.start(claimed, new AbortController().signal);

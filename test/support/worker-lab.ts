@@ -80,6 +80,7 @@ export async function openWorkerLab({
       return { name, home };
     },
     runnable: async () => ({ ok: true }),
+    routeOf: async (name: string) => name,
     defaultWorkdir: async () => null,
   });
   const add = async (title: string, details: Partial<NewTask> = {}) =>

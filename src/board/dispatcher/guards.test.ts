@@ -5,6 +5,9 @@ import type { EligibleTask } from "./operations/list-eligible.ts";
 const NOW = 10_000_000;
 const POLICY = { rateLimitCooldownMs: 300_000 };
 const TASK: EligibleTask = {
+  seq: 1,
+  model_override: null,
+  provider_override: null,
   id: "t_1",
   assignee: "worker",
   priority: 0,
@@ -27,10 +30,10 @@ function reasonOf(
     now: NOW,
     taken: new Map(leaving === undefined ? [] : [[TASK.id, leaving]]),
     failureKinds: new Map(kind === undefined ? [] : [[7, kind]]),
-    limitedProfiles: new Map(wall === undefined ? [] : [["worker", wall]]),
-    refusedProfiles: new Map(refused === undefined ? [] : [["worker", refused]]),
+    limitedRoutes: new Map(wall === undefined ? [] : [["route", { at: wall, seq: 2 }]]),
+    refusedRoutes: new Map(refused === undefined ? [] : [["route", { at: refused, seq: 2 }]]),
   };
-  return guardOf({ ...TASK, ...changes }, eligible, POLICY)?.reason;
+  return guardOf({ ...TASK, ...changes }, eligible, POLICY, "route")?.reason;
 }
 
 describe("guardOf", () => {

@@ -1,4 +1,4 @@
-import type { Eligible, EligibleTask } from "./operations/list-eligible.ts";
+import type { Eligible, EligibleTask, Wall } from "./operations/list-eligible.ts";
 import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
 import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
 
@@ -6,8 +6,8 @@ import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
 export const GUARDS = {
   worker_leaving: "a worker whose run is over may still be in its folder, and nobody has seen it end",
   infrastructure_cooldown: "the last attempt failed because of the host",
-  rate_limit_cooldown: "its profile has met a rate limit",
-  blocker_auth: "its provider refused the last attempt, or its profile, for credentials or quota",
+  rate_limit_cooldown: "the limit of the model and key that it uses is reached",
+  blocker_auth: "the provider has just refused the model or the key that it uses",
   backoff: "it pauses after a failure",
   recent_success: "it was completed a short while ago and nobody has asked for it again",
   active_pr: "its pull request is open and nobody has handed it back",
@@ -18,6 +18,8 @@ export interface Guard {
   readonly reason: GuardReason;
   /** When it lifts by itself. */
   readonly until: number;
+  /** The number of the other task whose worker met what keeps this one back. */
+  readonly met_by?: number;
 }
 
 const SUCCESS_GUARD_MS = 3_600_000;
@@ -26,18 +28,21 @@ const PULL_REQUEST_GUARD_MS = 86_400_000;
 /** The guard that keeps a ready task from starting now, from typed facts alone; each has an end. */
 export function guardOf(
   task: EligibleTask,
-  eligible: Pick<Eligible, "now" | "taken" | "failureKinds" | "limitedProfiles" | "refusedProfiles">,
+  eligible: Pick<Eligible, "now" | "taken" | "failureKinds" | "limitedRoutes" | "refusedRoutes">,
   policy: Pick<DispatchPolicy, "rateLimitCooldownMs">,
+  route: string,
 ): Guard | undefined {
   const { now } = eligible;
   const { outcome } = task;
   const paused = task.not_before ?? 0;
   // What happened before an operator lifted the guards no longer counts.
   const endedAt = (task.ended_at ?? 0) > (task.lifted_at ?? -1) ? task.ended_at : null;
-  const wall = eligible.limitedProfiles.get(task.assignee ?? "");
-  const refused = eligible.refusedProfiles.get(task.assignee ?? "") ?? -1;
+  const limited = eligible.limitedRoutes.get(route);
+  const refused = eligible.refusedRoutes.get(route);
   const kind = task.run_id === null ? undefined : eligible.failureKinds.get(task.run_id);
   const after = (applies: boolean, ms: number): number => (applies && endedAt !== null ? endedAt + ms : 0);
+  const behind = (wall: Wall | undefined, ms: number): number =>
+    wall !== undefined && wall.at > (task.lifted_at ?? -1) ? wall.at + ms : 0;
   const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // nothing has made it ready since
   const ends: Readonly<Record<GuardReason, number>> = {
     worker_leaving: eligible.taken.get(task.id) ?? 0, // no operator can lift this one
@@ -46,12 +51,12 @@ export function guardOf(
     rate_limit_cooldown: Math.max(
       outcome === "rate_limited" ? paused : 0,
       after(outcome === "rate_limited", policy.rateLimitCooldownMs),
-      wall !== undefined && wall > (task.lifted_at ?? -1) ? wall + policy.rateLimitCooldownMs : 0,
+      behind(limited, policy.rateLimitCooldownMs),
     ),
     blocker_auth: Math.max(
       // One that was given up is ready again because someone wants it to be.
       after((kind === "auth" || kind === "quota") && outcome !== "gave_up", AUTH_COOLDOWN_MS),
-      refused > (task.lifted_at ?? -1) ? refused + AUTH_COOLDOWN_MS : 0,
+      behind(refused, AUTH_COOLDOWN_MS),
     ),
     backoff: paused,
     recent_success: after(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
@@ -59,7 +64,9 @@ export function guardOf(
   };
   for (const reason of Object.keys(GUARDS) as GuardReason[]) {
     const until = ends[reason];
-    if (until > now) return { reason, until };
+    if (until <= now) continue;
+    const wall = { rate_limit_cooldown: limited, blocker_auth: refused }[reason as string];
+    return { reason, until, ...(wall !== undefined && wall.seq !== task.seq && { met_by: wall.seq }) };
   }
   return undefined;
 }

@@ -1,6 +1,9 @@
 import type { ClaimedTask } from "../operations/claim.ts";
-import type { Run } from "../task.ts";
+import type { Run, Task } from "../task.ts";
 import type { Slot } from "./host-slots.ts";
+
+/** The model that a task asks for, if it is not that of its profile. */
+export type ModelChoice = Pick<Task, "model_override" | "provider_override">;
 
 /** Whether a profile could work here now; the reason is a sentence for people. */
 export type Runnable = { readonly ok: true } | { readonly ok: false; readonly reason: string };
@@ -36,6 +39,11 @@ export interface DispatchHost {
   /** As `readHostFacts` has it; in `run.host_id`. */
   readonly id: string;
   runnable(profile: string, signal: AbortSignal): Promise<Runnable>;
+  /**
+   * Stands for the way to the model of a task: provider, address, model and key. What one worker met on it waits for
+   * all that have the same.
+   */
+  routeOf(profile: string, wanted: ModelChoice, signal: AbortSignal): Promise<string>;
   /** Prepares the workspace and starts a supervisor that outlives this process. */
   start(claimed: ClaimedTask, signal: AbortSignal): Promise<StartResult>;
   /** Asked only about runs of this host. A run without known processes is `unknown`. */

@@ -7,7 +7,7 @@ import type { Runnable } from "./host.ts";
 import type { Slot } from "./host-slots.ts";
 import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
 import { type Cursor, type Eligible, type EligibleTask, listEligible } from "./operations/list-eligible.ts";
-import { type Telling, tellOnce } from "./operations/tell-once.ts";
+import { isToldUntil, lineOf, type News, type Telling, tellOnce } from "./operations/tell-once.ts";
 import { profileCap } from "./resolve-dispatch-policy.ts";
 import { RUN_LEASE_MS } from "./run-lease.ts";
 import { type Started, startClaimed } from "./start-claimed.ts";
@@ -45,6 +45,7 @@ class Placement {
   readonly #report: TickReport;
   readonly #signal: AbortSignal;
   readonly #runnable = new Map<string, Runnable>();
+  readonly #routes = new Map<string, string>();
   readonly #tellings: Telling[] = [];
   #placed = new Map<string, number>();
   #elsewhere = 0;
@@ -116,19 +117,39 @@ class Placement {
         this.#tell(task, "skipped_nonspawnable", { assignee: profile, reason: runnable.reason }, profile);
       return undefined;
     }
-    const guard = guardOf(task, this.#eligible, policy);
+    const guard = guardOf(task, this.#eligible, policy, await this.#routeOf(profile, task));
     if (guard !== undefined) {
       report.respawn_guarded.push({ task_id: id, ...guard });
       expectPass(report, guard.until);
-      this.#tell(task, "respawn_guarded", { reason: guard.reason }, `${guard.reason} ${task.run_id ?? 0}`);
+      const { reason, until } = guard;
+      this.#tell(task, "respawn_guarded", { reason, until }, `${reason} ${task.run_id ?? 0}`, until);
       return undefined;
     }
+    if (isToldUntil(task.told, this.#eligible.now)) this.#tellings.push({ taskId: id, forget: true });
     return { id, priority, profile, isDefault: task.assignee === null };
   }
 
-  #tell({ id, told }: EligibleTask, kind: Telling["kind"], payload: Telling["payload"], about: string): void {
-    const news = `${kind} ${about}`;
-    if (told?.split("\n").includes(news) !== true) this.#tellings.push({ taskId: id, kind, payload, news });
+  #tell(
+    { id, told }: EligibleTask,
+    kind: News["kind"],
+    payload: News["payload"],
+    about: string,
+    until?: number,
+  ): void {
+    const telling = { taskId: id, kind, payload, news: `${kind} ${about}`, ...(until && { until }) };
+    if (told?.split("\n").includes(lineOf(telling)) !== true) this.#tellings.push(telling);
+  }
+
+  /** Needed only where one is shut: to find it takes a look at the settings of the profile. */
+  async #routeOf(profile: string, wanted: EligibleTask): Promise<string> {
+    const { limitedRoutes, refusedRoutes } = this.#eligible;
+    if (limitedRoutes.size + refusedRoutes.size === 0) return "";
+    const key = JSON.stringify([profile, wanted.provider_override, wanted.model_override]);
+    const known = this.#routes.get(key);
+    if (known !== undefined) return known;
+    const route = await this.#parts.host.routeOf(profile, wanted, this.#signal);
+    this.#routes.set(key, route);
+    return route;
   }
 
   async #defaultAssignee(): Promise<string | undefined> {

@@ -190,12 +190,14 @@ async function readyReason(
       release: `hermes kanban assign ${seq} PROFILE`,
     };
   const listed = eligible.tasks.find((one) => one.id === id);
-  const guard = listed === undefined ? undefined : guardOf(listed, eligible, policy);
+  const isShut = eligible.limitedRoutes.size + eligible.refusedRoutes.size > 0;
+  const route = isShut ? await host.routeOf(profile, task, signal) : "";
+  const guard = listed === undefined ? undefined : guardOf(listed, eligible, policy, route);
   if (guard !== undefined)
     return {
       reason: guard.reason,
-      text: `It is not tried again before ${time(guard.until)}: ${GUARDS[guard.reason]}${failureOf(task, guard)}.`,
-      release: guard.reason === "worker_leaving" ? "" : `hermes kanban unguard ${seq}`,
+      text: `It waits until ${time(guard.until)}: ${GUARDS[guard.reason]}${causeOf(task, guard)}.`,
+      release: guardReleaseOf(seq, guard),
       until: guard.until,
     };
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);
@@ -237,8 +239,17 @@ async function readyReason(
   return { reason: "next", text: "Nothing is in its way; it starts with the next pass.", release: "" };
 }
 
-/** What the failure was that a pause follows. */
-function failureOf({ last_failure_error: error }: TaskRow, { reason }: Guard): string {
+function guardReleaseOf(seq: number, { reason, met_by: other }: Guard): string {
+  if (reason === "worker_leaving") return "";
+  const anyway = `hermes kanban unguard ${seq}`;
+  return reason === "blocker_auth" && other !== undefined
+    ? `Correct the model, the key or the settings, then: hermes kanban retry ${other}; or try at once: ${anyway}`
+    : anyway;
+}
+
+/** What the failure was that a pause follows, or where it was met. */
+function causeOf({ last_failure_error: error }: TaskRow, { reason, met_by: other }: Guard): string {
+  if (other !== undefined) return `, as #${other} found out`;
   const follows = reason === "backoff" || reason === "infrastructure_cooldown";
   return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";
 }

@@ -21,6 +21,8 @@ export interface Glance {
   readonly waitsFor: ReadonlyMap<string, readonly number[]>;
   /** What was asked or reported when a task was blocked. */
   readonly asked: ReadonlyMap<string, string>;
+  /** What keeps a ready task from starting, and until when, as a dispatcher last noted it. */
+  readonly guarded: ReadonlyMap<string, { readonly reason: string; readonly until: number }>;
   /** Since when the run of a task lasts. */
   readonly runningSince: ReadonlyMap<string, number>;
 }
@@ -44,13 +46,30 @@ export function* glanceAtTasks(tasks: readonly Pick<Task, "id" | "status">[]): S
     "select task_id as id, started_at from run where task_id {among:ids} and ended_at is null",
     idsOf("running"),
   );
+  const notes = yield* all<{ id: string; told: string; now: number }>(
+    `select task_id as id, told, hermes_now() as now from dispatch_note
+      where task_id {among:ids} and told like '% until %'`,
+    idsOf("ready"),
+  );
   const waitsFor = new Map<string, number[]>();
   for (const { id, seq } of parents) waitsFor.set(id, [...(waitsFor.get(id) ?? []), seq]);
   return {
     waitsFor,
     asked: new Map(asked.map(({ id, body }) => [id, body])),
+    guarded: new Map(notes.flatMap(({ id, told, now }) => guardIn(told, now).map((guard) => [id, guard]))),
     runningSince: new Map(running.map(({ id, started_at }) => [id, started_at])),
   };
+}
+
+/** The last line such as `respawn_guarded backoff 12 until 1700000000000` whose time has not come; none or one. */
+function guardIn(told: string, now: number): readonly { readonly reason: string; readonly until: number }[] {
+  return told
+    .split("\n")
+    .flatMap((line) => {
+      const [, reason = "", until = ""] = /^respawn_guarded (\w+) \d+ until (\d+)$/.exec(line) ?? [];
+      return Number(until) > now ? [{ reason, until: Number(until) }] : [];
+    })
+    .slice(-1);
 }
 
 const FOUND = 200;

@@ -74,6 +74,8 @@ export interface WorkerFacts extends RunUsage {
   readonly workerIdentity?: string;
   readonly supervisorPid?: number;
   readonly sessionId?: string;
+  /** The way to its model, as `DispatchHost.routeOf` says it. */
+  readonly route?: string;
 }
 
 /** Records what is known of a run's processes, or adds to what it has used; throws `run-superseded` when it is over. */
@@ -107,7 +109,12 @@ export function* describeRun(change: Change, facts: WorkerFacts): Steps<void> {
   );
   if (updated === 0) throw superseded(runId, taskId);
   if (facts.workerPid !== undefined)
-    change.tell({ taskId, runId, kind: "spawned", payload: { pid: facts.workerPid } });
+    change.tell({
+      taskId,
+      runId,
+      kind: "spawned",
+      payload: { pid: facts.workerPid, ...(facts.route !== undefined && { route: facts.route }) },
+    });
 }
 
 /** Ends a run that brought no result and sends its task back or, after too many failures, gives it up. */

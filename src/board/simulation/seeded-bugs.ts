@@ -54,6 +54,7 @@ export const SEEDED_BUGS = {
       host: (host) => ({
         id: host.id,
         runnable: host.runnable.bind(host),
+        routeOf: host.routeOf.bind(host),
         start: host.start.bind(host),
         isAlive: host.isAlive.bind(host),
         terminate: async () => "gone",

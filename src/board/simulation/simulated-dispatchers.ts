@@ -151,5 +151,5 @@ export class SimulatedDispatchers {
 }
 
 function isEligible(value: unknown): value is Eligible {
-  return typeof value === "object" && value !== null && "limitedProfiles" in value;
+  return typeof value === "object" && value !== null && "limitedRoutes" in value;
 }

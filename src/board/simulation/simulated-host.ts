@@ -76,6 +76,10 @@ export class SimulatedHost implements DispatchHost {
     return { ok: false, reason: "There is no such profile." } as const;
   }
 
+  async routeOf(profile: string) {
+    return profile;
+  }
+
   async start(claimed: ClaimedTask): Promise<StartResult> {
     const luck = this.#world.healed ? 1 : this.#random();
     if (luck < 0.05) return { kind: "failed", cause: "workspace", error: "no folder" };

@@ -20,6 +20,8 @@ export const runOrderSchema = z.strictObject({
     env: z.record(z.string(), z.string()),
     cwd: z.string(),
   }),
+  /** As `DispatchHost.routeOf` says it. */
+  route: z.string().optional(),
   /** What removing a workspace needs; left out, e.g. by a dispatcher that is older than we are, none is removed. */
   workspaces: z.strictObject({ home: z.string(), defaultWorkdir: z.string().nullable() }).optional(),
   log: z.strictObject({ path: z.string(), maxBytes: z.number(), backups: z.number() }),

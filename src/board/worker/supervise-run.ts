@@ -92,7 +92,11 @@ export async function superviseRun(
   try {
     const identity = await identityOf(worker.pid, signal);
     await client.describeRun(
-      { workerPid: worker.pid, ...(identity && { workerIdentity: serialiseIdentity(identity) }) },
+      {
+        workerPid: worker.pid,
+        ...(identity && { workerIdentity: serialiseIdentity(identity) }),
+        ...(order.route !== undefined && { route: order.route }),
+      },
       signal,
     );
     onStarted({ supervisorPid: process.pid, workerPid: worker.pid });

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { messageOf } from "../../lib/errors.ts";
 import type { BoardPlace } from "../board-store.ts";
-import type { DispatchHost, MemoryPressure, Runnable } from "../dispatcher/host.ts";
+import type { DispatchHost, MemoryPressure, ModelChoice, Runnable } from "../dispatcher/host.ts";
 import type { HostSlots } from "../dispatcher/host-slots.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
@@ -35,6 +35,7 @@ export interface WorkerHostParts {
   /** Throws when there is none, or it cannot be used. */
   requireProfile(name: string): Promise<{ readonly name: string; readonly home: string }>;
   runnable(profile: string, signal: AbortSignal): Promise<Runnable>;
+  routeOf(profile: string, wanted: ModelChoice, signal: AbortSignal): Promise<string>;
   /** The folder of tasks that name none. */
   defaultWorkdir(signal: AbortSignal): Promise<string | null>;
 }
@@ -46,6 +47,7 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
   return {
     id,
     runnable: parts.runnable,
+    routeOf: parts.routeOf,
     async start(claimed, signal) {
       const { task } = claimed;
       const earlier = runProcesses(taskMark(board, task.id));
@@ -69,7 +71,11 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
         return failed("workspace", messageOf(error));
       }
       try {
-        const order = { ...(await createOrder(parts, claimed, workspace, folders.workspaces)), workspaces };
+        const order: RunOrder = {
+          ...(await createOrder(parts, claimed, workspace, folders.workspaces)),
+          route: await parts.routeOf(claimed.run.profile ?? "", task, signal),
+          workspaces,
+        };
         const started = await startSupervisor(parts.program, order, openVariables(variables), signal);
         if (started.kind === "failed") return started;
         return { kind: "started", workspace: workspace.path, supervisorPid: started.supervisorPid };
@@ -143,7 +149,8 @@ function workerArguments({ task }: ClaimedTask, profile: string): readonly strin
     "chat",
     "-q",
     `work kanban task ${task.id}`,
-    ...(model === null ? [] : ["-m", provider === null ? model : `${provider}:${model}`]),
+    ...(model === null ? [] : ["-m", model]),
+    ...(provider === null ? [] : ["--provider", provider]),
     "--worker-pipe",
     String(WORKER_PIPE),
   ];

@@ -3,7 +3,14 @@ import type { ClaimedTask } from "../../operations/claim.ts";
 import type { Run } from "../../task.ts";
 import { openDispatchBoard } from "../dispatch-board.ts";
 import { dispatchTick } from "../dispatch-tick.ts";
-import type { DispatchHost, MemoryPressure, RunLiveness, StartResult, Termination } from "../host.ts";
+import type {
+  DispatchHost,
+  MemoryPressure,
+  ModelChoice,
+  RunLiveness,
+  StartResult,
+  Termination,
+} from "../host.ts";
 import { type DispatchSettings, resolveDispatchPolicy } from "../resolve-dispatch-policy.ts";
 import type { TickParts } from "../tick-parts.ts";
 import type { TickReport } from "../tick-report.ts";
@@ -31,6 +38,10 @@ export class ScriptedHost implements DispatchHost {
   async runnable(profile: string) {
     if (this.profiles.has(profile)) return { ok: true } as const;
     return { ok: false, reason: `There is no profile ${profile} here.` } as const;
+  }
+
+  async routeOf(profile: string, { model_override: model }: ModelChoice) {
+    return model === null ? profile : `${profile} ${model}`;
   }
 
   async start(claimed: ClaimedTask): Promise<StartResult> {
@@ -70,7 +81,8 @@ export async function openDispatchStage(openLab: () => Promise<BoardLab>, settin
   const board = await openDispatchBoard(lab.place, { clock }, never);
   const describe = async ({ task, run, token }: ClaimedTask): Promise<StartResult> => {
     const pid = 1_000 + run.id;
-    const facts = { supervisorPid: pid, workerPid: pid + 1, workerIdentity: `process of ${run.id}` };
+    const route = await host.routeOf(run.profile ?? "", task);
+    const facts = { supervisorPid: pid, workerPid: pid + 1, workerIdentity: `process of ${run.id}`, route };
     await store.as(runCaller(task, run, token)).describeRun(facts, never);
     return { kind: "started", workspace: `/work/${task.id}`, supervisorPid: pid };
   };

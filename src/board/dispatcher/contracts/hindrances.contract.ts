@@ -254,7 +254,36 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
     expect((await stage.tick()).spawned).toEqual([]);
   });
 
-  it("B6.34, board G22, board H11: one refused key keeps the other tasks of its profile back, until it is put right", async () => {
+  const WALLS = {
+    blocker_auth: { outcome: "crashed", terminal: true, failureKind: "auth" },
+    rate_limit_cooldown: { outcome: "rate_limited", failureKind: "quota" },
+  } as const;
+  it.each(["blocker_auth", "rate_limit_cooldown"] as const)(
+    "B6.34: %s of a model that one task has chosen keeps back those that chose it too, and no other task of the profile",
+    async (reason) => {
+      await using stage = await openHindered();
+      const first = await stage.add("a", { modelOverride: "typo", priority: 9 });
+      const [same, own] = [await stage.add("b", { modelOverride: "typo" }), await stage.add("c")];
+      expect(idsOf(await stage.tick({}, { max: 1 }), "spawned")).toEqual([first.id]);
+      await stage.end(WALLS[reason], stage.host.started[0] as ClaimedTask);
+      const report = await stage.tick();
+      expect(report.respawn_guarded.find(({ task_id: id }) => id === same.id)).toMatchObject({
+        reason,
+        met_by: 1,
+      });
+      expect(idsOf(report, "spawned")).toEqual([own.id]);
+      const why = await stage.why(same.id);
+      expect(why.text).toMatch(/It waits until .*model.*as #1 found out/);
+      const glance = await stage.store.glance([same], never);
+      expect(glance.guarded.get(same.id)).toEqual({ reason, until: why.until });
+      // Another task of that model gets through, and so does one that is let go.
+      await stage.operator.edit(same.id, { modelOverride: "right" }, never);
+      expect(idsOf(await stage.tick(), "spawned")).toEqual([same.id]);
+      expect((await stage.store.glance([same], never)).guarded.size).toBe(0);
+    },
+  );
+
+  it("B6.34, board G22, board H11: one refused key keeps the other tasks that use it back, until it is put right", async () => {
     await using stage = await openHindered();
     const [first, second] = [await stage.add("a"), await stage.add("b")];
     const other = await stage.add("c", { assignee: "beta" });
@@ -266,7 +295,9 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
     const report = await stage.tick();
     expect(report.respawn_guarded).toMatchObject([{ task_id: second.id, reason: "blocker_auth" }]);
     expect(idsOf(report, "spawned")).toEqual([other.id]);
-    expect(await stage.why(second.id)).toMatchObject({ reason: "blocker_auth" });
+    const why = await stage.why(second.id);
+    expect(why).toMatchObject({ reason: "blocker_auth" });
+    expect(why.release).toMatch(/hermes kanban retry 1; or try at once: hermes kanban unguard 2$/);
     await stage.operator.unblock(first.id, "the key is right now", never);
     expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual([first.id, second.id].toSorted());
   });

@@ -1,11 +1,13 @@
-import { all, first, only, type Steps } from "../../database/steps.ts";
+import { all, only, type Steps } from "../../database/steps.ts";
 import { findTaken } from "../../operations/leaving.ts";
 import type { RunOutcome } from "../../task.ts";
+import type { ModelChoice } from "../host.ts";
 import { AUTH_COOLDOWN_MS } from "../run-ending.ts";
 import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
 
 /** A ready task with all that decides whether it may start. */
-export interface EligibleTask {
+export interface EligibleTask extends ModelChoice {
+  readonly seq: number;
   readonly id: string;
   readonly assignee: string | null;
   readonly priority: number;
@@ -22,6 +24,12 @@ export interface EligibleTask {
   readonly told: string | null;
 }
 
+/** When a worker met something that concerns all tasks of its route, and the number of its task. */
+export interface Wall {
+  readonly at: number;
+  readonly seq: number;
+}
+
 export interface Eligible {
   readonly now: number;
   readonly paused: boolean;
@@ -33,10 +41,10 @@ export interface Eligible {
   readonly taken: ReadonlyMap<string, number>;
   /** The failure kinds of those last runs that had one. */
   readonly failureKinds: ReadonlyMap<number, string>;
-  /** When a profile last met its rate limit, if it has completed nothing since. */
-  readonly limitedProfiles: ReadonlyMap<string, number>;
-  /** When the provider of a profile last refused it for good, as long as that task is blocked. */
-  readonly refusedProfiles: ReadonlyMap<string, number>;
+  /** Where the limit of a route was last met, if nothing was completed on it since. */
+  readonly limitedRoutes: ReadonlyMap<string, Wall>;
+  /** Where the provider last refused a route for good, as long as that task is blocked. */
+  readonly refusedRoutes: ReadonlyMap<string, Wall>;
   /** Where the list goes on, for each profile that has more tasks than were asked for. */
   readonly more: readonly Cursor[];
   /** Tasks that bookkeeping would make ready, when asked for. */
@@ -98,17 +106,14 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
     passes: new Map(passes.map(({ profile, pass }) => [profile, pass])),
     taken: yield* findTaken(options.taskId),
     failureKinds: yield* findFailureKinds(tasks),
-    limitedProfiles: yield* findLimitedProfiles(tasks, options.rateLimitMs),
-    refusedProfiles: yield* findRefusedProfiles(),
+    ...(yield* findWalls(options.rateLimitMs)),
     more,
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };
 }
 
-type Listed = EligibleTask & { readonly seq: number };
-
-const byTurn = (a: Listed, b: Listed): number => b.priority - a.priority || a.seq - b.seq;
+const byTurn = (a: EligibleTask, b: EligibleTask): number => b.priority - a.priority || a.seq - b.seq;
 
 const READY = "t.status = 'ready' and t.hold = 0";
 /** From one profile to the next in the index, whatever they have to do. */
@@ -121,11 +126,13 @@ const PROFILES = `
 const AFTER = "and (t.priority < :priority or (t.priority = :priority and t.seq > :seq))";
 
 /** What there is of each profile, but no more than so many: nobody's tasks keep those of others out of sight. */
-function* listReady(options: EligibleOptions): Steps<{ ready: readonly Listed[]; more: readonly Cursor[] }> {
+function* listReady(
+  options: EligibleOptions,
+): Steps<{ ready: readonly EligibleTask[]; more: readonly Cursor[] }> {
   const { perProfile: limit, after, taskId } = options;
   if (limit === undefined || taskId !== undefined)
     return { ready: yield* list(READY, options, {}), more: [] };
-  const ready: Listed[] = [];
+  const ready: EligibleTask[] = [];
   const more: Cursor[] = [];
   const starts: readonly { readonly assignee: string | null; readonly cursor?: Cursor }[] = after?.map(
     (cursor) => ({ assignee: cursor.assignee, cursor }),
@@ -156,12 +163,12 @@ function* list(
   where: string,
   { taskId, limit }: { readonly taskId?: string; readonly limit?: number },
   values: Readonly<Record<string, number | string>>,
-): Steps<readonly Listed[]> {
+): Steps<readonly EligibleTask[]> {
   const one = taskId === undefined ? "" : "and t.id = :taskId";
   const some = limit === undefined ? "" : "limit cast(:limit as bigint)";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
-            r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
+            t.model_override, t.provider_override, r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
        left join dispatch_note n on n.task_id = t.id where ${where} ${one}
@@ -199,44 +206,57 @@ const MAY_HAVE_KIND: ReadonlySet<RunOutcome> = new Set([
   "gave_up",
 ]);
 
-/** One dead key is found out once, not by each task of its profile. */
-function* findLimitedProfiles(
-  tasks: readonly EligibleTask[],
-  rateLimitMs: number,
-): Steps<ReadonlyMap<string, number>> {
-  const profiles = [...new Set(tasks.flatMap(({ assignee }) => assignee ?? []))];
-  const limited = new Map<string, number>();
-  for (const profile of profiles) {
-    const wall = yield* first<{ id: number; ended_at: number; now: number }>(LAST_WALL, { profile });
-    if (wall === undefined || wall.ended_at + rateLimitMs <= wall.now) continue;
-    const success = yield* first(COMPLETED_SINCE, { profile, wall: wall.id });
-    if (success === undefined) limited.set(profile, wall.ended_at);
+/** One dead key, and one limit, is found out once and not, one after the other, by all tasks of its route. */
+function* findWalls(rateLimitMs: number): Steps<Pick<Eligible, "limitedRoutes" | "refusedRoutes">> {
+  const rows = yield* all<WallRow>(WALLS, { since: Math.max(rateLimitMs, AUTH_COOLDOWN_MS) });
+  const limited = new Map<string, Wall & { readonly runId: number }>();
+  const refused = new Map<string, Wall>();
+  for (const { id: runId, at, now, seq, ended, ...row } of rows) {
+    const route = routeIn(row);
+    if (row.outcome === "rate_limited") {
+      if (at + rateLimitMs > now) limited.set(route, { at, seq, runId });
+    } else if (row.status === "blocked" && at + AUTH_COOLDOWN_MS > now) {
+      const { limit_source: source } = JSON.parse(ended ?? "{}") as { limit_source?: unknown };
+      if (source === "outcome") refused.set(route, { at, seq });
+    }
   }
-  return limited;
+  if (limited.size > 0) {
+    const wall = Math.min(...[...limited.values()].map(({ runId }) => runId));
+    for (const { id, ...row } of yield* all<WallRow>(COMPLETED_SINCE, { wall })) {
+      const route = routeIn(row);
+      if ((limited.get(route)?.runId ?? id) < id) limited.delete(route);
+    }
+  }
+  return { limitedRoutes: limited, refusedRoutes: refused };
 }
 
-/** One dead key blocks one task and not, one after the other, all tasks of its profile. */
-function* findRefusedProfiles(): Steps<ReadonlyMap<string, number>> {
-  const rows = yield* all<{ profile: string; ended_at: number; payload: string }>(REFUSED);
-  return new Map(
-    rows.flatMap(({ profile, ended_at, payload }): [string, number][] => {
-      const { limit_source: source } = JSON.parse(payload) as { limit_source?: unknown };
-      return source === "outcome" ? [[profile, ended_at]] : [];
-    }),
-  );
+interface WallRow {
+  readonly id: number;
+  readonly at: number;
+  readonly now: number;
+  readonly seq: number;
+  readonly status: string;
+  readonly outcome: string;
+  readonly profile: string | null;
+  readonly spawned: string | null;
+  readonly ended: string | null;
+}
+
+/** As the supervisor has recorded it; a run without one stands for its profile. */
+function routeIn({ spawned, profile }: Pick<WallRow, "spawned" | "profile">): string {
+  const { route } = JSON.parse(spawned ?? "{}") as { route?: unknown };
+  return typeof route === "string" ? route : (profile ?? "");
 }
 
 const LOOK_BACK = 500; // runs; a guard that does not last need not look at all that ever were
-const REFUSED = `
-  select r.profile, r.ended_at, e.payload from run r
-    join task t on t.id = r.task_id and t.status = 'blocked'
-    join event e on e.task_id = r.task_id and e.run_id = r.id and e.kind = 'gave_up'
-   where r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK} and r.outcome = 'gave_up'
-     and r.profile is not null and r.ended_at > hermes_now() - ${AUTH_COOLDOWN_MS} order by r.id`;
-
-// With the plus SQLite searches the index of such runs, and not all runs from the end.
-const LAST_WALL = `
-  select id, ended_at, hermes_now() as now from run
-   where id = (select max(+id) from run where profile = :profile and outcome = 'rate_limited')`;
+const SPAWNED = "left join event s on s.task_id = r.task_id and s.run_id = r.id and s.kind = 'spawned'";
+const WALLS = `
+  select r.id, r.ended_at as at, hermes_now() as now, r.outcome, r.profile, t.seq, t.status,
+         s.payload as spawned, e.payload as ended
+    from run r join task t on t.id = r.task_id ${SPAWNED}
+    left join event e on e.task_id = r.task_id and e.run_id = r.id and e.kind = 'gave_up'
+   where r.id > (select coalesce(max(id), 0) from run) - ${LOOK_BACK} and r.outcome in ('rate_limited', 'gave_up')
+     and r.ended_at > hermes_now() - cast(:since as bigint) order by r.id`;
 const COMPLETED_SINCE = `
-  select id from run where profile = :profile and outcome = 'completed' and id > :wall limit 1`;
+  select r.id, r.profile, s.payload as spawned from run r ${SPAWNED}
+   where r.id > :wall and r.outcome = 'completed' order by r.id`;

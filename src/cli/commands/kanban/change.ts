@@ -4,9 +4,11 @@ import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { changeTasks, tellTask } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { givenOnly } from "./given-only.ts";
 import { noteLane } from "./lane.ts";
 import { parseCount, parseObject, parseWhole, readText } from "./parse.ts";
+import { requireProvider } from "./require-provider.ts";
 
 interface EditOptions extends JsonOption {
   readonly title?: string;
@@ -56,7 +58,7 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
       .action((id: string, model: string, options: JsonOption & { provider?: string }) =>
         setModel(desk, id, model, options),
       ),
-    ["hermes kanban set-model 12 gpt-5 --provider openai", "hermes kanban set-model 12 none"],
+    ["hermes kanban set-model 12 gpt-5 --provider openai-api", "hermes kanban set-model 12 none"],
   );
   withExamples(
     add("link", "Let a task wait for another one.")
@@ -126,11 +128,19 @@ async function setModel(
     providerOverride: isNone ? null : (provider ?? null),
   };
   await atBoard(desk, async (open) => {
-    const task = await withTasks(open, [text], (id) => open.client.edit(id, wanted, open.signal));
+    const task = await withTasks(open, [text], async (id) => {
+      const { assignee } = (await open.store.show(id, open.signal)).task;
+      await requireProvider(open, {
+        model: wanted.modelOverride,
+        provider: wanted.providerOverride,
+        assignee,
+      });
+      return open.client.edit(id, wanted, open.signal);
+    });
     tellTask(
       open,
       task,
-      `${task.id} runs with ${task.model_override ?? "the model of its profile"}.`,
+      `${shownName(task)} runs with ${task.model_override ?? "the model of its profile"}.`,
       options,
     );
   });

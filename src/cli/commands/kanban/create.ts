@@ -17,6 +17,7 @@ import {
   readText,
   type WorkspaceChoice,
 } from "./parse.ts";
+import { requireProvider } from "./require-provider.ts";
 
 interface CreateOptions extends JsonOption {
   readonly body?: string;
@@ -85,6 +86,7 @@ async function createOne(desk: Desk, words: readonly string[], options: CreateOp
   const body = options.bodyFile === undefined ? options.body : await readText(options.bodyFile, desk.context);
   const work = async (open: OpenDesk): Promise<void> => {
     const wanted = toNewTask(words.join(" "), body, options);
+    await requireProvider(open, options);
     const { task, created } = await withTasks(open, options.parent ?? [], (...parents) =>
       open.client.create({ ...wanted, parents }, open.signal),
     );

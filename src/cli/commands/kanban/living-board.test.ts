@@ -193,9 +193,18 @@ describe("a board that people live with", () => {
     const path = (await line.ok(["claim", "1"])).trim();
     await writeFile(join(path, "new.txt"), "x\n");
     const page = await line.ok(["show", "1"], COLUMNS);
-    expect(await line.json(["set-model", "1", "m", "--provider", "p"])).toMatchObject({
+    expect(await line.json(["set-model", "1", "m", "--provider", "openrouter"])).toMatchObject({
       model_override: "m",
     });
+    for (const words of [
+      ["set-model", "1", "m"],
+      ["create", "b", "--model", "m"],
+    ]) {
+      const refused = await line.run([...words, "--provider", "openruter"]);
+      expect(refused.failure?.message).toBe("There is no provider named openruter.");
+      expect(refused.failure?.hint).toMatch(/^Did you mean openrouter\? Use one of anthropic, openai-api, /);
+    }
+    expect(await line.json(["list"])).toMatchObject([{ seq: 1, model_override: "m" }]);
     expect(await line.json(["set-model", "1", "none"])).toMatchObject({ model_override: null });
     expect(page).toContain("#1 Work\n");
     expect(page.replaceAll(/\s+/g, "")).toContain(path);

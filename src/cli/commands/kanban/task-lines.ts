@@ -1,3 +1,4 @@
+import type { GuardReason } from "../../../board/dispatcher/guards.ts";
 import type { Glance } from "../../../board/operations/glance.ts";
 import type { Task } from "../../../board/task.ts";
 import { escapeControls } from "../../escape-controls.ts";
@@ -53,7 +54,7 @@ export function renderTaskLines(
 }
 
 /** Why a task is where it is, in a few words; empty when its status says it all. */
-function reasonOf(task: Task, { waitsFor, asked, runningSince }: Glance, now: number): string {
+function reasonOf(task: Task, { waitsFor, asked, guarded, runningSince }: Glance, now: number): string {
   const { id, status } = task;
   if (task.hold && status !== "done" && status !== "archived") return "held";
   const parents = (waitsFor.get(id) ?? []).map((seq) => `#${seq}`);
@@ -66,11 +67,26 @@ function reasonOf(task: Task, { waitsFor, asked, runningSince }: Glance, now: nu
   if (status === "blocked") return question;
   if (status === "todo") return parents.length === 0 ? "" : `after ${parents.join(" ")}`;
   if (status === "ready") {
-    if (task.not_before !== null && task.not_before > now) return `again in ${ageOf(task.not_before - now)}`;
+    const guard = guarded.get(id);
+    if (guard !== undefined)
+      return `until ${briefTime(guard.until, now)}: ${BRIEFLY[guard.reason as GuardReason] ?? ""}`;
+    if (task.not_before !== null && task.not_before > now)
+      return `until ${briefTime(task.not_before, now)}: pause after a failure`;
     return task.assignee === null ? "nobody's" : "";
   }
   return oneLine(task.result ?? "");
 }
+
+/** What keeps a ready task from starting, behind the time until which it does. */
+const BRIEFLY: Readonly<Record<GuardReason, string>> = {
+  worker_leaving: "its last worker ends",
+  infrastructure_cooldown: "its host had a failure",
+  rate_limit_cooldown: "limit of its model reached",
+  blocker_auth: "its model or key was refused",
+  backoff: "pause after a failure",
+  recent_success: "it has just been done",
+  active_pr: "its pull request is open",
+};
 
 /** The day, or within a day the time. */
 function briefTime(time: number, now: number): string {

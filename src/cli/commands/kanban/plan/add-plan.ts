@@ -3,6 +3,7 @@ import { withExamples } from "../../../define-command.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "../desk.ts";
 import { noteLane } from "../lane.ts";
 import { readText } from "../parse.ts";
+import { requireProvider } from "../require-provider.ts";
 
 interface PlanOptions extends JsonOption {
   readonly format?: "yaml" | "markdown";
@@ -49,6 +50,12 @@ async function plan(desk: Desk, file: string, { format, dryRun = false, json }: 
   const text = await readText(file, desk.context);
   const { tasks, outside } = parsePlan(text, format ?? (/\.ya?ml$/i.test(file) ? "yaml" : "markdown"));
   await atBoard(desk, async (open) => {
+    for (const { task } of tasks)
+      await requireProvider(open, {
+        model: task.modelOverride,
+        provider: task.providerOverride,
+        assignee: task.assignee,
+      });
     const ids = new Map<string, string>();
     for (const { name } of outside)
       ids.set(

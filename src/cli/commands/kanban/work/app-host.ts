@@ -1,6 +1,7 @@
+import { createHash } from "node:crypto";
 import { type App, boardsPlace } from "../../../../app.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
-import type { DispatchHost, Runnable } from "../../../../board/dispatcher/host.ts";
+import type { DispatchHost, ModelChoice, Runnable } from "../../../../board/dispatcher/host.ts";
 import { openHostSlots } from "../../../../board/dispatcher/host-slots.ts";
 import { removeLeftGroups } from "../../../../board/worker/run-cgroup.ts";
 import { boardMark } from "../../../../board/worker/run-mark.ts";
@@ -10,6 +11,7 @@ import { systemClock } from "../../../../lib/clock.ts";
 import { messageOf } from "../../../../lib/errors.ts";
 import { readHostFacts } from "../../../../lib/host-facts.ts";
 import { requireProfile } from "../../../../profiles/profile.ts";
+import { resolveRoute } from "../../../../providers/resolve-route.ts";
 import type { CommandContext } from "../../../context.ts";
 
 /** This machine as the dispatcher of one board needs it, with the settings of the profile that dispatches. */
@@ -40,6 +42,7 @@ export async function createAppHost(
     },
     requireProfile: (name) => requireProfile(root, name),
     runnable: (name) => findRunnable(root, name),
+    routeOf: (name, wanted) => routeOf(root, name, wanted, name === app.profile.name ? variables : {}),
     defaultWorkdir: async (within) =>
       (await store.board(within)).default_workdir ?? (kanban.default_workdir || null),
   });
@@ -62,4 +65,30 @@ async function findRunnable(root: string, name: string): Promise<Runnable> {
   } catch (error) {
     return { ok: false, reason: messageOf(error) };
   }
+}
+
+/**
+ * A hash of all that decides whether a provider lets a worker in. One that gets nowhere by its settings alone shares
+ * that with nobody but those who ask the same of the same profile.
+ */
+async function routeOf(
+  root: string,
+  name: string,
+  { model_override: model, provider_override: provider }: ModelChoice,
+  variables: CommandContext["variables"],
+): Promise<string> {
+  const { configPath, envPath } = await requireProfile(root, name);
+  const { config, variable } = await loadConfig({ configPath, envPath, variables, flags: new Map() });
+  let facts: readonly unknown[] = [name, provider, model];
+  try {
+    const route = resolveRoute(
+      config,
+      { model: model ?? undefined, provider: provider ?? undefined },
+      variable,
+    );
+    facts = [route.provider, route.baseUrl, route.model, route.key];
+  } catch {
+    // The worker says it better, in its log and on its task.
+  }
+  return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 16);
 }

@@ -1,0 +1,32 @@
+import type { RouteSettings } from "../../../providers/choose-provider.ts";
+import type { OpenDesk } from "./desk.ts";
+
+interface Wanted {
+  readonly model?: string | null | undefined;
+  readonly provider?: string | null | undefined;
+  readonly assignee?: string | null | undefined;
+}
+
+/** Throws `provider-unknown` for a provider that the profile of a task cannot mean. Most tasks name none. */
+export async function requireProvider(open: OpenDesk, { model, provider, assignee }: Wanted): Promise<void> {
+  if (!provider && !model?.includes(":")) return;
+  const { requireKnownProvider } = await import("../../../providers/choose-provider.ts");
+  requireKnownProvider(await settingsOf(open, assignee ?? null), {
+    model: model ?? undefined,
+    provider: provider ?? undefined,
+  });
+}
+
+/** Of the assignee, if it is a profile of this home: it may have a server of its own below `providers`. */
+async function settingsOf({ app }: OpenDesk, assignee: string | null): Promise<RouteSettings> {
+  if (assignee === null || assignee === app.profile.name) return app.resolved.config;
+  const [{ listProfiles }, { loadConfig }, { profileAt }] = await Promise.all([
+    import("../../../profiles/profile-store.ts"),
+    import("../../../config/load.ts"),
+    import("../../../profiles/profile.ts"),
+  ]);
+  const { root } = app.profile;
+  if (!(await listProfiles(root)).some(({ name }) => name === assignee)) return app.resolved.config;
+  const { configPath, envPath } = profileAt(root, assignee);
+  return (await loadConfig({ configPath, envPath, variables: {}, flags: new Map() })).config;
+}
