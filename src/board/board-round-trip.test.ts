@@ -47,10 +47,10 @@ describeWith("postgres", `a board of ${TASKS} tasks`, ({ url }) => {
     expect(lines.length).toBeGreaterThan(2 * TASKS);
     expect(await start.store.check(never)).toEqual([]);
     await using there = await openStage(databases[to].open);
-    await there.store.import(importer, [header, ...lines], never);
+    await there.store.import(importer, { lines: [header, ...lines] }, never);
     expect(await there.store.check(never)).toEqual([]);
     await using back = await openStage(databases[from].open);
-    await back.store.import(importer, await exported(there.store), never);
+    await back.store.import(importer, { lines: await exported(there.store) }, never);
     const returned = (await exported(back.store)).slice(1);
     // Compared by line first: a diff of a whole board would say nothing to anyone.
     expect(returned.filter((line, index) => line !== lines[index]).slice(0, 3)).toEqual([]);

@@ -58,7 +58,6 @@ import {
   addComment,
   attachmentPart,
   removeAttachment,
-  shareAttachment,
   subscribe,
   takeEvents,
   tellDiscarded,
@@ -75,7 +74,7 @@ import {
   releaseTask,
   renewRun,
 } from "./operations/runs.ts";
-import { exportLines, importLines } from "./operations/transfer.ts";
+import { exportLines, type ImportedContent, importLines } from "./operations/transfer.ts";
 import { checkContent, collectGarbage, repairCounters } from "./operations/upkeep.ts";
 import { workerContext } from "./operations/worker-context.ts";
 
@@ -98,7 +97,6 @@ const WRITES = {
   reclaimExpired,
   comment: addComment,
   attach: addAttachment,
-  shareAttachment,
   removeAttachment,
   subscribe,
   unsubscribe,
@@ -152,7 +150,6 @@ const READS = {
   *expiredRuns(graceMs: number) {
     return (yield* expiredRuns(graceMs)).map(toRun);
   },
-  export: exportLines,
 } as const;
 
 type Promised<Args extends unknown[], Result> = (...args: [...Args, signal: AbortSignal]) => Promise<Result>;
@@ -183,8 +180,24 @@ export interface BoardStore extends AsyncDisposable, Reads {
   as(caller: Caller): BoardClient;
   /** Every damage of the file and every breach of the board's own rules, as sentences; none means sound. */
   check(signal: AbortSignal): Promise<readonly string[]>;
+  /** Gives `write` the whole board as lines, on one snapshot. */
+  export(options: ExportOptions, write: (line: string) => void, signal: AbortSignal): Promise<void>;
   /** Puts the lines of `export` into this board, which must be empty: all of them or none. */
-  import(caller: Caller, lines: readonly string[], signal: AbortSignal): Promise<number>;
+  import(caller: Caller, source: ImportSource, signal: AbortSignal): Promise<number>;
+}
+
+export interface ExportOptions {
+  /** For other people and hosts: without what means something only here. */
+  readonly portable?: boolean;
+  /** Awaited now and then, so that what was written does not gather in memory. */
+  readonly drained?: () => Promise<void>;
+}
+
+export interface ImportSource {
+  /** Can be read again from the start. */
+  readonly lines: Iterable<string>;
+  /** What goes into the database besides; without it attachments lie beside it. */
+  readonly content?: ImportedContent | undefined;
 }
 
 export interface BoardPlace {
@@ -195,6 +208,8 @@ export interface BoardPlace {
   readonly slug: string;
   /** Whether to make a board that is not there; the default one always is. */
   readonly create?: boolean;
+  /** The path or the schema in which a board is made before it has its slug. */
+  readonly staged?: string;
 }
 
 export interface BoardStoreOptions {
@@ -212,14 +227,14 @@ export async function openBoardStore(
   const slug = parseBoardSlug(place.slug);
   const create = place.create === true || slug === DEFAULT_BOARD;
   if (place.databaseUrl !== "") {
-    const options = { url: place.databaseUrl, schema: boardSchemaName(slug), create };
+    const options = { url: place.databaseUrl, schema: place.staged ?? boardSchemaName(slug), create };
     return createStore(
       slug,
       await openPostgresBoard({ ...options, ...(connections && { connections }) }, signal),
       signal,
     );
   }
-  const path = boardPath(place.root, slug);
+  const path = place.staged ?? boardPath(place.root, slug);
   if (!create) await requireFile(path, slug);
   const options = { path, clock, ...(busyDeadlineMs !== undefined && { busyDeadlineMs }) };
   return createStore(slug, await openSqliteBoard(options, signal), signal);
@@ -261,9 +276,12 @@ async function createStore(slug: string, database: BoardDatabase, signal: AbortS
       ...(await database.checkStorage(signal)),
       ...(await database.read(checkContent, signal)),
     ],
-    async import(caller, lines, signal) {
+    export: ({ drained, ...options }, write, signal) =>
+      database.read(() => exportLines(options, write), signal, drained),
+    async import(caller, { lines, content }, signal) {
       try {
-        return await database.write(() => transact(caller, (change) => importLines(change, lines)), signal);
+        const steps = () => transact(caller, (change) => importLines(change, lines, content));
+        return await database.write(steps, signal);
       } catch (error) {
         if (!/^(SQLITE_CONSTRAINT|SQLITE_MISMATCH|22|23)/.test(errnoOf(error) ?? "")) throw error;
         throw new AppError("board-import-invalid", `A row breaks a rule of the board: ${messageOf(error)}`, {

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { addAbortSignal } from "node:stream";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
@@ -12,6 +13,8 @@ export interface Terminal {
   print(text: string): void;
   /** A piece of a result, without an end of line. */
   write(text: string): void;
+  /** Waits until whoever reads the results has taken them, so that long ones do not gather in memory. */
+  drained(signal: AbortSignal): Promise<void>;
   /** A picture made of nothing but our own words; only here do escape sequences reach a terminal. */
   draw(text: string): void;
   /** Notices, warnings, progress, errors. */
@@ -61,6 +64,10 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       const whole = half + text;
       half = /[\ud800-\udbff]$/.exec(whole)?.[0] ?? "";
       write(stdout, half === "" ? whole : whole.slice(0, -1));
+    },
+    async drained(signal) {
+      await new Promise(setImmediate); // signals are heard meanwhile
+      if (stdout.writableNeedDrain) await once(stdout, "drain", { signal });
     },
     draw: (text) => void stdout.write(text),
     note: (text) => write(stderr, `${text}\n`),

@@ -216,7 +216,7 @@ async function withTemporary<T>(
 }
 
 /** Makes a new name in a folder outlast a power cut, where the file system can. */
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   try {
     const folder = await open(path, constants.O_RDONLY);
     try {

@@ -216,7 +216,8 @@ describe("export and import", () => {
       expect(run, run.stderr).toMatchObject({ exitCode: 1, stdout: "" });
       expect(run.stderr).toContain("Nothing was imported");
     }
-    expect(await readdir(join(home.path, "kanban", "boards"))).toEqual([]);
+    expect(await readdir(join(home.path, "kanban"))).toEqual(["importing", "workspaces"]);
+    expect(await readdir(join(home.path, "kanban", "importing"))).toEqual([]);
   });
 });
 

@@ -50,6 +50,7 @@ export async function openKanbanLine() {
       print: (text) => print(`${text}\n`),
       write: print,
       draw: print,
+      drained: async () => undefined,
       status: () => undefined,
       note: (text) => {
         output.stderr += `${text}\n`;

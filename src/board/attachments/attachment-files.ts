@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { constants, type FileHandle, link, open, realpath, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AppError, errnoOf, messageOf } from "../../lib/errors.ts";
-import { ensurePrivateFolder } from "../../lib/files.ts";
+import { ensurePrivateFolder, syncFolder } from "../../lib/files.ts";
 import type { BoardClient } from "../board-store.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { moveAside, type Quarantine } from "../workspaces/quarantine.ts";
@@ -121,17 +121,6 @@ async function linkFree(temporary: string, folder: string, name: string): Promis
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, constants.O_RDONLY);
-  try {
-    await handle.sync();
-  } catch (error) {
-    if (errnoOf(error) !== "EINVAL" && errnoOf(error) !== "ENOTSUP") throw error; // not every file system can
-  } finally {
-    await handle.close();
-  }
-}
-
 /** Opens the file of an attachment to read it; a row that leads anywhere but to a file of its own task is not followed. */
 export async function openAttachment(place: AttachmentPlace, attachment: Attachment): Promise<FileHandle> {
   const path = await containedPath(place, attachment);
@@ -214,7 +203,7 @@ export class ContentCheck {
   finish(): void {
     const { size, sha256 } = this.#attachment;
     if (this.#bytes < size) throw this.#damaged(`it has ${this.#bytes} of its ${size} bytes`);
-    if (sha256 !== null && this.#hash.digest("hex") !== sha256)
+    if (typeof sha256 === "string" && this.#hash.digest("hex") !== sha256)
       throw this.#damaged("its content was changed after it was attached");
   }
 

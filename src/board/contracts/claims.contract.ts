@@ -60,7 +60,7 @@ export function claimsContract(openLab: () => Promise<BoardLab>): void {
       await stage.operator.purge(gone.id, never);
       await using copy = await openStage(openLab);
       const lines = await exported(stage.store);
-      await copy.store.import({ kind: "system", name: "import" }, lines, never);
+      await copy.store.import({ kind: "system", name: "import" }, { lines }, never);
       for (const board of [stage, copy]) {
         const done = await board.add("by hand");
         await board.operator.complete(done.id, { summary: "a run of no length" }, never);

@@ -158,7 +158,7 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       for (const word of ["/secret", "4711", "4712", "host-1", "#hidden"])
         expect(lines.join("\n")).not.toContain(word);
       await using there = await openStage(openSqliteLab);
-      await there.store.import({ kind: "system", name: "import" }, lines, never);
+      await there.store.import({ kind: "system", name: "import" }, { lines }, never);
       expect(await there.store.check(never)).toEqual([]);
       expect(await there.statusOf(busy.id)).toBe("ready");
       expect((await there.claim(busy.id)).task.id).toBe(busy.id);

@@ -35,8 +35,8 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using there = await openStage(openSqliteLab);
       await using back = await openStage(openLab);
       const system = { kind: "system", name: "import" } as const;
-      await there.store.import(system, [header, ...lines], never);
-      await back.store.import(system, await exported(there.store), never);
+      await there.store.import(system, { lines: [header, ...lines] }, never);
+      await back.store.import(system, { lines: await exported(there.store) }, never);
       expect((await exported(back.store)).slice(1)).toEqual(lines);
       expect(await back.store.check(never)).toEqual([]);
       const task = await back.add("next");
@@ -72,7 +72,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using target = await openStage(openLab);
       const caller = { kind: "system", name: "import" } as const;
       const before = await exported(target.store);
-      expect(await codeOf(target.store.import(caller, lines, never))).toBe("board-import-invalid");
+      expect(await codeOf(target.store.import(caller, { lines }, never))).toBe("board-import-invalid");
       expect(await exported(target.store)).toEqual(before);
     });
 
@@ -80,7 +80,7 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openStage(openLab);
       await stage.add("a");
       const lines = await exported(stage.store);
-      expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, lines, never))).toBe(
+      expect(await codeOf(stage.store.import({ kind: "system", name: "x" }, { lines }, never))).toBe(
         "board-not-empty",
       );
     });

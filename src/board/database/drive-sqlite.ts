@@ -49,3 +49,17 @@ export function drive<Result>(steps: Steps<Result>, execute: Execute): Result {
   while (step.done !== true) step = steps.next(execute(step.value));
   return step.value;
 }
+
+/** For steps that only read, on a connection that nobody else has. */
+export async function driveSlowly<Result>(
+  steps: Steps<Result>,
+  execute: Execute,
+  between: () => Promise<void>,
+): Promise<Result> {
+  let step = steps.next();
+  while (step.done !== true) {
+    step = steps.next(execute(step.value));
+    await between();
+  }
+  return step.value;
+}

@@ -62,8 +62,13 @@ class PostgresBoardDatabase implements BoardDatabase {
     this.#pool = pool;
   }
 
-  read<Result>(steps: () => Steps<Result>, signal: AbortSignal): Promise<Result> {
-    return this.#transact("begin isolation level repeatable read read only", () => true, steps, signal);
+  read<Result>(
+    steps: () => Steps<Result>,
+    signal: AbortSignal,
+    between?: () => Promise<void>,
+  ): Promise<Result> {
+    const begin = "begin isolation level repeatable read read only";
+    return this.#transact(begin, () => true, steps, signal, between);
   }
 
   /**
@@ -80,12 +85,18 @@ class PostgresBoardDatabase implements BoardDatabase {
     needsTransaction: (query: Query) => boolean,
     steps: () => Steps<Result>,
     signal: AbortSignal,
+    between?: () => Promise<void>,
   ): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted();
       try {
         const drive = (client: PoolClient, open: () => Promise<void>) =>
-          this.#drive(client, steps(), (query) => (needsTransaction(query) ? open() : undefined), signal);
+          this.#drive(
+            client,
+            steps(),
+            { before: (query) => (needsTransaction(query) ? open() : undefined), after: between },
+            signal,
+          );
         return await inTransaction(this.#pool, drive, begin);
       } catch (error) {
         const again = isUndone(error) || error instanceof TransactionOvertaken;
@@ -97,7 +108,13 @@ class PostgresBoardDatabase implements BoardDatabase {
   async #drive<Result>(
     client: PoolClient,
     steps: Steps<Result>,
-    before: (query: Query) => Promise<void> | undefined,
+    {
+      before,
+      after,
+    }: {
+      readonly before: (query: Query) => Promise<void> | undefined;
+      readonly after: (() => Promise<void>) | undefined;
+    },
     signal: AbortSignal,
   ): Promise<Result> {
     let step = steps.next();
@@ -105,6 +122,7 @@ class PostgresBoardDatabase implements BoardDatabase {
       signal.throwIfAborted();
       await before(step.value);
       step = steps.next(await this.#execute(client, step.value));
+      await after?.();
     }
     return step.value;
   }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { Client } from "pg";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { describePostgres } from "./postgres-board-database.ts";
@@ -77,6 +78,57 @@ export async function reserveSchema(url: string, schema: string, signal: AbortSi
       throw error;
     }
   });
+}
+
+const STAGED_SCHEMA = "hermes_import_";
+
+/**
+ * Lets `fill` make a board in a schema of a name that nobody looks for, and then gives it the name `schema`; false when
+ * that is taken. A lock that ends with the connection tells a schema that is being filled from one that was left behind.
+ */
+export async function withStagedSchema(
+  url: string,
+  schema: string,
+  fill: (staged: string) => Promise<void>,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return withServer(url, signal, async (client) => {
+    if (await isSchema(client, schema)) return false;
+    await dropLeftSchemas(client);
+    const staged = `${STAGED_SCHEMA}${randomBytes(8).toString("hex")}`;
+    await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [staged]);
+    try {
+      await fill(staged);
+      signal.throwIfAborted();
+      await client.query(`alter schema "${staged}" rename to "${schema}"`);
+      return true;
+    } catch (error) {
+      await client.query(`drop schema if exists "${staged}" cascade`).catch(() => undefined); // the next import does
+      if (errnoOf(error) === "42P06") return false;
+      throw error;
+    }
+  });
+}
+
+async function isSchema(client: Client, name: string): Promise<boolean> {
+  const { rows } = await client.query("select 1 from pg_namespace where nspname = $1", [name]);
+  return rows.length > 0;
+}
+
+/** Drops what a killed import has left behind, as far as it is ours to drop. */
+async function dropLeftSchemas(client: Client): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select nspname as name from pg_namespace
+      where starts_with(nspname, $1) and pg_has_role(nspowner, 'USAGE')`,
+    [STAGED_SCHEMA],
+  );
+  for (const { name } of rows) {
+    const taken = await client.query<{ free: boolean }>(
+      "select pg_try_advisory_lock(hashtextextended($1, 0)) as free",
+      [name],
+    );
+    if (taken.rows[0]?.free === true) await client.query(`drop schema if exists "${name}" cascade`);
+  }
 }
 
 const isGone = (error: unknown): boolean => ["3F000", "42P01"].includes(errnoOf(error) ?? "");

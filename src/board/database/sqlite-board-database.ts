@@ -8,7 +8,7 @@ import { type Database, openDatabase } from "../../lib/database.ts";
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { sqliteMigrations } from "./board-schema.ts";
-import { drive, executeOn } from "./drive-sqlite.ts";
+import { drive, driveSlowly, executeOn } from "./drive-sqlite.ts";
 
 export interface SqliteBoardOptions {
   readonly path: string;
@@ -73,21 +73,24 @@ async function openFile(
   signal: AbortSignal,
 ): Promise<BoardDatabase> {
   const migrations = sqliteMigrations();
-  const database = await openDatabase(
-    path,
-    { migrations, synchronous: "FULL", isNeverEmpty: true, ...options },
-    signal,
-  );
-  const execute = executeOn(
-    (text) => database.prepare<unknown>(text),
-    () => options.clock.now(),
-  );
+  const connect = () =>
+    openDatabase(path, { migrations, synchronous: "FULL", isNeverEmpty: true, ...options }, signal);
+  const executeIn = (connection: Database) =>
+    executeOn(
+      (text) => connection.prepare<unknown>(text),
+      () => options.clock.now(),
+    );
+  const database = await connect();
+  const execute = executeIn(database);
 
   return {
     name: database.path,
-    async read(steps, signal) {
+    async read(steps, signal, between) {
       signal.throwIfAborted();
-      return readTogether(database, () => drive(steps(), execute));
+      if (between === undefined) return readTogether(database, () => drive(steps(), execute));
+      using apart = await connect(); // others use ours meanwhile
+      apart.prepare("begin").run(); // ends with the connection
+      return await driveSlowly(steps(), executeIn(apart), between);
     },
     write: (steps, signal) => database.write(() => drive(steps(), execute), signal),
     checkStorage: async () => [...checkIntegrity(database), ...(await checkSchema(database, migrations))],

@@ -136,7 +136,7 @@ const PART_BYTES = 1024 * 1024;
  * Keeps content in the database, in parts that readers fetch one by one. The parts come before any lock: a slow upload
  * must hold up nobody. Whoever is killed meanwhile leaves nothing, because no part is committed without its attachment.
  */
-function* insertContent({ bytes, limitBytes }: SharedContent): Steps<string> {
+export function* insertContent({ bytes, limitBytes }: SharedContent): Steps<string> {
   const key = randomBytes(16).toString("hex");
   for (let number = 0; number * PART_BYTES < bytes.length; number++)
     yield* run(
@@ -157,13 +157,6 @@ function* insertContent({ bytes, limitBytes }: SharedContent): Steps<string> {
     `The board holds ${held} bytes of attachments for all its hosts; with ${bytes.length} more it would exceed ${limitBytes}.`,
     { hint: "Remove attachments, purge tasks, or raise kanban.shared_attachments_mb." },
   );
-}
-
-/** Moves the content of an attachment that lay beside the database into it. */
-export function* shareAttachment(change: Change, id: number, content: SharedContent): Steps<void> {
-  requireRight(change.caller, "maintain");
-  const key = yield* insertContent(content);
-  yield* run("update attachment set content_key = :key, stored_path = filename where id = :id", { id, key });
 }
 
 /** One part of the content of an attachment; undefined after the last one. */

@@ -3,6 +3,7 @@ import type { SqlValue } from "../../lib/statement.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, only, run, type Steps } from "../database/steps.ts";
+import { insertContent } from "./notes.ts";
 import { type Rewriting, type Row, withoutHost } from "./portable-content.ts";
 import { recountRuns } from "./upkeep.ts";
 
@@ -86,32 +87,61 @@ function* requireEmpty(): Steps<void> {
   if (value > 0 || count > 0) throw new AppError("board-not-empty", "There are tasks on this board already.");
 }
 
-/** Puts all lines of an export into an empty board, in one transaction: all of it or nothing. */
-export function* importLines(change: Change, lines: readonly string[]): Steps<number> {
+/** What an import puts into the database beside its rows. */
+export interface ImportedContent {
+  /** How many bytes of attachments the database may hold for this board. */
+  readonly limitBytes: number;
+  /** The content of an attachment; undefined when the export came without it. */
+  read(attachment: Row): Uint8Array | undefined;
+}
+
+/**
+ * Puts all lines of an export into an empty board, in one transaction: all of it or nothing. The lines are read one by
+ * one, and again from the start when the transaction has to be repeated.
+ */
+export function* importLines(
+  change: Change,
+  lines: Iterable<string>,
+  content: ImportedContent | undefined,
+): Steps<number> {
   requireRight(change.caller, "maintain");
   yield* requireEmpty();
-  const [first = "", ...rest] = lines;
-  const header = parseLine(first, 1) as Partial<Header>;
-  if (header.hermes_board !== FORMAT || typeof header.board !== "object" || header.board === null)
-    throw new AppError("board-import-invalid", `Line 1 is not the start of a board of format ${FORMAT}.`);
-  yield* setBoard(header.board);
-  yield* run("delete from counter");
   const columns = new Map<Table, ReadonlySet<string>>();
-  for (const [index, line] of rest.entries()) {
-    const { table, row } = parseRow(line, index + 2);
+  let number = 0;
+  for (const line of lines) {
+    number += 1;
+    if (number === 1) {
+      yield* setBoard(parseHeader(line));
+      yield* run("delete from counter");
+      continue;
+    }
+    const { table, row } = parseRow(line, number);
     const known = columns.get(table) ?? new Set(Object.keys(yield* emptyRow(table)));
     columns.set(table, known);
     const unknown = Object.keys(row).find((name) => !known.has(name));
     if (unknown !== undefined)
       throw new AppError(
         "board-import-invalid",
-        `Line ${index + 2}: ${table} has no column ${JSON.stringify(unknown)}.`,
+        `Line ${number}: ${table} has no column ${JSON.stringify(unknown)}.`,
       );
-    yield* insert(table, row);
+    const bytes = table === "attachment" ? content?.read(row) : undefined;
+    if (content === undefined || bytes === undefined) yield* insert(table, row);
+    else {
+      const key = yield* insertContent({ bytes, limitBytes: content.limitBytes });
+      yield* insert(table, { ...row, content_key: key, stored_path: row["filename"] ?? null });
+    }
   }
+  if (number === 0) parseHeader("");
   for (const table of NUMBERED) yield* all(`{continue:${table}}`);
   yield* recountRuns();
-  return rest.length;
+  return number - 1;
+}
+
+function parseHeader(line: string): Header["board"] {
+  const header = parseLine(line, 1) as Partial<Header>;
+  if (header.hermes_board !== FORMAT || typeof header.board !== "object" || header.board === null)
+    throw new AppError("board-import-invalid", `Line 1 is not the start of a board of format ${FORMAT}.`);
+  return header.board;
 }
 
 /** A board keeps its own slug, whatever the one was called that it is made from. */

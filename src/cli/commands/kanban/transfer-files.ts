@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
@@ -43,17 +44,22 @@ export function isFileLine(line: string): boolean {
 }
 
 /** The same rows with the paths that their files have below `folder`. */
-export function withPathsIn(folder: string, rows: readonly string[]): readonly string[] {
-  return rows.map((line) => {
-    const row = attachmentIn(line);
-    if (row === undefined) return line;
-    return JSON.stringify({ table: "attachment", row: { ...row, stored_path: pathOf(row, folder) } });
-  });
+export function withPathsIn(folder: string, rows: Iterable<string>): Iterable<string> {
+  return {
+    *[Symbol.iterator]() {
+      for (const line of rows) {
+        const row = attachmentIn(line);
+        yield row === undefined
+          ? line
+          : JSON.stringify({ table: "attachment", row: { ...row, stored_path: pathOf(row, folder) } });
+      }
+    },
+  };
 }
 
 /** Puts the files of an import where its attachments will look for them; without `keep` they are gone again at the end. */
 export class ImportedFiles implements AsyncDisposable {
-  readonly #attachments: ReadonlyMap<number, Attachment>;
+  readonly #attachments = new Map<number, Attachment>();
   readonly #folder: string;
   readonly #paths: string[] = [];
   #isKept = false;
@@ -62,10 +68,27 @@ export class ImportedFiles implements AsyncDisposable {
     | { readonly attachment: Attachment; readonly file: FileHandle; readonly check: ContentCheck }
     | undefined;
 
-  constructor(rows: readonly string[], folder: string) {
-    this.#attachments = new Map([...attachmentsIn(rows)].map((row) => [row.id, row]));
+  constructor(folder: string) {
     this.#folder = folder;
   }
+
+  /** Takes note of a row, which may be an attachment whose file comes later. */
+  expect(line: string): void {
+    const row = attachmentIn(line);
+    if (row !== undefined) this.#attachments.set(row.id, row);
+  }
+
+  /** The content that has come of an attachment. */
+  readonly read = (row: Readonly<Record<string, unknown>>): Uint8Array | undefined => {
+    const attachment = this.#attachments.get(Number(row["id"]));
+    if (attachment === undefined) return undefined;
+    try {
+      return readFileSync(pathOf(attachment, this.#folder));
+    } catch (error) {
+      if (errnoOf(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  };
 
   async add(line: string): Promise<void> {
     const { file: id, content, damaged } = parsePart(line);
@@ -128,13 +151,6 @@ export class ImportedFiles implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#open?.file.close();
     if (!this.#isKept) for (const path of this.#paths) await rm(path, { force: true });
-  }
-}
-
-function* attachmentsIn(rows: readonly string[]): Generator<Attachment> {
-  for (const line of rows) {
-    const row = attachmentIn(line);
-    if (row !== undefined) yield row;
   }
 }
 

@@ -47,6 +47,19 @@ test("attachments that were changed, cut short or lost on disk are named by expo
   expect(context).toMatch(/changed\.txt.*was changed/);
 });
 
+test("an export of a version without hashes is imported with its files", async () => {
+  await using line = await openKanbanLine();
+  const { id } = await line.json<Task>(["create", "with a file"]);
+  const file = join(line.folder, "content");
+  await writeFile(file, "as it was");
+  await line.ok(["attach", id, file]);
+  const text = await line.ok(["export"]);
+  expect(text).toContain('"sha256":');
+  await writeFile(file, text.replace(/"sha256":"\w+",/, ""));
+  await line.ok(["import", file, "--as", "copy"]);
+  expect(await line.json(["--board", "copy", "repair"])).toMatchObject({ ok: true });
+});
+
 test("a file that was changed inside of an export is refused", async () => {
   await using line = await openKanbanLine();
   const { id } = await line.json<Task>(["create", "with a file"]);

@@ -1,10 +1,13 @@
 import { writeFileSync } from "node:fs";
-import { open, readFile, rm } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import type { Command } from "commander";
-import { type App, type AppBoard, boardsPlace, openAppBoard, sharedAttachmentLimit } from "../../../app.ts";
+import { boardsPlace, openAppBoard, sharedAttachmentLimit } from "../../../app.ts";
 import { DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-slug.ts";
+import type { BoardStore } from "../../../board/board-store.ts";
 import { switchBoard } from "../../../board/current-board.ts";
-import { dropReserved, reserveBoard } from "../../../board/reserve-board.ts";
+import { type StagedBoard, withStagedBoard } from "../../../board/stage-board.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
@@ -12,6 +15,7 @@ import { requirePerson } from "../../require-person.ts";
 import { attachmentPlace } from "./attachment-place.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, personOf } from "./desk.ts";
 import { readLines } from "./read-lines.ts";
+import { SpooledLines } from "./spooled-lines.ts";
 import { fileLines, ImportedFiles, isFileLine, withPathsIn } from "./transfer-files.ts";
 
 interface ExportOptions extends JsonOption {
@@ -47,45 +51,70 @@ export function addTransfer(desk: Desk, add: (name: string, description: string)
 
 async function exportBoard(desk: Desk, { output, json, ...options }: ExportOptions): Promise<void> {
   await atBoard(desk, async (open) => {
-    const { store, context } = open;
+    const { store, context, signal } = open;
     const { terminal } = context;
-    // A pipe is written to at once and makes us wait, so that what is printed does not gather in memory.
-    if (output === undefined) return exportLines(open, options, (line) => terminal.print(line));
-    const rows = await writeNew(output, (write) => exportLines(open, options, write));
+    if (output === undefined) {
+      const printed = new Gathered((text) => terminal.write(text));
+      return exportLines(open, options, printed, () => terminal.drained(signal));
+    }
+    const rows = await writeNew(output, (file) => exportLines(open, options, file, setImmediate));
     if (json) context.terminal.printJson({ slug: store.slug, path: output, rows });
     else context.terminal.note(`Wrote ${rows} rows of the board ${store.slug} to ${output}.`);
   });
 }
 
+const PIECE = 64 * 1024;
+
+/** Lines, which are written in larger pieces. */
+class Gathered {
+  rows = -1; // the first line is the board itself
+  readonly #write: (text: string) => void;
+  #text = "";
+
+  constructor(write: (text: string) => void) {
+    this.#write = write;
+  }
+
+  add(line: string): void {
+    this.#text += `${line}\n`;
+    if (!isFileLine(line)) this.rows += 1;
+    if (this.#text.length >= PIECE) this.flush();
+  }
+
+  flush(): void {
+    this.#write(this.#text);
+    this.#text = "";
+  }
+}
+
 async function exportLines(
   open: OpenDesk,
   { portable = false, files }: Pick<ExportOptions, "portable" | "files">,
-  write: (line: string) => void,
+  lines: Gathered,
+  drained: () => Promise<void>,
 ): Promise<void> {
   const { store, signal, context } = open;
-  await store.export({ portable }, write, signal);
-  if (!files) return;
-  const source = { store, place: attachmentPlace(open) };
-  const tell = ({ message }: AppError): void =>
-    context.terminal.note(`hermes: warning: ${message} It is left out.`);
-  for await (const line of fileLines(source, tell, signal)) write(line);
+  await store.export({ portable, drained }, (line) => lines.add(line), signal);
+  if (files) {
+    const source = { store, place: attachmentPlace(open) };
+    const tell = ({ message }: AppError): void =>
+      context.terminal.note(`hermes: warning: ${message} It is left out.`);
+    for await (const line of fileLines(source, tell, signal)) {
+      lines.add(line);
+      await drained();
+    }
+  }
+  lines.flush();
 }
 
 /** Writes lines to a new file, whole or not at all; says how many of them were rows. */
-async function writeNew(
-  path: string,
-  produce: (write: (line: string) => void) => Promise<void>,
-): Promise<number> {
+async function writeNew(path: string, produce: (lines: Gathered) => Promise<void>): Promise<number> {
   try {
     await using file = await open(path, "wx", 0o600);
+    const lines = new Gathered((text) => writeFileSync(file.fd, text));
     try {
-      let rows = -1; // the first line is the board itself
-      // At once, because nothing can be awaited while the board is read on one snapshot.
-      await produce((line) => {
-        writeFileSync(file.fd, `${line}\n`);
-        if (!isFileLine(line)) rows++;
-      });
-      return rows;
+      await produce(lines);
+      return lines.rows;
     } catch (error) {
       await rm(path, { force: true });
       throw error;
@@ -101,47 +130,80 @@ async function importBoard(desk: Desk, file: string, options: ImportOptions): Pr
   requirePerson(desk);
   const { context, start } = desk;
   const { signal, terminal } = context;
-  const lines = readLines(file, terminal, signal);
-  const rows: string[] = [];
-  let next = await lines.next();
-  for (; next.done !== true && !isFileLine(next.value); next = await lines.next()) rows.push(next.value);
   const app = await start();
-  const names = { named: options.as, proposed: slugIn(rows[0]) ?? "imported" };
-  const slug = await reserve(app, names, signal);
-  try {
-    const operator = personOf(context);
-    await using board = await openAppBoard(app, { slug, operator, create: true }, signal);
-    const folder = boardFolders(boardsPlace(app).root, slug).attachments;
-    await using files = new ImportedFiles(rows, folder);
-    for (; next.done !== true; next = await lines.next()) await files.add(next.value);
-    const damaged = await files.finish();
-    const caller = { kind: "operator", name: operator } as const;
-    const count = await board.store.import(caller, withPathsIn(folder, rows), signal);
-    files.keep();
-    await shareImported(app, board, signal);
-    if (options.switch) await switchBoard(boardsPlace(app).root, slug);
-    const { name } = await board.store.board(signal);
-    for (const message of damaged) terminal.note(`hermes: warning: ${message} The export came without it.`);
-    if (options.json) terminal.printJson({ slug, name, rows: count, damaged });
-    else terminal.note(`Imported ${count} rows into the board ${slug}.`);
-  } catch (error) {
-    if (slug !== DEFAULT_BOARD) await dropReserved(boardsPlace(app), slug);
-    throw error;
-  }
+  const place = boardsPlace(app);
+  const limitBytes = sharedAttachmentLimit(app);
+  const isDefault = options.as !== undefined && parseBoardSlug(options.as) === DEFAULT_BOARD;
+  await withStagedBoard(
+    place,
+    async (staged) => {
+      const inPlace = boardFolders(place.root, DEFAULT_BOARD).attachments;
+      const folder = isDefault && limitBytes === undefined ? inPlace : join(staged.folder, "attachments");
+      await using files = new ImportedFiles(folder);
+      const rows = new SpooledLines(join(staged.scratch, "rows"));
+      const proposed = await receive(readLines(file, terminal, signal), rows, files);
+      const damaged = await files.finish();
+      const caller = { kind: "operator", name: personOf(context) } as const;
+      let made = { name: "", rows: 0 };
+      const fill = async (slug: string, store: BoardStore): Promise<void> => {
+        const lines = withPathsIn(boardFolders(place.root, slug).attachments, rows);
+        const content = limitBytes === undefined ? undefined : { limitBytes, read: files.read };
+        const count = await store.import(caller, { lines, content }, signal);
+        made = { name: (await store.board(signal)).name, rows: count };
+      };
+      const slug = isDefault ? DEFAULT_BOARD : await publish(staged, options.as, proposed, fill);
+      if (isDefault) {
+        await using board = await openAppBoard(app, { slug, operator: caller.name }, signal);
+        await fill(slug, board.store);
+      }
+      if (limitBytes === undefined) files.keep();
+      if (options.switch) await switchBoard(place.root, slug);
+      for (const message of damaged) terminal.note(`hermes: warning: ${message} The export came without it.`);
+      if (options.json) terminal.printJson({ slug, ...made, damaged });
+      else terminal.note(`Imported ${made.rows} rows into the board ${slug}.`);
+    },
+    signal,
+  );
 }
 
-/** Moves the files of an import to where every host can read them, if the board has several. */
-async function shareImported(app: App, { store, client }: AppBoard, signal: AbortSignal): Promise<void> {
-  const limitBytes = sharedAttachmentLimit(app);
-  if (limitBytes === undefined) return;
-  for (const { id, stored_path: path } of await store.attachments(signal)) {
-    const bytes = await readFile(path).catch((error: unknown) => {
-      if (errnoOf(error) !== "ENOENT") throw error;
-      return undefined; // an export without files has none
+/** Keeps the rows for later and the files where they belong; says which slug the export had. */
+async function receive(
+  lines: AsyncIterable<string>,
+  rows: SpooledLines,
+  files: ImportedFiles,
+): Promise<string> {
+  let proposed: string | undefined;
+  for await (const line of lines) {
+    if (isFileLine(line)) await files.add(line);
+    else {
+      proposed ??= slugIn(line) ?? "imported";
+      files.expect(line);
+      rows.add(line);
+    }
+  }
+  rows.finish();
+  return proposed ?? "imported";
+}
+
+/** Gives a new board the slug that was named, or the first free one like the one it had. */
+async function publish(
+  staged: StagedBoard,
+  named: string | undefined,
+  proposed: string,
+  fill: (slug: string, store: BoardStore) => Promise<void>,
+): Promise<string> {
+  const take = (slug: string) => staged.publish(slug, (store) => fill(slug, store));
+  if (named !== undefined) {
+    const slug = parseBoardSlug(named);
+    if (await take(slug)) return slug;
+    throw new AppError("board-not-empty", `There is already a board ${slug}.`, {
+      hint: "Choose another slug with --as.",
     });
-    if (bytes === undefined) continue;
-    await client.shareAttachment(id, { bytes, limitBytes }, signal);
-    await rm(path);
+  }
+  if (proposed !== DEFAULT_BOARD && (await take(proposed))) return proposed;
+  for (let number = 2; ; number++) {
+    const slug = `${proposed.slice(0, 58)}-${number}`;
+    if (await take(slug)) return slug;
   }
 }
 
@@ -152,26 +214,5 @@ function slugIn(line = ""): string | undefined {
     return typeof board?.slug === "string" ? parseBoardSlug(board.slug) : undefined;
   } catch {
     return undefined;
-  }
-}
-
-/** A slug that was free and is ours from now on. Only the default board may be there already. */
-async function reserve(
-  app: App,
-  { named, proposed }: { readonly named: string | undefined; readonly proposed: string },
-  signal: AbortSignal,
-): Promise<string> {
-  const take = (slug: string): Promise<boolean> => reserveBoard(boardsPlace(app), slug, signal);
-  if (named !== undefined) {
-    const slug = parseBoardSlug(named);
-    if (slug === DEFAULT_BOARD || (await take(slug))) return slug;
-    throw new AppError("board-not-empty", `There is already a board ${slug}.`, {
-      hint: "Choose another slug with --as.",
-    });
-  }
-  if (proposed !== DEFAULT_BOARD && (await take(proposed))) return proposed;
-  for (let number = 2; ; number++) {
-    const slug = `${proposed.slice(0, 58)}-${number}`;
-    if (await take(slug)) return slug;
   }
 }
