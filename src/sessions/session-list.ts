@@ -15,7 +15,7 @@ export interface ListFilter {
 
 export interface ListedSession extends SessionSummary {
   readonly messages: number;
-  /** How the first message begins. */
+  /** How the first text of the first message begins, which is a person's. */
   readonly opening: string;
 }
 
@@ -61,7 +61,8 @@ export function createSessionList(database: Database): SessionList {
     select count(*) as messages from session join turn on turn.session_key = session.key
       join message on message.turn_key = turn.key where session.id = ?`);
   const opening = database.prepare<{ text: string | null }>(`
-    select (select substr(group_concat(value ->> 'text', ''), 1, ${OPENING_LENGTH}) from json_each(message.body)) as text
+    select (select substr(value ->> 'text', 1, ${OPENING_LENGTH}) from json_each(message.body)
+             where value ->> 'type' = 'text' limit 1) as text
       from session join turn on turn.session_key = session.key join message on message.turn_key = turn.key
      where session.id = ? order by turn.key, position limit 1`);
   const setTitle = database.prepare("update session set title = :title where id = :id");

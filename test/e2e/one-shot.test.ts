@@ -56,6 +56,8 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
   expect(said[0]).toContain("JSON Schema");
   expect(said[1]).toContain("it is not JSON");
   expect(said[2]).toContain("/files must be >= 0");
+  const listed = await lab.run("sessions", "list", "--all", "--json");
+  expect(JSON.parse(listed.stdout)).toMatchObject([{ opening: "How many?" }]);
 });
 
 test("an answer that never matches the schema ends with 6, and a limit also counts for the tries", async () => {

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { sharedBeginning } from "../../lib/shared-beginning.ts";
-import { type AssistantMessage, type Message, NO_TEXT, type UserMessage } from "../message.ts";
+import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage } from "../message.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/replayable-input.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
@@ -125,8 +125,8 @@ function toWire(message: Message, rules: ChatRules, functionCalls: Set<string>):
 }
 
 function toContent({ parts }: UserMessage) {
-  const [first] = parts;
-  if (parts.length === 1 && first?.type === "text") return first.text;
+  // Older servers know a text only.
+  if (parts.every(({ type }) => type === "text")) return textOf({ role: "user", parts });
   return parts.map((part) =>
     part.type === "text"
       ? { type: "text", text: part.text }

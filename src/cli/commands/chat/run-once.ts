@@ -212,7 +212,10 @@ function messageOf(
   images: readonly ImagePart[],
   schema: OutputSchema | undefined,
 ): UserMessage {
-  return userMessage(schema === undefined ? task : `${task}\n\n${schema.words}`, images);
+  const { parts, ...message } = userMessage(task, images);
+  // A part of its own: lists show how a session begins, and that is what the person said.
+  const asked = schema === undefined ? [] : [{ type: "text", text: `\n\n${schema.words}` } as const];
+  return { ...message, parts: [...parts, ...asked] };
 }
 
 function userMessage(text: string, images: readonly ImagePart[] = []): UserMessage {
