@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { type BigIntStats, statSync } from "node:fs";
 import { link, rm, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Clock } from "./clock.ts";
@@ -13,6 +14,8 @@ import { GuardedStatement, type OpenTransaction, type Statement } from "./statem
 /** One SQLite file, shared with any number of other processes. */
 export interface Database extends Disposable {
   readonly path: string;
+  /** Whether its file is still where it was. SQLite itself goes on writing into one that was removed, without a word. */
+  isInPlace(): boolean;
   /** The statement for this text, prepared once; callers share it. */
   prepare<Row>(sql: string): Statement<Row>;
   /**
@@ -174,6 +177,7 @@ class SqliteDatabase implements Database {
   readonly #connection: SqliteConnection;
   readonly #deadline: BusyDeadline;
   readonly #statements = new Map<string, Statement<unknown>>();
+  readonly #file: FileIdentity | undefined;
   readonly #transaction: OpenTransaction = { isOpen: false };
   readonly #begin: { run(): unknown };
   readonly #commit: { run(): unknown };
@@ -181,11 +185,17 @@ class SqliteDatabase implements Database {
 
   constructor(path: string, connection: SqliteConnection, deadline: BusyDeadline) {
     this.path = path;
+    this.#file = identityOf(path);
     this.#connection = connection;
     this.#deadline = deadline;
     this.#begin = connection.prepare("BEGIN IMMEDIATE");
     this.#commit = connection.prepare("COMMIT");
     this.#rollback = connection.prepare("ROLLBACK");
+  }
+
+  isInPlace(): boolean {
+    const found = identityOf(this.path);
+    return found !== undefined && found.ino === this.#file?.ino && found.dev === this.#file.dev;
   }
 
   prepare<Row>(sql: string): Statement<Row> {
@@ -240,6 +250,12 @@ class SqliteDatabase implements Database {
   [Symbol.dispose](): void {
     this.#connection.close();
   }
+}
+
+type FileIdentity = Pick<BigIntStats, "dev" | "ino">;
+
+function identityOf(path: string): FileIdentity | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false });
 }
 
 function isThenable(value: unknown): boolean {

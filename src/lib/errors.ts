@@ -103,6 +103,11 @@ export const ERROR_CODES = {
     exit: 1,
     hint: "Another process goes on with this session; look at it there.",
   },
+  "session-gone": {
+    http: 410,
+    exit: 1,
+    hint: "What the run did is done, but its session cannot be gone on with. Look at what was done before you run it again.",
+  },
   "session-event-refused": {
     http: 409,
     exit: 1,

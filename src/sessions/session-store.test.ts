@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import {
   assistant,
@@ -42,6 +42,20 @@ test("M5: a session exists from its first message on, and not before", async () 
   expect(loaded.session).toMatchObject({ ...NEW_SESSION, id: draft.id });
   expect(loaded.messages).toEqual([{ role: "system", text: "You help." }, user("hello")]);
   expect(loaded.openTurn).toMatchObject({ turnId: "t1", pendingCalls: [] });
+});
+
+test("a file that was removed or replaced takes no more events, instead of swallowing them", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  for (const isReplaced of [false, true]) {
+    using store = await open(path);
+    const draft = store.createSession(NEW_SESSION);
+    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await turn.record(turnStart("t1", "hello"), never);
+    for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix);
+    if (isReplaced) (await open(path))[Symbol.dispose]();
+    await expect(turn.record(assistant("hi"), never)).rejects.toMatchObject({ code: "session-gone" });
+  }
 });
 
 test("history comes back as it was: vendor data, raw tool input, halves of surrogate pairs, zero bytes", async () => {

@@ -14,7 +14,8 @@ export interface SessionTurn extends AsyncDisposable {
   readonly lost: AbortSignal;
   /**
    * Commits a durable event and ignores the others. What does not fit the transcript is refused with
-   * `session-event-refused`, what comes from a holder that was replaced with `session-lost`; neither changes anything.
+   * `session-event-refused`, what comes from a holder that was replaced with `session-lost`, and anything with
+   * `session-gone` when the file is no longer there; none of them changes anything.
    */
   record(event: AgentEvent, signal: AbortSignal): Promise<void>;
   /** Stores the state of the session's shell, JSON without secrets, for the process that goes on with it. */
@@ -58,6 +59,7 @@ export async function acquireTurn(
   const updateShell = database.prepare("update session set shell = ? where id = ?");
   const write = (change: () => void, signal: AbortSignal): Promise<void> =>
     database.write(() => {
+      if (!database.isInPlace()) throw goneError(database.path);
       if (holds.get(name, token) === undefined) throw lostError(sessionId);
       change();
     }, signal);
@@ -132,6 +134,13 @@ async function tolerate(action: Promise<unknown>, deadline: AbortSignal): Promis
 function lostError(sessionId: string, cause?: unknown): AppError {
   const why = cause === undefined ? "another process has taken over its turn" : messageOf(cause);
   return new AppError("session-lost", `Session ${sessionId} is no longer ours: ${why}.`, { cause });
+}
+
+function goneError(path: string): AppError {
+  return new AppError(
+    "session-gone",
+    `The transcript of this run can no longer be stored: ${path} was removed or replaced meanwhile.`,
+  );
 }
 
 /** Who is in the way, and until when at most. */

@@ -33,6 +33,18 @@ describe("hermes -z", () => {
     expect(run).toMatchObject({ exitCode: 0, stdout: "the answer\n", stderr: "" });
   });
 
+  test("a home that is removed meanwhile ends the run, which says what can no longer be stored and where", async () => {
+    await using home = await tempHome();
+    const answers = [tool(`rm -rf ${home.path}; echo removed`), { text: "all is well" }];
+    const run = await withScript(home, { answers }, ["-z", "go"]);
+    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+    const file = join(home.path, "sessions.sqlite");
+    expect(run.stderr).toContain(
+      `hermes: The transcript of this run can no longer be stored: ${file} was removed or replaced meanwhile.`,
+    );
+    expect(run.stderr).toContain("cannot be gone on with");
+  });
+
   test("an answer that was cut, refused or empty is no success, and says so", async () => {
     await using home = await tempHome();
     const cutCall = {
