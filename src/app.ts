@@ -3,6 +3,7 @@ import type { BoardClient, BoardStore } from "./board/board-store.ts";
 import type { BoardsPlace } from "./board/boards-place.ts";
 import type { Caller, RunCaller } from "./board/caller.ts";
 import { findCurrentBoard } from "./board/current-board.ts";
+import { findOwnRun } from "./board/worker/own-run.ts";
 import { type LoadedConfig, loadConfig } from "./config/load.ts";
 import type { ConversationRequest, OpenConversation } from "./conversation/open-conversation.ts";
 import type { EnvironmentRegistry } from "./environments/environment-registry.ts";
@@ -164,10 +165,10 @@ export async function openAppBoard(app: App, choice: BoardChoice, signal: AbortS
   const { openBoardStore } = await import("./board/board-store.ts");
   const place = boardsPlace(app);
   const callerInRun = async (store: BoardStore): Promise<Caller | undefined> => {
-    if (!app.resolved.variable("HERMES_KANBAN_TASK")) return undefined;
-    const { findRunCaller } = await import("./board/worker/run-token.ts");
-    const caller = await findRunCaller(store, place, (name) => app.resolved.variable(name), signal);
-    return caller && { ...caller, limits: childLimits(app) };
+    const run = findOwnRun((name) => app.resolved.variable(name));
+    if (run === undefined) return undefined;
+    const { loadRunCaller } = await import("./board/worker/run-token.ts");
+    return { ...(await loadRunCaller(store, place, run, signal)), limits: childLimits(app) };
   };
   const open = async (slug: string, create = false): Promise<AppBoard> => {
     const store = await openBoardStore({ ...place, slug, create }, {}, signal);

@@ -72,6 +72,14 @@ export function requireRight(caller: Caller, right: Right): void {
   );
 }
 
+/** Throws when a worker reaches for a task that is neither its own nor one that its task has made. */
+export function requireOwnOrMade(
+  caller: Caller,
+  { id, origin_task_id: origin }: { readonly id: string; readonly origin_task_id: string | null },
+): void {
+  if (caller.kind !== "run" || origin !== caller.taskId) requireOwnTask(caller, id);
+}
+
 /** Throws when a worker reaches for a task that is not its own. */
 export function requireOwnTask(caller: Caller, taskId: string): void {
   if (caller.kind !== "run" || caller.taskId === taskId) return;

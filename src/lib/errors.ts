@@ -123,7 +123,11 @@ export const ERROR_CODES = {
   "board-not-found": { http: 404, exit: 1, hint: "See `hermes kanban boards list`." },
   "board-not-empty": { http: 409, exit: 1, hint: "Import into a new board." },
   "board-import-invalid": { http: 400, exit: 1, hint: "Nothing was imported. Export the board again." },
-  "board-action-denied": { http: 403, exit: 1, hint: "Ask someone who may, or do it in your own task." },
+  "board-action-denied": {
+    http: 403,
+    exit: 1,
+    hint: "Do it in your own task, or block that with a question to a person.",
+  },
   "task-ambiguous": { http: 409, exit: 1, hint: "Give more of the id." },
   "task-not-found": { http: 404, exit: 1, hint: "See `hermes kanban list`." },
   "task-input-invalid": { http: 400, exit: 2, hint: "Nothing was changed. Correct what the message names." },

@@ -310,8 +310,23 @@ describe("a worker that is the agent", () => {
       await using lab = await openWorkerLab();
       const other = await lab.add("other");
       const program = PROGRAM.map((word) => `"${word}"`).join(" ");
-      const refused = ["complete OTHER", "archive OTHER", "assign OTHER coder", "reclaim OTHER", "dispatch"]
-        .map((words) => `${program} kanban ${words.replace("OTHER", other.id)} && echo GRANTED ${words}`)
+      const actions = [
+        "complete OTHER",
+        "archive OTHER",
+        "assign OTHER coder",
+        "reclaim OTHER",
+        "dispatch",
+        "repair",
+      ];
+      // Neither without the variable, nor with an emptied environment, nor in the name of another task.
+      const hidden = [
+        "env -u HERMES_KANBAN_TASK",
+        `env -i PATH="$PATH" HOME="$HOME" HERMES_HOME="${lab.place.root}" HERMES_KANBAN_BOARD=${lab.place.slug}`,
+        `env HERMES_KANBAN_TASK=${other.id}`,
+      ].map((lead) => `${lead} ${program} kanban complete OTHER`);
+      const refused = [...actions.map((words) => `${program} kanban ${words}`), ...hidden]
+        .map((words) => words.replaceAll("OTHER", other.id))
+        .map((words) => `{ ${words} && echo GRANTED; }`)
         .join("; ");
       await lab.addProfile("coder", {
         answers: [

@@ -25,6 +25,32 @@ export function rightsContract(openLab: () => Promise<BoardLab>): void {
       expect(made.task).toMatchObject({ created_by: "worker", origin_task_id: mine.id });
     });
 
+    test("a worker links and attaches to its own task and to those it made, and to no other", async () => {
+      await using stage = await openStage(openLab);
+      const [mine, other, third] = [
+        await stage.add("mine"),
+        await stage.add("other"),
+        await stage.add("third"),
+      ];
+      await stage.operator.link(other.id, third.id, never);
+      const worker = stage.worker(await stage.claim(mine.id));
+      const { task: made } = await worker.create({ title: "made" }, never);
+      const file = { filename: "a.txt", storedPath: "/a", size: 1 };
+      const before = await exported(stage.store);
+      for (const refused of [
+        () => worker.link(mine.id, other.id, never),
+        () => worker.link(made.id, other.id, never),
+        () => worker.unlink(other.id, third.id, never),
+        () => worker.attach(other.id, file, never),
+      ])
+        expect(await codeOf(refused())).toBe("board-action-denied");
+      expect(await exported(stage.store)).toEqual(before);
+      expect(await worker.link(other.id, made.id, never)).toMatchObject({ changed: true });
+      expect(await worker.unlink(other.id, made.id, never)).toBe(true);
+      for (const { id } of [mine, made])
+        expect(await worker.attach(id, file, never)).toMatchObject({ size: 1 });
+    });
+
     test("board G40: a worker is not believed about tasks that it did not make, and may try again", async () => {
       await using stage = await openStage(openLab);
       const [mine, other] = [await stage.add("mine"), await stage.add("other")];

@@ -1,5 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
-import { requireRight } from "../caller.ts";
+import { requireOwnOrMade, requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { first, run, type Steps } from "../database/steps.ts";
 import { lockGraph, requireLiveRun, requireTaskToChange } from "./load.ts";
@@ -20,6 +20,7 @@ export function* linkTasks(change: Change, parentId: string, childId: string): S
   yield* lockGraph();
   const parent = yield* requireTaskToChange(parentId);
   const child = yield* requireTaskToChange(childId);
+  requireOwnOrMade(change.caller, child);
   yield* requireLiveRun(change.caller);
   if (child.status === "archived" || child.status === "done")
     throw new AppError("task-move-refused", `${childId} is ${child.status} and waits for nothing any more.`);
@@ -48,7 +49,7 @@ export function* unlinkTasks(change: Change, parentId: string, childId: string):
   requireRight(change.caller, "link");
   yield* lockGraph();
   yield* requireTaskToChange(parentId);
-  yield* requireTaskToChange(childId);
+  requireOwnOrMade(change.caller, yield* requireTaskToChange(childId));
   yield* requireLiveRun(change.caller);
   const removed = yield* run("delete from link where parent_id = :parentId and child_id = :childId", {
     parentId,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { AppError } from "../../lib/errors.ts";
 import { numberedName } from "../attachments/attachment-name.ts";
-import { requireRight } from "../caller.ts";
+import { requireOwnOrMade, requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, first, only, run, type Steps } from "../database/steps.ts";
 import {
@@ -100,7 +100,7 @@ export function* addAttachment(change: Change, taskId: string, file: NewAttachme
     throw invalid("A file name has no folders, control characters or leading dots.");
   const size = requireInteger(file.size, "size", 0, LARGEST_ATTACHMENT);
   const key = file.shared === undefined ? null : yield* insertContent(file.shared);
-  yield* requireTaskToChange(taskId);
+  requireOwnOrMade(change.caller, yield* requireTaskToChange(taskId));
   yield* requireLiveRun(change.caller);
   const taken = yield* all<{ filename: string }>("select filename from attachment where task_id = :taskId", {
     taskId,

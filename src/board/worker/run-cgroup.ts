@@ -34,6 +34,14 @@ function isOfRun(group: string): boolean {
   return basename(group).startsWith(NAME);
 }
 
+/** The mark of the run whose group we are in, or in a group inside of it. */
+export function findGroupMark(): string | undefined {
+  const name = findOwnGroup()
+    ?.split("/")
+    .find((part) => part.startsWith(NAME));
+  return name?.slice(NAME.length);
+}
+
 /** A supervisor that was started by the worker of another run must not end with that one. */
 export async function leaveRunGroup(): Promise<void> {
   const own = findOwnGroup();

@@ -22,3 +22,9 @@ export function taskMark(board: string, taskId: string): string {
 export function runMark(board: string, { taskId, runId }: RunName): string {
   return `${taskMark(board, taskId)}${runId}r`;
 }
+
+/** The run that a mark names, whichever board it is of. */
+export function parseRunMark(mark: string | undefined): RunName | undefined {
+  const [, taskId, runId] = /^[^.]+\.([^.]+)\.(\d{1,15})r$/.exec(mark ?? "") ?? [];
+  return taskId === undefined ? undefined : { taskId, runId: Number(runId) };
+}

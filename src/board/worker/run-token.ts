@@ -5,6 +5,7 @@ import type { BoardStore } from "../board-store.ts";
 import type { BoardsPlace } from "../boards-place.ts";
 import type { RunCaller } from "../caller.ts";
 import { taskLogFolder } from "./run-log.ts";
+import type { RunName } from "./run-mark.ts";
 import type { RunOrder } from "./run-order.ts";
 
 type RunKey = Pick<RunOrder["run"], "taskId" | "runId">;
@@ -27,16 +28,13 @@ export async function keepRunToken({
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) };
 }
 
-/** The run inside of which a command line is used, as its variables say; undefined for a person's. */
-export async function findRunCaller(
+/** What a run is on a board, with its token while it is alive. */
+export async function loadRunCaller(
   store: BoardStore,
   { root }: BoardsPlace,
-  variable: (name: string) => string | undefined,
+  { taskId, runId }: RunName,
   signal: AbortSignal,
-): Promise<RunCaller | undefined> {
-  const taskId = variable("HERMES_KANBAN_TASK") ?? "";
-  if (taskId === "") return undefined;
-  const runId = Number(/^\d{1,15}$/.exec(variable("HERMES_KANBAN_RUN_ID") ?? "")?.[0] ?? 0);
+): Promise<RunCaller> {
   const profile = (await store.findRun(runId, signal))?.profile ?? "worker";
   // Without a token the run is over, or never was: it may look, and whatever it writes is refused.
   const path = tokenPath(root, store.slug, { taskId, runId });

@@ -5,6 +5,8 @@ import type { Task } from "../../../board/task.ts";
 test("with HERMES_KANBAN_TASK set and no living run the command line reads, and changes nothing", async () => {
   await using line = await openKanbanLine();
   const { id } = await line.json<Task>(["create", "own"]);
+  const { id: other } = await line.json<Task>(["create", "other"]);
+  await line.ok(["attach", id, new URL(import.meta.url).pathname]);
   const env = { HERMES_KANBAN_TASK: id, HERMES_KANBAN_RUN_ID: "7" };
   expect(await line.ok(["list"], { env })).toContain("own");
   const changes = [
@@ -25,11 +27,18 @@ test("with HERMES_KANBAN_TASK set and no living run the command line reads, and 
     ["boards", "rm", "default"],
     ["boards", "rename", "default", "Mine"],
     ["import", "/nowhere"],
+    ["link", other, id],
+    ["unlink", other, id],
+    ["attach", other, new URL(import.meta.url).pathname],
+    ["attach-rm", id, "1"],
+    ["repair"],
+    ["boards", "use", "default"],
   ];
   const before = await line.ok(["export"]);
-  for (const words of changes)
-    expect((await line.run(words, { env })).failure?.code, words.join(" ")).toMatch(
-      /^(board-action-denied|run-superseded)$/,
-    );
+  for (const words of changes) {
+    const { failure } = await line.run(words, { env });
+    expect(failure?.code, words.join(" ")).toMatch(/^(board-action-denied|run-superseded)$/);
+    expect(`${failure?.message} ${failure?.hint}`).not.toMatch(/unset|HERMES_|elsewhere/i);
+  }
   expect(await line.ok(["export"])).toBe(before);
 });

@@ -7,6 +7,7 @@ import { tidyWorkspaces } from "../../../board/workspaces/clean-up-workspace.ts"
 import { emptyQuarantine } from "../../../board/workspaces/quarantine.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
+import { requirePerson } from "../../require-person.ts";
 import { attachmentPlace } from "./attachment-place.ts";
 import { collectLogs } from "./collect-logs.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk } from "./desk.ts";
@@ -117,6 +118,7 @@ async function collectGarbage(
 }
 
 async function repair(desk: Desk, { json }: JsonOption): Promise<void> {
+  requirePerson(desk);
   await atBoard(desk, async (open) => {
     const { store, client, signal, context } = open;
     const rows = await store.check(signal);
