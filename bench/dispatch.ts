@@ -42,6 +42,7 @@ const host: DispatchHost = {
   id: "bench",
   runnable: async () => ({ ok: true }),
   routeOf: async (name: string) => name,
+  findBranchUser: async () => undefined,
   start: async () => ({ kind: "failed", cause: "infrastructure", error: "nothing is started here" }),
   isAlive: async () => "unknown",
   terminate: async () => "unknown",

@@ -1,6 +1,8 @@
+import { spawnSync } from "node:child_process";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import type { ShownTask } from "../../src/board/operations/look.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
@@ -110,6 +112,37 @@ describe("hermes kanban dispatch", () => {
     );
     await home.kanban("set-model", "2", "none");
     expect((await home.kanban("dispatch")).stdout).toContain("Started #2 same model");
+  });
+
+  it("a task and two that go on on its branch run one after the other, without a failure, and leave no worktree", async () => {
+    await using home = await openHome();
+    await home.addProfile("coder");
+    const repository = join(home.folder, "shop");
+    await mkdir(repository);
+    const git = (...words: string[]) =>
+      spawnSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...words], {
+        cwd: repository,
+        encoding: "utf8",
+      }).stdout;
+    git("init", "-q");
+    git("commit", "-q", "--allow-empty", "-m", "first");
+    const on = ["--assignee", "coder", "--workspace", `worktree:${repository}`, "--branch", "feature"];
+    const ids = [await home.create("Design", ...on)];
+    const parent = ids[0] ?? "";
+    for (const title of ["Build", "Test"]) ids.push(await home.create(title, ...on, "--parent", parent));
+    const daemon = home.startDaemon();
+    const shown = async (id: string) => {
+      const show = await home.kanban("show", id, "--json");
+      expect(show.exitCode, show.stderr).toBe(0);
+      return show.json<ShownTask>();
+    };
+    for (const id of ids) {
+      await vi.waitFor(async () => expect((await shown(id)).task.status).toBe("done"), WAIT);
+      expect((await shown(id)).runs.map(({ outcome }) => outcome)).toEqual(["completed"]);
+    }
+    await vi.waitFor(() => expect(git("worktree", "list").trim().split("\n")).toHaveLength(1), WAIT);
+    daemon.child.kill("SIGTERM");
+    await daemon.ended;
   });
 
   it("a claim by hand is taken back for another profile, with its run", async () => {

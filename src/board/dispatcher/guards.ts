@@ -5,6 +5,7 @@ import { AUTH_COOLDOWN_MS, INFRASTRUCTURE_COOLDOWN_MS } from "./run-ending.ts";
 /** Why a ready task is not tried again yet, in the order in which they are looked at. */
 export const GUARDS = {
   worker_leaving: "a worker whose run is over may still be in its folder, and nobody has seen it end",
+  branch_busy: "its branch is checked out somewhere else",
   infrastructure_cooldown: "the last attempt failed because of the host",
   rate_limit_cooldown: "the limit of the model and key that it uses is reached",
   blocker_auth: "the provider has just refused the model or the key that it uses",
@@ -44,7 +45,7 @@ export function guardOf(
   const behind = (wall: Wall | undefined, ms: number): number =>
     wall !== undefined && wall.at > (task.lifted_at ?? -1) ? wall.at + ms : 0;
   const untouched = endedAt !== null && (task.ready_at ?? 0) <= endedAt; // nothing has made it ready since
-  const ends: Readonly<Record<GuardReason, number>> = {
+  const ends: Readonly<Record<Exclude<GuardReason, "branch_busy">, number>> = {
     worker_leaving: eligible.taken.get(task.id) ?? 0, // no operator can lift this one
     infrastructure_cooldown:
       outcome === "infra_killed" ? Math.max(paused, after(true, INFRASTRUCTURE_COOLDOWN_MS)) : 0,
@@ -62,7 +63,7 @@ export function guardOf(
     recent_success: after(outcome === "completed" && untouched, SUCCESS_GUARD_MS),
     active_pr: after(untouched && declaresPullRequest(task.metadata), PULL_REQUEST_GUARD_MS),
   };
-  for (const reason of Object.keys(GUARDS) as GuardReason[]) {
+  for (const reason of Object.keys(ends) as (keyof typeof ends)[]) {
     const until = ends[reason];
     if (until <= now) continue;
     const wall = { rate_limit_cooldown: limited, blocker_auth: refused }[reason as string];

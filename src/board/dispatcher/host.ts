@@ -1,5 +1,6 @@
 import type { ClaimedTask } from "../operations/claim.ts";
 import type { Run, Task } from "../task.ts";
+import type { BranchTask, BranchUser } from "../workspaces/find-branch-user.ts";
 import type { Slot } from "./host-slots.ts";
 
 /** The model that a task asks for, if it is not that of its profile. */
@@ -44,6 +45,8 @@ export interface DispatchHost {
    * all that have the same.
    */
   routeOf(profile: string, wanted: ModelChoice, signal: AbortSignal): Promise<string>;
+  /** The checkout that keeps a task from its branch; undefined when it is free, or its start will say better. */
+  findBranchUser(task: BranchTask, signal: AbortSignal): Promise<BranchUser | undefined>;
   /** Prepares the workspace and starts a supervisor that outlives this process. */
   start(claimed: ClaimedTask, signal: AbortSignal): Promise<StartResult>;
   /** Asked only about runs of this host. A run without known processes is `unknown`. */

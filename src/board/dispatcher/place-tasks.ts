@@ -1,8 +1,9 @@
 import type { Caps } from "../operations/caps.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
+import { branchGuard, findBranchGuard } from "./branch-guard.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
 import { FairQueue, strideOf, type Waiting } from "./fair-queue.ts";
-import { guardOf } from "./guards.ts";
+import { type Guard, guardOf } from "./guards.ts";
 import type { Runnable } from "./host.ts";
 import type { Slot } from "./host-slots.ts";
 import { claimForHost, type HostClaimResult, refusalIn } from "./operations/claim-for-host.ts";
@@ -26,6 +27,7 @@ export const LOOKED_AT = 50;
 
 /** A task that could start, if there is room. */
 interface Candidate extends Waiting {
+  readonly task: EligibleTask;
   readonly isDefault: boolean;
 }
 
@@ -87,16 +89,20 @@ class Placement {
   }
 
   async #placeListed(): Promise<void> {
-    const { board } = this.#parts;
     const candidates: Candidate[] = [];
     for (const task of this.#eligible.tasks) {
       const candidate = await this.#candidate(task);
       if (candidate !== undefined) candidates.push(candidate);
     }
-    const tellings = this.#tellings.splice(0);
-    if (tellings.length > 0 && !this.#report.dry_run)
-      await board.write(DISPATCHER, (change) => tellOnce(change, tellings), this.#signal);
+    await this.#writeTellings();
     await this.#fill(new FairQueue(candidates, this.#eligible.passes));
+    await this.#writeTellings();
+  }
+
+  async #writeTellings(): Promise<void> {
+    const tellings = this.#tellings.splice(0);
+    if (tellings.length === 0 || this.#report.dry_run) return;
+    await this.#parts.board.write(DISPATCHER, (change) => tellOnce(change, tellings), this.#signal);
   }
 
   async #candidate(task: EligibleTask): Promise<Candidate | undefined> {
@@ -119,14 +125,20 @@ class Placement {
     }
     const guard = guardOf(task, this.#eligible, policy, await this.#routeOf(profile, task));
     if (guard !== undefined) {
-      report.respawn_guarded.push({ task_id: id, ...guard });
-      expectPass(report, guard.until);
-      const { reason, until } = guard;
-      this.#tell(task, "respawn_guarded", { reason, until }, `${reason} ${task.run_id ?? 0}`, until);
+      this.#guard(task, guard);
       return undefined;
     }
     if (isToldUntil(task.told, this.#eligible.now)) this.#tellings.push({ taskId: id, forget: true });
-    return { id, priority, profile, isDefault: task.assignee === null };
+    return { id, priority, profile, isDefault: task.assignee === null, task };
+  }
+
+  #guard(task: EligibleTask, guard: Guard): void {
+    const { reason, until, met_by: other = 0 } = guard;
+    this.#report.respawn_guarded.push({ task_id: task.id, ...guard });
+    expectPass(this.#report, until);
+    // For how long another checkout has the branch nobody knows.
+    if (reason === "branch_busy") this.#tell(task, "respawn_guarded", { reason }, `${reason} ${other}`, 0);
+    else this.#tell(task, "respawn_guarded", { reason, until }, `${reason} ${task.run_id ?? 0}`, until);
   }
 
   #tell(
@@ -136,7 +148,13 @@ class Placement {
     about: string,
     until?: number,
   ): void {
-    const telling = { taskId: id, kind, payload, news: `${kind} ${about}`, ...(until && { until }) };
+    const telling = {
+      taskId: id,
+      kind,
+      payload,
+      news: `${kind} ${about}`,
+      ...(until !== undefined && { until }),
+    };
     if (told?.split("\n").includes(lineOf(telling)) !== true) this.#tellings.push(telling);
   }
 
@@ -204,14 +222,22 @@ class Placement {
         const current = this.#runningOf(next.profile);
         if (left <= 0 || this.#parts.isStopping?.() === true) report.deferred_capacity.push(next.id);
         else if (current >= profileCap(this.#parts.policy, next.profile)) this.#cap(next, current);
-        else if (report.dry_run) {
-          this.#pretend(next);
-          left--;
-          queue.serve(next);
-        } else {
+        else {
+          const branch = await findBranchGuard(this.#parts, next.task, this.#eligible.now, this.#signal);
+          if (branch !== undefined) {
+            this.#guard(next.task, branch.guard);
+            continue;
+          }
+          if (report.dry_run) {
+            this.#pretend(next);
+            left--;
+            queue.serve(next);
+            continue;
+          }
           const { slot, result } = await this.#claimWithSlot(next, queue.floor);
           if ("refused" in result) {
-            left = this.#refuse(next, result.refused, left);
+            if ("by" in result) this.#guard(next.task, branchGuard(this.#eligible.now, result.by));
+            else left = this.#refuse(next, result.refused, left);
             continue;
           }
           left--;

@@ -2,6 +2,7 @@ import { formatTime } from "../../lib/format-time.ts";
 import { first, type Steps } from "../database/steps.ts";
 import { nameTasks, type TaskName } from "../operations/glance.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
+import { type BranchGuard, findBranchGuard } from "./branch-guard.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
 import { GUARDS, type Guard, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
@@ -47,7 +48,7 @@ export async function whyNotRunning(
   const facts = await board.read(() => loadFacts(policy, taskId), signal);
   const resting = restingReason(facts);
   if (resting !== undefined) return { task_id: taskId, until: null, ...resting };
-  return { task_id: taskId, until: null, ...(await readyReason(facts, host, policy, signal)) };
+  return { task_id: taskId, until: null, ...(await readyReason(facts, { board, host }, policy, signal)) };
 }
 
 type Reason = Omit<Why, "task_id" | "until"> & { readonly until?: number };
@@ -163,7 +164,7 @@ const BLOCKS: Readonly<Record<BlockCause, (task: TaskRow) => string>> = {
 
 async function readyReason(
   { task, eligible, dispatchers }: Facts,
-  host: DispatchHost,
+  { board, host }: { readonly board: DispatchBoard; readonly host: DispatchHost },
   policy: DispatchPolicy,
   signal: AbortSignal,
 ): Promise<Reason> {
@@ -200,6 +201,8 @@ async function readyReason(
       release: guardReleaseOf(seq, guard),
       until: guard.until,
     };
+  const branch = await findBranchGuard({ board, host }, task, eligible.now, signal);
+  if (branch !== undefined) return branchReason(branch);
   const elsewhere = policy.maxInProgress === undefined ? 0 : await host.runningElsewhere(signal);
   const caps: readonly [string, number, number, string][] = [
     ["board-cap", running("running"), policy.maxSpawn ?? Infinity, "kanban.max_spawn"],
@@ -237,6 +240,25 @@ async function readyReason(
       release: "hermes kanban daemon",
     };
   return { reason: "next", text: "Nothing is in its way; it starts with the next pass.", release: "" };
+}
+
+function branchReason({ user: { branch, path }, task }: BranchGuard): Reason {
+  const reason = "branch_busy";
+  if (task === undefined)
+    return {
+      reason,
+      text: `It waits for its branch ${branch}, which is checked out in ${path}.`,
+      release: `Leave the branch there, for instance with: git -C ${path} switch --detach`,
+    };
+  const { seq, title, status } = task;
+  const isOver = status === "done" || status === "archived";
+  return {
+    reason,
+    text: `It waits for its branch ${branch}, which #${seq} ${title} (${status}) uses in ${path}.`,
+    release: isOver
+      ? `Commit or remove what is left in that folder, then: hermes kanban gc`
+      : `Finish that first: hermes kanban why ${seq}`,
+  };
 }
 
 function guardReleaseOf(seq: number, { reason, met_by: other }: Guard): string {

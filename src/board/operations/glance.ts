@@ -15,6 +15,14 @@ export function* nameTasks(ids: readonly string[]): Steps<ReadonlyMap<string, Ta
   return new Map(rows.map((row) => [row.id, row]));
 }
 
+export interface NotedGuard {
+  readonly reason: string;
+  /** Null when nobody can know. */
+  readonly until: number | null;
+  /** The number of the task that it waits for, or 0. */
+  readonly about: number;
+}
+
 /** What a list says of tasks beside their own columns. */
 export interface Glance {
   /** The numbers of the parents that a task still waits for. */
@@ -22,7 +30,7 @@ export interface Glance {
   /** What was asked or reported when a task was blocked. */
   readonly asked: ReadonlyMap<string, string>;
   /** What keeps a ready task from starting, and until when, as a dispatcher last noted it. */
-  readonly guarded: ReadonlyMap<string, { readonly reason: string; readonly until: number }>;
+  readonly guarded: ReadonlyMap<string, NotedGuard>;
   /** Since when the run of a task lasts. */
   readonly runningSince: ReadonlyMap<string, number>;
 }
@@ -62,12 +70,13 @@ export function* glanceAtTasks(tasks: readonly Pick<Task, "id" | "status">[]): S
 }
 
 /** The last line such as `respawn_guarded backoff 12 until 1700000000000` whose time has not come; none or one. */
-function guardIn(told: string, now: number): readonly { readonly reason: string; readonly until: number }[] {
+function guardIn(told: string, now: number): readonly NotedGuard[] {
   return told
     .split("\n")
-    .flatMap((line) => {
-      const [, reason = "", until = ""] = /^respawn_guarded (\w+) \d+ until (\d+)$/.exec(line) ?? [];
-      return Number(until) > now ? [{ reason, until: Number(until) }] : [];
+    .flatMap((line): NotedGuard[] => {
+      const [, reason = "", about, until] = /^respawn_guarded (\w+) (\d+) until (\d+)$/.exec(line) ?? [];
+      if (reason === "branch_busy") return [{ reason, until: null, about: Number(about) }];
+      return Number(until) > now ? [{ reason, until: Number(until), about: 0 }] : [];
     })
     .slice(-1);
 }

@@ -55,6 +55,7 @@ export const SEEDED_BUGS = {
         id: host.id,
         runnable: host.runnable.bind(host),
         routeOf: host.routeOf.bind(host),
+        findBranchUser: host.findBranchUser.bind(host),
         start: host.start.bind(host),
         isAlive: host.isAlive.bind(host),
         terminate: async () => "gone",

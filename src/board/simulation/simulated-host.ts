@@ -80,6 +80,10 @@ export class SimulatedHost implements DispatchHost {
     return profile;
   }
 
+  async findBranchUser() {
+    return undefined;
+  }
+
   async start(claimed: ClaimedTask): Promise<StartResult> {
     const luck = this.#world.healed ? 1 : this.#random();
     if (luck < 0.05) return { kind: "failed", cause: "workspace", error: "no folder" };

@@ -1,12 +1,13 @@
 import { readFile } from "node:fs/promises";
-import { messageOf } from "../../lib/errors.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
 import type { BoardPlace } from "../board-store.ts";
 import type { DispatchHost, MemoryPressure, ModelChoice, Runnable } from "../dispatcher/host.ts";
 import type { HostSlots } from "../dispatcher/host-slots.ts";
 import type { ClaimedTask } from "../operations/claim.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
+import { type BranchTask, type BranchUser, findBranchUser } from "../workspaces/find-branch-user.ts";
 import { prepareWorkspace } from "../workspaces/prepare-workspace.ts";
-import type { Workspace } from "../workspaces/workspace.ts";
+import type { Workspace, WorkspacePlace } from "../workspaces/workspace.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { findRunProcesses, terminateRun } from "./find-run.ts";
 import { runProcesses } from "./process-table.ts";
@@ -44,10 +45,26 @@ export interface WorkerHostParts {
 export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
   const { id, place, board, variables } = parts;
   const folders = boardFolders(place.root, place.slug);
+  const findWorkspaces = async (signal: AbortSignal) => {
+    return { home: parts.userHome, defaultWorkdir: await parts.defaultWorkdir(signal) };
+  };
+  const placeOf = (workspaces: NonNullable<RunOrder["workspaces"]>): WorkspacePlace => {
+    return { ...folders, ...workspaces, env: openVariables(variables), now: () => Date.now() };
+  };
+  const branchUser = async (task: BranchTask, signal: AbortSignal): Promise<BranchUser | undefined> => {
+    try {
+      return await findBranchUser(task, placeOf(await findWorkspaces(signal)), signal);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AppError) return undefined;
+      throw error;
+    }
+  };
   return {
     id,
     runnable: parts.runnable,
     routeOf: parts.routeOf,
+    findBranchUser: branchUser,
     async start(claimed, signal) {
       const { task } = claimed;
       const earlier = runProcesses(taskMark(board, task.id));
@@ -58,17 +75,13 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
       let workspace: Workspace;
       let workspaces: NonNullable<RunOrder["workspaces"]>;
       try {
-        workspaces = { home: parts.userHome, defaultWorkdir: await parts.defaultWorkdir(signal) };
-        const where = {
-          ...folders,
-          ...workspaces,
-          env: openVariables(variables),
-          now: () => Date.now(),
-        };
-        workspace = await prepareWorkspace(task, where, signal);
+        workspaces = await findWorkspaces(signal);
+        workspace = await prepareWorkspace(task, placeOf(workspaces), signal);
       } catch (error) {
         signal.throwIfAborted();
-        return failed("workspace", messageOf(error));
+        const user = await branchUser(task, signal);
+        if (user === undefined) return failed("workspace", messageOf(error));
+        return failed("infrastructure", `its branch ${user.branch} is checked out in ${user.path}`);
       }
       try {
         const order: RunOrder = {

@@ -12,6 +12,7 @@ import {
   identityOf,
   recordedTasks,
   removeRecord,
+  type WorkspaceRecord,
   withWorkspaceLock,
 } from "./workspace-record.ts";
 
@@ -59,7 +60,7 @@ async function cleanUp(
   const record = await findRecord(root, taskId);
   if (record === undefined) return { taskId, outcome: "none" };
   // Looked up under the lock: whoever claims the task again waits here for its workspace.
-  const end = await endOf(store, taskId, signal);
+  const end = await endOf(store, taskId, record, signal);
   if (end === "task-open" || end === "child-open") return { taskId, outcome: "kept", reason: end };
   if (record.kind === "worktree") {
     const kept = await removeWorktree(taskId, record, place, signal);
@@ -86,6 +87,7 @@ async function cleanUp(
 async function endOf(
   store: BoardStore,
   taskId: string,
+  { kind, path }: WorkspaceRecord,
   signal: AbortSignal,
 ): Promise<"task-open" | "child-open" | { readonly declared: ReadonlySet<string> }> {
   try {
@@ -93,9 +95,10 @@ async function endOf(
     if (!isOver(task)) return "task-open";
     for (const id of children) {
       const { task: child } = await store.show(id, signal);
-      // One that goes on on the same branch gets it from the repository, and cannot while it is checked out here.
-      const isOnSameBranch = task.branch_name !== null && child.branch_name === task.branch_name;
-      if (!isOver(child) && !isOnSameBranch) return "child-open";
+      // What a worktree has that can be removed is on a branch, and whoever goes on on that one cannot while it is
+      // checked out here.
+      const isNeeded = kind === "scratch" || child.workspace_path === path;
+      if (!isOver(child) && isNeeded) return "child-open";
     }
     return { declared: declaredFiles(runs) };
   } catch (error) {

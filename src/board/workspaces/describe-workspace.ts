@@ -20,15 +20,20 @@ export async function describeWorkspace(
 ): Promise<WorkspaceFacts> {
   const record = await findRecord(place.workspaces, task.id);
   const path = record?.path ?? (task.workspace_kind === "dir" ? task.workspace_path : null);
-  const isThere = path !== null && (await lstat(path).catch(() => undefined)) !== undefined;
   const branch = record?.worktree?.branch ?? task.branch_name;
-  const repository = isThere ? record?.worktree?.repository : undefined;
-  return {
-    path: isThere ? path : null,
-    branch,
-    changes:
-      repository === undefined || path === null ? null : await changesIn(path, repository, place, signal),
-  };
+  const repository = record?.worktree?.repository;
+  if (path === null || !(await isThere(path))) return { path: null, branch, changes: null };
+  try {
+    const changes = repository === undefined ? null : await changesIn(path, repository, place, signal);
+    return { path, branch, changes };
+  } catch (error) {
+    if (await isThere(path)) throw error;
+    return { path: null, branch, changes: null }; // removed while we looked, because its task is done
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined)) !== undefined;
 }
 
 async function changesIn(

@@ -26,7 +26,7 @@ export const OWN_FOLDER = ".worktrees";
 
 /** Decides by the task and by what is on the disk; throws `workspace-refused` when no repository can be meant. */
 export async function findWorktreePlace(
-  task: Task,
+  task: Pick<Task, "id" | "branch_name" | "workspace_path">,
   place: WorkspacePlace,
   signal: AbortSignal,
 ): Promise<WorktreePlace> {

@@ -9,6 +9,7 @@ import { runProcess } from "../../lib/process.ts";
 import type { NewTask } from "../operations/create-task.ts";
 import { boardFolders } from "./board-folders.ts";
 import { cleanUpWorkspace, tidyWorkspaces } from "./clean-up-workspace.ts";
+import { findBranchUser } from "./find-branch-user.ts";
 import { prepareWorkspace } from "./prepare-workspace.ts";
 import { namesIn } from "./quarantine.ts";
 import type { WorkspacePlace } from "./workspace.ts";
@@ -163,6 +164,28 @@ test("without a remote a child goes on on its parent's branch, with what the par
   const next = await lab.prepare(child.id);
   expect(next.branch).toBe("feature/x");
   expect(await lab.isThere(join(next.path, "work"))).toBe(true);
+});
+
+test("a branch that another task has checked out is named with its task, and is free once that one is done", async () => {
+  await using lab = await openLab();
+  const parent = await lab.addWorktree({ branchName: "feature/x" });
+  const more = { branchName: "feature/x", parents: [parent.id] };
+  const children = [await lab.addWorktree(more), await lab.addWorktree(more)] as const;
+  await lab.add("on no branch", { parents: [parent.id] });
+  const userFor = async (id: string) =>
+    findBranchUser((await lab.store.show(id, never)).task, lab.place, never);
+  const { path } = await lab.prepare(parent.id);
+  expect(await userFor(children[0].id)).toEqual({ branch: "feature/x", path, taskId: parent.id });
+  expect(await userFor(parent.id)).toBeUndefined();
+  await lab.commit(path);
+  await lab.finish(parent.id);
+  expect(await lab.cleanUp(parent.id)).toMatchObject({ outcome: "removed" }); // although a child is open
+  expect(await userFor(children[0].id)).toBeUndefined();
+  const next = await lab.prepare(children[0].id);
+  expect(await userFor(children[1].id)).toMatchObject({ path: next.path, taskId: children[0].id });
+  await lab.git(next.path, "checkout", "--quiet", "--detach");
+  await lab.git(lab.repository, "checkout", "--quiet", "feature/x");
+  expect(await userFor(children[1].id)).toMatchObject({ path: lab.repository, taskId: undefined });
 });
 
 test("commits on the branch that the worker left for another one are not lost", async () => {

@@ -44,7 +44,8 @@ export async function prepareWorktree(
   return { kind: "worktree", path, branch };
 }
 
-async function findBefore(
+/** The worktree that an earlier attempt has left, if it still is that. */
+export async function findBefore(
   record: WorkspaceRecord | undefined,
   place: WorkspacePlace,
   signal: AbortSignal,

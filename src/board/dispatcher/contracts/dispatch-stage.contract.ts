@@ -1,6 +1,7 @@
 import { type BoardLab, openStage, runCaller } from "../../../../test/support/board-lab.ts";
 import type { ClaimedTask } from "../../operations/claim.ts";
 import type { Run } from "../../task.ts";
+import type { BranchTask, BranchUser } from "../../workspaces/find-branch-user.ts";
 import { openDispatchBoard } from "../dispatch-board.ts";
 import { dispatchTick } from "../dispatch-tick.ts";
 import type {
@@ -28,6 +29,8 @@ export class ScriptedHost implements DispatchHost {
   termination: Termination = "gone";
   pressure: MemoryPressure = "none";
   elsewhere = 0;
+  /** Whose branches are checked out somewhere else, by the task that wants them. */
+  readonly branchUsers = new Map<string, BranchUser>();
   onStart: (claimed: ClaimedTask) => Promise<StartResult>;
 
   constructor(id: string, onStart: (claimed: ClaimedTask) => Promise<StartResult>) {
@@ -42,6 +45,10 @@ export class ScriptedHost implements DispatchHost {
 
   async routeOf(profile: string, { model_override: model }: ModelChoice) {
     return model === null ? profile : `${profile} ${model}`;
+  }
+
+  async findBranchUser({ id }: BranchTask) {
+    return this.branchUsers.get(id);
   }
 
   async start(claimed: ClaimedTask): Promise<StartResult> {

@@ -275,13 +275,55 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
       const why = await stage.why(same.id);
       expect(why.text).toMatch(/It waits until .*model.*as #1 found out/);
       const glance = await stage.store.glance([same], never);
-      expect(glance.guarded.get(same.id)).toEqual({ reason, until: why.until });
+      expect(glance.guarded.get(same.id)).toEqual({ reason, until: why.until, about: 0 });
       // Another task of that model gets through, and so does one that is let go.
       await stage.operator.edit(same.id, { modelOverride: "right" }, never);
       expect(idsOf(await stage.tick(), "spawned")).toEqual([same.id]);
       expect((await stage.store.glance([same], never)).guarded.size).toBe(0);
     },
   );
+
+  it("a task whose branch another one uses waits for it, which is no failure, and why and list say so", async () => {
+    await using stage = await openHindered();
+    const worktree = {
+      workspaceKind: "worktree",
+      workspacePath: "/work/repo",
+      branchName: "feature",
+    } as const;
+    const [first, second] = [await stage.add("first", worktree), await stage.add("second", worktree)];
+    const apart = await stage.add("third", { ...worktree, branchName: "other" });
+    const report = await stage.tick(); // its checkout is not there yet, but it has begun
+    expect(idsOf(report, "spawned").toSorted()).toEqual([first.id, apart.id].toSorted());
+    const waiting = {
+      task_id: second.id,
+      reason: "branch_busy",
+      until: report.looked_at + 30_000,
+      met_by: 1,
+    };
+    expect(report).toMatchObject({ respawn_guarded: [waiting], next_due_at: expect.any(Number) });
+    const told = { reason: "branch_busy", until: null, about: 1 };
+    expect((await stage.store.glance([second], never)).guarded.get(second.id)).toEqual(told);
+    const path = "/work/repo/.worktrees/first";
+    stage.host.branchUsers.set(second.id, { branch: "feature", path, taskId: first.id });
+    await stage.end({ outcome: "crashed" }, stage.host.started[0] as ClaimedTask);
+    expect(await stage.why(second.id)).toMatchObject({
+      reason: "branch_busy",
+      text: `It waits for its branch feature, which #1 first (ready) uses in ${path}.`,
+      release: "Finish that first: hermes kanban why 1",
+    });
+    await stage.operator.complete(first.id, { summary: "done" }, never);
+    expect((await stage.why(second.id)).release).toBe(
+      "Commit or remove what is left in that folder, then: hermes kanban gc",
+    );
+    stage.host.branchUsers.set(second.id, { branch: "feature", path: "/mine", taskId: undefined });
+    expect((await stage.why(second.id)).text).toContain("which is checked out in /mine.");
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([]);
+    stage.host.branchUsers.clear();
+    expect(idsOf(await stage.tick(), "spawned")).toEqual([second.id]);
+    const { task, runs, events } = await stage.store.show(second.id, never);
+    expect([task.consecutive_failures, runs.length]).toEqual([0, 1]);
+    expect(events.filter(({ kind }) => kind === "respawn_guarded")).toHaveLength(2); // not one for each pass
+  });
 
   it("B6.34, board G22, board H11: one refused key keeps the other tasks that use it back, until it is put right", async () => {
     await using stage = await openHindered();

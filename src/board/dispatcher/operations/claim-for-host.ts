@@ -22,7 +22,9 @@ export interface HostClaim {
 
 export type HostClaimResult =
   | { readonly claimed: ClaimedTask; readonly wasAssigned: boolean }
-  | { readonly refused: ClaimRefusal };
+  | { readonly refused: ClaimRefusal }
+  /** A task that runs on this host has the same branch: its number. */
+  | { readonly refused: "branch"; readonly by: number };
 
 /** Thrown to undo the assignment of a task that then could not be claimed. */
 class Refused extends Error {
@@ -35,10 +37,19 @@ class Refused extends Error {
   }
 }
 
+/** Git makes no second checkout of a branch, and the one that was just begun may not be there yet. */
+const ON_SAME_BRANCH = `
+  select o.seq from task t join task o on o.status = 'running' and o.workspace_kind = 'worktree'
+     and o.branch_name = t.branch_name and coalesce(o.workspace_path, '') = coalesce(t.workspace_path, '')
+    join run r on r.id = o.current_run_id and r.host_id = :hostId
+   where t.id = :taskId and t.workspace_kind = 'worktree' and t.branch_name is not null limit 1`;
+
 /** Claims one task, given to the default assignee first if it is nobody's: both or neither. */
 export function* claimForHost(change: Change, request: HostClaim): Steps<HostClaimResult> {
   const { taskId, hostId, leaseMs, caps, profile } = request;
   if ((yield* findTaken(taskId)).size > 0) return { refused: "waiting" };
+  const user = yield* first<{ seq: number }>(ON_SAME_BRANCH, { taskId, hostId });
+  if (user !== undefined) return { refused: "branch", by: user.seq };
   const wasAssigned = yield* assignDefault(change, request);
   const { claimed, refused } = yield* claimTasks(change, {
     wanted: [taskId],

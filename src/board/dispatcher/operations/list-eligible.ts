@@ -1,12 +1,13 @@
 import { all, only, type Steps } from "../../database/steps.ts";
 import { findTaken } from "../../operations/leaving.ts";
 import type { RunOutcome } from "../../task.ts";
+import type { BranchTask } from "../../workspaces/find-branch-user.ts";
 import type { ModelChoice } from "../host.ts";
 import { AUTH_COOLDOWN_MS } from "../run-ending.ts";
 import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
 
 /** A ready task with all that decides whether it may start. */
-export interface EligibleTask extends ModelChoice {
+export interface EligibleTask extends ModelChoice, BranchTask {
   readonly seq: number;
   readonly id: string;
   readonly assignee: string | null;
@@ -168,7 +169,7 @@ function* list(
   const some = limit === undefined ? "" : "limit cast(:limit as bigint)";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
-            t.model_override, t.provider_override, r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
+            t.model_override, t.provider_override, t.workspace_kind, t.workspace_path, t.branch_name, r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
        left join dispatch_note n on n.task_id = t.id where ${where} ${one}

@@ -68,8 +68,10 @@ function reasonOf(task: Task, { waitsFor, asked, guarded, runningSince }: Glance
   if (status === "todo") return parents.length === 0 ? "" : `after ${parents.join(" ")}`;
   if (status === "ready") {
     const guard = guarded.get(id);
+    if (guard?.until === null)
+      return guard.about === 0 ? "waits for its branch" : `waits for its branch, which #${guard.about} uses`;
     if (guard !== undefined)
-      return `until ${briefTime(guard.until, now)}: ${BRIEFLY[guard.reason as GuardReason] ?? ""}`;
+      return `until ${briefTime(guard.until, now)}: ${BRIEFLY[guard.reason as keyof typeof BRIEFLY] ?? ""}`;
     if (task.not_before !== null && task.not_before > now)
       return `until ${briefTime(task.not_before, now)}: pause after a failure`;
     return task.assignee === null ? "nobody's" : "";
@@ -78,7 +80,7 @@ function reasonOf(task: Task, { waitsFor, asked, guarded, runningSince }: Glance
 }
 
 /** What keeps a ready task from starting, behind the time until which it does. */
-const BRIEFLY: Readonly<Record<GuardReason, string>> = {
+const BRIEFLY: Readonly<Record<Exclude<GuardReason, "branch_busy">, string>> = {
   worker_leaving: "its last worker ends",
   infrastructure_cooldown: "its host had a failure",
   rate_limit_cooldown: "limit of its model reached",
