@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { buildJobs } from "./sandbox/jobs.ts";
+import { buildJobs } from "./sandbox/define-jobs.ts";
 
 /** Each verb loads only its own code: the start of `sandbox exec` is what scripts wait for. */
 const VERBS = {

@@ -286,12 +286,13 @@ function createChannel(child: RunningShell, program: string) {
     });
   }
 
+  const isUsable = (): boolean => death === undefined && !held && !spent && free;
   return {
     get shell() {
       return shell;
     },
     get usable() {
-      return death === undefined && !held && !spent && free;
+      return isUsable();
     },
     get isHeld() {
       return death === undefined && held;
@@ -390,6 +391,10 @@ function createChannel(child: RunningShell, program: string) {
       return answers && answers.length > 0;
     },
     async [Symbol.asyncDispose](): Promise<void> {
+      if (isGreeted && isUsable() && child.leave) {
+        await child.leave().catch(() => undefined); // gone already
+        return;
+      }
       child.stdin.end();
       // It has done nothing for us yet, and nobody waits for a person's slow init files.
       if (!isGreeted && death === undefined) {

@@ -11,6 +11,8 @@ export interface RunningShell {
   readonly exitCode: number | null;
   readonly signalCode?: string | null;
   kill(signal: "SIGKILL"): unknown;
+  /** Ends its input and does not wait until it has ended; only of a shell that somebody else looks after. */
+  leave?(): Promise<unknown>;
   once(event: "error", listener: (error: Error) => void): unknown;
   once(event: "exit" | "close", listener: (code: number | null, signal: string | null) => void): unknown;
 }

@@ -69,6 +69,14 @@ describeWith("docker", "the socket of the engine", (service) => {
     await once(killed as never, "close");
   });
 
+  it("lets a shell be left, which then reads its input to the end and ends by itself", LONG, async () => {
+    const shell = socket.startShell(id);
+    shell.stdin.write("sleep 0.2; echo $$ > /tmp/left; exec sleep 0.1\n");
+    await shell.leave?.();
+    await vi.waitUntil(() => lab.docker("exec", id, "cat", "/tmp/left").catch(() => ""), LONG);
+    await vi.waitUntil(async () => !(await lab.docker("top", id)).includes("hermes-channel"), LONG);
+  });
+
   it.each([
     ["no such container", "no-such-container", service.socket, "No such container"],
     ["no engine", "any", "/nowhere/docker.sock", "ENOENT"],

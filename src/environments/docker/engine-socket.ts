@@ -90,12 +90,21 @@ interface Connection {
 function connectShell({ open, exitCode }: Connection): RunningShell {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const opened = open();
+  let isLeft = false;
   const shell = Object.assign(new EventEmitter(), {
     stdin,
     stdout,
     stderr,
     exitCode: null as number | null,
     kill: () => void opened.then((socket) => socket.destroy()).catch(() => undefined),
+    // The engine takes some 15 ms to tell that a shell has ended, which a single command need not wait for.
+    async leave() {
+      isLeft = true;
+      stdin.end();
+      const socket = await opened;
+      await finished(socket, { readable: false });
+      socket.destroy();
+    },
   });
   const pass = async (): Promise<void> => {
     const socket = await opened;
@@ -103,7 +112,7 @@ function connectShell({ open, exitCode }: Connection): RunningShell {
     splitStreams(socket, [stdin, stdout, stderr]);
     await finished(socket, { writable: false }).catch(() => undefined); // cut or ended: that is told by what comes next
     stdin.unpipe(socket);
-    shell.exitCode = await exitCode();
+    if (!isLeft) shell.exitCode = await exitCode();
   };
   void pass()
     .catch((error: unknown) => {

@@ -4,7 +4,7 @@ import { type LookUpJobs, type SeenJob, showJob } from "../jobs/seen-job.ts";
 import type { Container } from "./container.ts";
 import type { Engine } from "./engine.ts";
 import { LABEL } from "./labels.ts";
-import { findUse } from "./sandbox-processes.ts";
+import { findLastingUse } from "./sandbox-processes.ts";
 
 /** Throws while somebody uses the sandbox or a job runs in it; by force, gives the jobs that will end with it. */
 export async function requireUnused(
@@ -14,7 +14,7 @@ export async function requireUnused(
   signal: AbortSignal,
 ): Promise<readonly SeenJob[]> {
   if (state !== "running") return [];
-  const use = await findUse(engine, id, signal);
+  const use = await findLastingUse(engine, id, signal);
   const jobs = await lookUpJobs(use.jobs, signal);
   if (force) return jobs;
   if (use.isHeld) {

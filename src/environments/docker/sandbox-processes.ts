@@ -1,7 +1,10 @@
+import { systemClock } from "../../lib/clock.ts";
 import { type Engine, succeeded } from "./engine.ts";
 import { CHANNEL_MARK, KEEPER_MARK, KEEPER_WAITS } from "./keeper.ts";
 
 const TOP_TIMEOUT_MS = 10_000;
+const SHELL_ENDS_WITHIN_MS = 1_000;
+const LOOK_PAUSE_MS = 100;
 /** The processes that keep a job carry the name of its folder, which ends in the job's id. */
 const JOB_PROCESS = / hermes-job \/(?:.*\/)?hermes-jobs-\d+\/(proc_[0-9a-f]+)(?: |$)/;
 
@@ -73,6 +76,16 @@ export async function findUse(engine: Engine, id: string, signal: AbortSignal): 
     isHeld: processes === undefined || processes.some(({ role }) => role === "channel"),
     jobs: jobsAmong(processes ?? []),
   };
+}
+
+/** The same for those who refuse while it is in use: a single command leaves its shell to end by itself. */
+export async function findLastingUse(engine: Engine, id: string, signal: AbortSignal): Promise<SandboxUse> {
+  const until = performance.now() + SHELL_ENDS_WITHIN_MS;
+  for (;;) {
+    const use = await findUse(engine, id, signal);
+    if (!use.isHeld || performance.now() > until) return use;
+    await systemClock.sleep(LOOK_PAUSE_MS, signal);
+  }
 }
 
 export function jobsAmong(processes: readonly SandboxProcess[]): string[] {

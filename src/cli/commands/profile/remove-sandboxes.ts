@@ -6,7 +6,7 @@ import { isOurs, LABEL } from "../../../environments/docker/labels.ts";
 import { sandboxesFolderOf } from "../../../environments/docker/prepare-docker.ts";
 import { removeSandbox } from "../../../environments/docker/remove-sandbox.ts";
 import { describeJobs } from "../../../environments/docker/require-unused.ts";
-import { findUse } from "../../../environments/docker/sandbox-processes.ts";
+import { findLastingUse } from "../../../environments/docker/sandbox-processes.ts";
 import { forgetSandbox, loadRecords } from "../../../environments/docker/sandbox-record.ts";
 import { listOwnImages, removeOwnImage } from "../../../environments/docker/snapshots/own-images.ts";
 import { dropStableFolder } from "../../../environments/docker/stable-folder.ts";
@@ -84,7 +84,7 @@ async function listFree(
   const containers = all.filter(({ labels }) => isOurs(labels));
   for (const { id, name, state } of containers) {
     if (state !== "running") continue;
-    const { isHeld, jobs } = await findUse(engine, id, signal);
+    const { isHeld, jobs } = await findLastingUse(engine, id, signal);
     if (!isHeld && jobs.length === 0) continue;
     const why = isHeld
       ? `The sandbox ${name} of ${profile} is in use by another process.`

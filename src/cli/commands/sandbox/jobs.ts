@@ -1,5 +1,4 @@
 import { StringDecoder } from "node:string_decoder";
-import type { Command } from "commander";
 import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
 import { describeDocker } from "../../../environments/docker/prepare-docker.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
@@ -8,7 +7,6 @@ import { oneLine } from "../../../environments/jobs/seen-job.ts";
 import { openEnvironment } from "../../../environments/open-environment.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { defineCommand, withExamples } from "../../define-command.ts";
 import { renderTable } from "../../table.ts";
 import { followOutput, writeRaw } from "./follow-output.ts";
 import { openJobPlace, openRecords } from "./job-place.ts";
@@ -24,44 +22,7 @@ interface StartOptions {
   readonly json?: boolean;
 }
 
-/** `hermes sandbox jobs`: commands that run in the sandbox while nobody waits for them. */
-export function buildJobs(context: CommandContext, ofTask: (command: Command) => Command): Command {
-  const { terminal } = context;
-  const jobs = ofTask(defineCommand("jobs", "List the jobs that run in the sandbox.", terminal))
-    .option("--all", "also those that are over")
-    .option("--json", "print JSON")
-    .action((options) => listJobs(context, options));
-  const add = (name: string, description: string): Command => {
-    const command = ofTask(defineCommand(name, description, terminal));
-    jobs.addCommand(command);
-    return command;
-  };
-  withExamples(
-    add("start", "Start a job and print its id.")
-      .option("--pty", "on a terminal of its own, for programs that ask")
-      .option("--input", "let it read what `attach` sends; without it, its input is empty")
-      .option("--workdir <folder>", "where to run it")
-      .option("--json", "print JSON")
-      .argument("<words...>", "the command, after --; joined with spaces and given to the shell")
-      .action((words, _, command) => startJob(context, words, command.optsWithGlobals())),
-    ["hermes sandbox jobs start -- make watch", "hermes sandbox jobs start --pty -- python3"],
-  );
-  add("log", "Print all that a job has printed, as far as it is kept.")
-    .option("-f, --follow", "go on until it is over")
-    .argument("<id>", "its id, or the beginning of it")
-    .action((id, _, command) => printLog(context, id, command.optsWithGlobals()));
-  add("kill", "End a job with everything that it has started.")
-    .option("--json", "print JSON")
-    .argument("<id>", "its id, or the beginning of it")
-    .action((id, _, command) => killJob(context, id, command.optsWithGlobals()));
-  return withExamples(jobs, [
-    "hermes sandbox jobs --all",
-    "hermes sandbox jobs log --follow proc_1a2b",
-    "hermes sandbox attach proc_1a2b",
-  ]);
-}
-
-async function listJobs(
+export async function listJobs(
   context: CommandContext,
   { task, all, json }: { task: string; all?: boolean; json?: boolean },
 ): Promise<void> {
@@ -127,7 +88,7 @@ async function runs(request: EnvironmentRequest, signal: AbortSignal): Promise<b
   }
 }
 
-async function startJob(
+export async function startJob(
   context: CommandContext,
   words: readonly string[],
   { task, workdir, pty, input, json }: StartOptions,
@@ -167,7 +128,7 @@ function unlasting(): AppError {
   );
 }
 
-async function printLog(
+export async function printLog(
   context: CommandContext,
   id: string,
   { task, follow }: { task: string; follow?: boolean },
@@ -183,7 +144,7 @@ async function printLog(
   await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped, write }, context.signal);
 }
 
-async function killJob(
+export async function killJob(
   context: CommandContext,
   id: string,
   { task, json }: { task: string; json?: boolean },
