@@ -37,7 +37,13 @@ test("each reason to skip is told once, with how many tests it concerns", () => 
       ...counts,
       testResults: [
         { ...file, assertionResults: [skipped(`${reason} one`), skipped("alone")] },
-        { ...file, assertionResults: [skipped(`${reason} two`), { fullName: reason, status: "passed" }] },
+        {
+          ...file,
+          assertionResults: [
+            skipped(`${reason} two [skipped, for another reason]`),
+            { fullName: reason, status: "passed" },
+          ],
+        },
       ],
     },
     "/root",

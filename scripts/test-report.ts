@@ -39,7 +39,7 @@ export function countTests(
 
 const SHOWN = 10;
 const NOT_RUN = new Set(["pending", "skipped", "todo"]);
-const REASON = /\[skipped, (.+)\]/;
+const REASON = /\[skipped, ([^\]]+)\]/;
 
 /** How many tests were skipped for each reason. */
 function skippedLines(testResults: RunReport["testResults"]): string[] {

@@ -22,6 +22,8 @@ if (args.length === 0 && given.includes(CHANGED)) {
   process.stdout.write("Nothing that changed has a deep lane.\n0 passed, 0 failed, 0 skipped\n");
   process.exit();
 }
+// Servers and the commands of tests write paths into places that know no quotes; the checkout may stand anywhere.
+if (!/^[\w./-]+$/.test(tmpdir())) process.env["TMPDIR"] = "/tmp";
 const folder = mkdtempSync(join(tmpdir(), "hermes-test-"));
 const report = process.env["HERMES_TEST_REPORT"] ?? join(folder, "report.json");
 const own = !isAnyRunning();

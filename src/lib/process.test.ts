@@ -249,7 +249,16 @@ describe("a program that cannot start", () => {
   test("is named, with a hint, when it does not exist", async () => {
     const error = await failureOf(["no-such-program"]);
     expect(error).toMatchObject({ code: "process-unstartable", hint: expect.stringMatching(/PATH/) });
-    expect(error.message).toBe("Cannot start no-such-program: there is no such program.");
+    expect(error.message).toMatch(/^Cannot start no-such-program: there is no such program/);
+  });
+
+  test("is looked for on PATH when its name alone may not be run", async () => {
+    await using folder = await tempFolder();
+    await writeFile(join(folder.path, "plain"), "text", { mode: 0o600 });
+    expect(await failureOf(["plain"], { env: { PATH: folder.path } })).toMatchObject({
+      message: "Cannot start plain: there is no such program that you may run.",
+      hint: expect.stringMatching(/PATH/),
+    });
   });
 
   test("is named when it is not executable", async () => {

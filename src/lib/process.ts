@@ -144,6 +144,12 @@ async function unstartable(program: string, cwd: string | undefined, errno = "un
       },
     );
   }
+  // A folder of PATH that may not be searched is told as EACCES, too.
+  if (errno === "EACCES" && !program.includes("/"))
+    return new AppError(
+      "process-unstartable",
+      `Cannot start ${program}: there is no such program that you may run.`,
+    );
   const reason = REASONS[errno] ?? `the system refused (${errno})`;
   const message = `Cannot start ${program}: ${reason}.`;
   return new AppError("process-unstartable", message, startHint(program, errno));

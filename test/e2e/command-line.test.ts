@@ -212,8 +212,10 @@ describe("doctor", () => {
   test("numbers what is to be done, and --fix does what is safe; a task closes its secrets by itself", async () => {
     await using home = await tempHome();
     const secrets = join(home.path, ".env");
-    await mkdir(home.path, { mode: 0o755 });
-    await writeFile(secrets, "A=1\n", { mode: 0o644 });
+    await mkdir(home.path);
+    await writeFile(secrets, "A=1\n");
+    await chmod(home.path, 0o755); // whatever the umask
+    await chmod(secrets, 0o644);
     const first = await home.hermes(["doctor"]);
     expect(first.stdout).toMatch(/What to do\n {2}1\. home: chmod 700 .*\n {2}2\. secrets: chmod 600 /);
     const fixed = await home.hermes(["doctor", "--fix"]);
