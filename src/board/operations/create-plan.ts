@@ -1,9 +1,8 @@
 import { AppError } from "../../lib/errors.ts";
 import type { Change } from "../change.ts";
 import type { Steps } from "../database/steps.ts";
-import type { Task } from "../task.ts";
-import { invalid } from "../task-text.ts";
-import { createTask, type NewTask } from "./create-task.ts";
+import { invalid, optionalKey } from "../task-text.ts";
+import { type CreatedTask, createTask, type NewTask } from "./create-task.ts";
 
 /** A task of a plan, which names others of the plan by their keys. */
 export interface PlannedTask {
@@ -14,13 +13,22 @@ export interface PlannedTask {
 }
 
 /** Makes all tasks of a plan in one transaction, each after those it waits for; in the order of the plan. */
-export function* createPlan(change: Change, plan: readonly PlannedTask[]): Steps<readonly Task[]> {
-  const made = new Map<string, Task>();
+export function* createPlan(change: Change, plan: readonly PlannedTask[]): Steps<readonly CreatedTask[]> {
+  const [again] = findSharedKeys(plan);
+  if (again !== undefined)
+    throw invalid(`Two tasks of the plan have the idempotency key ${JSON.stringify(again)}.`);
+  const made = new Map<string, CreatedTask>();
   for (const { key, after, task } of sortPlan(plan)) {
-    const parents = [...(task.parents ?? []), ...after.flatMap((one) => made.get(one)?.id ?? [])];
-    made.set(key, (yield* createTask(change, { ...task, parents })).task);
+    const parents = [...(task.parents ?? []), ...after.flatMap((one) => made.get(one)?.task.id ?? [])];
+    made.set(key, yield* createTask(change, { ...task, parents }));
   }
   return plan.flatMap(({ key }) => made.get(key) ?? []);
+}
+
+/** The idempotency keys that more than one task of a plan has: the second one would not be made. */
+export function findSharedKeys(plan: readonly Pick<PlannedTask, "task">[]): readonly string[] {
+  const keys = plan.flatMap(({ task }) => optionalKey(task.idempotencyKey) ?? []);
+  return keys.filter((key, index) => keys.indexOf(key) !== index);
 }
 
 /** The tasks such that none comes before one it waits for; throws when a key is missing, twice there, or waits for itself. */

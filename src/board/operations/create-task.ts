@@ -155,6 +155,11 @@ function firstStatus(input: NewTask, isWaiting: boolean, now: number): Status {
   return isWaiting ? "todo" : "ready";
 }
 
+/** Throws `task-input-invalid` for what `createTask` would refuse without a look at the board. */
+export function checkNewTask(input: NewTask): void {
+  columnsOf(input);
+}
+
 function columnsOf(input: NewTask) {
   const kind = input.workspaceKind ?? "scratch";
   if (!WORKSPACE_KINDS.includes(kind))

@@ -16,7 +16,10 @@ export interface Linked {
 /** Makes `childId` wait for `parentId`; refuses what would make a task wait for itself. */
 export function* linkTasks(change: Change, parentId: string, childId: string): Steps<Linked> {
   requireRight(change.caller, "link");
-  if (parentId === childId) throw new AppError("task-link-cycle", `${childId} cannot wait for itself.`);
+  if (parentId === childId)
+    throw new AppError("task-link-cycle", `${childId} cannot wait for itself.`, {
+      hint: "Name two tasks: first the one that is waited for, then the one that waits.",
+    });
   yield* lockGraph();
   const parent = yield* requireTaskToChange(parentId);
   const child = yield* requireTaskToChange(childId);

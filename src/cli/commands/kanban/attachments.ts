@@ -75,7 +75,17 @@ async function readSmall(path: string): Promise<Uint8Array> {
     return await readFile(path);
   } catch (error) {
     if (error instanceof AppError) throw error;
-    throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
+    const isAddress = /^[a-z][a-z0-9+.-]*:\/\//i.test(path);
+    throw new AppError(
+      "file-unreadable",
+      isAddress ? `${path} is an address, not a file.` : `Cannot read ${path}: ${messageOf(error)}`,
+      {
+        cause: error,
+        ...(isAddress && {
+          hint: "Fetch the file first (`curl -LO ADDRESS`) and attach that, or put the address into a comment.",
+        }),
+      },
+    );
   }
 }
 

@@ -63,7 +63,7 @@ function section({ status, count, tasks }: BoardColumn, { columns, colours }: Lo
   const lines = tasks.map((task) => {
     const marks = marksOf(task).join(" ");
     const end = marks === "" ? "" : `  ${marks}`;
-    const key = columns === undefined ? task.id : `#${task.seq}`; // scripts go by ids
+    const key = columns === undefined ? `${task.id}  #${task.seq}` : `#${task.seq}`; // scripts go by ids
     const room =
       columns === undefined ? Number.POSITIVE_INFINITY : columns - 2 - key.length - 2 - textWidth(end);
     const title = cutText(escapeControls(task.title), Math.max(10, room));

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { STATUSES } from "../../../board/transitions.ts";
+import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { unknownVerb } from "../../unknown-verb.ts";
 import { type BoardColumn, renderBoard } from "./board-view.ts";
@@ -19,6 +20,14 @@ export function buildBoard(desk: Desk, board: Command, verbs: () => readonly str
       .allowExcessArguments()
       .action((options: BoardOptions, command: Command) => {
         const [word] = command.args;
+        if (word !== undefined && verbs().includes(word)) {
+          const [first = ""] = Object.keys(options).filter(
+            (name) => command.getOptionValueSource(name) === "cli",
+          );
+          throw new AppError("usage-wrong", `The verb ${word} stands before its options.`, {
+            hint: `Write \`hermes kanban ${word}${first === "json" ? " --json" : " …"}\`.`,
+          });
+        }
         if (word !== undefined) throw unknownVerb("hermes kanban", word, verbs());
         return showBoard(desk, options);
       }),

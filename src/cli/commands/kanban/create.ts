@@ -18,6 +18,7 @@ import {
   type WorkspaceChoice,
 } from "./parse.ts";
 import { requireProvider } from "./require-provider.ts";
+import { requireRepository } from "./require-repository.ts";
 
 interface CreateOptions extends JsonOption {
   readonly body?: string;
@@ -87,6 +88,7 @@ async function createOne(desk: Desk, words: readonly string[], options: CreateOp
   const work = async (open: OpenDesk): Promise<void> => {
     const wanted = toNewTask(words.join(" "), body, options);
     await requireProvider(open, options);
+    await requireRepository(open, wanted);
     const { task, created } = await withTasks(open, options.parent ?? [], (...parents) =>
       open.client.create({ ...wanted, parents }, open.signal),
     );

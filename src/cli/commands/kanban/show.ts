@@ -118,10 +118,9 @@ function pageOf(page: Page, terminal: Terminal): string {
 }
 
 function wrapped(text: string, width: number, indent: number): string {
-  if (width === Number.POSITIVE_INFINITY) return text;
   return text
     .split("\n")
-    .flatMap((line) => wrapText(line, width, 20))
+    .flatMap((line) => (width === Number.POSITIVE_INFINITY ? [line] : wrapText(line, width, 20)))
     .join(`\n${" ".repeat(indent)}`);
 }
 

@@ -11,7 +11,12 @@ const WIDEST_NAME = 12;
 /** Of what is left beside the narrow columns, how much the reasons may take. */
 const SHARE_OF_REASON = 0.45;
 
-/** Tasks as one line each. In a terminal, title and reason are cut to fit; in a pipe nothing is, and the id stands first. */
+const WIDEST_IN_PIPE = 60;
+
+/**
+ * Tasks as one line each. In a terminal, title and reason are cut to fit; in a pipe nothing is, the id stands first, and
+ * one long title does not move the reasons of all others to the right.
+ */
 export function renderTaskLines(
   tasks: readonly Task[],
   glance: Glance,
@@ -31,6 +36,7 @@ export function renderTaskLines(
   const table = [header, ...rows];
   const widest = (column: number): number => Math.max(...table.map((row) => textWidth(row[column] ?? "")));
   const widths = header.map((_, column) => widest(column));
+  if (columns === undefined) widths[4] = Math.min(widths[4] ?? 0, WIDEST_IN_PIPE);
   if (columns !== undefined) {
     widths[3] = Math.min(widths[3] ?? 0, WIDEST_NAME);
     const narrow = widths.slice(0, 4).reduce((sum, width) => sum + width + GAP, 0);

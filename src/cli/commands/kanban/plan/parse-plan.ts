@@ -1,8 +1,10 @@
 import { InvalidArgumentError } from "commander";
-import { parse } from "yaml";
+import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
-import { type PlannedTask, sortPlan } from "../../../../board/operations/create-plan.ts";
-import type { NewTask } from "../../../../board/operations/create-task.ts";
+import { findSharedKeys, type PlannedTask, sortPlan } from "../../../../board/operations/create-plan.ts";
+import { checkNewTask, type NewTask } from "../../../../board/operations/create-task.ts";
+import { optionalKey } from "../../../../board/task-text.ts";
+import { closest } from "../../../../lib/did-you-mean.ts";
 import { AppError, messageOf } from "../../../../lib/errors.ts";
 import { givenOnly } from "../given-only.ts";
 import { parseDuration, parseTime, parseWorkspace } from "../parse.ts";
@@ -28,11 +30,11 @@ const names = z
 
 const taskSchema = z.strictObject({
   key: z.string().trim().min(1).optional(),
-  title: z.string("a task needs a title").trim().min(1),
+  title: z.string("a task needs a title").trim().min(1, "a task needs a title"),
   body: z.string().optional(),
-  assignee: z.string().nullable().optional(),
+  assignee: z.string("give one profile").nullable().optional(),
   after: names.optional(),
-  priority: z.int().optional(),
+  priority: z.int("give one whole number").optional(),
   tenant: z.string().optional(),
   project: z.string().optional(),
   workspace: read(parseWorkspace).optional(),
@@ -51,42 +53,73 @@ const taskSchema = z.strictObject({
 /** A plan whose tasks all have values that a board takes. */
 export interface Plan {
   readonly tasks: readonly PlannedTask[];
-  /** What tasks wait for that is not in the plan: the key of the task, and how the other one is called. */
-  readonly outside: readonly { readonly key: string; readonly name: string }[];
+  /** What tasks wait for that is not in the plan: the key of the task, its place, and how the other one is called. */
+  readonly outside: readonly { readonly key: string; readonly place: string; readonly name: string }[];
+  /** Where each task stands. */
+  readonly places: readonly string[];
 }
 
 /** Reads a plan in YAML or markdown; throws with every problem of it at once. */
 export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
-  const written = format === "yaml" ? readYamlPlan(parseYaml(text)) : readMarkdownPlan(text);
+  const written = format === "yaml" ? parseYaml(text) : readMarkdownPlan(text);
   if (written.length === 0) throw refused(["it has no tasks"]);
   const problems: string[] = [];
-  const parsed = written.map((one) => {
+  const parsed = written.flatMap((one) => {
     const result = taskSchema.safeParse(one.fields);
-    if (result.success) return { ...one, fields: result.data };
-    problems.push(...result.error.issues.map((issue) => problemOf(one, issue)));
-    return undefined;
+    if (result.success) return [{ ...one, fields: result.data, task: toNewTask(result.data) }];
+    problems.push(...result.error.issues.flatMap((issue) => problemsOf(one, issue)));
+    return [];
   });
-  const tasks = parsed.filter((one) => one !== undefined);
+  for (const one of parsed)
+    try {
+      checkNewTask(one.task);
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      problems.push(`${describe(one)}: ${error.message}`);
+    }
   if (problems.length > 0) throw refused(problems);
-  const keys = tasks.map(({ fields }) => fields.key ?? fields.title);
+  for (const shared of findSharedKeys(parsed)) {
+    const places = parsed
+      .filter(({ task }) => optionalKey(task.idempotencyKey) === shared)
+      .map(({ placeOf }) => placeOf("idempotency_key"));
+    problems.push(
+      `${[...new Set(places)].join(" and ")}: idempotency_key: two tasks have ${JSON.stringify(shared)}`,
+    );
+  }
+  const keys = parsed.map(({ fields }) => fields.key ?? fields.title);
   const keyOf = (name: string): string | undefined =>
-    keys.find((key) => key === name) ?? keys[tasks.findIndex(({ fields }) => fields.title === name)];
-  const outside: { key: string; name: string }[] = [];
-  const plan = tasks.map(({ fields, behind, place }, index): PlannedTask => {
+    keys.find((key) => key === name) ?? keys[parsed.findIndex(({ fields }) => fields.title === name)];
+  const outside: { key: string; place: string; name: string }[] = [];
+  const plan = parsed.map((one, index): PlannedTask => {
     const key = keys[index] ?? "";
     if (keys.indexOf(key) !== index)
-      problems.push(`${place}: ${JSON.stringify(key)} is in the plan twice; give one of them a key`);
-    const after = (fields.after ?? []).flatMap((name) => {
-      const other = keyOf(name);
-      if (other === undefined) outside.push({ key, name });
-      return other ?? [];
-    });
-    const outer = behind === undefined ? [] : [keys[behind] ?? ""];
-    return { key, after: [...new Set([...outer, ...after])], task: toNewTask(fields) };
+      problems.push(
+        `${one.placeOf()}: ${JSON.stringify(key)} is in the plan twice; give one of them a key (YAML) or another title`,
+      );
+    const after = (one.fields.after ?? [])
+      .flatMap((text) => namesIn(text, (name) => keyOf(name) !== undefined))
+      .flatMap((name) => {
+        const other = keyOf(name);
+        if (other === undefined) outside.push({ key, place: one.placeOf("after"), name });
+        return other ?? [];
+      });
+    const outer = one.behind === undefined ? [] : [keys[one.behind] ?? ""];
+    return { key, after: [...new Set([...outer, ...after])], task: one.task };
   });
   if (problems.length > 0) throw refused(problems);
   sortPlan(plan);
-  return { tasks: plan, outside };
+  return { tasks: plan, outside, places: parsed.map((one) => describe(one)) };
+}
+
+/** The names in a list that is separated by commas, of which a name that is known may have some itself. */
+function namesIn(text: string, isKnown: (name: string) => boolean): readonly string[] {
+  const parts = text.split(",").map((part) => part.trim());
+  const names: string[] = [];
+  while (parts.length > 0) {
+    const known = parts.findLastIndex((_, end) => isKnown(parts.slice(0, end + 1).join(", ")));
+    names.push(parts.splice(0, Math.max(known, 0) + 1).join(", "));
+  }
+  return names.filter((name) => name !== "");
 }
 
 function toNewTask(fields: z.output<typeof taskSchema>): NewTask {
@@ -110,21 +143,40 @@ function toNewTask(fields: z.output<typeof taskSchema>): NewTask {
   return { title, ...workspace, ...givenOnly(given) };
 }
 
-function parseYaml(text: string): unknown {
+function parseYaml(text: string): readonly WrittenTask[] {
+  const lineCounter = new LineCounter();
+  const document = parseDocument(text, { lineCounter });
+  if (document.errors.length > 0)
+    throw refused(document.errors.map(({ message }) => (message.split("\n", 1)[0] ?? "").replace(/:$/, "")));
   try {
-    return parse(text);
+    return readYamlPlan(document, lineCounter);
   } catch (error) {
-    throw refused([messageOf(error).split("\n", 1)[0] ?? ""]);
+    throw refused([messageOf(error)]); // names that stand for too much
   }
 }
 
-function problemOf({ place, fields }: WrittenTask, { path, message }: z.core.$ZodIssue): string {
+function describe({ placeOf, fields }: WrittenTask, field?: string): string {
   const title = typeof fields["title"] === "string" ? ` (${fields["title"].slice(0, 40)})` : "";
-  return `${place}${title}: ${path.length === 0 ? "" : `${path.join(".")}: `}${message}`;
+  return `${placeOf(field)}${title}`;
+}
+
+function problemsOf(one: WrittenTask, issue: z.core.$ZodIssue): readonly string[] {
+  const [field] = issue.path;
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => {
+      const near = closest(key, Object.keys(taskSchema.shape));
+      return `${one.placeOf(key)}: there is no key ${JSON.stringify(key)}${near ? `; did you mean ${near}?` : ""}`;
+    });
+  return [
+    field === undefined
+      ? `${describe(one)}: ${issue.message}`
+      : `${describe(one, String(field))}: ${issue.path.join(".")}: ${issue.message}`,
+  ];
 }
 
 export function refused(problems: readonly string[]): AppError {
   return new AppError("task-input-invalid", "The plan was not carried out; nothing was written.", {
-    hint: problems.map((problem) => `- ${problem}`).join("\n  "),
+    // What stands beside the list is wrong in every task alike.
+    hint: [...new Set(problems)].map((problem) => `- ${problem}`).join("\n  "),
   });
 }

@@ -80,28 +80,97 @@ describe("kanban plan", () => {
   }, 60_000);
 
   test.each([
-    ["a task without a title", "tasks:\n- body: x\n", /tasks\[0\]: title/],
-    ["an unknown key", "tasks:\n- title: a\n  assigne: x\n", /assigne/],
-    ["a bad value", "tasks:\n- title: a\n  max_runtime: soon\n", /max_runtime: Give a duration/],
+    ["a task without a title", "tasks:\n- body: x\n", /line 2: title: a task needs a title/],
+    [
+      "an unknown key",
+      "tasks:\n- title: a\n  assigne: x\n",
+      /line 3: there is no key "assigne"; did you mean assignee\?/,
+    ],
+    [
+      "an unknown key for all",
+      "asignee: x\ntasks: [a, b]\n",
+      /^[^\n]*\n?.*- line 1: there is no key "asignee"[^-]*$/,
+    ],
+    [
+      "a bad value",
+      "tasks:\n- title: a\n  max_runtime: soon\n",
+      /line 3 \(a\): max_runtime: Give a duration/,
+    ],
     ["two of one name", "tasks: [a, a]\n", /"a" is in the plan twice/],
     [
       "a circle",
       "tasks:\n- title: a\n  after: b\n- title: b\n  after: a\n",
       /waits for itself: "a" after "b"/,
     ],
-    ["a stranger", "tasks:\n- title: a\n- title: b\n  after: zebra\n", /There is no task "zebra"/],
+    [
+      "a stranger",
+      "tasks:\n- title: a\n- title: b\n  after: zebra\n",
+      /line 4: after: There is no task "zebra"/,
+    ],
     ["no tasks", "tasks: []\n", /it has no tasks/],
     ["broken YAML", "tasks: [\n", /Flow sequence|flow/i],
     [
       "a provider without a model, found by the board only",
       "tasks:\n- a\n- title: b\n  provider: x\n",
-      /provider/,
+      /line 3 \(b\): A provider needs a model/,
     ],
-  ])("refuses %s and writes nothing", async (_, text, problem) => {
+    [
+      "a control character",
+      'tasks:\n- a\n- "b\\ac"\n',
+      /line 3 .*: The title has line breaks or control characters/,
+    ],
+    [
+      "a name that no branch can have",
+      "tasks:\n- title: a\n  workspace: worktree:/tmp\n  branch: a..b\n",
+      /line 2 \(a\): "a\.\.b" cannot be the name of a branch/,
+    ],
+    [
+      "two tasks with one idempotency key",
+      "tasks:\n- title: a\n  idempotency_key: k\n- title: b\n  idempotency_key: k\n",
+      /line 3 and line 5: idempotency_key: two tasks have "k"/,
+    ],
+    [
+      "a worktree without a repository",
+      "tasks:\n- a\n- title: b\n  workspace: worktree\n",
+      /line 3 \(b\): A worktree needs a repository/,
+    ],
+  ])("refuses %s and writes nothing, with and without --dry-run", async (_, text, problem) => {
     await using line = await openKanbanLine();
-    const { failure } = await line.run(["plan", await write(line, "p.yaml", text)]);
-    expect(`${failure?.message} ${failure?.hint}`).toMatch(problem);
+    const file = await write(line, "p.yaml", text);
+    for (const words of [
+      ["plan", file, "--dry-run"],
+      ["plan", file],
+    ]) {
+      const { failure } = await line.run(words);
+      expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(problem);
+    }
     expect(await line.json(["list"])).toEqual([]);
+  });
+
+  test("counts what it made, and says which tasks were there already", async () => {
+    await using line = await openKanbanLine();
+    const one = "tasks:\n- title: a\n  idempotency_key: k\n";
+    expect((await line.run(["plan", await write(line, "p.yaml", one)])).stderr).toContain("Made 1 task.");
+    const two = await write(line, "q.yaml", `${one}- title: b\n`);
+    expect((await line.run(["plan", two, "--dry-run"])).stderr).toContain("2 tasks; nothing was written.");
+    expect((await line.run(["plan", two])).stderr).toContain("Made 1 task; 1 had an idempotency key");
+    expect(await line.json<object[]>(["list"])).toHaveLength(2);
+  });
+
+  test("takes titles with commas and parentheses as names, and refuses a second assignee", async () => {
+    await using line = await openKanbanLine();
+    const text =
+      "- Test, build (all) and ship\n- Write, too\n- Last (after: Test, build (all) and ship, Write, too)\n";
+    const made = await line.json<Task[]>(["plan", await write(line, "p.md", text)]);
+    const { parents } = await line.json<{ parents: string[] }>(["show", made[2]?.id ?? ""]);
+    expect(parents).toEqual([made[0]?.id, made[1]?.id]);
+    const { failure } = await line.run([
+      "plan",
+      await write(line, "q.md", "- a\n- b @one @two\n- c !1 !2\n"),
+    ]);
+    expect(failure?.hint).toMatch(
+      /line 2 \(b\): assignee: give one profile\n.*line 3 \(c\): priority: give one/,
+    );
   });
 
   test("names all problems of a file at once, with their lines", async () => {
