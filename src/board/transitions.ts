@@ -63,7 +63,7 @@ export const TRANSITIONS = {
     from: ["running", "ready"],
     to: ["blocked", "todo", "triage"],
     verbs: ["block"],
-    rule: "With a reason. Waiting for another task leads to todo; the same kind again, unanswered, to triage.",
+    rule: "With a reason. Waiting for another task leads to todo; asked again by a worker, unanswered, to triage.",
   },
   complete: {
     from: ["running", "ready", "blocked", "review"],

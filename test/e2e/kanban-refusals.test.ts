@@ -135,7 +135,7 @@ describe("wrong usage", () => {
     [["create", "x", "--workspace", "dir:here"], /whole path/],
     [["create", "x", "--workspace", "dir"], /dir:PATH/],
     [["create", "x", "--max-retries", "0"], /greater than 0/],
-    [["create", "x", "--provider", "p"], /needs a model/],
+    [["create", "x", "--provider", "openrouter"], /needs a model/],
     [["create", "x", "--triage", "--initial-status", "blocked"], /cannot be used with/],
     [["create", "two\nlines"], /line breaks/],
     [["list", "--mine", "--assignee", "x"], /cannot be used with/],

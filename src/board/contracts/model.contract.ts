@@ -113,7 +113,7 @@ async function onBoard(
       ids.push((await operator.create({ title: "t", parents, hold: a % 5 === 4 }, never)).task.id);
     },
     complete: () => operator.complete(one, { summary: "s" }, never),
-    block: () => operator.block(one, "why", undefined, never),
+    block: () => system.block(one, "why", undefined, never),
     unblock: () => operator.unblock(one, undefined, never),
     claim: () => system.claim({ ...CLAIM, wanted: b + 1, caps: { board: 1_000 } }, never),
     release: () => operator.release(one, "", never),

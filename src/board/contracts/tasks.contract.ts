@@ -286,13 +286,44 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");
       const block = async (kind: "needs_input" | "capability") => {
-        const blocked = await stage.operator.block(task.id, "why", kind, never);
+        const blocked = await stage.system.block(task.id, "why", kind, never);
         if (blocked.status === "blocked") await stage.operator.unblock(task.id, undefined, never);
         return blocked;
       };
       expect(await block("needs_input")).toMatchObject({ status: "blocked", block_recurrences: 1 });
       expect(await block("capability")).toMatchObject({ status: "blocked", block_recurrences: 1 });
       expect(await block("capability")).toMatchObject({ status: "triage", triage_reason: "block_loop" });
+    });
+
+    test("a person blocks a task as often as they like: it is no loop, and no run of a task that never ran", async () => {
+      await using stage = await openStage(openLab);
+      const { id } = await stage.add("a");
+      for (let round = 0; round < 3; round++) {
+        expect(await stage.operator.block(id, "not today", "needs_input", never)).toMatchObject({
+          status: "blocked",
+          block_recurrences: 0,
+        });
+        await stage.operator.unblock(id, undefined, never);
+      }
+      await stage.operator.schedule(id, stage.lab.now(), "after lunch", never);
+      await stage.operator.unblock(id, undefined, never);
+      await stage.operator.requestReview(id, "bob", {}, never);
+      await stage.operator.requestChanges(id, "the tests are missing", never);
+      const { runs, comments } = await stage.store.show(id, never);
+      expect(runs).toEqual([]);
+      expect(comments.map(({ body }) => body).slice(-2)).toEqual(["after lunch", "the tests are missing"]);
+      // What a worker asked before a person set the task aside is not asked again.
+      const claimed = await stage.claim(id);
+      await stage.worker(claimed).block(id, "which one?", "needs_input", never);
+      await stage.operator.unblock(id, undefined, never);
+      await stage.operator.block(id, "wait", "needs_input", never);
+      await stage.operator.unblock(id, undefined, never);
+      await stage.lab.advance(3_600_000);
+      const again = await stage.claim(id);
+      expect(await stage.worker(again).block(id, "which?", "needs_input", never)).toMatchObject({
+        status: "blocked",
+        block_recurrences: 1,
+      });
     });
 
     test("a block after a person's answer is a new question and never leads to triage", async () => {
@@ -320,7 +351,7 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
         await answer();
         await stage.lab.advance(3_600_000);
       }
-      const asked = () => stage.operator.block(task.id, "?", "needs_input", never);
+      const asked = () => stage.system.block(task.id, "?", "needs_input", never);
       await asked();
       await stage.operator.unblock(task.id, undefined, never);
       expect(await asked()).toMatchObject({ status: "triage" });
@@ -338,12 +369,12 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       ];
       for (const way of ways) {
         const { id } = await stage.add("vague");
-        await stage.operator.block(id, "?", "needs_input", never);
+        await stage.system.block(id, "?", "needs_input", never);
         await stage.operator.unblock(id, undefined, never);
-        await stage.operator.block(id, "?", "needs_input", never);
+        await stage.system.block(id, "?", "needs_input", never);
         expect(await codeOf(agent.unblock(id, "go on", never))).toBe("board-action-denied");
         expect(await way(id)).toMatchObject({ status: "ready", triage_reason: null, block_recurrences: 0 });
-        expect(await stage.operator.block(id, "?", "needs_input", never)).toMatchObject({
+        expect(await stage.system.block(id, "?", "needs_input", never)).toMatchObject({
           status: "blocked",
         });
       }
@@ -372,7 +403,15 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       });
       expect((await stage.store.show(id, never)).comments.at(-1)?.body).toBe("the tests are missing");
       await stage.operator.requestReview(id, "bob", {}, never);
-      expect(await stage.operator.complete(id, { approval: true }, never)).toMatchObject({ status: "done" });
+      expect(await stage.operator.complete(id, { approval: true, result: "good" }, never)).toMatchObject({
+        status: "done",
+      });
+      // Taken up again, it is for whoever did it, and has no result yet.
+      const again = { status: "ready", assignee: "worker", result: null };
+      expect((await stage.operator.reopen(id, never)).task).toMatchObject(again);
+      await stage.operator.complete(id, {}, never);
+      await stage.operator.assign(id, "carol", undefined, never);
+      expect((await stage.operator.reopen(id, never)).task).toMatchObject({ assignee: "carol" });
     });
 
     test("reopening finished work sends back all that came after it and ends its runs", async () => {

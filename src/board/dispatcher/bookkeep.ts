@@ -208,7 +208,7 @@ class Bookkeeper {
     const [line = ""] = error.split("\n");
     const reason = `${tasks.length} tasks have just failed alike, so trying again would not help: ${line}`;
     for (const id of tasks)
-      if ((await this.#write((change) => blockTask(change, id, reason, "capability"))) !== undefined)
+      if ((await this.#write((change) => blockTask(change, id, reason, "transient"))) !== undefined)
         this.#report.auto_blocked.push(id);
   }
 

@@ -14,6 +14,9 @@ export const FAILURE_KINDS = [
   "budget",
   "cancelled",
 ] as const;
+/** The events that may have one, in the words of their index. */
+export const FAILURE_EVENTS =
+  "'crashed', 'timed_out', 'spawn_failed', 'protocol_violation', 'budget_exhausted'";
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
 /** How a worker ended that brought no result. */

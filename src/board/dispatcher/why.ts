@@ -1,5 +1,6 @@
 import { formatTime } from "../../lib/format-time.ts";
-import { first, type Steps } from "../database/steps.ts";
+import type { Steps } from "../database/steps.ts";
+import { findBlocks } from "../operations/find-blocks.ts";
 import { nameTasks, type TaskName } from "../operations/glance.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
 import { type BranchGuard, findBranchGuard } from "./branch-guard.ts";
@@ -8,7 +9,7 @@ import { GUARDS, type Guard, guardOf } from "./guards.ts";
 import type { DispatchHost } from "./host.ts";
 import { isAnyAlive, recentDispatchers } from "./living-dispatchers.ts";
 import { hostName } from "./operations/board-lease.ts";
-import { type BlockCause, findBlockCause } from "./operations/find-block-cause.ts";
+import { type BlockCause, causeOf } from "./operations/find-block-cause.ts";
 import { type Eligible, listEligible } from "./operations/list-eligible.ts";
 import { type DispatchPolicy, profileCap } from "./resolve-dispatch-policy.ts";
 
@@ -30,7 +31,7 @@ interface Facts {
   readonly host: string | null;
   readonly startedAt: number | null;
   readonly blockedBecause: string | null;
-  readonly blockCause: BlockCause | undefined;
+  readonly blockCause: BlockCause;
   readonly eligible: Eligible;
   readonly dispatchers: readonly string[];
 }
@@ -56,17 +57,14 @@ type Reason = Omit<Why, "task_id" | "until"> & { readonly until?: number };
 function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
   const task = yield* requireTask(taskId);
   const open = yield* findOpenRun(taskId);
-  const comment = yield* first<{ body: string }>(
-    "select body from comment where task_id = :taskId order by id desc limit 1",
-    { taskId },
-  );
+  const block = (yield* findBlocks([taskId])).get(taskId);
   return {
     task,
     parents: [...(yield* nameTasks(yield* openParents(taskId))).values()].toSorted((a, b) => a.seq - b.seq),
     host: typeof open?.host_id === "string" ? yield* hostName(open.host_id) : null,
     startedAt: open?.started_at ?? null,
-    blockedBecause: task.last_failure_error ?? comment?.body ?? null,
-    blockCause: task.status === "blocked" ? yield* findBlockCause(taskId) : undefined,
+    blockedBecause: block?.reason ?? task.last_failure_error,
+    blockCause: causeOf(block),
     eligible: yield* listEligible({
       rateLimitMs: policy.rateLimitCooldownMs,
       taskId,
@@ -81,7 +79,7 @@ function restingReason({
   host,
   startedAt,
   blockedBecause,
-  blockCause = "blocked",
+  blockCause,
   eligible,
 }: Facts): Reason | undefined {
   const { seq, status } = task;
@@ -197,7 +195,7 @@ async function readyReason(
   if (guard !== undefined)
     return {
       reason: guard.reason,
-      text: `It waits until ${time(guard.until)}: ${GUARDS[guard.reason]}${causeOf(task, guard)}.`,
+      text: `It waits until ${time(guard.until)}: ${GUARDS[guard.reason]}${detailOf(task, guard)}.`,
       release: guardReleaseOf(seq, guard),
       until: guard.until,
     };
@@ -270,7 +268,7 @@ function guardReleaseOf(seq: number, { reason, met_by: other }: Guard): string {
 }
 
 /** What the failure was that a pause follows, or where it was met. */
-function causeOf({ last_failure_error: error }: TaskRow, { reason, met_by: other }: Guard): string {
+function detailOf({ last_failure_error: error }: TaskRow, { reason, met_by: other }: Guard): string {
   if (other !== undefined) return `, as #${other} found out`;
   const follows = reason === "backoff" || reason === "infrastructure_cooldown";
   return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";

@@ -81,14 +81,17 @@ export function* completeTask(change: Change, taskId: string, completion: Comple
   return toTask(yield* requireTask(taskId));
 }
 
-/** Sets a task aside with a reason. The same kind again without an answer in between is a matter for triage. */
+/**
+ * Sets a task aside with a reason. The same kind again without an answer in between is a matter for triage, unless a person
+ * does it, who has seen the task.
+ */
 export function* blockTask(change: Change, taskId: string, reason: string, kind?: BlockKind): Steps<Task> {
   if (kind !== undefined && !BLOCK_KINDS.includes(kind))
     throw invalid(`The kind of block must be one of ${BLOCK_KINDS.join(", ")}.`);
   const why = requireText(reason, "reason");
   const { task, open } = yield* begin(change, taskId, "block", "block");
   const source_status = open?.source_status ?? task.status;
-  const runId = yield* handOver(change, task, open, { outcome: "blocked", summary: why, metadata: null });
+  const runId = yield* endOpen(change, open, { outcome: "blocked", summary: why });
   yield* addReason(change, taskId, why);
   const phase = open?.source_status === "review" ? "review" : task.phase;
   const quiet = open === undefined ? {} : { not_before: yield* quietFrom(taskId) };
@@ -101,8 +104,8 @@ export function* blockTask(change: Change, taskId: string, reason: string, kind?
     });
     return toTask(yield* requireTask(taskId));
   }
-  const recurrences =
-    task.block_recurrences > 0 && task.block_kind === (kind ?? null) ? task.block_recurrences + 1 : 1;
+  const isAgain = task.block_recurrences > 0 && task.block_kind === (kind ?? null);
+  const recurrences = change.caller.kind === "operator" ? 0 : isAgain ? task.block_recurrences + 1 : 1;
   const set = { block_kind: kind ?? null, block_recurrences: recurrences, phase, ...quiet };
   if (recurrences >= BLOCK_LOOP) {
     yield* moveTask(change, task, "block", "triage", {
@@ -127,10 +130,7 @@ export function* scheduleTask(change: Change, taskId: string, at: number, reason
   if (!Number.isSafeInteger(at) || at < 0) throw invalid("The time must be in milliseconds since 1970.");
   const why = cleanText(reason, "reason").trim();
   const { task, open } = yield* begin(change, taskId, "schedule", "schedule");
-  const runId = yield* handOver(change, task, open, {
-    outcome: "scheduled",
-    summary: why === "" ? null : why,
-  });
+  const runId = yield* endOpen(change, open, { outcome: "scheduled", summary: why === "" ? null : why });
   if (why !== "") yield* addReason(change, taskId, why);
   const set = {
     scheduled_at: at,
@@ -186,7 +186,7 @@ export function* requestChanges(change: Change, taskId: string, reason: string):
   const why = requireText(reason, "reason");
   const { task, open } = yield* begin(change, taskId, "review", "request-changes");
   requireReview(task, open);
-  const runId = yield* handOver(change, task, open, { outcome: "changes_requested", summary: why });
+  const runId = yield* endOpen(change, open, { outcome: "changes_requested", summary: why });
   yield* addReason(change, taskId, why);
   return yield* sendBack(change, task, "request-changes", "changes_requested", runId, why);
 }
@@ -257,11 +257,7 @@ function* handOver(
   open: RunRow | undefined,
   end: RunEnd,
 ): Steps<number | null> {
-  if (open !== undefined) {
-    // Also a worker that ends its own run lives on for a moment.
-    yield* closeRun(change, open, { ...end, unseen: true });
-    return open.id;
-  }
+  if (open !== undefined) return yield* endOpen(change, open, end);
   const { outcome, summary = null, metadata = null } = end;
   if (summary === null && metadata === null) return null;
   const row = yield* only<{ id: number }>(
@@ -280,6 +276,14 @@ function* handOver(
     },
   );
   return row.id;
+}
+
+/** Closes the open run, if there is one. A reason needs no run to be kept: it is a comment, and in the event. */
+function* endOpen(change: Change, open: RunRow | undefined, end: RunEnd): Steps<number | null> {
+  if (open === undefined) return null;
+  // Also a worker that ends its own run lives on for a moment.
+  yield* closeRun(change, open, { ...end, unseen: true });
+  return open.id;
 }
 
 /** A worker is believed only about tasks that it, or its profile, really made, and about children of its task. */

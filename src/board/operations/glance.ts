@@ -1,5 +1,6 @@
 import { all, type Steps } from "../database/steps.ts";
 import type { Task } from "../task.ts";
+import { findBlocks } from "./find-blocks.ts";
 
 /** How people call a task: its number and its title. */
 export type TaskName = Pick<Task, "id" | "seq" | "title" | "status" | "assignee">;
@@ -45,10 +46,8 @@ export function* glanceAtTasks(tasks: readonly Pick<Task, "id" | "status">[]): S
       where l.child_id {among:ids} and p.status not in ('done', 'archived') order by p.seq`,
     idsOf("todo", "blocked", "triage", "scheduled"),
   );
-  const asked = yield* all<{ id: string; body: string }>(
-    `select c.task_id as id, c.body from comment c
-      where c.id in (select max(id) from comment where task_id {among:ids} group by task_id)`,
-    idsOf("blocked", "triage"),
+  const blocks = yield* findBlocks(
+    tasks.filter(({ status }) => status === "blocked" || status === "triage").map(({ id }) => id),
   );
   const running = yield* all<{ id: string; started_at: number }>(
     "select task_id as id, started_at from run where task_id {among:ids} and ended_at is null",
@@ -63,7 +62,7 @@ export function* glanceAtTasks(tasks: readonly Pick<Task, "id" | "status">[]): S
   for (const { id, seq } of parents) waitsFor.set(id, [...(waitsFor.get(id) ?? []), seq]);
   return {
     waitsFor,
-    asked: new Map(asked.map(({ id, body }) => [id, body])),
+    asked: new Map([...blocks].flatMap(([id, { reason }]) => (reason === null ? [] : [[id, reason]]))),
     guarded: new Map(notes.flatMap(({ id, told, now }) => guardIn(told, now).map((guard) => [id, guard]))),
     runningSince: new Map(running.map(({ id, started_at }) => [id, started_at])),
   };

@@ -283,7 +283,9 @@ export function* reopenTask(
       completed_at: null,
       archived_at: null,
       phase: "work",
-      assignee: task.phase === "review" ? (task.implementer ?? task.assignee) : task.assignee,
+      // Who approved it does not do it.
+      assignee: task.assignee === task.reviewer ? (task.implementer ?? task.assignee) : task.assignee,
+      result: null,
       idempotency_key: (yield* isKeyTaken(task)) ? null : task.idempotency_key,
       not_before: yield* quietFrom(taskId),
     },
@@ -302,6 +304,7 @@ export function* reopenTask(
       payload: { ancestor: taskId, prior_status: descendant.status, new_status: "todo" },
       set: {
         completed_at: null,
+        result: null,
         phase: open?.source_status === "review" ? "review" : descendant.phase,
         not_before: yield* quietFrom(descendant.id),
       },

@@ -4,7 +4,8 @@ import type { ClaimedTask } from "../../operations/claim.ts";
 import { idsOf } from "../../simulation/ids-of.ts";
 import { dispatchTick } from "../dispatch-tick.ts";
 import type { DispatchSettings } from "../resolve-dispatch-policy.ts";
-import { runEndingOf, type WorkerExit } from "../run-ending.ts";
+import { runEndingOf, VANISHED as SEEN_TO_VANISH, type WorkerExit } from "../run-ending.ts";
+import { whyNotRunning } from "../why.ts";
 import { never, openDispatchStage } from "./dispatch-stage.contract.ts";
 
 const HOUR_MS = 3_600_000;
@@ -270,10 +271,13 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await using stage = await openThree();
     await stage.fail((n) => `exit 1\nno module x${n}a at line ${n}`);
     expect((await stage.tick()).auto_blocked.toSorted()).toEqual(stage.ids);
-    await stage.lab.advance(200_000_000);
+    const why = await whyNotRunning(stage.parts, stage.ids[0] ?? "", never);
+    expect(why.text).toMatch(/^It is blocked after a failure: 3 tasks have just failed alike.*: exit 1$/);
+    expect(why.release).toMatch(/^hermes kanban retry/);
     expect((await stage.tick()).spawned).toEqual([]);
-    for (const id of stage.ids) await stage.operator.unblock(id, undefined, never);
-    expect(idsOf(await stage.tick(), "spawned").toSorted()).toEqual(stage.ids);
+    for (const id of stage.ids) await stage.operator.promote(id, undefined, never);
+    const report = await stage.tick(); // although that was only a moment ago
+    expect([report.auto_blocked, idsOf(report, "spawned").toSorted()]).toEqual([[], stage.ids]);
   });
 
   it("B6.26: different failures are tried again, and a task's own number of attempts wins", async () => {
@@ -283,6 +287,24 @@ export function bookkeepingContract(openLab: () => Promise<BoardLab>): void {
     await using own = await openThree({ maxRetries: 9 });
     await own.fail(() => "no module");
     expect((await own.tick()).auto_blocked).toEqual([]);
+  });
+
+  it("B6.26: workers that were killed, with or without their supervisors, have no cause in common: failure_limit decides", async () => {
+    const exits = [
+      { error: "the worker was killed by SIGKILL", detail: { exit_code: null, signal: "SIGKILL" } },
+      { error: "the worker ended with code 137", detail: { exit_code: 137 } },
+      { error: SEEN_TO_VANISH },
+    ];
+    for (const exit of exits) {
+      await using stage = await openThree();
+      for (const claimed of stage.host.started) await endAs(stage, { outcome: "crashed", ...exit }, claimed);
+      expect((await stage.tick()).auto_blocked, exit.error).toEqual([]);
+      for (const id of stage.ids)
+        expect((await stage.store.show(id, never)).task).toMatchObject({
+          status: "ready",
+          consecutive_failures: 1,
+        });
+    }
   });
 
   it("G6: many that vanish with their supervisors in one pass were killed, which is not held against them", async () => {

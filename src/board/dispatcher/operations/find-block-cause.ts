@@ -1,5 +1,6 @@
 import { authorOf } from "../../caller.ts";
-import { first, type Steps } from "../../database/steps.ts";
+import type { Steps } from "../../database/steps.ts";
+import { type Block, findBlocks } from "../../operations/find-blocks.ts";
 import { DISPATCHER } from "../dispatch-board.ts";
 
 /**
@@ -10,14 +11,11 @@ export type BlockCause = "rate-limit-bound" | "provider" | "failed" | "blocked";
 
 /** The cause of the block that a task is in now. */
 export function* findBlockCause(taskId: string): Steps<BlockCause> {
-  const last = yield* first<{ kind: string; actor: string; payload: string }>(
-    `select kind, actor, payload from event
-      where task_id = :taskId and kind in ('blocked', 'gave_up') order by id desc limit 1`,
-    { taskId },
-  );
-  if (last?.kind !== "gave_up")
-    // It blocks tasks for this reason only.
-    return last !== undefined && last.actor === authorOf(DISPATCHER) ? "rate-limit-bound" : "blocked";
-  const { limit_source } = JSON.parse(last.payload) as { limit_source?: unknown };
-  return limit_source === "outcome" ? "provider" : "failed";
+  return causeOf((yield* findBlocks([taskId])).get(taskId));
+}
+
+export function causeOf(block: Block | undefined): BlockCause {
+  if (block?.kind === "gave_up") return block.payload["limit_source"] === "outcome" ? "provider" : "failed";
+  if (block?.actor !== authorOf(DISPATCHER)) return "blocked";
+  return block.payload["kind"] === "capability" ? "rate-limit-bound" : "failed"; // alone, or alike with others
 }

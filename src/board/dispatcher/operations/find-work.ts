@@ -67,7 +67,7 @@ export function* findOverdue(failureLimit: number): Steps<Overdue> {
   };
 }
 
-/** Tasks whose last runs all ended at a rate limit, for too many times or too long. */
+/** Tasks whose last runs all ended at a rate limit, for too many times or too long since they were last blocked. */
 function* findWalls(): Steps<Overdue["walls"]> {
   return yield* all<{ id: string; runs: number }>(
     `select t.id, count(*) as runs from task t join run r on r.task_id = t.id
@@ -75,6 +75,7 @@ function* findWalls(): Steps<Overdue["walls"]> {
         and (select l.outcome from run l where l.task_id = t.id order by l.id desc limit 1) = 'rate_limited'
         and r.id > coalesce((select max(o.id) from run o where o.task_id = t.id and o.outcome <> 'rate_limited'), 0)
         and r.started_at > coalesce((select n.lifted_at from dispatch_note n where n.task_id = t.id), 0)
+        and r.ended_at > coalesce((select max(e.created_at) from event e where e.task_id = t.id and e.kind = 'blocked'), 0)
       group by t.id, t.seq
      having count(*) >= ${WALL_RUNS} or hermes_now() - min(r.started_at) >= ${WALL_MS} order by t.seq`,
   );

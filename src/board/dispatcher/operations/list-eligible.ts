@@ -3,7 +3,7 @@ import { findTaken } from "../../operations/leaving.ts";
 import type { RunOutcome } from "../../task.ts";
 import type { BranchTask } from "../../workspaces/find-branch-user.ts";
 import type { ModelChoice } from "../host.ts";
-import { AUTH_COOLDOWN_MS } from "../run-ending.ts";
+import { AUTH_COOLDOWN_MS, FAILURE_EVENTS } from "../run-ending.ts";
 import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
 
 /** A ready task with all that decides whether it may start. */
@@ -187,7 +187,7 @@ function* findFailureKinds(tasks: readonly EligibleTask[]): Steps<ReadonlyMap<nu
   const rows = yield* all<{ run_id: number; payload: string }>(
     `select e.run_id, e.payload from {rows:runs} as ended
        join event e on e.run_id = cast(ended.value ->> 'id' as bigint)
-      where e.kind in ('crashed', 'timed_out', 'spawn_failed', 'protocol_violation', 'budget_exhausted')`,
+      where e.kind in (${FAILURE_EVENTS})`,
     { runs: JSON.stringify(runs) },
   );
   return new Map(
