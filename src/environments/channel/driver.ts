@@ -173,7 +173,10 @@ __h_end() {
   __h_halt
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
-${b}trap : INT TERM HUP
+# A command that ends its shell by \`$$\` hits us, because it was forked from us: it has ended as a shell of its own would have.
+${b}trap '${b}exit 129' HUP
+${b}trap '${b}exit 130' INT
+${b}trap '${b}exit 143' TERM
 ${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
 # Passes our input on to the command with the token $1. What the command does not read is dropped: some transports lose the
 # last output when they cannot deliver their input.

@@ -129,8 +129,8 @@ export function createShell(place: Place): Environment {
       const durationMs = (): number => performance.now() - startedAt;
       let result = cut === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
-      if (result?.kind === "exited" && guard === undefined && request.command.includes("$$"))
-        result = { ...result, exitCode: (await signalOf(channel, signal)) ?? result.exitCode };
+      if (result !== undefined && guard === undefined && request.command.includes("$$"))
+        result = withSignal(result, await signalOf(channel, signal));
       // Without a guard nothing is left to reach the tree of a lost command with; the driver ends it when it notices.
       if (result && (result.kind === "exited" || !guard))
         return conclude(result, session, channel.base, durationMs(), []);
@@ -290,6 +290,16 @@ async function signalOf(channel: Channel, signal: AbortSignal): Promise<number |
   if ((await channel.isAlive(undefined, deadline.signal)) !== undefined) return undefined;
   const { exitCode = 0 } = channel;
   return exitCode > 128 ? exitCode : undefined;
+}
+
+/** The driver says of these that it ended the command with itself; a shell that died of another may have died with its place. */
+const DRIVER_EXITS: readonly (number | undefined)[] = [129, 130, 143];
+
+function withSignal(end: ChannelEnd, exitCode: number | undefined): ChannelEnd {
+  if (exitCode === undefined) return end;
+  if (end.kind === "exited") return { ...end, exitCode };
+  if (!DRIVER_EXITS.includes(exitCode)) return end;
+  return { kind: "exited", exitCode, state: undefined, badFolder: false };
 }
 
 type Cut = "timed-out" | "stopped" | "silent" | "input-failed";

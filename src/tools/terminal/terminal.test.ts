@@ -90,6 +90,10 @@ it.each([
   ["grep absent /dev/null", 1, false, "no matches"],
   ["sh -c 'kill -9 $$'", 137, true, "SIGKILL"],
   ["kill -9 $$", 137, true, "SIGKILL"],
+  ["kill $$", 143, true, "SIGTERM"],
+  ["kill $$; sleep 300", 143, true, "SIGTERM"],
+  ["kill -HUP $$; true", 129, true, "SIGHUP"],
+  ["kill -INT $$", 130, true, "SIGINT"],
   ["echo hi; kill -SEGV $$", 139, true, "SIGSEGV"],
   ["no-such-program-x", 127, true, "command not found"],
 ])("C3: the exit code of %j is explained", async (command, code, failed, meaning) => {
