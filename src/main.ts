@@ -16,6 +16,9 @@ function setUpForThisNode(): void {
   if (status !== 0) process.exit(status ?? 1);
 }
 
+// Node would open a port for a debugger, to whoever may send us signals. Old versions have no flag against it.
+process.on("SIGUSR1", () => undefined);
+
 const words = process.argv.slice(2);
 
 // The version is asked for by scripts and prompts: it answers before anything else is loaded.

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -43,6 +44,18 @@ describe("hermes -z", () => {
       `hermes: The transcript of this run can no longer be stored: ${file} was removed or replaced meanwhile.`,
     );
     expect(run.stderr).toContain("cannot be gone on with");
+  });
+
+  test("SIGUSR1 opens no port for a debugger, and ends nothing", async () => {
+    await using home = await tempHome();
+    const path = join(home.folder, "script.json");
+    const wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
+    await writeFile(path, JSON.stringify({ answers: [tool(wait), { text: "still here" }] }));
+    const { child, ended } = home.start(["-z", "go", "-m", `scripted:${path}`], { cwd: home.folder });
+    await expect.poll(() => existsSync(join(home.folder, "begun")), { timeout: 60_000 }).toBe(true);
+    child.kill("SIGUSR1");
+    await writeFile(join(home.folder, "go"), "");
+    expect(await ended).toMatchObject({ exitCode: 0, stdout: "still here\n", stderr: "" });
   });
 
   test("an answer that was cut, refused or empty is no success, and says so", async () => {

@@ -104,6 +104,7 @@ describe("hermes demo", () => {
       expect(stdout).toContain("run on this machine, in a temporary folder (--local)");
       expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
       expect(stdout).not.toContain("\u001b");
+      expect(stdout).toMatch(/ config set ANTHROPIC_API_KEY +asks for the key and stores it/);
       expect(await readdir(machine.temporary)).toEqual([]);
       await expect(access(machine.path)).rejects.toThrow("ENOENT"); // nothing of the person's was touched
     },
@@ -207,6 +208,7 @@ describe("hermes demo board", () => {
       expect(stdout.match(/the board: /g)).toHaveLength(1); // once, at the end
       expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
       expect(stdout).not.toContain("\u001b");
+      expect(stdout).toMatch(/ config set ANTHROPIC_API_KEY +asks for the key and stores it/);
       expect(await readdir(machine.temporary)).toEqual([]);
       expect(await processesIn(machine.folder)).toEqual([]);
       await expect(access(machine.path)).rejects.toThrow("ENOENT"); // nothing of the person's was touched

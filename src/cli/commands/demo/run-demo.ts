@@ -131,7 +131,7 @@ async function showResult({ terminal }: CommandContext, stage: Stage): Promise<v
 
 function nextSteps(name: string): string {
   return renderSteps([
-    ["export ANTHROPIC_API_KEY=...", "or in ~/.hermes/.env, where it stays"],
+    [`${name} config set ANTHROPIC_API_KEY`, "asks for the key and stores it"],
     [`${name} -z "What is in this folder?"`, "asks, prints the answer, ends"],
     [`${name} chat -q "Run the tests"`, "the same, and shows what happens"],
     [`${name} sandbox --help`, "commands in a container instead"],

@@ -206,7 +206,7 @@ async function showResult(
 
 function nextSteps(name: string): string {
   return renderSteps([
-    ["export ANTHROPIC_API_KEY=...", "or in ~/.hermes/.env"],
+    [`${name} config set ANTHROPIC_API_KEY`, "asks for the key and stores it"],
     [`${name} profile create coder`, "somebody to do the work"],
     [`${name} kanban create "Fix it" --assignee coder`, "the work"],
     [`${name} kanban daemon`, "works it off, until Ctrl-C"],
