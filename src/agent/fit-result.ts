@@ -3,6 +3,7 @@ import { lstat, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
 import { ensurePrivateFolder, writeFileAtomic } from "../lib/files.ts";
+import { headOf } from "../lib/shorten.ts";
 
 const MOST_CHARS = 100_000;
 const PREVIEW_CHARS = 8_000;
@@ -27,7 +28,7 @@ export function createResultFitter(options: FitOptions): (text: string, tool: st
   const most = Math.min(MOST_CHARS, contextTokens * CHARS_PER_TOKEN_OF_WINDOW);
   return async (text, tool) => {
     if (text.length <= most) return text;
-    const preview = text.slice(0, Math.min(PREVIEW_CHARS, most)).replace(/[\uD800-\uDBFF]$/, ""); // never half a pair
+    const preview = headOf(text, Math.min(PREVIEW_CHARS, most));
     const said = `[The result of ${tool} has ${text.length} characters; these are the first ${preview.length}.`;
     try {
       return `${preview}\n${said} ${await save(text, tool, options)}]`;

@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import type { Clock } from "../lib/clock.ts";
+import { shorten } from "../lib/shorten.ts";
 import {
   type AssistantMessage,
   type Message,
@@ -397,7 +398,7 @@ function outcomeUnknown({ callId, tool }: ToolCallPart, finding: string | undefi
 function brief({ input }: ToolCallPart): string {
   const [, main] = /"(?:command|path|pattern)"\s*:\s*"((?:[^"\\]|\\.)*)/.exec(input) ?? [];
   const text = main ?? input;
-  return text.length <= BRIEF_CHARS ? text : `${text.slice(0, BRIEF_CHARS - 1)}…`;
+  return shorten(text, BRIEF_CHARS);
 }
 
 function reasoningOf({ parts }: AssistantMessage): string {

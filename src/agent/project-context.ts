@@ -1,6 +1,7 @@
 import { type FileHandle, open, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { openDeadline } from "../lib/deadline.ts";
+import { headOf, tailOf } from "../lib/shorten.ts";
 
 /** Instructions from a file, with where they are from. */
 export interface ContextFile {
@@ -86,7 +87,7 @@ async function exists(path: string): Promise<boolean> {
 
 function shorten(text: string): string {
   if (text.length <= MOST_CHARS) return text;
-  const head = text.slice(0, MOST_CHARS * HEAD).replace(/[\uD800-\uDBFF]$/, ""); // never half a pair
-  const tail = text.slice(-MOST_CHARS * TAIL).replace(/^[\uDC00-\uDFFF]/, "");
+  const head = headOf(text, MOST_CHARS * HEAD);
+  const tail = tailOf(text, MOST_CHARS * TAIL);
   return `${head}\n\n[${text.length - head.length - tail.length} characters left out]\n\n${tail}`;
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { AppError } from "../lib/errors.ts";
+import { shorten } from "../lib/shorten.ts";
 
 export const DEFAULT_BOARD = "default";
 const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -9,7 +10,7 @@ const SLUG = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 export function parseBoardSlug(text: string): string {
   const slug = text.trim().toLowerCase();
   if (SLUG.test(slug)) return slug;
-  const shown = JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+  const shown = JSON.stringify(shorten(text, 80));
   throw new AppError("board-slug-invalid", `${shown} is not the slug of a board.`);
 }
 

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { shorten } from "../lib/shorten.ts";
 import { fileProblems, withoutUnknownFields } from "./file-problems.ts";
 import type { ConfigKey } from "./keys.ts";
 import type { Problem } from "./problem.ts";
@@ -126,9 +127,7 @@ function check(key: ConfigKey, value: unknown, shown: unknown): { value: unknown
 function describe(key: ConfigKey, problem: string, shown: unknown): string {
   if (key.secret) return problem;
   const text = typeof shown === "string" ? shown : JSON.stringify(shown);
-  return problem.startsWith("is empty")
-    ? problem
-    : `${problem}, not ${JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}…` : text)}`;
+  return problem.startsWith("is empty") ? problem : `${problem}, not ${JSON.stringify(shorten(text, 60))}`;
 }
 
 function firstIssue(key: ConfigKey, error: z.ZodError): string {

@@ -1,3 +1,4 @@
+import { headOf } from "../lib/shorten.ts";
 import type { Message } from "../providers/message.ts";
 import type { SessionSummary } from "../sessions/session.ts";
 import { INNER_SOURCES } from "../sessions/session.ts";
@@ -48,7 +49,7 @@ function textOf(message: Exclude<Message, { role: "system" }>): string {
   return message.parts
     .map((part) => {
       if (part.type === "text") return part.text;
-      return part.type === "tool-call" ? `${part.tool} ${part.input.slice(0, INPUT_CHARS)}` : "";
+      return part.type === "tool-call" ? `${part.tool} ${headOf(part.input, INPUT_CHARS)}` : "";
     })
     .filter((text) => text !== "")
     .join(" ");

@@ -9,6 +9,7 @@ import {
 import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
+import { shorten } from "../lib/shorten.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
@@ -77,7 +78,7 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     const running = all.filter(({ owner, state }) => owner === parts.session && state !== "ended");
     for (const { id, command } of running) {
       const [line = ""] = redact(command).split("\n");
-      const shown = line.length > SHOWN_CHARS ? `${line.slice(0, SHOWN_CHARS)}…` : line;
+      const shown = shorten(line, SHOWN_CHARS);
       reporter.onNotice(
         `${id} still runs in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
       );

@@ -1,4 +1,5 @@
 import { AppError } from "../lib/errors.ts";
+import { shorten } from "../lib/shorten.ts";
 
 /** The profile that is the root home itself. */
 export const DEFAULT_PROFILE = "default";
@@ -11,7 +12,7 @@ const RESERVED = new Set(["hermes", "test", "tmp", "root", "sudo"]);
 export function parseProfileName(text: string): string {
   const name = text.trim().toLowerCase();
   if (!PATTERN.test(name)) {
-    const shown = JSON.stringify(text.length > 80 ? `${text.slice(0, 77)}…` : text);
+    const shown = JSON.stringify(shorten(text, 80));
     throw new AppError("profile-name-invalid", `${shown} cannot be the name of a profile.`);
   }
   return name;

@@ -1,3 +1,5 @@
+import { shorten } from "../lib/shorten.ts";
+
 const LONGEST_QUOTE = 300;
 
 /** What a vendor's error says, whatever shape it has. */
@@ -91,5 +93,5 @@ function rawOf(metadata: unknown): unknown {
 function oneLine(text: string): string {
   // Vendors' words reach a terminal, so no escape sequence may be left in them.
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
-  return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)}…` : line;
+  return shorten(line, LONGEST_QUOTE);
 }

@@ -1,5 +1,6 @@
 import type { Database } from "../lib/database.ts";
 import { AppError } from "../lib/errors.ts";
+import { headOf } from "../lib/shorten.ts";
 
 const LONGEST = 100;
 // Control, format (zero-width, direction marks), lone surrogates, private use; line and paragraph separators.
@@ -28,7 +29,5 @@ function numbered(title: string, number: number): string {
 }
 
 function cut(text: string, length: number): string {
-  if (text.length <= length) return text;
-  const end = (text.codePointAt(length - 1) ?? 0) > 0xffff ? length - 1 : length; // not through a pair
-  return text.slice(0, end).trimEnd();
+  return headOf(text, length).trimEnd();
 }

@@ -2,11 +2,15 @@ import type { z } from "zod";
 import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
 import { isTooDeep } from "../lib/json-depth.ts";
+import { shorten } from "../lib/shorten.ts";
 import { coerceInput } from "./coerce-input.ts";
 import { type Arguments, readHabits } from "./model-habits.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import type { Tool, ToolCallContext, ToolResult } from "./tool.ts";
 import { toolSchema } from "./tool-schema.ts";
+
+/** Advice quotes what the model sent, which may be long. */
+const MOST_QUOTED = 200;
 
 interface ToolSpec<Schema extends z.ZodObject> {
   readonly name: string;
@@ -90,7 +94,7 @@ function readInput<Schema extends z.ZodObject>(
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
-      advice: `its arguments are not valid JSON (${shorten(reason)}). Send the whole call again with valid JSON.`,
+      advice: `its arguments are not valid JSON (${shorten(reason, MOST_QUOTED)}). Send the whole call again with valid JSON.`,
     };
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
@@ -131,7 +135,7 @@ function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
 
 function noteOf(tool: string, unknown: readonly string[], known: readonly string[]): string | undefined {
   if (unknown.length === 0) return undefined;
-  const names = unknown.map((key) => JSON.stringify(shorten(key))).join(", ");
+  const names = unknown.map((key) => JSON.stringify(shorten(key, MOST_QUOTED))).join(", ");
   return `${tool} has no argument ${names}, so that was ignored. Its arguments are: ${known.join(", ")}.`;
 }
 
@@ -140,7 +144,7 @@ function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly s
     return issue.keys
       .map((key) => {
         const near = closest(key, known);
-        return `there is no argument "${shorten(key)}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
+        return `there is no argument "${shorten(key, MOST_QUOTED)}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
       })
       .join("; ");
   }
@@ -150,9 +154,4 @@ function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly s
     return `the argument "${first}" is missing (it may have been dropped on the way; send the whole call again)`;
   }
   return path === "" ? issue.message : `"${path}": ${issue.message}`;
-}
-
-/** Advice quotes what the model sent, which may be long. */
-function shorten(text: string): string {
-  return text.length <= 200 ? text : `${text.slice(0, 200)}…`;
 }

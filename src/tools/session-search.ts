@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { headOf } from "../lib/shorten.ts";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import type { PastHit, PastMessage, PastSession, PastSessions } from "./workspace.ts";
@@ -137,5 +138,5 @@ function shown(messages: readonly PastMessage[], most: number) {
 }
 
 function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most)}… (${text.length} characters)`;
+  return text.length <= most ? text : `${headOf(text, most)}… (${text.length} characters)`;
 }

@@ -1,3 +1,4 @@
+import { shorten } from "../../lib/shorten.ts";
 import { findInvocations, type ScriptFindings } from "../shell-reader/find-invocations.ts";
 import type { Invocation } from "../shell-reader/invocation.ts";
 import { LimitReached, Meter } from "../shell-reader/meter.ts";
@@ -95,5 +96,5 @@ function refuseLimit(problem: string): HardlineVerdict {
 function shown({ program, args, files }: Invocation): string {
   const redirected = files.map(({ operator, path }) => `${operator} ${path}`);
   const words = [program, ...args, ...redirected].filter((word) => word !== "").join(" ");
-  return words.length > MAX_SHOWN ? `${words.slice(0, MAX_SHOWN)}…` : words;
+  return shorten(words, MAX_SHOWN);
 }

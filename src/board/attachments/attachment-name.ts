@@ -1,3 +1,4 @@
+import { shorten } from "../../lib/shorten.ts";
 import { invalid } from "../task-text.ts";
 
 const LONGEST = 200;
@@ -10,7 +11,7 @@ export function attachmentName(given: string): string {
     // Control characters, halves of characters, and those that turn the direction of writing to hide an ending.
     .replace(/[\p{Cc}\p{Surrogate}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, "")
     .replace(/^[.\s]+|\s+$/gu, "");
-  if (name === "") throw invalid(`${JSON.stringify(given.slice(0, 80))} is no name for a file.`);
+  if (name === "") throw invalid(`${JSON.stringify(shorten(given, 80))} is no name for a file.`);
   return fitted(name, "");
 }
 

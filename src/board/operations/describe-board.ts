@@ -1,4 +1,5 @@
 import { isAbsolute } from "node:path";
+import { shorten } from "../../lib/shorten.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { only, run, type Steps } from "../database/steps.ts";
@@ -53,6 +54,6 @@ function requireName(text: string): string {
 function workdirOf(text: string | null): string | null {
   const path = cleanText(text ?? "", "path", 4_096);
   if (path === "") return null;
-  if (!isAbsolute(path)) throw invalid(`${JSON.stringify(path.slice(0, 200))} is not a path from / on.`);
+  if (!isAbsolute(path)) throw invalid(`${JSON.stringify(shorten(path, 200))} is not a path from / on.`);
   return path;
 }

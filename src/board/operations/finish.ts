@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { headOf } from "../../lib/shorten.ts";
 import { type Right, requireOwnTask, requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, only, type Steps } from "../database/steps.ts";
@@ -302,5 +303,5 @@ function* verifyCreated(change: Change, task: TaskRow, ids: readonly string[]): 
 }
 
 function firstLine(text: string | null | undefined): string | null {
-  return text?.split("\n", 1)[0]?.slice(0, LINE_LENGTH) ?? null;
+  return text === null || text === undefined ? null : headOf(text.split("\n", 1)[0] ?? "", LINE_LENGTH);
 }

@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { shorten } from "../../lib/shorten.ts";
 import type { Caller } from "../caller.ts";
 import { all, first, only, type Steps } from "../database/steps.ts";
 import type { Board, BoardEvent, Run, Task } from "../task.ts";
@@ -62,7 +63,7 @@ export function* requireTaskToChange(id: string): Steps<TaskRow> {
 }
 
 export function taskNotFound(id: string): AppError {
-  const shown = id.length > 60 ? `${id.slice(0, 60)}…` : id;
+  const shown = shorten(id, 60);
   return new AppError("task-not-found", `There is no task ${JSON.stringify(shown)} on this board.`);
 }
 

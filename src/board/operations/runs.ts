@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { headOf } from "../../lib/shorten.ts";
 import { requireRight } from "../caller.ts";
 import type { Change } from "../change.ts";
 import { all, first, run, type Steps } from "../database/steps.ts";
@@ -122,16 +123,19 @@ export function* endRun(change: Change, ending: RunEnding): Steps<{ readonly sta
   requireRight(change.caller, "end-run");
   yield* lockGraph(); // where the task goes depends on its parents
   const { task, open } = yield* requireOpenRun(ending.runId);
-  const error = ending.error === undefined ? null : cleanText(ending.error.slice(0, OUTPUT_LENGTH), "error");
+  const error = ending.error === undefined ? null : cleanText(headOf(ending.error, OUTPUT_LENGTH), "error");
   const isFailure = RUN_OUTCOMES[ending.outcome].failure;
   const failures = task.consecutive_failures + Number(isFailure);
   const limit =
     ending.terminal === true ? failures : (task.max_retries ?? ending.failureLimit ?? FAILURE_LIMIT);
   const { unseen = false } = ending;
   const counted = isFailure
-    ? { consecutive_failures: failures, last_failure_error: error?.slice(0, ERROR_LENGTH) ?? ending.outcome }
+    ? {
+        consecutive_failures: failures,
+        last_failure_error: error === null ? ending.outcome : headOf(error, ERROR_LENGTH),
+      }
     : {};
-  const payload = { ...ending.detail, ...(error !== null && { error: error.slice(0, ERROR_LENGTH) }) };
+  const payload = { ...ending.detail, ...(error !== null && { error: headOf(error, ERROR_LENGTH) }) };
   if (isFailure && failures >= limit) {
     yield* closeRun(change, open, { outcome: "gave_up", error, unseen });
     change.tell({ taskId: task.id, runId: open.id, kind: ending.outcome, payload });

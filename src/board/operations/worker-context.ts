@@ -1,3 +1,4 @@
+import { shorten } from "../../lib/shorten.ts";
 import { all, type Steps } from "../database/steps.ts";
 import type { Attachment, Comment, Run, Task } from "../task.ts";
 import { type RunRow, requireTask, toRun, toTask } from "./load.ts";
@@ -108,9 +109,7 @@ function toAttempt(row: RunRow): WorkerContext["attempts"][number] {
 }
 
 function cut(text: string | null, max: number): string | null {
-  if (text === null || text.length <= max) return text;
-  const head = text.slice(0, max - 1).replace(/[\uD800-\uDBFF]$/, ""); // not half of a character
-  return `${head}…`;
+  return text === null ? null : shorten(text, max);
 }
 
 function firstLine(text: string): string {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { shorten } from "../../lib/shorten.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { attachmentsIn, locateAttachments } from "../attachments/attachment-content.ts";
 import type { BoardEvent, Run, Task } from "../task.ts";
@@ -96,7 +97,7 @@ function runOf({ id, profile, outcome, started_at, ended_at }: Run) {
 
 function eventOf({ id, kind, actor, payload, created_at }: BoardEvent) {
   const text = JSON.stringify(payload);
-  const shown = text.length <= PAYLOAD ? payload : `${text.slice(0, PAYLOAD)}…`;
+  const shown = text.length <= PAYLOAD ? payload : shorten(text, PAYLOAD);
   return { id, kind, actor, at: timeOf(created_at), payload: shown };
 }
 

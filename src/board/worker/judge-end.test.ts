@@ -8,10 +8,12 @@ const withSignal = (signal: NodeJS.Signals) => exited({ code: null, signal });
 
 describe("judgeEnd", () => {
   it("B6.25: an ordinary failure keeps exit code or signal and the last 400 characters of output", () => {
-    const crashed = exited({ code: 9, signal: null }, `${"x".repeat(1_000)}the end`);
+    const crashed = exited({ code: 9, signal: null }, `${"x".repeat(1_000)}\nthe last line\nthe end`);
     expect(crashed).toMatchObject({ outcome: "crashed", failureKind: "task", detail: { exit_code: 9 } });
     expect(crashed?.detail?.["worker_output"]).toHaveLength(400);
-    expect(crashed?.error).toMatch(/^the worker ended with code 9\nx+the end$/);
+    expect(crashed?.error).toMatch(/^the worker ended with code 9\n…x+\nthe last line\nthe end$/);
+    const chatty = exited({ code: 9, signal: null }, `${"some words ".repeat(100)}\nthe end`);
+    expect(chatty?.error).toMatch(/^the worker ended with code 9\n…(some|words) [somewrd ]+\nthe end$/);
     expect(withSignal("SIGSEGV")).toMatchObject({
       outcome: "crashed",
       error: expect.stringContaining("killed by SIGSEGV"),

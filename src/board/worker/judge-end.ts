@@ -1,4 +1,5 @@
 import { createRedactor } from "../../lib/redact/redactor.ts";
+import { lastWords } from "../../lib/shorten.ts";
 import type { WorkerExit } from "../dispatcher/run-ending.ts";
 import type { ProcessExit } from "./start-worker.ts";
 import { WORKER_EXITS } from "./worker-exits.ts";
@@ -40,7 +41,7 @@ export function judgeEnd(
   fullDisk?: string,
 ): WorkerExit | undefined {
   const said = createRedactor({ secrets: [] }).redact(output);
-  const tail = said.slice(-TAIL_CHARS);
+  const tail = lastWords(said, TAIL_CHARS);
   const detail = { exit_code: code, ...(signal !== null && { signal }), worker_output: tail };
   const end = (
     outcome: WorkerExit["outcome"],
@@ -74,7 +75,7 @@ export function judgeEnd(
     return end(
       "protocol_violation",
       "protocol",
-      `the worker ended without completing or blocking its task\n${said.slice(-TAIL_WITH_REMINDERS_CHARS)}`,
+      `the worker ended without completing or blocking its task\n${lastWords(said, TAIL_WITH_REMINDERS_CHARS)}`,
     );
   const how = code === null ? `was killed by ${signal}` : `ended with code ${code}`;
   const error = `the worker ${how}\n${tail}`;

@@ -1,3 +1,4 @@
+import { shorten } from "../../lib/shorten.ts";
 import type { WorkerContext } from "../operations/worker-context.ts";
 import type { Comment, Run } from "../task.ts";
 import { type ReaderView, renderContext } from "../tools/render-context.ts";
@@ -37,7 +38,7 @@ export const CHECKPOINT_NOTE =
 
 /** A comment that came while the worker was at work. */
 export function commentNote({ id, author, body }: Comment): string {
-  const text = body.length > COMMENT_CHARS ? `${body.slice(0, COMMENT_CHARS - 1)}…` : body;
+  const text = shorten(body, COMMENT_CHARS);
   return `New comment ${id} on your task, from \`${author.replaceAll("`", "")}\`:\n${text.replace(/^/gm, "> ")}`;
 }
 

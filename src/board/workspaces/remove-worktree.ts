@@ -1,3 +1,4 @@
+import { shorten } from "../../lib/shorten.ts";
 import type { KeepReason } from "./cleanup.ts";
 import { createGit, type Git, listWorktrees } from "./git.ts";
 import { moveAside } from "./quarantine.ts";
@@ -60,7 +61,7 @@ async function removeClean(
     "--untracked-files=normal",
     "--ignore-submodules=none",
   );
-  if (status !== "") return { reason: "uncommitted", detail: status.slice(0, 500) };
+  if (status !== "") return { reason: "uncommitted", detail: shorten(status, 500) };
   // What is on a branch stays when its checkout goes; a commit that no branch has would be lost with it.
   if ((await inside.run("rev-list", "--max-count=1", "HEAD", "--not", "--branches", "--remotes")) !== "")
     return { reason: "unpushed", detail: "HEAD" };

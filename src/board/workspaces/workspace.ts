@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import { isAbsolute, relative, resolve } from "node:path";
 import { AppError } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files.ts";
+import { shorten } from "../../lib/shorten.ts";
 import type { WorkspaceKind } from "../task.ts";
 import type { Quarantine } from "./quarantine.ts";
 
@@ -34,7 +35,7 @@ const TASK_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
 /** A task's id as the name of a folder; throws for one that could lead elsewhere. */
 export function folderNameOf(taskId: string): string {
   if (TASK_NAME.test(taskId)) return taskId;
-  throw workspaceRefused(`${JSON.stringify(taskId.slice(0, 60))} cannot be the name of a folder.`);
+  throw workspaceRefused(`${JSON.stringify(shorten(taskId, 60))} cannot be the name of a folder.`);
 }
 
 /** The real path of the managed root, made if it is missing; throws for a folder that holds a person's own things. */
@@ -54,7 +55,7 @@ function requireApart(root: string, home: string): void {
 export function requireAbsolute(path: string, what: string): string {
   if (!isAbsolute(path) || path.includes("\0"))
     throw workspaceRefused(
-      `${what} needs an absolute path, and ${JSON.stringify(path.slice(0, 200))} is none.`,
+      `${what} needs an absolute path, and ${JSON.stringify(shorten(path, 200))} is none.`,
     );
   return path;
 }

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { type ProcessResult, runProcess } from "../../lib/process.ts";
+import { shorten } from "../../lib/shorten.ts";
 import type { Reporter } from "../environment-request.ts";
 import type { EngineSocket } from "./engine-socket.ts";
 
@@ -96,6 +97,6 @@ const LONGEST_COMPLAINT = 2_000;
 /** What the client said about a call that failed, for a person to read; never to decide anything. */
 export function complaintOf(result: ProcessResult): string {
   if (result.timedOut) return `no answer within ${Math.round(result.durationMs / 1_000)} s`;
-  const text = (result.stderr.trim() || result.stdout.trim()).slice(0, LONGEST_COMPLAINT);
+  const text = shorten(result.stderr.trim() || result.stdout.trim(), LONGEST_COMPLAINT);
   return text === "" ? `exit code ${result.exitCode ?? result.signal}` : text;
 }

@@ -1,4 +1,5 @@
 import { messageOf } from "../../lib/errors.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { type LookUpJobs, lookUpNothing, showJob } from "../jobs/seen-job.ts";
 import { type Container, findContainer, listContainers } from "./container.ts";
 import { complaintOf, type Engine, engineAddress, succeeded } from "./engine.ts";
@@ -216,7 +217,7 @@ async function judgeRunning(
   if (job !== undefined) return keep(`${reason}, but the job ${showJob(job)} runs in it`);
   if (isTooOld) return { action: "stop", reason };
   const other = processes.find(({ role }) => role === "other");
-  if (other !== undefined) return keep(`${reason}, but ${other.arguments.slice(0, 80)} runs in it`);
+  if (other !== undefined) return keep(`${reason}, but ${shorten(other.arguments, 80)} runs in it`);
   return { action: "stop", reason };
 }
 

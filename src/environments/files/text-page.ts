@@ -1,3 +1,5 @@
+import { headOf } from "../../lib/shorten.ts";
+
 /** How much of a text is shown at once. */
 export interface PageLimits {
   readonly lines: number;
@@ -22,7 +24,7 @@ export function createTextPage(offered: readonly string[], firstLine: number, li
   const cutLines: number[] = [];
   let chars = 0;
   for (const whole of offered.slice(0, limits.lines)) {
-    const line = firstCharacters(
+    const line = headOf(
       whole,
       lines.length === 0 ? Math.min(limits.lineChars, limits.chars) : limits.lineChars,
     );
@@ -32,13 +34,6 @@ export function createTextPage(offered: readonly string[], firstLine: number, li
     chars += line.length + 1;
   }
   return { lines, cutLines, complete: lines.length === offered.length };
-}
-
-/** The beginning of a text, never half a character. */
-export function firstCharacters(text: string, count: number): string {
-  if (text.length <= count) return text;
-  const last = text.charCodeAt(count - 1);
-  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? count - 1 : count); // never half a pair
 }
 
 /** Lines of a text; what follows the last ending is one more only if there is something. */

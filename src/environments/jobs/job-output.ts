@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { tailOf } from "../../lib/shorten.ts";
 import { leftoverBytes, unfinishedBytes } from "../utf8-boundary.ts";
 import type { Control } from "./control.ts";
 import type { JobRecord } from "./job.ts";
@@ -51,7 +52,7 @@ export function createJobOutput(control: Control, redact: (text: string) => stri
     read,
     async preview(job, signal) {
       const { bytes } = await read(job, -PREVIEW_CHARS * 4, signal);
-      return redact(textOf(bytes, true)).slice(-PREVIEW_CHARS);
+      return tailOf(redact(textOf(bytes, true)), PREVIEW_CHARS);
     },
     async page(job, { offset, limit = PAGE_LINES }, signal) {
       const counts = { totalLines: 0, totalBytes: 0, droppedBytes: 0, droppedLines: 0 };

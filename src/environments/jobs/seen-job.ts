@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { systemClock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import { shorten } from "../../lib/shorten.ts";
 
 /** A job of which a running process was seen. */
 export interface SeenJob {
@@ -46,5 +47,5 @@ export function showJob({ id, command }: SeenJob): string {
 /** A command as it fits into a table or a sentence. */
 export function oneLine(command: string): string {
   const line = command.trim().replace(/\s+/g, " ");
-  return line.length > SHOWN_CHARACTERS ? `${line.slice(0, SHOWN_CHARACTERS - 1)}…` : line;
+  return shorten(line, SHOWN_CHARACTERS);
 }

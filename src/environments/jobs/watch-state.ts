@@ -1,3 +1,5 @@
+import { headOf } from "../../lib/shorten.ts";
+
 /** One notification per window; what comes sooner is dropped and makes the window a strike. */
 export const WATCH_WINDOW_MS = 15_000;
 const STRIKES = 3;
@@ -108,7 +110,7 @@ function cut(hits: readonly string[]): string[] {
   let left = EVENT_CHARS;
   for (const hit of hits.slice(0, EVENT_LINES)) {
     if (left <= 0) break;
-    const line = hit.slice(0, left);
+    const line = headOf(hit, left);
     lines.push(line);
     left -= line.length + 1;
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { errnoOf, messageOf } from "../../lib/errors.ts";
+import { shorten } from "../../lib/shorten.ts";
 import { quoteWord } from "../channel/quote.ts";
 import type { Environment, TargetPath } from "../environment.ts";
 import { createArchive } from "./archive.ts";
@@ -198,9 +199,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 function oneLine(text: string): string {
-  return text
-    .replace(/\p{C}+/gu, " ")
-    .trim()
-    .replace(/\.$/, "")
-    .slice(0, 500);
+  return shorten(
+    text
+      .replace(/\p{C}+/gu, " ")
+      .trim()
+      .replace(/\.$/, ""),
+    500,
+  );
 }

@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { type Clock, systemClock } from "../clock.ts";
 import { redactJson } from "../redact/redact-json.ts";
 import type { Redactor } from "../redact/redactor.ts";
+import { headOf } from "../shorten.ts";
 import { openLogFile } from "./log-file.ts";
 import { isAtLeast, type LogLevel } from "./log-level.ts";
 import { plainFields } from "./plain-fields.ts";
@@ -118,5 +119,5 @@ function redactAndCut(text: string, redactor: Redactor): string {
   const isSafe = text.length <= LONGEST_READ;
   const kept = isSafe ? redacted : redacted.slice(0, -LONGEST_SECRET);
   if (isSafe && kept.length <= LONGEST_TEXT) return kept;
-  return `${kept.slice(0, LONGEST_TEXT)}… (${text.length} characters)`;
+  return `${headOf(kept, LONGEST_TEXT)}… (${text.length} characters)`;
 }

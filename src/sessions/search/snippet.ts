@@ -1,3 +1,4 @@
+import { headOf, tailOf } from "../../lib/shorten.ts";
 import type { Term } from "./parse-query.ts";
 
 export interface Marks {
@@ -18,7 +19,7 @@ export function makeSnippet(text: string, terms: readonly Term[], marks: Marks):
   }, Number.POSITIVE_INFINITY);
   const at = Number.isFinite(first) ? (folded.origin(first) ?? 0) : 0;
   const start = Math.max(0, Math.min(at - LEAD, text.length - SNIPPET_LENGTH));
-  const part = text.slice(start, start + SNIPPET_LENGTH);
+  const part = headOf(tailOf(text, text.length - start), SNIPPET_LENGTH);
   const marked = oneLine(mark(part, wanted, marks));
   const more = start + SNIPPET_LENGTH < text.length;
   return `${start > 0 ? "…" : ""}${marked}${more ? "…" : ""}`;
@@ -26,8 +27,8 @@ export function makeSnippet(text: string, terms: readonly Term[], marks: Marks):
 
 /** The beginning of a text, on one line. */
 export function excerpt(text: string, length: number): string {
-  const line = oneLine(text.slice(0, length + 1));
-  return text.length > length ? `${line.slice(0, length - 1)}…` : line;
+  if (text.length <= length) return oneLine(text);
+  return `${headOf(oneLine(headOf(text, length + 1)), length - 1)}…`;
 }
 
 /** A term may be several words for the index (`well-known`), and each is worth showing. */

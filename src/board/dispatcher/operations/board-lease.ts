@@ -1,3 +1,4 @@
+import { shorten } from "../../../lib/shorten.ts";
 import { first, only, run, type Steps } from "../../database/steps.ts";
 
 export const LEASE = "bookkeeping";
@@ -85,7 +86,7 @@ export function* recordTick(
     {
       owner,
       hostId,
-      error: failed ? outcome.error.slice(0, 500) : null,
+      error: failed ? shorten(outcome.error, 500) : null,
       report: failed ? null : outcome.report,
     },
   );

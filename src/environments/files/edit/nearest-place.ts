@@ -1,3 +1,4 @@
+import { headOf } from "../../../lib/shorten.ts";
 import { bodyOf } from "./text-lines.ts";
 
 /** The part of a file that looks most like what was searched for, to be shown to whoever searched. */
@@ -38,7 +39,7 @@ export function findNearestPlace(
   const [start] = highest(scores, 1);
   if (start === undefined) return undefined;
   const count = Math.min(Math.max(wanted.length, 1), SHOWN_LINES);
-  const shown = lines.slice(start, start + count).map((line) => bodyOf(line).slice(0, SHOWN_CHARS));
+  const shown = lines.slice(start, start + count).map((line) => headOf(bodyOf(line), SHOWN_CHARS));
   return { line: start + 1, lines: shown };
 }
 

@@ -1,3 +1,5 @@
+import { headOf } from "../../../lib/shorten.ts";
+
 /** Thrown inside the parsers only; `parsePatch` turns it into an outcome. */
 export class PatchSyntaxError extends Error {
   override readonly name = "PatchSyntaxError";
@@ -51,7 +53,7 @@ export class PatchReader {
 
   fail(expected: string): never {
     const line = this.peek();
-    const found = line === undefined ? "the end of the patch" : JSON.stringify(line.slice(0, SHOWN_CHARS));
+    const found = line === undefined ? "the end of the patch" : JSON.stringify(headOf(line, SHOWN_CHARS));
     throw new PatchSyntaxError(this.lineNumber, expected, found);
   }
 

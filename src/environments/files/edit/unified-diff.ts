@@ -1,4 +1,5 @@
 import { structuredPatch } from "diff";
+import { headOf } from "../../../lib/shorten.ts";
 
 const CONTEXT_LINES = 3;
 const MOST_CHARS = 100_000;
@@ -74,7 +75,7 @@ function showEndings(before: string, after: string): readonly [string, string] {
 }
 
 function shorten(line: string): string {
-  return line.length > LINE_CHARS ? `${line.slice(0, LINE_CHARS)}... (${line.length} characters)` : line;
+  return line.length > LINE_CHARS ? `${headOf(line, LINE_CHARS)}... (${line.length} characters)` : line;
 }
 
 function countLines(text: string): number {

@@ -1,4 +1,4 @@
-import { firstCharacters } from "../text-page.ts";
+import { headOf } from "../../../lib/shorten.ts";
 import type { SearchRecord } from "./record-parser.ts";
 import type { SearchPlan } from "./search-query.ts";
 
@@ -90,6 +90,6 @@ function parseLine(path: string, rest: string): SearchLine | undefined {
   if (parts === null) return undefined;
   const whole = (parts[3] ?? "").replace(/\r$/, "");
   const own = whole.length > SHOWN_CHARS ? whole.replace(OMITTED, "") : whole;
-  const text = firstCharacters(own, SHOWN_CHARS);
+  const text = headOf(own, SHOWN_CHARS);
   return { path, line: Number(parts[1]), text, isMatch: parts[2] === ":", isCut: text.length < whole.length };
 }

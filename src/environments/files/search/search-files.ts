@@ -1,3 +1,4 @@
+import { shorten } from "../../../lib/shorten.ts";
 import type { TargetPath } from "../../environment.ts";
 import { createFileProblem, type FileProblem } from "../file-problem.ts";
 import type { RunFileScript } from "../run-file-script.ts";
@@ -101,7 +102,7 @@ function reasonOf(words: string, timeoutMs: number): string | undefined {
   const end = words.lastIndexOf("\n");
   const said = words.slice(0, Math.max(0, end)).trim();
   if (said.includes("out of time")) return outOfTime(timeoutMs);
-  if (said !== "") return said.slice(0, REASON_CHARS);
+  if (said !== "") return shorten(said, REASON_CHARS);
   return Number(words.slice(end + 1)) <= 1 ? undefined : "a program of the search failed";
 }
 
@@ -113,7 +114,7 @@ function invalid(path: TargetPath, words: string): PatternInvalid {
   return {
     kind: "pattern-invalid",
     path,
-    message: `The pattern cannot be used: ${words.trim().slice(0, REASON_CHARS)}`,
+    message: `The pattern cannot be used: ${shorten(words.trim(), REASON_CHARS)}`,
     hint: "Correct it, or search for it as plain text.",
   };
 }
