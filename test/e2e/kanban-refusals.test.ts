@@ -2,8 +2,10 @@ import { spawnSync } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
 import type { ShownTask } from "../../src/board/operations/look.ts";
 import type { Task } from "../../src/board/task.ts";
+import { systemClock } from "../../src/lib/clock.ts";
 import { loadSqlite } from "../../src/lib/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
 import { scale } from "../support/scale.ts";
@@ -222,16 +224,26 @@ describe("a board that cannot be used is left as it is", () => {
       expect(none).toMatchObject({ exitCode: 1, stdout: "" });
       expect(none.stderr).toMatch(/read-only|unable to open/i);
       spawnSync("mount", ["-o", "remount,rw", home.path]);
-      await home.hermes(["kanban", "create", "kept"]);
-      spawnSync("mount", ["-o", "remount,ro", home.path]);
-      const [listed, shown] = [
-        await home.hermes(["kanban", "list"]),
-        await home.hermes(["kanban", "show", "1"]),
-      ];
-      expect([listed.stdout, shown.stdout]).toEqual([
-        expect.stringContaining("kept"),
-        expect.stringContaining("kept"),
-      ]);
+      await home.hermes(["kanban", "create", "kept", "--assignee", "default"]);
+      await home.hermes(["kanban", "claim", "1"]);
+      await home.hermes(["kanban", "release", "1"]);
+      await home.hermes(["kanban", "attach", "1", import.meta.filename]);
+      await home.hermes(["kanban", "boards", "create", "other"]);
+      for (const withSlots of [false, true]) {
+        if (withSlots) {
+          spawnSync("mount", ["-o", "remount,rw", home.path]);
+          using slots = openHostSlots({ root: home.path, host: "h", board: "b" }, systemClock);
+          await slots.reserve(9, new AbortController().signal);
+        }
+        // Refused for as long as somebody has a file open to write to.
+        const protect = () => spawnSync("mount", ["-o", "remount,ro", home.path]).status;
+        await expect.poll(protect, { timeout: 30_000 }).toBe(0);
+        for (const words of READING) {
+          const run = await home.hermes(["kanban", ...words.split(" ")]);
+          expect(run, `${words}: ${run.stderr}`).toMatchObject({ exitCode: 0 });
+        }
+      }
+      expect((await home.hermes(["kanban", "list"])).stdout).toContain("kept");
       const run = await home.hermes(["kanban", "create", "a"]);
       expect(run).toMatchObject({
         exitCode: 1,
@@ -243,6 +255,13 @@ describe("a board that cannot be used is left as it is", () => {
     }
   });
 });
+
+/** Every verb that only looks. */
+const READING = [
+  ...["board", "list", "show 1", "why 1", "stats", "search kept", "runs 1", "diagnostics", "assignees"],
+  ...["context 1", "attachments 1", "dispatch-status", "export", "boards list", "boards show", "help-moves"],
+  ...["repair", "--board other list"],
+];
 
 test(
   "A7: of many processes that create with one key at once, one makes the task and all name it",

@@ -1,11 +1,9 @@
-import { access, constants, copyFile, mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
 import { checkIntegrity } from "../../lib/check-integrity.ts";
 import { checkSchema } from "../../lib/check-schema.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { type Database, openDatabase } from "../../lib/database.ts";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { AppError } from "../../lib/errors.ts";
+import { isOnlyReadable, openReadableCopy } from "../../lib/readable-copy.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { sqliteMigrations } from "./board-schema.ts";
 import { drive, driveSlowly, executeOn } from "./drive-sqlite.ts";
@@ -24,48 +22,28 @@ export async function openSqliteBoard(
   try {
     return await openFile(options, signal);
   } catch (error) {
-    if (!(await isReadOnly(options.path, error))) throw error;
+    if (!(await isOnlyReadable(options.path, error))) throw error;
     return openCopy(options, signal);
   }
 }
 
-async function isReadOnly(path: string, error: unknown): Promise<boolean> {
-  const cause = error instanceof AppError ? errnoOf(error.cause) : undefined;
-  if (cause === undefined || !["EROFS", "EACCES", "EPERM"].includes(cause)) return false;
-  return access(path, constants.R_OK).then(
-    () => true,
-    () => false,
-  );
-}
-
-/** SQLite writes beside a file even to read it, so what lies in a folder without that right is read from a copy. */
 async function openCopy(options: SqliteBoardOptions, signal: AbortSignal): Promise<BoardDatabase> {
-  const folder = await mkdtemp(join(tmpdir(), "hermes-board-"));
-  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
-  try {
-    const path = join(folder, basename(options.path));
-    for (const suffix of ["", "-wal"])
-      await copyFile(`${options.path}${suffix}`, `${path}${suffix}`).catch((error: unknown) => {
-        if (errnoOf(error) !== "ENOENT") throw error;
+  const { opened: copy, remove } = await openReadableCopy(options.path, (path) =>
+    openFile({ ...options, path }, signal),
+  );
+  return {
+    ...copy,
+    name: options.path,
+    async write() {
+      throw new AppError("database-unavailable", `${options.path} can only be read.`, {
+        hint: "Get the right to write to its folder.",
       });
-    const copy = await openFile({ ...options, path }, signal);
-    return {
-      ...copy,
-      name: options.path,
-      async write() {
-        throw new AppError("database-unavailable", `${options.path} can only be read.`, {
-          hint: "Get the right to write to its folder.",
-        });
-      },
-      async [Symbol.asyncDispose]() {
-        await copy[Symbol.asyncDispose]();
-        await remove();
-      },
-    };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+    },
+    async [Symbol.asyncDispose]() {
+      await copy[Symbol.asyncDispose]();
+      await remove();
+    },
+  };
 }
 
 async function openFile(

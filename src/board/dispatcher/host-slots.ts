@@ -12,6 +12,7 @@ import {
   parseIdentity,
   serialiseIdentity,
 } from "../../lib/process-identity.ts";
+import { isOnlyReadable, openReadableCopy } from "../../lib/readable-copy.ts";
 
 /** A place among the tasks that may run on this host for all boards of one root home. */
 export interface Slot {
@@ -46,15 +47,15 @@ const LEASE_MS = 3_600_000;
 
 const slotsPath = (root: string): string => join(root, "kanban", "slots.sqlite");
 
-function openSlots(root: string, clock: Clock, signal: AbortSignal): Promise<Database> {
-  return openDatabase(slotsPath(root), { migrations: slotMigrations, synchronous: "NORMAL", clock }, signal);
+function openSlots(path: string, clock: Clock, signal: AbortSignal): Promise<Database> {
+  return openDatabase(path, { migrations: slotMigrations, synchronous: "NORMAL", clock }, signal);
 }
 
 /** A supervisor gives its slot back before it tells of its run's end, so that whoever hears of it finds the place free. */
 export async function releaseOwnSlot(root: string, clock: Clock, signal: AbortSignal): Promise<void> {
   if (!existsSync(slotsPath(root))) return;
   const owner = serialiseIdentity(await ownIdentity(signal));
-  using slots = await openSlots(root, clock, signal);
+  using slots = await openSlots(slotsPath(root), clock, signal);
   await slots.write(() => slots.prepare("delete from slot where owner = :owner").run({ owner }), signal);
 }
 
@@ -66,7 +67,7 @@ export function openHostSlots(
   let opened: Promise<Database> | undefined;
   const open = async (signal: AbortSignal): Promise<Database> => {
     await ensurePrivateFolder(dirname(slotsPath(root)));
-    return openSlots(root, clock, signal);
+    return openSlots(slotsPath(root), clock, signal);
   };
   const database = (signal: AbortSignal): Promise<Database> => {
     opened ??= open(signal).catch((error: unknown) => {
@@ -75,34 +76,45 @@ export function openHostSlots(
     });
     return opened;
   };
-  /** Those whose owner may live; the rest is given back. */
-  const findTaken = async (signal: AbortSignal): Promise<readonly SlotRow[]> => {
-    const slots = await database(signal);
+  /** Which slots have an owner that may live, and which have not. */
+  const look = async (slots: Database, signal: AbortSignal) => {
     const rows = slots
       .prepare<SlotRow & { expires_at: number }>("select * from slot where host = :host")
       .all({ host });
     const taken: SlotRow[] = [];
+    const left: SlotRow[] = [];
     for (const row of rows) {
       const identity = parseIdentity(row.owner);
       const liveness = identity === undefined ? "dead" : await livenessOf(identity, signal);
       const isTaken = liveness === "alive" || (liveness === "unknown" && row.expires_at > clock.now());
-      if (isTaken) taken.push(row);
-      else
-        await slots.write(
-          () =>
-            slots
-              .prepare("delete from slot where id = :id and owner = :owner")
-              .run({ id: row.id, owner: row.owner }),
-          signal,
-        );
+      (isTaken ? taken : left).push(row);
     }
-    return taken;
+    return { taken, left };
+  };
+  /** In a home that may only be read, a copy is looked at. */
+  const lookOnly = async (signal: AbortSignal): Promise<readonly SlotRow[]> => {
+    const path = slotsPath(root);
+    if (!existsSync(path)) return [];
+    try {
+      return (await look(await database(signal), signal)).taken;
+    } catch (error) {
+      if (!(await isOnlyReadable(path, error))) throw error;
+    }
+    const copy = await openReadableCopy(path, (at) => openSlots(at, clock, signal));
+    try {
+      using slots = copy.opened;
+      return (await look(slots, signal)).taken;
+    } finally {
+      await copy.remove();
+    }
   };
   return {
     async reserve(limit, signal) {
       const owner = serialiseIdentity(await ownIdentity(signal));
       const slots = await database(signal);
-      await findTaken(signal);
+      const forget = slots.prepare("delete from slot where id = :id and owner = :owner");
+      for (const { id, owner } of (await look(slots, signal)).left)
+        await slots.write(() => forget.run({ id, owner }), signal);
       const id = randomUUID();
       const release = async (within: AbortSignal): Promise<void> => {
         await slots.write(() => slots.prepare("delete from slot where id = :id").run({ id }), within);
@@ -136,7 +148,7 @@ export function openHostSlots(
       };
     },
     async countElsewhere(signal) {
-      return (await findTaken(signal)).filter((slot) => slot.board !== board).length;
+      return (await lookOnly(signal)).filter((slot) => slot.board !== board).length;
     },
     [Symbol.dispose]() {
       void opened?.then((slots) => slots[Symbol.dispose]());
