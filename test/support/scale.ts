@@ -30,6 +30,8 @@ export const scale = {
   edits: count(2_000, 10_000),
   /** Random cases of any other property that is looked at in memory. */
   cases: count(300, 3_000),
+  /** Characters of a text that only an algorithm with a linear number of steps gets through. */
+  redactedChars: count(500_000, 16_000_000),
   /** Random sequences of operations on a database beside a plain model. */
   sequences: count(10, 100),
   /** Random shell scripts that are read by us and run by a shell. */
