@@ -41,6 +41,9 @@ describe("the command line", () => {
       expect(help.exitCode).toBe(0);
       expect(help.stdout).toContain("Examples:");
       for (const line of help.stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
+      // One default an option, also where its words go on in the next line.
+      for (const option of help.stdout.split(/\n(?= {0,4}\S)/))
+        expect(option.match(/\(default/g)?.length ?? 0, option).toBeLessThan(2);
     }
   });
 

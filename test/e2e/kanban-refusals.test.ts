@@ -169,6 +169,8 @@ describe("wrong usage", () => {
       for (const { stdout } of pages) {
         expect(stdout).toContain("Examples:");
         for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
+        for (const option of stdout.split(/\n(?= {0,4}\S)/))
+          expect(option.match(/\(default/g)?.length ?? 0, option).toBeLessThan(2);
       }
     }
   });
