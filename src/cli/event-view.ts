@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentEventOf } from "../agent/events.ts";
 import { textOf } from "../providers/message.ts";
+import { escapeControls } from "./escape-controls.ts";
 import { cutText } from "./fit-text.ts";
 import type { Terminal } from "./terminal.ts";
 
@@ -16,9 +17,13 @@ export interface EventView {
  * The answer goes to standard output, everything else to `tell`. One view may serve several processes of a session: a
  * call may begin in one and end in the next.
  */
-export function createEventView(terminal: Terminal, tell: (text: string) => void): EventView {
+export function createEventView(
+  terminal: Terminal,
+  tell: (text: string) => void,
+  columns = terminal.columns,
+): EventView {
   const { colours } = terminal;
-  const width = (terminal.columns ?? 80) - 1;
+  const width = (columns ?? 80) - 1;
   /** What each call is called, and whether its result needs a name because others ran beside it. */
   const calls = new Map<string, { readonly name: string; readonly isAlone: boolean }>();
   let isInText = false;
@@ -45,7 +50,8 @@ export function createEventView(terminal: Terminal, tell: (text: string) => void
           isFirst = false;
           return;
         case "text-delta":
-          terminal.write(event.text);
+          // Also into a pipe: `| tee` shows it on a terminal, which would obey it.
+          terminal.write(escapeControls(event.text));
           isInText = !event.text.endsWith("\n");
           return;
         case "tools-start":

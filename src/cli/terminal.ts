@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { addAbortSignal } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { createColors } from "picocolors";
 import { AppError } from "../lib/errors.ts";
 import { escapeControls, escapeForeignControls } from "./escape-controls.ts";
@@ -29,6 +30,8 @@ export interface Terminal {
   readonly interactive: boolean;
   /** Columns of the terminal; undefined in a pipe, where nothing is cut. */
   readonly columns: number | undefined;
+  /** The same of the terminal that shows notices, which is one also where results go into a pipe. */
+  readonly noteColumns: number | undefined;
   readonly colours: Colours;
 }
 
@@ -52,7 +55,8 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
   };
   return {
     interactive,
-    columns: stdout.isTTY ? Math.max(40, stdout.columns || 80) : undefined,
+    columns: columnsOf(stdout),
+    noteColumns: columnsOf(stderr),
     colours: createColors(colourful),
     status(text) {
       if (!stderr.isTTY || (text === "" && !hasStatus)) return;
@@ -70,7 +74,11 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       if (stdout.writableNeedDrain) await once(stdout, "drain", { signal });
     },
     draw: (text) => void stdout.write(text),
-    note: (text) => write(stderr, `${text}\n`),
+    note(text) {
+      // Whether there are colours is decided by where the results go.
+      const isPlain = colourful && !stderr.isTTY;
+      write(stderr, `${isPlain ? stripVTControlCharacters(text) : text}\n`);
+    },
     printJson: (value) => write(stdout, `${JSON.stringify(value, undefined, 2)}\n`),
     async ask(question, signal) {
       return interactive ? askLine(question, stdin, stderr, signal) : undefined;
@@ -79,6 +87,10 @@ export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams):
       return interactive ? typeSecret(question, stdin, stderr, signal) : firstLine(stdin, signal);
     },
   };
+}
+
+function columnsOf(stream: NodeJS.WriteStream): number | undefined {
+  return stream.isTTY ? Math.max(40, stream.columns || 80) : undefined;
 }
 
 /** One line; undefined when the person closes the input instead of answering. */

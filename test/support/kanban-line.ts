@@ -61,6 +61,7 @@ export async function openKanbanLine() {
       readSecret: async () => "",
       interactive: false,
       columns: options.columns,
+      noteColumns: options.columns,
       colours: createColors(false),
     };
     await using context = contextOf(terminal, options);

@@ -74,7 +74,7 @@ export function createSummaryView(terminal: Terminal, { sessionId, model }: Open
 /** The answer on stdout as it is written; calls, results and diffs on stderr as they happen, and at last a summary. */
 export function createWatchView(terminal: Terminal, { sessionId, model }: OpenConversation): View {
   if (model.provider === "scripted") terminal.note(terminal.colours.dim(`scripted model: ${model.name}`));
-  const view = createEventView(terminal, terminal.note);
+  const view = createEventView(terminal, terminal.note, terminal.noteColumns);
   const life = createSignOfLife(terminal);
   return {
     show(event) {
