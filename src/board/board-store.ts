@@ -10,6 +10,7 @@ import { openPostgresBoard } from "./database/postgres-board-database.ts";
 import { openSqliteBoard } from "./database/sqlite-board-database.ts";
 import { first, only, run, type Steps } from "./database/steps.ts";
 import { recentDispatchers } from "./dispatcher/living-dispatchers.ts";
+import { hostName } from "./dispatcher/operations/board-lease.ts";
 import { answerTask } from "./operations/answer-task.ts";
 import { claimIds, claimTasks } from "./operations/claim.ts";
 import { createPlan } from "./operations/create-plan.ts";
@@ -138,6 +139,7 @@ const READS = {
   stats: boardStats,
   countByAssignee,
   recentDispatchers,
+  hostName,
   workOf: workOfProfile,
   findTasks,
   nameTasks,

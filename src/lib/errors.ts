@@ -143,7 +143,11 @@ export const ERROR_CODES = {
     exit: 1,
     hint: "Do the rest in this task, or hand it over to a person with its summary.",
   },
-  "task-running": { http: 409, exit: 1, hint: "Wait for its run to end, or reclaim the task first." },
+  "task-running": {
+    http: 409,
+    exit: 1,
+    hint: "Wait for its run to end, or end it with `hermes kanban reclaim`.",
+  },
   "run-superseded": { http: 409, exit: 1, hint: "Stop: this run is over, and another one may be at work." },
   "workspace-refused": {
     http: 409,

@@ -314,7 +314,7 @@ test("the board is shown without colours in a pipe, and nothing is cut there", L
   const { id } = await kanban(["create", title, "--assignee", "coder", "--priority", "3"]);
   await kanban(["complete", (await kanban(["create", "Old"])).id]);
   const { stdout } = await home.hermes(["kanban"], { env: { COLUMNS: "200" } });
-  expect(stdout).toContain(`READY 1\n  ${id}  ${title}  p3 @coder\n`);
+  expect(stdout).toContain(`READY 1\n  ${id}  #1  ${title}  p3 @coder\n`);
   expect(stdout).toContain("DONE 1\n");
   expect(stdout).not.toContain("\u001b");
 });

@@ -1,4 +1,4 @@
-import type { GuardReason } from "./guards.ts";
+import type { Guard } from "./guards.ts";
 import type { MemoryPressure } from "./host.ts";
 
 /** What one pass did with each task, under the keys of `dispatch --json`. */
@@ -15,7 +15,7 @@ export interface TickReport {
   readonly skipped_unassigned: string[];
   readonly skipped_nonspawnable: string[];
   readonly skipped_per_profile_capped: { task_id: string; assignee: string; current: number }[];
-  readonly respawn_guarded: { task_id: string; reason: GuardReason; until: number }[];
+  readonly respawn_guarded: ({ task_id: string } & Guard)[];
   readonly concurrent_claimed: string[];
   readonly deferred_capacity: string[];
   /** Whether further tasks are ready that were not looked at, because there is no room for them. */

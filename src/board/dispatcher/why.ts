@@ -1,4 +1,4 @@
-import { formatTime } from "../../lib/format-time.ts";
+import { formatTime, spanWords } from "../../lib/format-time.ts";
 import type { Steps } from "../database/steps.ts";
 import { findBlocks } from "../operations/find-blocks.ts";
 import { nameTasks, type TaskName } from "../operations/glance.ts";
@@ -87,7 +87,7 @@ function restingReason({
   if (status === "running")
     return {
       reason: "running",
-      text: `It is running as ${task.assignee ?? "nobody"} on ${host ?? "an unknown host"} since ${time(startedAt)}.`,
+      text: `It is running as ${task.assignee ?? "nobody"} on ${host ?? "an unknown host"}${startedAt === null ? "" : `, for ${spanWords(eligible.now - startedAt)}`}.`,
       release: "",
     };
   if (status === "done" || status === "archived")
@@ -115,7 +115,7 @@ function restingReason({
   if (status === "scheduled")
     return {
       reason: "scheduled",
-      text: `It is scheduled for ${time(task.scheduled_at)}.`,
+      text: `It is scheduled for ${when(task.scheduled_at, eligible.now)}.`,
       release: `hermes kanban unblock ${seq}`,
       ...(task.scheduled_at !== null && { until: task.scheduled_at }),
     };
@@ -195,7 +195,7 @@ async function readyReason(
   if (guard !== undefined)
     return {
       reason: guard.reason,
-      text: `It waits until ${time(guard.until)}: ${GUARDS[guard.reason]}${detailOf(task, guard)}.`,
+      text: `It waits until ${when(guard.until, eligible.now)}: ${GUARDS[guard.reason]}${detailOf(task, guard)}.`,
       release: guardReleaseOf(seq, guard),
       until: guard.until,
     };
@@ -274,6 +274,8 @@ function detailOf({ last_failure_error: error }: TaskRow, { reason, met_by: othe
   return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";
 }
 
-function time(at: number | null): string {
-  return at === null ? "an unknown time" : formatTime(at);
+/** In local time and in words. */
+function when(at: number | null, now: number): string {
+  if (at === null) return "an unknown time";
+  return at > now ? `${formatTime(at)}, in ${spanWords(at - now)}` : formatTime(at);
 }

@@ -22,6 +22,8 @@ export interface Diagnostic {
     | "task_storm";
   readonly severity: "warning" | "error" | "critical";
   readonly taskId: string;
+  /** Its number. */
+  readonly seq: number;
   readonly title: string;
   readonly count: number;
   readonly since: number;
@@ -31,6 +33,7 @@ export interface Diagnostic {
 
 interface Row {
   readonly id: string;
+  readonly seq: number;
   readonly title: string;
   readonly count: number;
   readonly since: number;
@@ -51,29 +54,29 @@ export function* diagnose(rules: DiagnosticRules, taskId?: string): Steps<readon
   const which = taskId === undefined ? "" : "and t.id = :taskId";
   const one = taskId === undefined ? {} : { taskId };
   const failures = yield* all<Row>(
-    `select t.id, t.title, t.consecutive_failures as count, t.updated_at as since, ${TOTAL} from task t
+    `select t.id, t.seq, t.title, t.consecutive_failures as count, t.updated_at as since, ${TOTAL} from task t
       where ${UNFINISHED} and t.consecutive_failures >= :threshold ${which} ${FIRST}`,
     { threshold: failureThreshold, ...one },
   );
   const crashes = yield* all<Row>(
-    `select t.id, t.title, count(*) as count, max(r.ended_at) as since, ${TOTAL} from task t join run r on r.task_id = t.id
+    `select t.id, t.seq, t.title, count(*) as count, max(r.ended_at) as since, ${TOTAL} from task t join run r on r.task_id = t.id
       where ${UNFINISHED} and r.outcome in ('crashed', 'gave_up') ${which}
       group by t.id, t.title, t.seq having count(*) >= :threshold ${FIRST}`,
     { threshold: crashThreshold, ...one },
   );
   const stuck = yield* all<Row>(
-    `select t.id, t.title, 1 as count, t.updated_at as since, ${TOTAL} from task t
+    `select t.id, t.seq, t.title, 1 as count, t.updated_at as since, ${TOTAL} from task t
       where t.status = 'blocked' ${which} and t.updated_at <= hermes_now() - cast(:age as bigint)
         and not exists (select 1 from comment c where c.task_id = t.id and c.created_at > t.updated_at) ${FIRST}`,
     { age: Math.round(rules.blockedStaleHours * HOUR_MS), ...one },
   );
   const ghosts = yield* all<Row>(
-    `select t.id, t.title, 1 as count, r.lease_until as since, ${TOTAL} from task t join run r on r.id = t.current_run_id
+    `select t.id, t.seq, t.title, 1 as count, r.lease_until as since, ${TOTAL} from task t join run r on r.id = t.current_run_id
       where t.status = 'running' and r.lease_until <= hermes_now() ${which} ${FIRST}`,
     one,
   );
   const stranded = yield* all<Row & { age: number }>(
-    `select t.id, t.title, 1 as count, t.ready_at as since, hermes_now() - t.ready_at as age, ${TOTAL} from task t
+    `select t.id, t.seq, t.title, 1 as count, t.ready_at as since, hermes_now() - t.ready_at as age, ${TOTAL} from task t
       where t.status = 'ready' and t.assignee is not null and t.hold = 0
         and t.ready_at <= hermes_now() - cast(:age as bigint) ${which} ${FIRST}`,
     { age: strandedThresholdSeconds * 1_000, ...one },
@@ -84,7 +87,7 @@ export function* diagnose(rules: DiagnosticRules, taskId?: string): Steps<readon
         where origin_task_id is not null and created_at > hermes_now() - ${HOUR_MS}
        union select up.made, t.origin_task_id, up.made_at from up join task t on t.id = up.id
         where t.origin_task_id is not null)
-     select t.id, t.title, count(*) as count, min(up.made_at) as since, ${TOTAL} from up
+     select t.id, t.seq, t.title, count(*) as count, min(up.made_at) as since, ${TOTAL} from up
        join task t on t.id = up.id
       where t.origin_task_id is null ${which} group by t.id, t.title, t.seq having count(*) >= :threshold ${FIRST}`,
     { threshold: rules.stormTasksPerHour, ...one },
@@ -110,7 +113,7 @@ export function* diagnose(rules: DiagnosticRules, taskId?: string): Steps<readon
 function finding(
   kind: Diagnostic["kind"],
   severity: Diagnostic["severity"],
-  { id, title, count, since, total }: Row,
+  { id, seq, title, count, since, total }: Row,
 ): Diagnostic {
-  return { kind, severity, taskId: id, title, count, since, total };
+  return { kind, severity, taskId: id, seq, title, count, since, total };
 }

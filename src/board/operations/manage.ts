@@ -43,7 +43,9 @@ export function* assignTask(
   const name = parseAssignee(assignee);
   const task = yield* requireTaskToChange(taskId);
   if (task.status === "running")
-    throw new AppError("task-running", `${taskId} is running as ${task.assignee}.`);
+    throw new AppError("task-running", `${taskId} is running as ${task.assignee}.`, {
+      hint: `End its run and give it away: \`hermes kanban reassign ${taskId} ${name ?? "none"} --reclaim\`.`,
+    });
   if (task.status === "archived") throw archived(task);
   if (task.assignee === name) return toTask(task);
   const payload = { assignee: name, from: task.assignee, ...(source && { source }) };

@@ -75,7 +75,7 @@ function elsewhere(context: WorkerContext): string {
 function comments({ comments, now }: WorkerContext): string {
   return comments
     .map(({ author, body, created_at }) => {
-      return `comment from worker \`${author.replaceAll("`", "")}\`, ${age(now - created_at)} ago:\n${quoted(body)}`;
+      return `comment from \`${author.replaceAll("`", "")}\`, ${age(now - created_at)} ago:\n${quoted(body)}`;
     })
     .join("\n");
 }

@@ -155,7 +155,10 @@ export function hindrancesContract(openLab: () => Promise<BoardLab>): void {
       },
     });
     const order = { taskId: id, reason: "wrong branch", assignee: "beta" };
-    expect(await reclaimTask({ ...stage.parts, host, caller: OPERATOR }, order, never)).toBe("ended");
+    expect(await reclaimTask({ ...stage.parts, host, caller: OPERATOR }, order, never)).toMatchObject({
+      run: "ended",
+      task: { status: "ready", assignee: "beta" },
+    });
     expect(reports).toEqual(["run-superseded"]);
     const { task, runs, events } = await stage.store.show(id, never);
     expect(task).toMatchObject({ status: "ready", assignee: "beta", not_before: null });

@@ -11,6 +11,7 @@ import { moment } from "../sessions/place.ts";
 import { attachmentPlace } from "./attachment-place.ts";
 import { tellTask } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { parseCount } from "./parse.ts";
 
 interface AttachOptions extends JsonOption {
@@ -59,7 +60,7 @@ async function attach(
       const file = { name, bytes, contentType };
       const attachment = await attachFile({ client, place: attachmentPlace(open) }, id, file, signal);
       const { task } = await store.show(id, signal);
-      const said = `Attached ${attachment.filename} (${showBytes(attachment.size)}) to ${id}.`;
+      const said = `Attached ${attachment.filename} (${showBytes(attachment.size)}) to ${shownName(task)}.`;
       tellTask(open, { ...task, attachment }, said, options);
     }),
   );
@@ -94,7 +95,7 @@ async function listAttachments(desk: Desk, text: string, { json }: JsonOption): 
     const { terminal } = open.context;
     const { task, attachments } = await withTasks(open, [text], (id) => open.store.show(id, open.signal));
     if (json) return terminal.printJson(attachments);
-    if (attachments.length === 0) return terminal.print(`${task.id} has no files.`);
+    if (attachments.length === 0) return terminal.print(`${shownName(task)} has no files.`);
     const header = ["NUMBER", "NAME", "SIZE", "BY", "SINCE", "WHERE"];
     terminal.print(renderTable(header, attachments.map(cellsOf), terminal));
   });
@@ -124,6 +125,11 @@ async function detach(desk: Desk, text: string, number: number, options: JsonOpt
         hint: `See \`hermes kanban attachments ${id}\`.`,
       });
     }
-    tellTask(open, { ...task, removed: number }, `Took file ${number} away from ${id}.`, options);
+    tellTask(
+      open,
+      { ...task, removed: number },
+      `Took file ${number} away from ${shownName(task)}.`,
+      options,
+    );
   });
 }

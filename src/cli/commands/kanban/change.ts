@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import type { TaskEdit } from "../../../board/operations/manage.ts";
+import type { Task } from "../../../board/task.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { withExamples } from "../../define-command.ts";
 import { changeTasks, tellTask } from "./change-tasks.ts";
@@ -100,7 +101,7 @@ async function assign(desk: Desk, text: string, profile: string, options: JsonOp
       open.client.assign(id, profile, undefined, open.signal),
     );
     await noteLane(open, task.assignee);
-    tellTask(open, task, `${task.id} is now for ${task.assignee ?? "nobody"}.`, options);
+    tellTask(open, task, `${shownName(task)} is now for ${task.assignee ?? "nobody"}.`, options);
   });
 }
 
@@ -112,7 +113,7 @@ async function edit(desk: Desk, text: string, options: EditOptions): Promise<voi
     throw new AppError("usage-wrong", "Say what to change.", { hint: "See `hermes kanban edit --help`." });
   await atBoard(desk, async (open) => {
     const task = await withTasks(open, [text], (id) => open.client.edit(id, wanted, open.signal));
-    tellTask(open, task, `Changed ${Object.keys(wanted).join(", ")} of ${task.id}.`, options);
+    tellTask(open, task, `Changed ${Object.keys(wanted).join(", ")} of ${shownName(task)}.`, options);
   });
 }
 
@@ -151,11 +152,17 @@ async function link(desk: Desk, first: string, second: string, options: JsonOpti
     withTasks(open, [first, second], async (parent, child) => {
       const { changed, demoted } = await open.client.link(parent, child, open.signal);
       const { task } = await open.store.show(child, open.signal);
-      const said = changed ? `${child} now waits for ${parent}.` : `${child} waits for ${parent} already.`;
+      const [one, other] = await numbersOf(open, child, parent);
+      const said = changed ? `${one} now waits for ${other}.` : `${one} waits for ${other} already.`;
       const more = demoted ? " It was ready, and is no longer." : "";
       tellTask(open, { ...task, parent, changed, demoted }, said + more, options);
     }),
   );
+}
+
+async function numbersOf({ store, signal }: OpenDesk, ...ids: string[]): Promise<readonly string[]> {
+  const names = await store.nameTasks(ids, signal);
+  return ids.map((id) => `#${names.get(id)?.seq}`);
 }
 
 async function unlink(desk: Desk, first: string, second: string, options: JsonOption): Promise<void> {
@@ -163,7 +170,8 @@ async function unlink(desk: Desk, first: string, second: string, options: JsonOp
     withTasks(open, [first, second], async (parent, child) => {
       const changed = await open.client.unlink(parent, child, open.signal);
       const { task } = await open.store.show(child, open.signal);
-      const said = changed ? `${child} no longer waits for ${parent}` : `${child} did not wait for ${parent}`;
+      const [one, other] = await numbersOf(open, child, parent);
+      const said = changed ? `${one} no longer waits for ${other}` : `${one} did not wait for ${other}`;
       tellTask(open, { ...task, parent, changed }, `${said}; it is ${task.status}.`, options);
     }),
   );
@@ -186,7 +194,7 @@ async function comment(
     withTasks(open, [named], async (id) => {
       const added = await open.client.comment(id, text, open.signal);
       const { task } = await open.store.show(id, open.signal);
-      tellTask(open, { ...task, comment: added }, `Commented on ${id}.`, options);
+      tellTask(open, { ...task, comment: added }, `Commented on ${shownName(task)}.`, options);
     });
   await atBoard(desk, work, author);
 }
@@ -198,8 +206,8 @@ async function hold(
 ): Promise<void> {
   await atBoard(desk, async (open) => {
     const change = (id: string) => open.client.hold(id, !off, open.signal);
-    const say = ({ id, status }: { id: string; status: string }) =>
-      off ? `${id} is let go; it is ${status}.` : `${id} is held.`;
+    const say = (task: Task) =>
+      off ? `${shownName(task)} is let go; it is ${task.status}.` : `${shownName(task)} is held.`;
     await changeTasks(open, { ids, change, say }, options);
   });
 }

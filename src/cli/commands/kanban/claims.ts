@@ -11,6 +11,7 @@ import { renderTable } from "../../table.ts";
 import { moment } from "../sessions/place.ts";
 import { changeTasks } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
+import { shownName } from "./event-line.ts";
 import { parseDuration } from "./parse.ts";
 import { workspacePlace } from "./workspace-place.ts";
 
@@ -76,7 +77,9 @@ async function claim(desk: Desk, text: string, { ttl, json }: JsonOption & { ttl
     if (mine === undefined) throw await refusal(open, id, refused[0]?.reason ?? "unavailable");
     const workspace = await prepareOrRelease(open, mine.task);
     if (json) return context.terminal.printJson({ ...mine.task, run: mine.run, workspace });
-    context.terminal.note(`${id} is yours until ${moment(mine.run.lease_until)} (run ${mine.run.id}).`);
+    context.terminal.note(
+      `${shownName(task)} is yours until ${moment(mine.run.lease_until)} (run ${mine.run.id}).`,
+    );
     context.terminal.print(workspace.path);
   });
 }
@@ -131,7 +134,7 @@ async function release(
       if (released) return task;
       throw new AppError("task-move-refused", `${id} is ${task.status}; nobody has claimed it.`);
     };
-    const say = ({ id, status }: Task) => `${id} is released; it is ${status}.`;
+    const say = (task: Task) => `${shownName(task)} is released; it is ${task.status}.`;
     return changeTasks(open, { ids, change, say }, options);
   });
 }
@@ -141,7 +144,7 @@ async function listRuns(desk: Desk, text: string, { json }: JsonOption): Promise
     const { terminal } = open.context;
     const { task, runs } = await withTasks(open, [text], (id) => open.store.show(id, open.signal));
     if (json) return terminal.printJson(runs);
-    if (runs.length === 0) return terminal.print(`${task.id} has not been tried yet.`);
+    if (runs.length === 0) return terminal.print(`${shownName(task)} has not been tried yet.`);
     terminal.print(
       renderTable(["RUN", "BEGUN", "ENDED", "BY", "OUTCOME", "SUMMARY"], runs.map(cellsOf), terminal),
     );

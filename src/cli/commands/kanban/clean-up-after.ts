@@ -9,12 +9,13 @@ import { workspacePlace } from "./workspace-place.ts";
  */
 export async function cleanUpAfter(open: OpenDesk, taskId: string): Promise<void> {
   const { store, signal, context } = open;
-  const { runs, parents } = await store.show(taskId, signal);
+  const { task, runs, parents } = await store.show(taskId, signal);
   const last = runs.at(-1);
-  const hadWorker = last !== undefined && (last.supervisor_pid !== null || last.worker_pid !== null);
+  const hasProcesses = last !== undefined && (last.supervisor_pid !== null || last.worker_pid !== null);
+  const mayLive = hasProcesses && last.lease_until > 0;
   try {
     const place = await workspacePlace(open);
-    for (const id of hadWorker ? parents : [taskId, ...parents]) {
+    for (const id of mayLive ? parents : [taskId, ...parents]) {
       const cleanup = await cleanUpWorkspace({ store, place }, id, signal);
       if (cleanup.outcome !== "removed" || cleanup.discarded === undefined) continue;
       const { file_count, total_bytes } = cleanup.discarded;
@@ -24,6 +25,6 @@ export async function cleanUpAfter(open: OpenDesk, taskId: string): Promise<void
     }
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
-    context.terminal.note(`hermes: warning: the workspace of ${taskId} is kept: ${error.message}`);
+    context.terminal.note(`hermes: warning: the workspace of #${task.seq} is kept: ${error.message}`);
   }
 }

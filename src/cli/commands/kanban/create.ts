@@ -109,7 +109,7 @@ async function noteUndispatched({ store, signal, context }: OpenDesk, task: Task
   if (task.status !== "ready" || task.assignee === null) return;
   if (await isAnyAlive(await store.recentDispatchers(signal), signal)) return;
   context.terminal.note(
-    `hermes: note: nobody dispatches the board ${store.slug}, so ${task.id} waits: start \`hermes kanban daemon\`.`,
+    `hermes: note: nobody dispatches the board ${store.slug}, so #${task.seq} waits: start \`hermes kanban daemon\`.`,
   );
 }
 

@@ -36,7 +36,12 @@ export async function atBoard<Result>(
   await using open = await openAppBoard(app, choice, signal).catch(async (error: unknown) => {
     throw await withNearBoard(error, app, board ?? app.resolved.variable("HERMES_KANBAN_BOARD") ?? "");
   });
-  return await work({ ...open, app, context, signal });
+  const desk = { ...open, app, context, signal };
+  try {
+    return await work(desk);
+  } catch (error) {
+    throw await withNumbers(desk, error);
+  }
 }
 
 /** The name under which a person's doings are recorded. */
@@ -69,7 +74,7 @@ export async function withTasks<Result>(
   try {
     return await action(...ids);
   } catch (error) {
-    if (!(error instanceof AppError) || error.code !== "task-not-found") throw error;
+    if (!(error instanceof AppError) || error.code !== "task-not-found") throw await withNumbers(open, error);
     const query = { includeArchived: true, order: "created-desc", limit: SUGGESTED_FROM } as const;
     const { tasks } = await store.list(query, signal);
     const known = tasks.map(({ id }) => id);
@@ -81,6 +86,28 @@ export async function withTasks<Result>(
       cause: error,
     });
   }
+}
+
+const IDS = /t_[0-9a-f]{12}/g;
+const COMMANDS = /`[^`]*`/g;
+
+/** The same failure in the words of people, who call a task by its number. Where an id was asked for, it stays. */
+async function withNumbers({ store, signal }: OpenDesk, error: unknown): Promise<unknown> {
+  if (!(error instanceof AppError) || signal.aborted) return error;
+  if (error.code === "task-not-found" || error.code === "task-ambiguous") return error;
+  const { code, message, hint, cause } = error;
+  const ids = `${message} ${hint}`.match(IDS) ?? [];
+  if (ids.length === 0) return error;
+  const names = await store.nameTasks(ids, signal);
+  const numbered = (text: string, before: string): string =>
+    text.replaceAll(IDS, (id) => (names.has(id) ? `${before}${names.get(id)?.seq}` : id));
+  // In a shell the rest of a line after # is no part of the command.
+  const spoken = (text: string): string =>
+    numbered(
+      text.replaceAll(COMMANDS, (command) => numbered(command, "")),
+      "#",
+    );
+  return new AppError(code, spoken(message), { hint: spoken(hint), cause });
 }
 
 const WHOLE = /^t_[0-9a-f]{12}$/;

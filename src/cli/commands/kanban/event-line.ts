@@ -3,6 +3,7 @@ import type { BoardEvent } from "../../../board/task.ts";
 import { formatTime } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
 import { cutText } from "../../fit-text.ts";
+import { BRIEFLY } from "./task-lines.ts";
 
 type Names = ReadonlyMap<string, TaskName>;
 type Tell = (event: BoardEvent, facts: { text(key: string): string; nameOf(key: string): string }) => string;
@@ -21,7 +22,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   attachment_removed: ({ actor }, { text }) => `${actor} removed the file ${text("filename")}`,
   assigned: ({ actor }, { text }) => `${actor} gave it to ${text("assignee") || "nobody"}`,
   edited: ({ actor, payload }) =>
-    `${actor} changed its ${(payload["fields"] as string[] | undefined)?.join(", ") ?? "text"}`,
+    `${actor} changed its ${(payload["fields"] as string[] | undefined)?.map(fieldWords).join(", ") ?? "text"}`,
   linked: (_, { nameOf }) => `now waits for ${nameOf("parent")}`,
   unlinked: (_, { nameOf }) => `no longer waits for ${nameOf("parent")}`,
   dependency_wait: (_, { text, nameOf }) =>
@@ -62,9 +63,11 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   gave_up: ({ payload }) =>
     `given up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
   respawn_guarded: ({ payload }, { text }) => {
-    if (text("reason") === "worker_leaving") return ""; // a matter of seconds
-    const until = typeof payload["until"] === "number" ? ` before ${formatTime(payload["until"])}` : "";
-    return `is not tried again yet (${text("reason").replaceAll("_", " ")})${until}`;
+    const reason = text("reason");
+    if (reason === "worker_leaving") return ""; // a matter of seconds
+    if (reason === "branch_busy") return "waits for its branch, which is checked out somewhere else";
+    const until = typeof payload["until"] === "number" ? ` until ${formatTime(payload["until"])}` : "";
+    return `waits${until}: ${BRIEFLY[reason as keyof typeof BRIEFLY] ?? "it is not tried again yet"}`;
   },
   skipped_nonspawnable: (_, { text }) => `cannot be started${after(": ", text("reason"))}`,
   workspace_discarded_content: ({ payload }) =>
@@ -76,6 +79,11 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   profile_renamed: (_, { text }) => `the profile ${text("from")} is now called ${text("to")}`,
   counters_repaired: ({ actor }) => `${actor} repaired counters`,
 };
+
+/** A column as people call it. */
+function fieldWords(field: string): string {
+  return field.replace(/_override$/, "").replaceAll("_", " ");
+}
 
 const LENGTH = 200;
 const TITLE_WIDTH = 40;

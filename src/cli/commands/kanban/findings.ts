@@ -3,9 +3,12 @@ import type { Why } from "../../../board/dispatcher/why.ts";
 import type { Diagnostic } from "../../../board/operations/diagnose.ts";
 import type { Task } from "../../../board/task.ts";
 import { STATUSES } from "../../../board/transitions.ts";
+import { spanWords } from "../../../lib/format-time.ts";
 import { withExamples } from "../../define-command.ts";
 import { escapeControls } from "../../escape-controls.ts";
+import { wrapText } from "../../fit-text.ts";
 import { renderTable } from "../../table.ts";
+import type { Terminal } from "../../terminal.ts";
 import { moment } from "../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
 import { profileNames } from "./lane.ts";
@@ -50,7 +53,7 @@ async function showStats(desk: Desk, { json }: JsonOption): Promise<void> {
     const line = (label: string, value: string | number): string => `${label.padEnd(14)}${value}`;
     for (const [status, count] of Object.entries(stats.byStatus)) terminal.print(line(status, count));
     if (stats.oldestReadyAgeSeconds !== null)
-      terminal.print(line("oldest ready", `${stats.oldestReadyAgeSeconds} s`));
+      terminal.print(line("oldest ready", spanWords(1_000 * stats.oldestReadyAgeSeconds)));
     terminal.print(line("cost", `$${(stats.costMicros / 1_000_000).toFixed(4)}`));
   });
 }
@@ -80,24 +83,30 @@ async function listAssignees(desk: Desk, { json }: JsonOption): Promise<void> {
   });
 }
 
-/** What a finding means, and the commands that may help. */
+/** What a finding means, and the commands that may help, with N for the number of the task. */
 const ADVICE: Readonly<
   Record<Diagnostic["kind"], { says: (count: number, since: string) => string; actions: readonly string[] }>
 > = {
-  ghost_running: { says: (_, since) => `running, but its lease ended ${since}`, actions: ["release"] },
-  repeated_failures: { says: (count) => `${count} failures in a row`, actions: ["show", "edit", "unblock"] },
-  repeated_crashes: { says: (count) => `${count} of its runs crashed`, actions: ["runs", "edit"] },
+  ghost_running: {
+    says: (_, since) => `it runs, but nobody has looked after it since ${since}`,
+    actions: ["release N"],
+  },
+  repeated_failures: {
+    says: (count) => `${count} failures in a row`,
+    actions: ["show N", "retry N --fresh"],
+  },
+  repeated_crashes: { says: (count) => `${count} of its runs failed`, actions: ["log N", "retry N --fresh"] },
   stuck_in_blocked: {
-    says: (_, since) => `blocked since ${since}, nobody answered`,
-    actions: ["comment", "unblock"],
+    says: (_, since) => `blocked since ${since}, and nobody answered`,
+    actions: ["answer N TEXT"],
   },
   task_storm: {
     says: (count, since) => `its workers and theirs have made ${count} tasks since ${since}`,
-    actions: ["show", "hold", "archive"],
+    actions: ["show N", "hold N", "archive N"],
   },
   stranded_in_ready: {
     says: (_, since) => `ready since ${since}, nobody took it`,
-    actions: ["assign", "claim"],
+    actions: ["why N"],
   },
 };
 
@@ -138,13 +147,7 @@ async function diagnose(
     );
     if (json) return context.terminal.printJson(findings);
     if (findings.length === 0) return context.terminal.print("Nothing looks wrong.");
-    const cells = findings.map((found) => [
-      found.severity,
-      found.task_id,
-      escapeControls(found.title),
-      found.detail,
-    ]);
-    context.terminal.print(renderTable(["SEVERITY", "TASK", "TITLE", "WHY"], cells, context.terminal));
+    for (const one of findings) context.terminal.print(findingLines(one, context.terminal).join("\n"));
     const left = new Map(
       found.map(({ kind, total }) => [kind, total - found.filter((one) => one.kind === kind).length]),
     );
@@ -156,14 +159,33 @@ async function diagnose(
 /** How many tasks that wait are explained: each is looked at by itself. */
 const EXPLAINED = 20;
 
+const INDENT = "  ";
+const MOST_LINES = 20;
+
+/** What is wrong with a task, and below it what to do. */
+function findingLines(
+  { severity, seq, title, detail, actions }: Finding,
+  { columns, colours }: Terminal,
+): readonly string[] {
+  const width = (columns ?? Number.POSITIVE_INFINITY) - INDENT.length;
+  return [
+    `${colours.bold(`#${seq} ${escapeControls(title)}`)} (${severity})`,
+    ...wrapText(detail, width, MOST_LINES).map((line) => `${INDENT}${line}`),
+    ...actions.filter((action) => action !== "").map((action) => `${INDENT}→ ${escapeControls(action)}`),
+  ];
+}
+
+type Finding = ReturnType<typeof explained>;
+
 /** A task that does not go on before someone changes something. */
 function hindrance({ task_id, reason, text, release }: Why, task: Task | undefined) {
-  const { title = "", updated_at: since = 0 } = task ?? {};
+  const { title = "", seq = 0, updated_at: since = 0 } = task ?? {};
   const severity: Severity = reason === "nonspawnable" ? "warning" : "error";
   return {
     kind: reason,
     severity,
     task_id,
+    seq,
     title,
     detail: escapeControls(text),
     count: 1,
@@ -172,16 +194,20 @@ function hindrance({ task_id, reason, text, release }: Why, task: Task | undefin
   };
 }
 
-function explained({ kind, severity, taskId, title, count, since }: Diagnostic, why?: Why) {
+function explained({ kind, severity, taskId, seq, title, count, since }: Diagnostic, why?: Why) {
   const { says, actions } = ADVICE[kind];
   return {
-    kind,
+    kind: kind as string,
     severity,
     task_id: taskId,
+    seq,
     title,
     detail: `${says(count, moment(since))}${why === undefined ? "" : `: ${escapeControls(why.text)}`}`,
     count,
     since,
-    actions: actions.map((verb) => `hermes kanban ${verb} ${taskId}`),
+    actions:
+      why === undefined
+        ? actions.map((words) => `hermes kanban ${words.replace("N", String(seq))}`)
+        : [why.release],
   };
 }

@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 import { runProcess } from "../../../lib/process.ts";
+import { loadSqlite } from "../../../lib/sqlite.ts";
 import { textWidth } from "../../fit-text.ts";
 
 const COLUMNS = { columns: 80 };
@@ -213,6 +214,54 @@ describe("a board that people live with", () => {
     expect(page).toMatch(/^changes +1 new file$/m);
     expect(page).toMatch(/^ {2}run 1 {2}\d{4}-\d\d-\d\d \d\d:\d\d {2}by hand {2}\d+s {2}running$/m);
     for (const text of page.split("\n")) expect(textWidth(text), text).toBeLessThanOrEqual(80);
+  }, 60_000);
+
+  test("what verbs say is true and in plain words, and names tasks by their numbers", async () => {
+    await using line = await openKanbanLine();
+    await mkdir(line.home, { recursive: true, mode: 0o700 });
+    await writeFile(
+      join(line.home, "config.yaml"),
+      "kanban:\n  diagnostics:\n    blocked_stale_hours: 0\n    stranded_threshold_seconds: 0\n",
+    );
+    await line.ok(["create", "Ask", "--assignee", "coder"]);
+    await line.ok(["create", "Build", "--parent", "1", "--assignee", "coder"]);
+    await line.ok(["block", "1", "which colour?"]);
+    expect((await line.run(["unguard", "1"])).stderr).toBe(
+      "#1 Ask does not start yet. It is blocked: which colour?\n  hermes kanban answer 1 TEXT\n",
+    );
+    expect(await line.ok(["diagnostics"], COLUMNS)).toMatch(
+      /^#1 Ask \(warning\)\n {2}blocked since .*, and nobody answered\n {2}→ hermes kanban answer 1 TEXT\n$/,
+    );
+    await line.ok(["answer", "1", "blue"]);
+    expect(await line.ok(["diagnostics"], COLUMNS)).toMatch(
+      /^#1 Ask .*\n( {2}.*\n)+ {2}→ hermes kanban assign 1 PROFILE$/m,
+    );
+    await line.ok(["set-model", "1", "m"]);
+    expect(await line.ok(["show", "1"])).toContain("alice changed its model\n");
+    await line.ok(["claim", "1"]);
+    const failureOf = async (...words: string[]) => {
+      const { failure } = await line.run(words);
+      return [failure?.message, failure?.hint];
+    };
+    expect(await failureOf("reassign", "1", "bob")).toEqual([
+      "#1 is running as coder.",
+      "End its run and give it away: `hermes kanban reassign 1 bob --reclaim`.",
+    ]);
+    expect(await failureOf("promote", "2")).toEqual(["#2 still waits for #1.", expect.any(String)]);
+    expect((await line.run(["reclaim", "1"])).stderr).toBe(
+      "The run of #1 Ask is ended; the task went back to ready.\n",
+    );
+    expect((await failureOf("log", "1", "--run", "1"))[0]).toBe(
+      "There is no log of run 1 of #1 in this home.",
+    );
+    const Sqlite = await loadSqlite();
+    const file = new Sqlite(join(line.home, "board.sqlite"));
+    file.exec("update run set host_id = 'far-away-host'");
+    file.close();
+    expect(await failureOf("log", "1", "--run", "1")).toEqual([
+      "Run 1 of #1 was on the host far-away, and its log is there.",
+      "On that host: `hermes kanban log 1 --run 1`.",
+    ]);
   }, 60_000);
 
   test("purge deletes the files of a task too", async () => {

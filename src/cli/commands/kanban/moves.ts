@@ -153,7 +153,7 @@ async function schedule(
 ): Promise<void> {
   await atBoard(desk, (open) => {
     const change = (one: string) => open.client.schedule(one, at, words.join(" "), open.signal);
-    const say = (task: Task) => `${task.id} waits until ${moment(at)}.`;
+    const say = (task: Task) => `${shownName(task)} waits until ${moment(at)}.`;
     return changeTasks(open, { ids: [id, ...ids], change, say }, options);
   });
 }
@@ -169,7 +169,7 @@ async function promote(
       return changeTasks(open, { ids, change, say: isNow }, options);
     }
     const change = (id: string) => tryPromote(open, id);
-    const say = ({ id }: { id: string }) => `${id} would be ready.`;
+    const say = (task: Task) => `${shownName(task)} would be ready.`;
     return changeTasks(open, { ids, change, say }, options);
   });
 }
@@ -202,8 +202,10 @@ async function archive(desk: Desk, ids: readonly string[], options: JsonOption):
 }
 
 async function purge(desk: Desk, ids: readonly string[], options: JsonOption): Promise<void> {
+  const names = new Map<string, string>();
   await atBoard(desk, (open) => {
     const change = async (id: string) => {
+      names.set(id, shownName((await open.store.show(id, open.signal)).task));
       await open.client.purge(id, open.signal);
       const { root } = boardsPlace(open.app);
       const name = folderNameOf(id);
@@ -214,6 +216,6 @@ async function purge(desk: Desk, ids: readonly string[], options: JsonOption): P
       for (const folder of folders) await rm(folder, { recursive: true, force: true });
       return { id, deleted: true };
     };
-    return changeTasks(open, { ids, change, say: ({ id }) => `${id} is deleted.` }, options);
+    return changeTasks(open, { ids, change, say: ({ id }) => `${names.get(id)} is deleted.` }, options);
   });
 }

@@ -46,7 +46,8 @@ export function addReview(desk: Desk, add: (name: string, description: string) =
   );
 }
 
-const isFor = ({ id, status, assignee }: Task): string => `${id} is ${status}, for ${assignee ?? "nobody"}.`;
+const isFor = (task: Task): string =>
+  `${shownName(task)} is ${task.status}, for ${task.assignee ?? "nobody"}.`;
 
 async function requestReview(desk: Desk, text: string, options: ReviewOptions): Promise<void> {
   const { reviewer, summary, metadata } = options;

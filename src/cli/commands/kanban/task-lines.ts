@@ -86,7 +86,7 @@ function reasonOf(task: Task, { waitsFor, asked, guarded, runningSince }: Glance
 }
 
 /** What keeps a ready task from starting, behind the time until which it does. */
-const BRIEFLY: Readonly<Record<Exclude<GuardReason, "branch_busy">, string>> = {
+export const BRIEFLY: Readonly<Record<Exclude<GuardReason, "branch_busy">, string>> = {
   worker_leaving: "its last worker ends",
   infrastructure_cooldown: "its host had a failure",
   rate_limit_cooldown: "limit of its model reached",

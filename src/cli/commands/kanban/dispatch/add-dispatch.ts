@@ -51,10 +51,10 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
     ["hermes kanban unguard t_1a2b3c4d5e6f"],
   );
   withExamples(
-    add("reassign", "Give a task to another profile, also while it runs.")
+    add("reassign", "Give a task to another profile; one that runs only with --reclaim.")
       .argument("<task>")
       .argument("<profile>")
-      .option("--reclaim", "end its run first, with its processes")
+      .option("--reclaim", "end its run first, with its processes; needed while it runs")
       .option("--reason <text>", "why its run is ended")
       .action(
         async (id: string, profile: string, options: JsonOption & { reclaim?: boolean; reason?: string }) => {

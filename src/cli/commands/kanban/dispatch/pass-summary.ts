@@ -87,5 +87,7 @@ function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
 function detailOf(report: TickReport, outcome: Outcome, id: string): string {
   if (outcome !== "respawn_guarded") return "";
   const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
-  return guard === undefined ? "" : ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+  if (guard === undefined) return "";
+  if (guard.reason !== "branch_busy") return ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+  return ` (it waits for its branch${guard.met_by === undefined ? "" : `, which #${guard.met_by} uses`})`;
 }

@@ -8,11 +8,12 @@ import { wrapText } from "../../../fit-text.ts";
 import { requirePerson } from "../../../require-person.ts";
 import { changeTasks } from "../change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "../desk.ts";
+import { shownName } from "../event-line.ts";
 import { openDispatch } from "./open-dispatch.ts";
 
-function sayLeaving({ context }: OpenDesk, id: string): void {
+function sayLeaving({ context }: OpenDesk, task: Task): void {
   context.terminal.note(
-    `hermes: note: the worker of ${id} has not ended yet; the task starts again once it has, or its lease is over.`,
+    `hermes: note: the worker of ${shownName(task)} has not ended yet; the task starts again once it has, or its lease is over.`,
   );
 }
 
@@ -26,19 +27,22 @@ export async function reclaim(
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
     const change = async (id: string): Promise<Task> => {
-      const reclaimed = await reclaimTask(
+      const { run, task } = await reclaimTask(
         { ...dispatch, caller: open.caller },
         { taskId: id, reason },
         open.signal,
       );
-      const { task } = await open.store.show(id, open.signal);
-      if (reclaimed === "leaving") sayLeaving(open, id);
-      if (reclaimed !== "none") return task;
+      if (run === "leaving") sayLeaving(open, task);
+      if (run !== "none") return task;
       throw new AppError("task-move-refused", `${id} is ${task.status}; there is no run to end.`);
     };
     await changeTasks(
       open,
-      { ids, change, say: ({ id, status }) => `${id} is taken back; it is ${status}.` },
+      {
+        ids,
+        change,
+        say: (task) => `The run of ${shownName(task)} is ended; the task went back to ${task.status}.`,
+      },
       options,
     );
   });
@@ -60,17 +64,17 @@ export async function reassign(
     await using dispatch = await openDispatch(open);
     const change = async (taskId: string): Promise<Task> => {
       if (!isToEnd) return open.client.assign(taskId, profile, undefined, open.signal);
-      const reclaimed = await reclaimTask(
+      const { run, task } = await reclaimTask(
         { ...dispatch, caller: open.caller },
         { taskId, reason, assignee: profile },
         open.signal,
       );
-      if (reclaimed === "leaving") sayLeaving(open, taskId);
-      return (await open.store.show(taskId, open.signal)).task;
+      if (run === "leaving") sayLeaving(open, task);
+      return task;
     };
     await changeTasks(
       open,
-      { ids: [id], change, say: (task) => `${task.id} is ${task.assignee}'s now.` },
+      { ids: [id], change, say: (task) => `${shownName(task)} is now for ${task.assignee ?? "nobody"}.` },
       options,
     );
   });
@@ -80,9 +84,20 @@ export async function reassign(
 export async function unguard(desk: Desk, ids: readonly string[], options: JsonOption): Promise<void> {
   await atBoard(desk, async (open) => {
     await using dispatch = await openDispatch(open);
-    const change = (id: string): Promise<Task> =>
-      dispatch.board.write(open.caller, (writing) => liftGuards(writing, id), open.signal);
-    await changeTasks(open, { ids, change, say: ({ id }) => `${id} may start again.` }, options);
+    const reasons = new Map<string, Why>();
+    const change = async (id: string): Promise<Task> => {
+      const task = await dispatch.board.write(open.caller, (writing) => liftGuards(writing, id), open.signal);
+      reasons.set(id, await whyNotRunning(dispatch, id, open.signal));
+      return task;
+    };
+    // What is left may be no guard at all, and then only that helps.
+    const say = (task: Task): string => {
+      const { reason = "next", text = "", release = "" } = reasons.get(task.id) ?? {};
+      if (reason === "next" || reason === "running") return `${shownName(task)} may start at once.`;
+      const help = release === "" ? "" : `\n  ${escapeControls(release)}`;
+      return `${shownName(task)} does not start yet. ${escapeControls(text)}${help}`;
+    };
+    await changeTasks(open, { ids, change, say }, options);
   });
 }
 

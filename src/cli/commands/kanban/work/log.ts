@@ -2,8 +2,10 @@ import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import { setTimeout as delay } from "node:timers/promises";
 import { boardsPlace } from "../../../../app.ts";
+import type { Run } from "../../../../board/task.ts";
 import { loggedRuns, logParts, runLogPath, taskLogFolder } from "../../../../board/worker/run-log.ts";
 import { AppError } from "../../../../lib/errors.ts";
+import { readHostFacts } from "../../../../lib/host-facts.ts";
 import { escapeControls } from "../../../escape-controls.ts";
 import { atBoard, type Desk, type OpenDesk, withTasks } from "../desk.ts";
 
@@ -23,8 +25,12 @@ export async function showLog(desk: Desk, text: string, { run, tail, follow }: L
     const { task, runs } = await withTasks(open, [text], (one) => store.show(one, signal));
     const { id } = task;
     const { root } = boardsPlace(app);
-    const runId = run ?? loggedRuns(taskLogFolder(root, store.slug, id)).at(-1);
-    if (runId === undefined || (run !== undefined && !runs.some((one) => one.id === run)))
+    const here = loggedRuns(taskLogFolder(root, store.slug, id));
+    const last = runs.findLast(({ supervisor_pid: pid }) => pid !== null);
+    const wanted = run === undefined ? last : runs.find((one) => one.id === run);
+    const runId = run ?? last?.id ?? here.at(-1);
+    if (wanted !== undefined && !here.includes(wanted.id)) await requireBegun(open, wanted, here);
+    if (runId === undefined || (run !== undefined && wanted === undefined))
       throw new AppError(
         "file-unreadable",
         `${id} has no log of ${run === undefined ? "any run" : `run ${run}`}.`,
@@ -40,6 +46,29 @@ export async function showLog(desk: Desk, text: string, { run, tail, follow }: L
     );
     if (follow === true) await followLog(open, path, runId, read.get(path)?.end ?? 0);
   });
+}
+
+/** Throws for a run whose log is not here and will not be. It lies on the host of the run, whose name the board may know. */
+async function requireBegun(
+  { store, signal }: OpenDesk,
+  { id: runId, task_id: taskId, host_id: hostId, ended_at: endedAt }: Run,
+  here: readonly number[],
+): Promise<void> {
+  const { hostId: ours } = await readHostFacts(signal);
+  const isElsewhere = hostId !== null && hostId !== ours;
+  if (!isElsewhere && endedAt === null) return; // it begins at any moment
+  const others = here.length === 0 ? "" : ` Here are the logs of run ${here.join(", ")}: --run.`;
+  throw new AppError(
+    "file-unreadable",
+    isElsewhere
+      ? `Run ${runId} of ${taskId} was on the host ${await store.hostName(hostId, signal)}, and its log is there.`
+      : `There is no log of run ${runId} of ${taskId} in this home.`,
+    {
+      hint: isElsewhere
+        ? `On that host: \`hermes kanban log ${taskId} --run ${runId}\`.${others}`
+        : `See its attempts with \`hermes kanban runs ${taskId}\`.${others}`,
+    },
+  );
 }
 
 /** Goes on where the log had been read to: what was printed since then is not left out. */
