@@ -106,7 +106,7 @@ export async function openApptainerLab(program: string, image: string): Promise<
         openSingularityEnvironment({ ...builder, spec: spec(overrides, task), reporter }),
       async wrap(script) {
         const path = temp.file(`program-${randomBytes(4).toString("hex")}`);
-        await writeFile(path, `#!/bin/sh\n${script}\nexec ${program} "$@"\n`);
+        await writeFile(path, `#!/bin/sh\n${script}\nexec "${program}" "$@"\n`);
         await chmod(path, 0o755);
         return labOf(path);
       },
