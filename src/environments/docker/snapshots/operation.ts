@@ -1,4 +1,4 @@
-import { mkdir, rename, rm, stat } from "node:fs/promises";
+import { rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../../lib/files.ts";
@@ -9,7 +9,7 @@ import type { SandboxPlace } from "../sandbox-record.ts";
 import { snapshotsFolder } from "./snapshot-store.ts";
 
 const RECORD = "operation.json";
-/** A folder without a record is that of a process which is just beginning, or died then. */
+/** How long a process may take to begin; what is left then is that of one which died. */
 const BEGINNING_MS = 15 * 60 * 1_000;
 
 const record = z.object({
@@ -48,6 +48,11 @@ function workFolder(place: SandboxPlace): string {
   return join(snapshotsFolder(place), "work");
 }
 
+/** Where operations are written down before they count: those that count have a record. */
+function beginningFolder(place: SandboxPlace): string {
+  return join(snapshotsFolder(place), "beginning");
+}
+
 export async function beginOperation(
   place: SandboxPlace,
   id: string,
@@ -55,15 +60,17 @@ export async function beginOperation(
   signal: AbortSignal,
 ): Promise<Operation> {
   const owner = serialiseIdentity(await ownIdentity(signal));
-  await ensurePrivateFolder(workFolder(place));
   const folder = join(workFolder(place), id);
-  await mkdir(folder, { mode: 0o700 });
+  const beginning = join(beginningFolder(place), id);
+  await Promise.all([workFolder(place), beginning].map((path) => ensurePrivateFolder(path)));
   let known: OperationRecord = { version: 1, owner, ...about };
+  const write = (into: string) => writeFileAtomic(join(into, RECORD), JSON.stringify(known), { mode: 0o600 });
+  await write(beginning);
+  await rename(beginning, folder);
   const note = async (progress: Progress) => {
     known = { ...known, ...progress };
-    await writeFileAtomic(join(folder, RECORD), JSON.stringify(known), { mode: 0o600 });
+    await write(folder);
   };
-  await note({});
   return {
     id,
     folder,
@@ -101,6 +108,19 @@ export async function listOperations(
   return found;
 }
 
+/** Removes what processes left that died before their operation counted. */
+export async function removeUnbegun(place: SandboxPlace, now: number): Promise<void> {
+  for (const id of await namesIn(beginningFolder(place))) {
+    const folder = join(beginningFolder(place), id);
+    if (await isOlder(folder, BEGINNING_MS, now)) await removeFolder(folder);
+  }
+}
+
+async function isOlder(path: string, ms: number, now: number): Promise<boolean> {
+  const stats = await stat(path).catch(() => undefined); // gone meanwhile
+  return stats !== undefined && now - stats.mtimeMs >= ms;
+}
+
 async function whyBusy(
   folder: string,
   known: OperationRecord | undefined,
@@ -108,10 +128,8 @@ async function whyBusy(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const owner = parseIdentity(known?.owner ?? "");
-  if (owner === undefined) {
-    const stats = await stat(folder).catch(() => undefined); // gone meanwhile: it has ended
-    return stats !== undefined && now - stats.mtimeMs >= BEGINNING_MS ? undefined : "it is just beginning";
-  }
+  if (owner === undefined)
+    return (await isOlder(folder, BEGINNING_MS, now)) ? undefined : "its record cannot be read";
   const liveness = await livenessOf(owner, signal);
   if (liveness === "dead") return undefined;
   return liveness === "alive" ? `process ${owner.pid} works on it` : "its process is not of this machine";

@@ -17,6 +17,7 @@ import {
   listOperations,
   type OperationRecord,
   removeFolder,
+  removeUnbegun,
 } from "./operation.ts";
 import { listOrphanedWork } from "./orphaned-work.ts";
 import { imageTag, removeOwnImage } from "./own-images.ts";
@@ -54,6 +55,7 @@ export async function recoverOperations(
   signal: AbortSignal,
 ): Promise<ReclaimRow[]> {
   const rows: ReclaimRow[] = [];
+  if (!dryRun) await removeUnbegun(place, now);
   for (const operation of await listOperations(place, now, signal)) {
     if (operation.busy !== undefined) continue;
     const row = dryRun ? rowOf(operation) : await recover(engine, place, operation, signal);
