@@ -48,10 +48,10 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
   await writeFile(lab.file("schema.json"), `\uFEFF${JSON.stringify(SCHEMA)}`);
   const files = ["-o", "last.txt", "--usage-file", "usage.json"];
   const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", ...files);
-  expect(run).toMatchObject({ exitCode: 0, stdout: '{"files":3}\n', stderr: "" });
+  expect(run).toMatchObject({ exitCode: 0, stdout: '{"files": 3}\n', stderr: "" });
   const used = JSON.parse(await readFile(lab.file("usage.json"), "utf8"));
   expect(used).toMatchObject({ requests: 3, input_tokens: 30, output_tokens: 6 }); // all tries are paid for
-  expect(await readFile(lab.file("last.txt"), "utf8")).toBe('{"files":3}\n');
+  expect(await readFile(lab.file("last.txt"), "utf8")).toBe('{"files": 3}\n');
   const said = lab.server.requests.map(({ body }) => JSON.stringify(body.messages.at(-1)));
   expect(said[0]).toContain("JSON Schema");
   expect(said[1]).toContain("it is not JSON");
@@ -106,6 +106,29 @@ test("--output-format json is one object with the answer and what it cost; event
   const lines = events.stdout.trim().split("\n");
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ type: "session" });
   expect(JSON.parse(lines.at(-1) ?? "")).toEqual({ type: "result", value: { files: 1 } });
+});
+
+test("the numbers of an answer with a schema are printed as the model wrote them, in every format", async () => {
+  const text = '{\n  "n": 12345678901234567890,\n  "a b": "1  2"\n}';
+  // Neither a number that nobody can read nor what the model only thought counts as the answer.
+  await using lab = await openLab({
+    answers: [
+      { text: '{"n":1e400}', usage },
+      { reasoning: '{"n":1}', usage },
+      { text, usage },
+    ],
+  });
+  await writeFile(lab.file("schema.json"), JSON.stringify({ properties: { n: { type: "number" } } }));
+  const ask = (...words: string[]) => lab.run("-z", "go", "--output-schema", "schema.json", ...words);
+  expect(await ask("-o", "last.txt")).toMatchObject({ exitCode: 0, stdout: `${text}\n`, stderr: "" });
+  expect(await readFile(lab.file("last.txt"), "utf8")).toBe(`${text}\n`);
+  const summary = await ask("--output-format", "json");
+  expect(summary.json()).toMatchObject({ text, result: { "a b": "1  2" } });
+  expect(summary.stdout).toContain(`"result": ${text}`);
+  const events = await ask("--json");
+  const line = '{"type":"result","value":{"n":12345678901234567890,"a b":"1  2"}}';
+  expect(events.stdout.trimEnd().split("\n").at(-1)).toBe(line);
+  expect(lab.server.requests).toHaveLength(9);
 });
 
 test("a wrong call is told as JSON where JSON was asked for, and nobody asks a model for --help", async () => {

@@ -18,13 +18,29 @@ const PERSON = {
   $defs: { age: { type: "integer", minimum: 0 } },
 };
 
-test("an answer that fits is its value, bare or in a code fence", async () => {
+test("an answer that fits is the JSON that the model wrote, bare or in a code fence", async () => {
   const schema = await load(PERSON);
-  const value = { name: "Ada", age: 36 };
-  expect(schema.check('{"name":"Ada","age":36}')).toEqual({ value });
-  expect(schema.check('```json\n{"name":"Ada","age":36}\n```\n')).toEqual({ value });
-  expect((await load({ type: "null" })).check("null")).toEqual({ value: null });
+  expect(schema.check('\n{"name":"Ada", "age":36}\n')).toEqual({ json: '{"name":"Ada", "age":36}' });
+  expect(schema.check('```json\n{"name":"Ada","age":36}\n```\n')).toEqual({
+    json: '{"name":"Ada","age":36}',
+  });
+  expect((await load({ type: "null" })).check("null")).toEqual({ json: "null" });
 });
+
+test.each(["12345678901234567890", "0.1000000000000000055", "1.50", "-0", "1E2"])(
+  "the number %s stays as it was written",
+  async (number) => {
+    const json = `{"n":${number}}`;
+    expect((await load({ properties: { n: { type: "number" } } })).check(json)).toEqual({ json });
+  },
+);
+
+test.each(['{"n":1e400}', '{"n":[{"m":-1e999}]}', "1e400"])(
+  "%s holds no number that anybody can read, whatever the schema says",
+  async (answer) => {
+    expect((await load({})).check(answer)).toEqual({ problem: "a number in it is too large" });
+  },
+);
 
 test("an answer that does not fit is described place by place", async () => {
   const schema = await load(PERSON);

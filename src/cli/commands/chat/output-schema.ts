@@ -6,8 +6,8 @@ import { AppError, messageOf } from "../../../lib/errors.ts";
 export interface OutputSchema {
   /** For the model: what its answer has to look like. */
   readonly words: string;
-  /** The value that an answer holds, or why it does not fit, in words for the model. */
-  check(answer: string): { readonly value: unknown } | { readonly problem: string };
+  /** The JSON of an answer as the model wrote it, or why it does not fit, in words for the model. */
+  check(answer: string): { readonly json: string } | { readonly problem: string };
 }
 
 const MOST_PROBLEMS = 10;
@@ -40,21 +40,33 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
   return {
     words: `Your final answer must be nothing but one JSON value, without code fences, that matches this JSON Schema:\n${JSON.stringify(schema)}`,
     check(answer) {
-      const value = parseJson(answer);
-      if (value === undefined) return { problem: "it is not JSON" };
-      return validate(value) ? { value } : { problem: describe(validate.errors ?? []) };
+      const json = findJson(answer);
+      let isTooLarge = false;
+      let value: unknown;
+      try {
+        value = JSON.parse(json, (_, member: unknown) => {
+          isTooLarge ||= member === Infinity || member === -Infinity;
+          return member;
+        });
+      } catch {
+        return { problem: "it is not JSON" };
+      }
+      if (isTooLarge) return { problem: "a number in it is too large" };
+      // Never written anew from the value: a number may have more digits than a value can hold.
+      return validate(value) ? { json } : { problem: describe(validate.errors ?? []) };
     },
   };
 }
 
 /** The JSON in an answer, also where the model put it into a code fence. */
-function parseJson(answer: string): unknown {
+function findJson(answer: string): string {
   const [, fenced] = /^```(?:json)?\s*\n([\s\S]*?)\n?```$/.exec(answer.trim()) ?? [];
-  try {
-    return JSON.parse(fenced ?? answer);
-  } catch {
-    return undefined;
-  }
+  return (fenced ?? answer).trim();
+}
+
+/** JSON on one line; what stands in its strings and numbers stays as it is. */
+export function onOneLine(json: string): string {
+  return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
 }
 
 function describe(errors: readonly ErrorObject[]): string {

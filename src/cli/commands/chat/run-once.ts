@@ -8,7 +8,7 @@ import { logEvent } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { writeFileAtomic } from "../../../lib/files.ts";
-import type { ImagePart, UserMessage } from "../../../providers/message.ts";
+import { type ImagePart, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
@@ -97,11 +97,14 @@ export async function runOnce(
   using view = viewFor(context, options, conversation);
   const limits = limitsOf(options, app);
   const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
+    let isOnlyThought = false;
     for await (const said of conversation.say(message, within, signal)) {
       const event = withNextCommand(said, conversation.sessionId, options);
       logEvent(ofSession, event);
       view.show(event);
-      if (event.type === "turn-end") return event;
+      if (event.type === "assistant") isOnlyThought = textOf(event.message).trim() === "";
+      // JSON that the model was only thinking of is not its answer.
+      if (event.type === "turn-end") return schema && isOnlyThought ? { ...event, text: "" } : event;
     }
     throw new AppError("turn-failed", "The turn ended without an answer.");
   };
@@ -134,8 +137,7 @@ async function runUntilFit(
     const { outcome, text } = end;
     if (schema === undefined || outcome !== "completed") return { end, outcome, text, durationMs };
     const checked = schema.check(text);
-    if ("value" in checked)
-      return { end, outcome, text: JSON.stringify(checked.value), value: checked.value, durationMs };
+    if ("json" in checked) return { end, outcome, text: checked.json, json: checked.json, durationMs };
     const left = leftOf(limits, end, durationMs / 1_000);
     const isSpent = [left.maxRequests, left.maxSeconds, left.maxCostUsd].some((amount) => (amount ?? 1) <= 0);
     if (answers === MOST_ANSWERS || isSpent) {

@@ -1,13 +1,14 @@
 import type { AgentEventOf, TurnOutcome } from "../../../agent/events.ts";
 
-/** One run: the turn that ended it, and the value that was asked for with `--output-schema`. */
+/** One run: the turn that ended it, and the JSON that was asked for with `--output-schema`. */
 export interface RunResult {
   readonly end: AgentEventOf<"turn-end">;
   /** `unfit`: the answer never matched the output schema. */
   readonly outcome: TurnOutcome | "unfit";
-  /** What is printed: the answer, or the value as JSON. */
+  /** What is printed: the answer, or the JSON in it. */
   readonly text: string;
-  readonly value?: unknown;
+  /** As the model wrote it. */
+  readonly json?: string;
   readonly durationMs: number;
 }
 

@@ -2,6 +2,7 @@ import { type AgentEvent, type AgentEventOf, EVENTS_VERSION } from "../../../age
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { createEventView, retryWords } from "../../event-view.ts";
 import type { Terminal } from "../../terminal.ts";
+import { onOneLine } from "./output-schema.ts";
 import { type RunResult, usageFields } from "./run-result.ts";
 
 /** What a person or a program sees of a run. */
@@ -41,8 +42,8 @@ export function createEventsView(
   });
   return {
     show: print,
-    end({ end, outcome, value }) {
-      if (value !== undefined) print({ type: "result", value });
+    end({ end, outcome, json }) {
+      if (json !== undefined) terminal.print(`{"type":"result","value":${onOneLine(json)}}`);
       if (outcome === "unfit") tellWhy(terminal, end);
     },
     [Symbol.dispose]: () => undefined,
@@ -53,19 +54,21 @@ export function createEventsView(
 export function createSummaryView(terminal: Terminal, { sessionId, model }: OpenConversation): View {
   return {
     show: () => undefined,
-    end({ end, outcome, text, value, durationMs }) {
-      terminal.printJson({
+    end({ end, outcome, text, json, durationMs }) {
+      const summary = {
         session_id: sessionId,
         provider: model.provider,
         model: model.name,
         outcome,
         text: text || end.text,
-        ...(value !== undefined && { result: value }),
         reason: end.reason ?? null,
         hint: end.hint ?? null,
         duration_ms: durationMs,
         ...usageFields(end),
-      });
+      };
+      if (json === undefined) return terminal.printJson(summary);
+      // Put in as it is: as a value, its numbers could lose digits.
+      terminal.print(`${JSON.stringify(summary, undefined, 2).slice(0, -2)},\n  "result": ${json}\n}`);
     },
     [Symbol.dispose]: () => undefined,
   };
