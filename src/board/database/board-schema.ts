@@ -277,6 +277,28 @@ export const boardMigrations: readonly BoardMigration[] = [
     name: "attachment-hash",
     sql: "alter table attachment add column sha256 {text}",
   },
+  {
+    // On PostgreSQL the step that made one shape left the conditions on rows as they were. Their names are those that the server
+    // gives by itself.
+    name: "same-checks",
+    sqlite: () => undefined,
+    postgres: `
+    update task set archived_at = case when status = 'archived' then updated_at end
+     where (status = 'archived') <> (archived_at is not null);
+    alter table task
+      drop constraint if exists task_status_check, drop constraint if exists task_workspace_kind_check,
+      drop constraint if exists task_block_kind_check, drop constraint if exists task_check,
+      drop constraint if exists task_check1, drop constraint if exists task_check2;
+    alter table task
+      add constraint task_status_check check (${isOneOf("status", STATUSES)}),
+      add constraint task_workspace_kind_check check (${isOneOf("workspace_kind", WORKSPACE_KINDS)}),
+      add constraint task_block_kind_check check (${isOneOf("block_kind", BLOCK_KINDS)}),
+      add constraint task_check check ((status = 'running') = (current_run_id is not null)),
+      add constraint task_check1 check ((status = 'archived') = (archived_at is not null)),
+      add constraint task_check2 check (provider_override is null or model_override is not null);
+    alter table run drop constraint if exists run_outcome_check;
+    alter table run add constraint run_outcome_check check (${isOneOf("outcome", Object.keys(RUN_OUTCOMES))})`,
+  },
 ];
 
 /** The same steps for SQLite. */

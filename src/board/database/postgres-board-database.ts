@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from "pg";
 import { AppError } from "../../lib/errors.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { boardMigrations } from "./board-schema.ts";
+import { checkPostgresSchema } from "./check-postgres-schema.ts";
 import { type PostgresStatement, toPostgres } from "./dialect.ts";
 import { isUndone, postgresError } from "./postgres-error.ts";
 import { migratePostgres } from "./postgres-migrate.ts";
@@ -49,16 +50,18 @@ export async function openPostgresBoard(
     await pool.end();
     throw postgresError(error, name);
   }
-  return new PostgresBoardDatabase(name, pool);
+  return new PostgresBoardDatabase(name, schema, pool);
 }
 
 class PostgresBoardDatabase implements BoardDatabase {
   readonly name: string;
+  readonly #schema: string;
   readonly #pool: Pool;
   readonly #statements = new Map<string, PostgresStatement>();
 
-  constructor(name: string, pool: Pool) {
+  constructor(name: string, schema: string, pool: Pool) {
     this.name = name;
+    this.#schema = schema;
     this.#pool = pool;
   }
 
@@ -141,8 +144,21 @@ class PostgresBoardDatabase implements BoardDatabase {
     return statement;
   }
 
+  /** The server looks after its own pages. */
   async checkStorage(): Promise<readonly string[]> {
-    return []; // the server looks after its own pages
+    const client = await this.#pool.connect();
+    try {
+      await client.query("begin");
+      return await checkPostgresSchema(client, this.#schema, boardMigrations);
+    } catch (error) {
+      throw postgresError(error, this.name);
+    } finally {
+      const isBroken = await client.query("rollback").then(
+        () => false,
+        () => true, // the connection is gone, and with it the transaction
+      );
+      client.release(isBroken);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -150,4 +150,22 @@ describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
     await using store = await lab.open();
     await requireWhole(store, 4);
   });
+
+  test("a check names what is missing and what has another shape", async () => {
+    await using lab = await openPostgresLab(url);
+    await using store = await lab.open();
+    expect(await store.check(never)).toEqual([]);
+    await lab.raw(
+      "drop index task_by_key; drop index link_by_child; create index link_by_child on link (child_id); alter table comment add column mood text; alter table task alter column title drop not null",
+    );
+    expect(await store.check(never)).toEqual(
+      expect.arrayContaining([
+        '"task_by_key" is missing',
+        '"link_by_child" has another shape than it must have',
+        '"comment" has another shape than it must have',
+        '"task" has another shape than it must have',
+      ]),
+    );
+    expect(await store.check(never)).toHaveLength(4);
+  });
 });
