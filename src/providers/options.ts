@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { PROFILES } from "./profiles.ts";
 
 const API_MODES = ["chat_completions", "anthropic_messages", "codex_responses"] as const;
 const variableName = z
@@ -13,7 +14,9 @@ export const modelOptions = z.strictObject({
   provider: z
     .string()
     .default("auto")
-    .meta({ description: "Provider of the model; auto finds one by the keys that are set" }),
+    .meta({
+      description: `Provider of the model: a name below providers, or ${Object.keys(PROFILES).join(", ")}; auto finds one by the keys that are set`,
+    }),
   base_url: address.or(z.literal("")).default("").meta({
     description: "Address of a compatible server; empty means the provider's own",
   }),

@@ -16,11 +16,15 @@ export interface ProviderProfile {
   readonly replayReasoning?: boolean;
   readonly outputLimitField?: "max_completion_tokens";
   readonly conversationHeader?: string;
+  /** Names of its models that have a colon without a slash before it; undefined where none has. */
+  readonly colonNames?: RegExp;
 }
 
 function hosted(baseUrl: string, keyVariables: readonly string[], more: Partial<ProviderProfile> = {}) {
   return { baseUrl, keyVariables, needsKey: true, apiMode: "chat_completions", ...more } as const;
 }
+
+const ANY = /./;
 
 /** Every provider that can be named in the settings; `auto` tries them in this order. */
 export const PROFILES = {
@@ -31,6 +35,7 @@ export const PROFILES = {
   "openai-api": hosted("https://api.openai.com/v1", ["OPENAI_API_KEY"], {
     defaultModel: "gpt-5",
     outputLimitField: "max_completion_tokens",
+    colonNames: /^ft:/,
   }),
   openrouter: hosted("https://openrouter.ai/api/v1", ["OPENROUTER_API_KEY"]),
   deepseek: hosted("https://api.deepseek.com/v1", ["DEEPSEEK_API_KEY"], {
@@ -56,8 +61,12 @@ export const PROFILES = {
   }),
   alibaba: hosted("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", ["DASHSCOPE_API_KEY"]),
   "ai-gateway": hosted("https://ai-gateway.vercel.sh/v1", ["AI_GATEWAY_API_KEY"]),
-  "ollama-cloud": hosted("https://ollama.com/v1", ["OLLAMA_API_KEY"]),
-  lmstudio: hosted("http://127.0.0.1:1234/v1", ["LM_API_KEY"], { needsKey: false, replayReasoning: true }),
+  "ollama-cloud": hosted("https://ollama.com/v1", ["OLLAMA_API_KEY"], { colonNames: ANY }),
+  lmstudio: hosted("http://127.0.0.1:1234/v1", ["LM_API_KEY"], {
+    needsKey: false,
+    replayReasoning: true,
+    colonNames: ANY,
+  }),
   /** An address from the settings, with or without a key. */
   custom: {
     baseUrl: undefined,
@@ -65,12 +74,19 @@ export const PROFILES = {
     needsKey: false,
     apiMode: "chat_completions",
     replayReasoning: true,
+    colonNames: ANY,
   },
   /** Answers from a file, for demonstrations and tests; the model's name is the file's path. */
-  scripted: { baseUrl: undefined, keyVariables: [], needsKey: false, apiMode: "scripted" },
+  scripted: { baseUrl: undefined, keyVariables: [], needsKey: false, apiMode: "scripted", colonNames: ANY },
 } as const satisfies Record<string, ProviderProfile>;
 
 export type ProviderId = keyof typeof PROFILES;
+
+/** Names that others give to ours. */
+export const OTHER_NAMES: ReadonlyMap<string, ProviderId> = new Map([
+  ["openai", "openai-api"],
+  ["google", "gemini"],
+]);
 
 /** Providers that others know by these names and that we cannot reach yet. */
 export const UNBUILT_PROVIDERS: readonly string[] = [

@@ -94,7 +94,6 @@ describe("who is asked", () => {
     ["lab:some-model", "lab", "some-model"],
     ["custom:lab:qwen3:8b", "lab", "qwen3:8b"],
     ["custom:lab", "lab", "lab-1"],
-    ["qwen3:8b", "anthropic", "qwen3:8b"],
     ["fast", "lab", "tiny"],
     ["anthropic:claude-haiku-4-5", "anthropic", "claude-haiku-4-5"],
   ])("the name %s means %s with %s", (name, provider, model) => {
@@ -107,14 +106,56 @@ describe("who is asked", () => {
   });
 
   it.each([
-    ["antropic:claude", "anthropic"],
+    ["a server of one's own", "qwen3:8b", { base_url: "http://127.0.0.1:11434/v1" }, "custom"],
+    ["a server of one's own", "ollama:llama3", { base_url: "http://127.0.0.1:11434/v1" }, "custom"],
+    ["a named server", "qwen3:8b", { provider: "lab" }, "lab"],
+    ["Ollama's", "gpt-oss:120b", { provider: "ollama-cloud" }, "ollama-cloud"],
+    ["OpenRouter", "qwen/qwen3:free", { provider: "openrouter" }, "openrouter"],
+    ["OpenAI, a model of one's own", "ft:gpt-4o:org::id", { provider: "openai-api" }, "openai-api"],
+  ])("%s is asked for %s, which is the whole name of a model there", (_, name, model, provider) => {
+    const given = { model, providers: LAB, env: { ...ALL_KEYS, OLLAMA_API_KEY: "o" } };
+    expect(resolve(given, { model: name })).toMatchObject({ provider, model: name });
+    expect(resolve({ ...given, model: { ...model, default: name } })).toMatchObject({ model: name });
+  });
+
+  it("a provider may be called as others call it, unless a server of the settings has that name", () => {
+    const env = { ...ALL_KEYS, GEMINI_API_KEY: "g" };
+    const wanted = { provider: "openai-api", model: "gpt-4o", key: "oai" };
+    expect(resolve({ env }, { model: "openai:gpt-4o" })).toMatchObject(wanted);
+    expect(resolve({ env }, { provider: "openai", model: "gpt-4o" })).toMatchObject(wanted);
+    expect(resolve({ model: { provider: "openai", default: "gpt-4o" }, env })).toMatchObject(wanted);
+    expect(resolve({ env }, { model: "google:g-2" })).toMatchObject({ provider: "gemini", model: "g-2" });
+    const providers = { openai: { base_url: "http://10.0.0.5/v1" } };
+    expect(resolve({ providers, env }, { model: "openai:m" })).toMatchObject({
+      provider: "openai",
+      baseUrl: "http://10.0.0.5/v1",
+    });
+  });
+
+  it("a name that a server of one's own and a vendor may have is asked back, and one of the settings stays there", () => {
+    const model = { base_url: "http://10.0.0.5/v1", default: "openai:gpt-4o" };
+    expect(resolve({ model, env: ALL_KEYS })).toMatchObject({ provider: "custom", model: "openai:gpt-4o" });
+    const { code, text } = refusal({ model, env: ALL_KEYS }, { model: "openai:gpt-5" });
+    expect(code).toBe("provider-unknown");
+    expect(text).toContain("Write openai-api:gpt-5, or `--provider custom -m openai:gpt-5`.");
+  });
+
+  it.each([
+    ["antropic:claude", "Did you mean anthropic?"],
     ["custom:lap:qwen", "lab"],
     ["openai-codex:gpt-5", "cannot be used yet"],
+    ["ollama:llama3", "Use one of anthropic, openai-api, openrouter,"],
+    ["llama3.1:8b", "`--provider NAME -m llama3.1:8b`"],
+    ["qwen3:8b", "such as Ollama, is set by model.base_url"],
   ])("M6: %s is an error, never a request to somebody else", (name, meant) => {
     const given = { model: { provider: "anthropic" }, providers: LAB, env: ALL_KEYS };
     const { code, text } = refusal(given, { model: name });
     expect(code).toBe("provider-unknown");
     expect(text).toContain(meant);
+    expect(refusal({ providers: LAB, env: ALL_KEYS }, { model: name }).code).toBe("provider-unknown");
+    expect(refusal({ providers: LAB, env: ALL_KEYS, model: { default: name } }).code).toBe(
+      "provider-unknown",
+    );
   });
 
   it("an unknown provider in the settings is an error with the nearest name", () => {

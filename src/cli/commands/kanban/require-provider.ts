@@ -1,4 +1,4 @@
-import type { RouteSettings } from "../../../providers/choose-provider.ts";
+import type { LoadedConfig } from "../../../config/load.ts";
 import type { OpenDesk } from "./desk.ts";
 
 interface Wanted {
@@ -11,22 +11,20 @@ interface Wanted {
 export async function requireProvider(open: OpenDesk, { model, provider, assignee }: Wanted): Promise<void> {
   if (!provider && !model?.includes(":")) return;
   const { requireKnownProvider } = await import("../../../providers/choose-provider.ts");
-  requireKnownProvider(await settingsOf(open, assignee ?? null), {
-    model: model ?? undefined,
-    provider: provider ?? undefined,
-  });
+  const { config, variable } = await settingsOf(open, assignee ?? null);
+  requireKnownProvider(config, { model: model ?? undefined, provider: provider ?? undefined }, variable);
 }
 
 /** Of the assignee, if it is a profile of this home: it may have a server of its own below `providers`. */
-async function settingsOf({ app }: OpenDesk, assignee: string | null): Promise<RouteSettings> {
-  if (assignee === null || assignee === app.profile.name) return app.resolved.config;
+async function settingsOf({ app }: OpenDesk, assignee: string | null): Promise<LoadedConfig> {
+  if (assignee === null || assignee === app.profile.name) return app.resolved;
   const [{ listProfiles }, { loadConfig }, { profileAt }] = await Promise.all([
     import("../../../profiles/profile-store.ts"),
     import("../../../config/load.ts"),
     import("../../../profiles/profile.ts"),
   ]);
   const { root } = app.profile;
-  if (!(await listProfiles(root)).some(({ name }) => name === assignee)) return app.resolved.config;
+  if (!(await listProfiles(root)).some(({ name }) => name === assignee)) return app.resolved;
   const { configPath, envPath } = profileAt(root, assignee);
-  return (await loadConfig({ configPath, envPath, variables: {}, flags: new Map() })).config;
+  return loadConfig({ configPath, envPath, variables: {}, flags: new Map() });
 }
