@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdtemp, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -8,7 +8,7 @@ import { findRunGroups, makeRunGroup, removeGroup } from "../../src/board/worker
 import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
 import { boardMark } from "../../src/board/worker/run-mark.ts";
 import { scale } from "../support/scale.ts";
-import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
+import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
@@ -139,7 +139,8 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
   test.skipIf(!mountable)(
     `it fills the disk with board, log and all: its run ends once there is room, and the next task works${mountable ? "" : " [skipped: may not mount]"}`,
     async () => {
-      await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024 });
+      const leaseMs = scale.fullDiskLeaseMs;
+      await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024, leaseMs });
       const claimed = await lab.claim((await lab.add("greedy")).id);
       const fill = join(lab.root, "fill");
       // Not before its supervisor has written who it is. In pieces down to a byte: not a single block is left.
@@ -155,6 +156,8 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
         ),
       );
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
+      const { lease_until: until } = await lab.findRun(claimed.run.id);
+      if (leaseMs <= SHORT_LEASE_MS) await eventually(() => Date.now() > until + 3_000); // and it still waits for room
       await rm(fill);
       expect(await lab.ended(claimed)).toMatchObject({
         outcome: "crashed",
@@ -165,6 +168,37 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
       await lab.addProfile("coder", {
         answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }],
       });
+      // The same for the disk of its profile alone, where the agent itself needs room for its session.
+      const profile = join(lab.root, "profiles", "small");
+      await mkdir(profile, { recursive: true });
+      await run("mount", ["-t", "tmpfs", "-o", "size=300k,mode=700", "tmpfs", profile]);
+      try {
+        await lab.addProfile("small", { answers: [{ text: "hello" }] });
+        const small = await lab.claim((await lab.add("no room", { assignee: "small" })).id);
+        expect(await lab.host.start(small, never)).toMatchObject({ kind: "started" });
+        expect(await lab.ended(small)).toMatchObject({
+          error: expect.stringMatching(
+            /^the disk with \S+profiles\/small is full, and the worker could not use its/,
+          ),
+        });
+        expect(await hermes(lab, "kanban", "why", small.task.id)).toMatch(
+          /because of the host \(the disk with \S+ is full/,
+        );
+        await eventually(async () => (await lab.supervisorsOf(small)).length === 0);
+        // And where git finds no room for a worktree.
+        await run("find", [profile, "-mindepth", "1", "-delete"]);
+        const author = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        await run("git", ["init", "--quiet", "--template=", profile]);
+        await run("git", ["-C", profile, ...author, "commit", "--quiet", "--allow-empty", "--message=first"]);
+        await run("sh", ["-c", `cat /dev/zero > ${join(profile, "fill")} || true`]);
+        const task = await lab.add("no worktree", { workspaceKind: "worktree", workspacePath: profile });
+        expect(await lab.host.start(await lab.claim(task.id), never)).toMatchObject({
+          cause: "infrastructure",
+          error: expect.stringMatching(/^the disk with \S+small is full: ./),
+        });
+      } finally {
+        await run("umount", ["-l", profile]);
+      }
       const next = await lab.claim((await lab.add("modest")).id);
       expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });
       expect(await lab.ended(next)).toMatchObject({ outcome: "completed" });

@@ -48,6 +48,8 @@ export const scale = {
   operatorActions: count(6, 300),
   /** Tasks of a board that is copied from one database to the other and back. */
   boardTasks: count(1_000, 10_000),
+  /** The lease of a run whose end finds no room on the disk; the shorter one is waited for. */
+  fullDiskLeaseMs: count(300_000, 36_000),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 

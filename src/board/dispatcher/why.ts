@@ -1,5 +1,5 @@
 import { formatTime, spanWords } from "../../lib/format-time.ts";
-import type { Steps } from "../database/steps.ts";
+import { first, type Steps } from "../database/steps.ts";
 import { findBlocks } from "../operations/find-blocks.ts";
 import { nameTasks, type TaskName } from "../operations/glance.ts";
 import { findOpenRun, openParents, requireTask, type TaskRow } from "../operations/load.ts";
@@ -31,6 +31,7 @@ interface Facts {
   readonly host: string | null;
   readonly startedAt: number | null;
   readonly blockedBecause: string | null;
+  readonly lastError: string | null;
   readonly blockCause: BlockCause;
   readonly eligible: Eligible;
   readonly dispatchers: readonly string[];
@@ -58,6 +59,10 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
   const task = yield* requireTask(taskId);
   const open = yield* findOpenRun(taskId);
   const block = (yield* findBlocks([taskId])).get(taskId);
+  const last = yield* first<{ error: string | null }>(
+    "select error from run where task_id = :taskId and ended_at is not null order by id desc limit 1",
+    { taskId },
+  );
   return {
     task,
     parents: [...(yield* nameTasks(yield* openParents(taskId))).values()].toSorted((a, b) => a.seq - b.seq),
@@ -65,6 +70,7 @@ function* loadFacts(policy: DispatchPolicy, taskId: string): Steps<Facts> {
     startedAt: open?.started_at ?? null,
     blockedBecause: block?.reason ?? task.last_failure_error,
     blockCause: causeOf(block),
+    lastError: last?.error ?? null,
     eligible: yield* listEligible({
       rateLimitMs: policy.rateLimitCooldownMs,
       taskId,
@@ -161,7 +167,7 @@ const BLOCKS: Readonly<Record<BlockCause, (task: TaskRow) => string>> = {
 };
 
 async function readyReason(
-  { task, eligible, dispatchers }: Facts,
+  { task, lastError, eligible, dispatchers }: Facts,
   { board, host }: { readonly board: DispatchBoard; readonly host: DispatchHost },
   policy: DispatchPolicy,
   signal: AbortSignal,
@@ -195,7 +201,7 @@ async function readyReason(
   if (guard !== undefined)
     return {
       reason: guard.reason,
-      text: `It waits until ${when(guard.until, eligible.now)}: ${GUARDS[guard.reason]}${detailOf(task, guard)}.`,
+      text: `It waits until ${when(guard.until, eligible.now)}: ${GUARDS[guard.reason]}${detailOf(lastError, guard)}.`,
       release: guardReleaseOf(seq, guard),
       until: guard.until,
     };
@@ -268,7 +274,7 @@ function guardReleaseOf(seq: number, { reason, met_by: other }: Guard): string {
 }
 
 /** What the failure was that a pause follows, or where it was met. */
-function detailOf({ last_failure_error: error }: TaskRow, { reason, met_by: other }: Guard): string {
+function detailOf(error: string | null, { reason, met_by: other }: Guard): string {
   if (other !== undefined) return `, as #${other} found out`;
   const follows = reason === "backoff" || reason === "infrastructure_cooldown";
   return follows && error !== null ? ` (${error.split("\n", 1)[0]})` : "";

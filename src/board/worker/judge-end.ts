@@ -68,7 +68,7 @@ export function judgeEnd(
   if (code === WORKER_EXITS.terminated || KILLED_FROM_OUTSIDE.has(signal))
     return end("infra_killed", "infra", "the worker was told to end");
   if (code === WORKER_EXITS.infrastructure)
-    return end("infra_killed", "infra", `the worker could not reach its board\n${tail}`);
+    return end("infra_killed", "infra", `the worker could not use its board or its session\n${tail}`);
   if (code === WORKER_EXITS.budget)
     return end("budget_exhausted", "budget", `a limit of the run was reached\n${tail}`);
   if (code === WORKER_EXITS.over)

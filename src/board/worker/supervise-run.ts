@@ -1,3 +1,4 @@
+import { tmpdir } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { systemClock } from "../../lib/clock.ts";
 import { openDeadline } from "../../lib/deadline.ts";
@@ -26,6 +27,8 @@ const CLOSING_MS = 15_000;
 const ENDED_GRACE_MS = 500;
 const LONGEST_TIMER_MS = 2 ** 31 - 1; // a longer one would fire at once
 const RETRY_MS = 1_000;
+/** How long the end of a run waits for room on the disk of its board. */
+const FULL_DISK_MS = 3_600_000;
 
 /** For the engine; a run that waits for it longer goes on without. */
 const RECLAIM_MS = 10_000;
@@ -101,7 +104,9 @@ export async function superviseRun(
     );
     onStarted({ supervisorPid: process.pid, workerPid: worker.pid });
     const fate = await awaitFate({ store, worker, lease, order }, signal);
-    const full = await findFullDisk([order.worker.cwd, place.root]); // before what it used is free again
+    const { HERMES_HOME: home = place.root, TMPDIR: temporary = tmpdir() } = order.worker.env;
+    // Before what it used is free again.
+    const full = await findFullDisk([order.worker.cwd, home, place.root, temporary]);
     await endAll(query, graceOf(fate));
     await freeSlot(order);
     const exit = fate.kind === "exited" ? fate.exit : await exitWithin(worker);
@@ -198,8 +203,9 @@ async function exitWithin(worker: StartedWorker): Promise<ProcessExit> {
 async function report(store: BoardStore, order: RunOrder, end: WorkerExit): Promise<string> {
   // Not as the worker, which may not do this: whoever ends a run must have seen its processes end.
   const client = store.as({ kind: "system", name: "supervisor" });
-  using deadline = openDeadline(new AbortController().signal, order.run.leaseMs);
+  const age = realTime.stopwatch();
   for (;;) {
+    using deadline = openDeadline(new AbortController().signal, order.run.leaseMs);
     try {
       const history = await loadHistory(store, order, deadline.signal);
       const ending = runEndingOf(end, history, order.policy, Math.random);
@@ -208,7 +214,10 @@ async function report(store: BoardStore, order: RunOrder, end: WorkerExit): Prom
     } catch (error) {
       if (error instanceof AppError && error.code === "run-superseded")
         return `the run had ended: ${await outcomeOf(store, order)}`;
-      if (deadline.isOver) return `its end could not be recorded: ${messageOf(error)}`;
+      // On a disk without room nobody else can take the task, and only we know what happened.
+      const isFull = (await findFullDisk([order.place.root])) !== undefined;
+      if (age() >= (isFull ? FULL_DISK_MS : order.run.leaseMs))
+        return `its end could not be recorded: ${messageOf(error)}`;
       await sleep(RETRY_MS);
     }
   }

@@ -9,6 +9,7 @@ import { type BranchTask, type BranchUser, findBranchUser } from "../workspaces/
 import { prepareWorkspace } from "../workspaces/prepare-workspace.ts";
 import type { Workspace, WorkspacePlace } from "../workspaces/workspace.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
+import { findFullDisk } from "./find-full-disk.ts";
 import { findRunProcesses, terminateRun } from "./find-run.ts";
 import { runProcesses } from "./process-table.ts";
 import { type LogBounds, runLogPath } from "./run-log.ts";
@@ -80,8 +81,9 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
       } catch (error) {
         signal.throwIfAborted();
         const user = await branchUser(task, signal);
-        if (user === undefined) return failed("workspace", messageOf(error));
-        return failed("infrastructure", `its branch ${user.branch} is checked out in ${user.path}`);
+        if (user !== undefined)
+          return failed("infrastructure", `its branch ${user.branch} is checked out in ${user.path}`);
+        return failedFor("workspace", messageOf(error), [task.workspace_path ?? place.root]);
       }
       try {
         const order: RunOrder = {
@@ -90,11 +92,11 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
           workspaces,
         };
         const started = await startSupervisor(parts.program, order, openVariables(variables), signal);
-        if (started.kind === "failed") return started;
+        if (started.kind === "failed") return failedFor(started.cause, started.error, [place.root]);
         return { kind: "started", workspace: workspace.path, supervisorPid: started.supervisorPid };
       } catch (error) {
         signal.throwIfAborted();
-        return failed("spawn", messageOf(error));
+        return failedFor("spawn", messageOf(error), [place.root]);
       }
     },
     async isAlive(run, signal) {
@@ -109,6 +111,19 @@ export function createWorkerHost(parts: WorkerHostParts): DispatchHost {
 
 const failed = (cause: "workspace" | "spawn" | "infrastructure", error: string) =>
   ({ kind: "failed", cause, error }) as const;
+
+const NO_ROOM = /ENOSPC|no space left|disk is full/i;
+
+/** A full disk is no fault of the task, and its folder tells more than the file that had no room. */
+async function failedFor(
+  cause: Parameters<typeof failed>[0],
+  error: string,
+  folders: readonly string[],
+): Promise<ReturnType<typeof failed>> {
+  const full = NO_ROOM.test(error) ? await findFullDisk(folders) : undefined;
+  if (full === undefined) return failed(cause, error);
+  return failed("infrastructure", `the disk with ${full} is full: ${error}`);
+}
 
 async function createOrder(
   parts: WorkerHostParts,
