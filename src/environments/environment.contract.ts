@@ -450,6 +450,19 @@ export function environmentContract(traits: EnvironmentTraits): void {
       expect((await collect(environment, "echo next")).stdout).toBe("next\n");
     });
 
+    test.each([
+      ["TERM", 143],
+      ["HUP", 129],
+    ])(
+      "a command that ends its own shell with %s has the exit code %i, and the next one runs",
+      async (name, code) => {
+        await using environment = await open();
+        const run = await collect(environment, `kill -${name} $$; sleep 0.2; exit 0`);
+        expect(run).toMatchObject({ ended: "exited", exitCode: code });
+        expect((await collect(environment, "echo next")).stdout).toBe("next\n");
+      },
+    );
+
     test("C31: closing twice is harmless, and a closed environment refuses instead of pretending", async () => {
       const environment = await open();
       await collect(environment, "true");
