@@ -346,7 +346,7 @@ describe("a worker that is the agent", () => {
       const said = await readFile(join(lab.folder.path, "refusals.txt"), "utf8");
       expect(said).not.toContain("GRANTED");
       expect(said).not.toContain(claimed.token);
-      expect(said).toContain(`The run of ${claimed.task.id} may not change ${other.id}.`);
+      expect(said).toContain(`The run of #${claimed.task.seq} may not change #${other.seq}.`);
     },
     LONG,
   );

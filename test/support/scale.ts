@@ -21,6 +21,9 @@ export const scale = {
   /** Kills of operations that change a sandbox in several steps, dealt out to all of them; each costs many runs. */
   sandboxKills: count(2, 100),
 
+  /** Of the steps at which an operation is killed, the most telling first, those that are tried. */
+  killSteps: <Step>(steps: readonly Step[]): readonly Step[] => (isDeep ? steps : steps.slice(0, 2)),
+
   /** Processes of ours that want the same at one instant. */
   processes: count(5, 16),
 

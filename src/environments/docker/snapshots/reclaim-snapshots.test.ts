@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { startChild } from "../../../../test/support/child.ts";
 import { never } from "../../../../test/support/docker.ts";
+import { scale } from "../../../../test/support/scale.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab, type SnapshotLab } from "../../../../test/support/snapshots.ts";
 import { findContainer } from "../container.ts";
@@ -34,11 +35,13 @@ describeWith("docker", "what a killed process leaves", (service) => {
   };
   const work = (lab: SnapshotLab) => namesIn(join(snapshotsFolder(lab.place), "work"));
 
-  describe.each([
-    ["pause", "after"],
-    ["commit", "before"],
-    ["commit", "after"],
-  ] as const)("snapshot, killed at %s (%s)", (at, when) => {
+  describe.each(
+    scale.killSteps([
+      ["pause", "after"],
+      ["commit", "after"],
+      ["commit", "before"],
+    ] as const),
+  )("snapshot, killed at %s (%s)", (at, when) => {
     it("G8: looks like no snapshot, is found by gc, and the sandbox goes on", async () => {
       await using lab = await openSnapshotLab(service);
       const spec = await lab.spec();
@@ -60,13 +63,15 @@ describeWith("docker", "what a killed process leaves", (service) => {
     });
   });
 
-  describe.each([
-    ["commit", "after"],
-    ["create", "before"],
-    ["create", "after"],
-    ["start", "after"],
-    ["rename", "before"],
-  ] as const)("fork, killed at %s (%s)", (at, when) => {
+  describe.each(
+    scale.killSteps([
+      ["create", "after"],
+      ["rename", "before"],
+      ["commit", "after"],
+      ["create", "before"],
+      ["start", "after"],
+    ] as const),
+  )("fork, killed at %s (%s)", (at, when) => {
     it("G10: gives the task no sandbox, and gc takes all of it back", async () => {
       await using lab = await openSnapshotLab(service);
       const source = await lab.spec();
@@ -96,11 +101,13 @@ describeWith("docker", "what a killed process leaves", (service) => {
     expect(await lab.images()).toHaveLength(1);
   });
 
-  describe.each([
-    ["rename", "after"],
-    ["create", "before"],
-    ["start", "after"],
-  ] as const)("restore, killed at %s (%s)", (at, when) => {
+  describe.each(
+    scale.killSteps([
+      ["rename", "after"],
+      ["start", "after"],
+      ["create", "before"],
+    ] as const),
+  )("restore, killed at %s (%s)", (at, when) => {
     it("G8: gc gives the task back what it had", async () => {
       await using lab = await openSnapshotLab(service);
       const spec = await lab.spec();
