@@ -54,6 +54,7 @@ const LANDED: Readonly<Record<string, readonly string[]>> = {
     "search e2e4e3986a0a0df4",
     "shell of a session 5dff923f2d202547",
     "outcomes of a turn eea3d806fe4fe9fc",
+    "address of a session's model 95cadc1cfb52136c",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
 };

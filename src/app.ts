@@ -15,6 +15,8 @@ import { type Profile, resolveProfile } from "./profiles/profile.ts";
 import { ensureProfileId } from "./profiles/profile-id.ts";
 
 const LOOK_AFTER_WITHIN_MS = 10_000;
+/** The settings that decide which model answers, and where. */
+const MODEL_KEYS = ["model.default", "model.provider", "model.base_url"];
 
 /** What every entry point starts from: one profile and its settings, read once and handed down. */
 export interface App {
@@ -112,6 +114,7 @@ export async function openAppConversation(
       home: profile.home,
       sessionsPath: request.sessionsPath ?? profile.sessionsPath,
       settings: resolved.config,
+      settingsWin: MODEL_KEYS.some((key) => resolved.settings.get(key)?.origin === "flag"),
       redactor: createRedactor({ secrets: resolved.secrets }),
       judge(command) {
         const judgement = judgeHardline(command, { home });

@@ -10,7 +10,7 @@ import type { ProcessIdentity } from "../lib/process-identity.ts";
 import type { UserMessage } from "../providers/message.ts";
 import type { ModelEvent, ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
 import type { AttemptFailed, RetryingModel } from "../providers/with-retries.ts";
-import type { LoadedSession, SessionDraft } from "../sessions/session.ts";
+import type { LoadedSession, SessionDraft, SessionModel } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
 import { findTool } from "../tools/find-tool.ts";
@@ -23,6 +23,8 @@ export interface ConversationParts {
   readonly isStored: boolean;
   readonly identity: ProcessIdentity;
   readonly model: RetryingModel;
+  /** To be kept with the session once it has answered; undefined where the session has it already. */
+  readonly newModel: SessionModel | undefined;
   readonly reasoningEffort: ReasoningEffort | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly rules: ToolRules;
@@ -51,8 +53,9 @@ export function createConversation(parts: ConversationParts): Conversation {
   const { store, session, identity, model, rules, haltsLoops, clock } = parts;
   const definitions = JSON.parse(session.toolsJson) as ToolDefinition[];
   const steers: string[] = [];
-  let { isStored } = parts;
+  let { isStored, newModel } = parts;
   let failure: ModelFailure | undefined;
+  let hasAnswered = false;
   let keptShell: string | undefined;
 
   async function* run(
@@ -121,6 +124,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     const commit = async (event: AgentEvent): Promise<void> => {
       if (event.type === "tool-end") await keepShell(turn);
       await turn.record(event, turn.lost);
+      if (event.type === "assistant") await keepModel(turn);
     };
     for await (const event of recorded(events, commit)) {
       isStored = true;
@@ -146,12 +150,20 @@ export function createConversation(parts: ConversationParts): Conversation {
     keptShell = shell;
   }
 
+  /** Only one that has answered: with a name that nobody knows, the session could not go on. */
+  async function keepModel(turn: SessionTurn): Promise<void> {
+    if (newModel === undefined || !hasAnswered) return;
+    await turn.keepModel(newModel, turn.lost);
+    newModel = undefined;
+  }
+
   async function* noted<Event extends ModelEvent | AttemptFailed>(
     events: AsyncIterable<Event>,
   ): AsyncGenerator<Event> {
     failure = undefined;
     for await (const event of events) {
       if (event.type === "failed") ({ failure } = event);
+      if (event.type === "message-end") hasAnswered = true;
       yield event;
     }
   }

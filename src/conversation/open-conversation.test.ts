@@ -52,6 +52,7 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
     },
     choice: { resume },
     model: {},
+    settingsWin: false,
     surface: {
       source: "cli",
       words: "",

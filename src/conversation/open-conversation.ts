@@ -12,7 +12,6 @@ import type { RouteRequest, RouteSettings } from "../providers/choose-provider.t
 import type { Message } from "../providers/message.ts";
 import { openModel } from "../providers/open-model.ts";
 import { type ReasoningEffort, readEffort } from "../providers/provider.ts";
-import { resolveRoute } from "../providers/resolve-route.ts";
 import { createRouteHttp } from "../providers/route-http.ts";
 import { isLocalAddress } from "../providers/timeouts.ts";
 import { withRetries } from "../providers/with-retries.ts";
@@ -25,6 +24,7 @@ import type { Ask, ToolParts } from "../tools/workspace.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
 import { definitionsOf, enabledToolsets, loadPromptFacts } from "./first-prompt.ts";
 import { createPastSessions } from "./past-sessions.ts";
+import { findSessionRoute, isSameModel } from "./session-route.ts";
 import { createWorkspaceHolder } from "./workspace-holder.ts";
 
 /** What a surface says about itself. */
@@ -70,6 +70,8 @@ export interface ConversationRequest {
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
   readonly model: RouteRequest;
+  /** Whether a flag sets provider, model or address, which then count in a resumed session too. */
+  readonly settingsWin: boolean;
   /** Instead of `agent.reasoning_effort`. */
   readonly reasoningEffort?: ReasoningEffort | undefined;
   readonly surface: Surface;
@@ -96,11 +98,10 @@ export async function openConversation(
   try {
     const chosen = resolveSession(store.list, request.choice);
     const resumed = chosen === undefined ? undefined : store.loadSession(chosen.id);
-    const wanted =
-      resumed === undefined || (request.model.model ?? request.model.provider) !== undefined
-        ? request.model
-        : { provider: resumed.session.provider, model: resumed.session.model };
-    const route = resolveRoute(settings, wanted, environment.variable);
+    const { route, notice } = findSessionRoute(request, resumed?.session, environment.variable);
+    if (notice !== undefined) environment.reporter.onNotice(notice);
+    const { provider, baseUrl } = route;
+    const answering = { provider, model: route.model, baseUrl };
     const http = createRouteHttp(route, environment.variables);
     const model = withRetries(await openModel(route, { http, clock: systemClock, cacheTtl: "5m" }), {
       maxRetries: settings.agent.api_max_retries,
@@ -138,8 +139,7 @@ export async function openConversation(
         id,
         source: surface.source,
         cwd: environment.cwd,
-        provider: route.provider,
-        model: route.model,
+        ...answering,
         systemPrompt: createSystemPrompt(
           await loadPromptFacts(
             { home: request.home, environment, surface, now: systemClock.now() },
@@ -161,6 +161,7 @@ export async function openConversation(
       isStored: resumed !== undefined,
       identity,
       model,
+      newModel: resumed === undefined || isSameModel(resumed.session, answering) ? undefined : answering,
       reasoningEffort: request.reasoningEffort ?? readEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools, judge: request.judge, fit },
@@ -214,7 +215,15 @@ export async function openConversation(
   }
 }
 
-const NOTHING = { source: "", cwd: "", provider: "", model: "", systemPrompt: "", toolsJson: "" };
+const NOTHING = {
+  source: "",
+  cwd: "",
+  provider: "",
+  model: "",
+  baseUrl: "",
+  systemPrompt: "",
+  toolsJson: "",
+};
 
 function toolParts(
   { home, settings, redactor, surface, environment }: ConversationRequest,

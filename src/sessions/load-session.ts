@@ -11,6 +11,7 @@ interface SessionRow extends SummaryRow {
   readonly system_prompt: string;
   readonly tools_json: string;
   readonly shell: string | null;
+  readonly base_url: string | null;
 }
 
 interface MessageRow {
@@ -36,7 +37,7 @@ interface TurnRow {
 
 /** What one look at a session costs is its own length, never that of the store; a test reads the plans of these. */
 export const LOAD_SQL = {
-  session: `select session.key, ${SUMMARY_COLUMNS}, session.system_prompt, session.tools_json, session.shell
+  session: `select session.key, ${SUMMARY_COLUMNS}, session.system_prompt, session.tools_json, session.shell, session.base_url
     from session left join session as parent on parent.key = session.parent_key where session.id = ?`,
   messages: `select message.key, role, kind, body
     from turn join message on message.turn_key = turn.key where turn.session_key = ? order by turn.key, position`,
@@ -78,6 +79,7 @@ function toSession(row: SessionRow): Session {
     ...toSummary(row),
     systemPrompt: JSON.parse(row.system_prompt) as string,
     toolsJson: row.tools_json,
+    baseUrl: row.base_url ?? undefined,
   };
 }
 

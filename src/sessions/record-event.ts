@@ -35,9 +35,9 @@ const DURABLE: ReadonlySet<AgentEvent["type"]> = new Set([
 export function createEventRecorder(database: Database, prefixes: PrefixStore): EventRecorder {
   const findSession = database.prepare<{ key: number }>("select key from session where id = ?");
   const insertSession = database.prepare<{ key: number }>(`
-    insert into session (id, source, title, parent_key, cwd, provider, model, created_at, active_at, system_prompt, tools_json)
+    insert into session (id, source, title, parent_key, cwd, provider, model, created_at, active_at, system_prompt, tools_json, base_url)
     values (:id, :source, :title, (select key from session where id = :parent), :cwd, :provider, :model,
-            hermes_now(), hermes_now(), :systemPrompt, :toolsJson) returning key`);
+            hermes_now(), hermes_now(), :systemPrompt, :toolsJson, :baseUrl) returning key`);
   const touchSession = database.prepare("update session set active_at = hermes_now() where key = ?");
   const findOpenTurn = database.prepare<TurnRow>(
     "select key, id from turn where session_key = ? and outcome is null",
@@ -89,6 +89,7 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
       ...{ id, source, cwd, provider, model, toolsJson },
       title: draft.title === undefined ? null : freeTitle(parseTitle(draft.title)),
       parent: draft.parent ?? null,
+      baseUrl: draft.baseUrl ?? null,
       systemPrompt: JSON.stringify(draft.systemPrompt),
     });
     return keyOf(row);

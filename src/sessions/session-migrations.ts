@@ -125,6 +125,11 @@ const outcomeMigration: Migration = {
     create unique index turn_open on turn (session_key) where outcome is null`,
 };
 
+const addressMigration: Migration = {
+  name: "address of a session's model",
+  sql: "alter table session add column base_url text",
+};
+
 /** The schema of `sessions.sqlite`. */
 export const sessionMigrations: readonly Migration[] = [
   leaseMigration,
@@ -132,4 +137,5 @@ export const sessionMigrations: readonly Migration[] = [
   searchMigration,
   shellMigration,
   outcomeMigration,
+  addressMigration,
 ];

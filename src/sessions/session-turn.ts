@@ -4,7 +4,7 @@ import { AppError, messageOf } from "../lib/errors.ts";
 import type { AcquireResult, Leases } from "../lib/lease.ts";
 import type { ProcessIdentity } from "../lib/process-identity.ts";
 import { type EventRecorder, isDurable } from "./record-event.ts";
-import type { SessionDraft } from "./session.ts";
+import type { SessionDraft, SessionModel } from "./session.ts";
 
 /** The right to add to one session, held until disposed and renewed meanwhile. */
 export interface SessionTurn extends AsyncDisposable {
@@ -20,6 +20,8 @@ export interface SessionTurn extends AsyncDisposable {
   record(event: AgentEvent, signal: AbortSignal): Promise<void>;
   /** Stores the state of the session's shell, JSON without secrets, for the process that goes on with it. */
   keepShell(shell: string, signal: AbortSignal): Promise<void>;
+  /** Makes a model the one that the session goes on with. */
+  keepModel(model: SessionModel, signal: AbortSignal): Promise<void>;
 }
 
 export interface TurnTimes {
@@ -57,6 +59,9 @@ export async function acquireTurn(
   const { token } = taken;
   const holds = database.prepare("select 1 from lease where name = ? and token = ?");
   const updateShell = database.prepare("update session set shell = ? where id = ?");
+  const updateModel = database.prepare(
+    "update session set provider = :provider, model = :model, base_url = :baseUrl where id = :id",
+  );
   const write = (change: () => void, signal: AbortSignal): Promise<void> =>
     database.write(() => {
       if (!database.isInPlace()) throw goneError(database.path);
@@ -77,6 +82,8 @@ export async function acquireTurn(
       if (isDurable(event)) await write(() => recorder.record(session, event), signal);
     },
     keepShell: (shell, signal) => write(() => void updateShell.run(shell, sessionId), signal),
+    keepModel: ({ provider, model, baseUrl }, signal) =>
+      write(() => void updateModel.run({ provider, model, baseUrl: baseUrl ?? null, id: sessionId }), signal),
     async [Symbol.asyncDispose]() {
       heartbeat.stop();
       const deadline = AbortSignal.timeout(RELEASE_WITHIN_MS);

@@ -1,12 +1,18 @@
 import type { Message, ToolCallPart } from "../providers/message.ts";
 
+/** Which model answers in a session, and where. */
+export interface SessionModel {
+  readonly provider: string;
+  readonly model: string;
+  /** Undefined in sessions that are older than its being kept. */
+  readonly baseUrl: string | undefined;
+}
+
 /** What a session is born with; prompt and tools stay as they are for its life, since the provider caches them. */
-export interface NewSession {
+export interface NewSession extends SessionModel {
   /** Which surface it belongs to: cli, oneshot, telegram, kanban… */
   readonly source: string;
   readonly cwd: string;
-  readonly provider: string;
-  readonly model: string;
   readonly systemPrompt: string;
   readonly toolsJson: string;
   readonly title?: string | undefined;
@@ -32,7 +38,7 @@ export interface SessionSummary {
   readonly activeAt: number;
 }
 
-export interface Session extends SessionSummary {
+export interface Session extends SessionSummary, SessionModel {
   readonly systemPrompt: string;
   readonly toolsJson: string;
 }

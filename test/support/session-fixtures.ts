@@ -11,6 +11,7 @@ export const NEW_SESSION: NewSession = {
   cwd: "/work",
   provider: "scripted",
   model: "m-1",
+  baseUrl: "",
   systemPrompt: "You help.",
   toolsJson: '[{"name":"terminal"}]',
 };
