@@ -85,11 +85,12 @@ try {
     supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
     plugins: [oneLocale, oneUndici, tokenizerBeside(tokenizer)],
     // An expression, whose value is the function that loadProgram() calls.
-    banner: { js: "(function (exports, require, module, __filename, __dirname) {" },
+    banner: { js: "(function (exports, require, module, __filename, __dirname, lazily) {" },
     footer: { js: "})" },
   });
   const program = readdirSync(chunks).find((name) => name !== tokenizer);
-  escapePatterns(join(chunks, program));
+  const file = join(chunks, program);
+  writeFileSync(file, lazyBuiltins(escapePatterns(readFileSync(file, "utf8"))));
   await build({
     ...bundle,
     entryPoints: ["src/main.ts"],
@@ -112,9 +113,19 @@ try {
  * esbuild leaves regular expressions as they are, and loadProgram() takes each byte for a character: a pattern with `«` in it
  * would never match.
  */
-function escapePatterns(path) {
+function escapePatterns(text) {
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
-  writeFileSync(path, readFileSync(path, "utf8").replace(/[\u0080-\uffff]/g, escaped));
+  return text.replace(/[\u0080-\uffff]/g, escaped);
+}
+
+/**
+ * Large modules of Node that many of ours import and few commands use are loaded with their first use. That is safe for what
+ * was an import, of which only single names are read, and for the one of commander.
+ */
+function lazyBuiltins(text) {
+  const names = "child_process|crypto|dgram|dns|http|https|http2|net|readline|tls|zlib";
+  const assigned = new RegExp(`\\b(import_node_\\w+|childProcess)=require\\("node:(${names})"\\)`, "g");
+  return text.replace(assigned, '$1=lazily("node:$2")');
 }
 
 function readIfThere(path) {

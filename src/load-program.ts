@@ -10,6 +10,7 @@ type Body = (
   module: { exports: object },
   path: string,
   folder: string,
+  lazily: (builtin: string) => object,
 ) => void;
 
 /**
@@ -40,7 +41,9 @@ export function loadProgram(
   });
   const module = { exports: {} };
   const body = script.runInThisContext() as Body;
-  body(module.exports, createRequire(path), module, path, dirname(path));
+  const require = createRequire(path);
+  const lazily = (builtin: string): object => new Proxy({}, { get: (_, name) => require(builtin)[name] });
+  body(module.exports, require, module, path, dirname(path), lazily);
   return { program: module.exports as typeof Program, script };
 }
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
 
 interface CommandModule {
-  build(context: CommandContext): Command;
+  build(context: CommandContext): Command | Promise<Command>;
 }
 
 interface CommandRow {

@@ -109,7 +109,7 @@ async function runCommand(context: CommandContext): Promise<void> {
     );
   const { build } = await row.load();
   const words = name === "help" ? [...rest.slice(1), "--help"] : isTask ? context.flags.words : rest;
-  await build(context).parseAsync(words, { from: "user" });
+  await (await build(context)).parseAsync(words, { from: "user" });
 }
 
 async function unknownCommand(wanted: string, names: readonly string[]): Promise<AppError> {

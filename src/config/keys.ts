@@ -96,15 +96,20 @@ function describeKey(schema: z.ZodType, path: readonly string[]): ConfigKey {
   const key = path.join(".");
   const meta = schema.meta() ?? {};
   const value = unwrapSchema(schema);
+  // Every command reads its settings, and most ask for few of these facts.
   return {
     key,
     path,
     env: variablesOf(path, meta.env),
     flag: `--${key}`,
     type: typeOf(value),
-    nullable: schema.safeParse(null).success,
+    get nullable() {
+      return schema.safeParse(null).success;
+    },
     values: value instanceof z.ZodEnum ? value.options.map(String) : undefined,
-    default: schema.parse(undefined),
+    get default() {
+      return schema.parse(undefined);
+    },
     description: meta.description ?? "",
     secret: meta.secret ?? false,
     usedBy: meta.usedBy,

@@ -27,9 +27,9 @@ export interface LineRun {
 export async function openKanbanLine() {
   const folder = await tempFolder();
   const home = folder.file("home");
-  const contextOf = (terminal: Terminal, { env, signal }: LineOptions) =>
+  const contextOf = (words: readonly string[], terminal: Terminal, { env, signal }: LineOptions) =>
     createContext(
-      { profile: undefined, settings: new Map(), words: [] },
+      { profile: undefined, settings: new Map(), words: ["kanban", ...words] },
       terminal,
       catchingStreams({
         HOME: folder.path,
@@ -64,9 +64,9 @@ export async function openKanbanLine() {
       noteColumns: options.columns,
       colours: createColors(false),
     };
-    await using context = contextOf(terminal, options);
+    await using context = contextOf(words, terminal, options);
     try {
-      await build(context).parseAsync([...words], { from: "user" });
+      await (await build(context)).parseAsync([...words], { from: "user" });
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       return { ...output, failure: error, exitCode: error.exitCode };

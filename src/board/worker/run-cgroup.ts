@@ -9,16 +9,25 @@ import { errnoOf } from "../../lib/errors.ts";
  */
 const NAME = "hermes-";
 
-/** The group that we are in ourselves; undefined where there is no cgroup2. */
-function findOwnGroup(): string | undefined {
+/** The group that we are in ourselves, as the kernel calls it; undefined where there is no cgroup2. */
+function findOwnName(): string | undefined {
   if (process.platform !== "linux") return undefined;
+  try {
+    return /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
+  } catch {
+    return undefined; // no /proc, or another's
+  }
+}
+
+/** The folder of the group that we are in ourselves. */
+function findOwnGroup(): string | undefined {
+  const own = findOwnName();
+  if (own === undefined) return undefined;
   try {
     const mounts = readFileSync("/proc/self/mountinfo", "utf8").split("\n");
     // Its fields: number, parent, device, root, place, options, …, "-", type.
     const place = mounts.find((line) => line.split(" - ")[1]?.startsWith("cgroup2 "))?.split(" ")[4];
-    const own = /^0::(.*)$/m.exec(readFileSync("/proc/self/cgroup", "utf8"))?.[1];
-    if (place === undefined || own === undefined) return undefined;
-    return join(place, own);
+    return place === undefined ? undefined : join(place, own);
   } catch {
     return undefined; // no /proc, or another's
   }
@@ -36,7 +45,7 @@ function isOfRun(group: string): boolean {
 
 /** The mark of the run whose group we are in, or in a group inside of it. */
 export function findGroupMark(): string | undefined {
-  const name = findOwnGroup()
+  const name = findOwnName()
     ?.split("/")
     .find((part) => part.startsWith(NAME));
   return name?.slice(NAME.length);

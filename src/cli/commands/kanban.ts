@@ -3,29 +3,63 @@ import type { App } from "../../app.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
-import { addAttachments } from "./kanban/attachments.ts";
-import { buildBoard } from "./kanban/board.ts";
-import { buildBoards } from "./kanban/boards.ts";
-import { addChanges } from "./kanban/change.ts";
-import { addClaims } from "./kanban/claims.ts";
-import { addCreate } from "./kanban/create.ts";
 import type { Desk } from "./kanban/desk.ts";
-import { addDispatch, addReclaim } from "./kanban/dispatch/add-dispatch.ts";
-import { addFindings } from "./kanban/findings.ts";
-import { addFollow } from "./kanban/follow.ts";
-import { addList } from "./kanban/list.ts";
-import { addMoves } from "./kanban/moves.ts";
-import { addPlan } from "./kanban/plan/add-plan.ts";
-import { addReview } from "./kanban/review.ts";
-import { addShow } from "./kanban/show.ts";
-import { addTransfer } from "./kanban/transfer.ts";
-import { addUpkeep } from "./kanban/upkeep.ts";
-import { groupVerbs } from "./kanban/verb-groups.ts";
-import { addWaysBack } from "./kanban/ways-back.ts";
-import { addWork } from "./kanban/work/add-work.ts";
+
+type Add = (name: string, description: string) => Command;
+
+interface VerbGroup {
+  readonly verbs: readonly string[];
+  /** What adds them, in a module of its own. */
+  load(): Promise<(desk: Desk, add: Add, kanban: Command) => void>;
+}
+
+/** All verbs, with their other names. Only those of the group that is asked for are loaded, unless it is not clear which. */
+const GROUPS: readonly VerbGroup[] = [
+  { verbs: ["create"], load: async () => (await import("./kanban/create.ts")).addCreate },
+  { verbs: ["plan"], load: async () => (await import("./kanban/plan/add-plan.ts")).addPlan },
+  { verbs: ["list", "ls", "search"], load: async () => (await import("./kanban/list.ts")).addList },
+  { verbs: ["show", "context"], load: async () => (await import("./kanban/show.ts")).addShow },
+  {
+    verbs: ["assign", "edit", "set-model", "link", "unlink", "comment", "hold"],
+    load: async () => (await import("./kanban/change.ts")).addChanges,
+  },
+  {
+    verbs: ["attach", "attachments", "attach-rm"],
+    load: async () => (await import("./kanban/attachments.ts")).addAttachments,
+  },
+  {
+    verbs: ["complete", "block", "unblock", "schedule", "promote", "archive", "purge"],
+    load: async () => (await import("./kanban/moves.ts")).addMoves,
+  },
+  {
+    verbs: ["specify", "answer", "retry", "reopen", "reopen-review"],
+    load: async () => (await import("./kanban/ways-back.ts")).addWaysBack,
+  },
+  {
+    verbs: ["request-review", "approve", "request-changes"],
+    load: async () => (await import("./kanban/review.ts")).addReview,
+  },
+  { verbs: ["claim", "release", "runs"], load: async () => (await import("./kanban/claims.ts")).addClaims },
+  {
+    verbs: ["dispatch", "daemon", "dispatch-status", "why", "unguard", "reassign", "reclaim"],
+    load: async () => (await import("./kanban/dispatch/add-dispatch.ts")).addDispatch,
+  },
+  { verbs: ["tail", "watch"], load: async () => (await import("./kanban/follow.ts")).addFollow },
+  { verbs: ["log", "supervise"], load: async () => (await import("./kanban/work/add-work.ts")).addWork },
+  {
+    verbs: ["stats", "assignees", "diagnostics", "diag"],
+    load: async () => (await import("./kanban/findings.ts")).addFindings,
+  },
+  {
+    verbs: ["init", "pause", "resume", "gc", "repair", "help-moves"],
+    load: async () => (await import("./kanban/upkeep.ts")).addUpkeep,
+  },
+  { verbs: ["export", "import"], load: async () => (await import("./kanban/transfer.ts")).addTransfer },
+  { verbs: ["boards"], load: async () => (await import("./kanban/boards.ts")).addBoards },
+];
 
 /** `hermes kanban`: the board that people and agents share. */
-export function build(context: CommandContext): Command {
+export async function build(context: CommandContext): Promise<Command> {
   const { terminal } = context;
   const kanban = defineCommand("hermes kanban", "Make tasks, move them and see where they stand.", terminal);
   kanban.option(
@@ -52,29 +86,17 @@ export function build(context: CommandContext): Command {
     return command;
   };
 
-  const board = define("board", "Show the board; `hermes kanban` alone does the same.");
-  const verbs = (): readonly string[] =>
-    kanban.commands.flatMap((command) => [command.name(), ...command.aliases()]);
-  kanban.addCommand(buildBoard(desk, board, verbs), { isDefault: true });
-  addCreate(desk, add);
-  addPlan(desk, add);
-  addList(desk, add);
-  addShow(desk, add);
-  addChanges(desk, add);
-  addAttachments(desk, add);
-  addMoves(desk, add);
-  addWaysBack(desk, add);
-  addReview(desk, add);
-  addClaims(desk, add);
-  addDispatch(desk, add);
-  addReclaim(desk, add);
-  addFollow(desk, add);
-  addWork(desk, kanban);
-  addFindings(desk, add);
-  addUpkeep(desk, add);
-  addTransfer(desk, add);
-  kanban.addCommand(buildBoards(desk));
-  groupVerbs(kanban);
+  const asked = GROUPS.find(({ verbs }) => verbs.includes(verbIn(context.flags.words) ?? ""));
+  for (const { load } of asked === undefined ? GROUPS : [asked]) (await load())(desk, add, kanban);
+  if (asked === undefined) {
+    const { buildBoard } = await import("./kanban/board.ts");
+    const board = define("board", "Show the board; `hermes kanban` alone does the same.");
+    const verbs = (): readonly string[] =>
+      kanban.commands.flatMap((command) => [command.name(), ...command.aliases()]);
+    kanban.addCommand(buildBoard(desk, board, verbs), { isDefault: true });
+    const { groupVerbs } = await import("./kanban/verb-groups.ts");
+    groupVerbs(kanban);
+  }
   kanban.addHelpText("after", "\nExit code: 0 done, 1 refused or failed, 2 wrong usage.");
   return withExamples(kanban, [
     'hermes kanban create "Fix the login page" --assignee coder',
@@ -82,6 +104,14 @@ export function build(context: CommandContext): Command {
     "hermes kanban complete t_1a2b3c4d5e6f --result merged",
     "hermes kanban help-moves",
   ]);
+}
+
+/** The verb among the words after `hermes kanban`; undefined where options that only commander understands come first. */
+function verbIn([command, ...words]: readonly string[]): string | undefined {
+  if (command !== "kanban") return undefined;
+  const [first = ""] = words;
+  const skipped = first === "--board" ? 2 : first.startsWith("--board=") ? 1 : 0;
+  return words[skipped];
 }
 
 /** Without `[options]`, which every verb has, so that the list fits beside its explanations. */

@@ -32,7 +32,11 @@ interface RemoveOptions extends JsonOption {
 }
 
 /** `hermes kanban boards`: separate queues, each with its own tasks. */
-export function buildBoards(desk: Desk): Command {
+export function addBoards(desk: Desk, _: unknown, kanban: Command): void {
+  kanban.addCommand(buildBoards(desk));
+}
+
+function buildBoards(desk: Desk): Command {
   const { terminal } = desk.context;
   const boards = defineCommand("boards", "List, make, choose and remove boards.", terminal);
   boards.configureHelp({ ...boards.configureHelp(), subcommandTerm: namesOf });

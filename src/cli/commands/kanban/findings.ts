@@ -3,13 +3,12 @@ import type { Why } from "../../../board/dispatcher/why.ts";
 import type { Diagnostic } from "../../../board/operations/diagnose.ts";
 import type { Task } from "../../../board/task.ts";
 import { STATUSES } from "../../../board/transitions.ts";
-import { spanWords } from "../../../lib/format-time.ts";
+import { formatTime as moment, spanWords } from "../../../lib/format-time.ts";
 import { withExamples } from "../../define-command.ts";
 import { escapeControls } from "../../escape-controls.ts";
 import { wrapText } from "../../fit-text.ts";
 import { renderTable } from "../../table.ts";
 import type { Terminal } from "../../terminal.ts";
-import { moment } from "../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption, withTasks } from "./desk.ts";
 import { profileNames } from "./lane.ts";
 

@@ -1,10 +1,10 @@
 import type { GuardReason } from "../../../board/dispatcher/guards.ts";
 import type { Glance } from "../../../board/operations/glance.ts";
 import type { Task } from "../../../board/task.ts";
+import { formatTime as moment } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
 import { cutText, textWidth } from "../../fit-text.ts";
 import type { Terminal } from "../../terminal.ts";
-import { moment } from "../sessions/place.ts";
 
 const GAP = 2;
 const WIDEST_NAME = 12;

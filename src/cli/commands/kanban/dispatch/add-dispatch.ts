@@ -64,10 +64,6 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
       ),
     ["hermes kanban reassign t_1a2b3c4d5e6f reviewer --reclaim"],
   );
-}
-
-/** `reclaim`: unlike `release` it ends the processes first. */
-export function addReclaim(desk: Desk, add: (name: string, description: string) => Command): void {
   withExamples(
     add("reclaim", "End the run of tasks with its processes; they go back to where they were claimed.")
       .argument("<tasks...>")

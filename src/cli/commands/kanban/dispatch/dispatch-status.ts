@@ -7,9 +7,9 @@ import {
   type LeaseHolder,
 } from "../../../../board/dispatcher/operations/board-lease.ts";
 import type { TickReport } from "../../../../board/dispatcher/tick-report.ts";
+import { formatTime as moment } from "../../../../lib/format-time.ts";
 import { escapeControls } from "../../../escape-controls.ts";
 import { renderTable } from "../../../table.ts";
-import { moment } from "../../sessions/place.ts";
 import { atBoard, type Desk, type JsonOption } from "../desk.ts";
 import { openDispatch } from "./open-dispatch.ts";
 import { WORDS } from "./pass-summary.ts";

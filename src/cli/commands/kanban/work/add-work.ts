@@ -5,7 +5,7 @@ import { type LogOptions, showLog } from "./log.ts";
 import { supervise } from "./supervise.ts";
 
 /** The verbs about workers: what they print, and the inner one that looks after a run. */
-export function addWork(desk: Desk, kanban: Command): void {
+export function addWork(desk: Desk, _: unknown, kanban: Command): void {
   const { terminal } = desk.context;
   const log = defineCommand("log", "Print what the worker of a task has printed in its last run.", terminal)
     .argument("<task>")
