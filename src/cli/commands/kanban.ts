@@ -101,7 +101,7 @@ export async function build(context: CommandContext): Promise<Command> {
   return withExamples(kanban, [
     'hermes kanban create "Fix the login page" --assignee coder',
     "hermes kanban list --status ready",
-    "hermes kanban complete t_1a2b3c4d5e6f --result merged",
+    "hermes kanban complete 12 --result merged",
     "hermes kanban help-moves",
   ]);
 }

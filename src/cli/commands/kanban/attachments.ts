@@ -28,20 +28,20 @@ export function addAttachments(desk: Desk, add: (name: string, description: stri
       .option("--name <name>", "call it so (default: as the file is called)")
       .option("--content-type <type>", "what is in it, such as image/png")
       .action((id: string, file: string, options: AttachOptions) => attach(desk, id, file, options)),
-    ["hermes kanban attach t_1a2b3c4d5e6f ./screenshot.png --content-type image/png"],
+    ["hermes kanban attach 12 ./screenshot.png --content-type image/png"],
   );
   withExamples(
     add("attachments", "List the files of a task.")
       .argument("<task>")
       .action((id: string, options: JsonOption) => listAttachments(desk, id, options)),
-    ["hermes kanban attachments t_1a2b3c4d5e6f"],
+    ["hermes kanban attachments 12"],
   );
   withExamples(
     add("attach-rm", "Take a file away from a task.")
       .argument("<task>")
       .argument("<number>", "as `attachments` shows it", parseCount)
       .action((id: string, number: number, options: JsonOption) => detach(desk, id, number, options)),
-    ["hermes kanban attach-rm t_1a2b3c4d5e6f 3"],
+    ["hermes kanban attach-rm 12 3"],
   );
 }
 

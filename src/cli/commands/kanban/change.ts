@@ -33,7 +33,7 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
       .argument("<task>")
       .argument("<profile>", "its name, or none, - or null for nobody")
       .action((id: string, profile: string, options: JsonOption) => assign(desk, id, profile, options)),
-    ["hermes kanban assign t_1a2b3c4d5e6f coder", "hermes kanban assign t_1a2b3c4d5e6f none"],
+    ["hermes kanban assign 12 coder", "hermes kanban assign 12 none"],
   );
   withExamples(
     add("edit", "Change what a task says.")
@@ -47,8 +47,8 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
       .option("--metadata <json>", "an object that belongs to the summary", parseObject)
       .action((id: string, options: EditOptions) => edit(desk, id, options)),
     [
-      'hermes kanban edit t_1a2b3c4d5e6f --title "Fix the login form" --priority 9',
-      'hermes kanban edit t_1a2b3c4d5e6f --result "shipped in 1.4"',
+      'hermes kanban edit 12 --title "Fix the login form" --priority 9',
+      'hermes kanban edit 12 --result "shipped in 1.4"',
     ],
   );
   withExamples(
@@ -66,14 +66,14 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
       .argument("<parent>", "what has to be done first")
       .argument("<child>", "what waits for it")
       .action((parent: string, child: string, options: JsonOption) => link(desk, parent, child, options)),
-    ["hermes kanban link t_1a2b3c4d5e6f t_6f5e4d3c2b1a"],
+    ["hermes kanban link 12 13"],
   );
   withExamples(
     add("unlink", "Let a task wait for another one no longer.")
       .argument("<parent>")
       .argument("<child>")
       .action((parent: string, child: string, options: JsonOption) => unlink(desk, parent, child, options)),
-    ["hermes kanban unlink t_1a2b3c4d5e6f t_6f5e4d3c2b1a"],
+    ["hermes kanban unlink 12 13"],
   );
   withExamples(
     add("comment", "Add a comment to a task.")
@@ -84,14 +84,14 @@ export function addChanges(desk: Desk, add: (name: string, description: string) 
       .action((id: string, words: readonly string[], options: CommentOptions) =>
         comment(desk, id, words, options),
       ),
-    ["hermes kanban comment t_1a2b3c4d5e6f the staging key is in the vault"],
+    ["hermes kanban comment 12 the staging key is in the vault"],
   );
   withExamples(
     add("hold", "Keep tasks back: nothing promotes or claims them.")
       .argument("<tasks...>")
       .option("--off", "let them go again")
       .action((ids: readonly string[], options: JsonOption & { off?: boolean }) => hold(desk, ids, options)),
-    ["hermes kanban hold t_1a2b3c4d5e6f", "hermes kanban hold --off t_1a2b3c4d5e6f"],
+    ["hermes kanban hold 12", "hermes kanban hold --off 12"],
   );
 }
 

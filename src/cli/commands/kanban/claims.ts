@@ -11,7 +11,7 @@ import { escapeControls } from "../../escape-controls.ts";
 import { renderTable } from "../../table.ts";
 import { changeTasks } from "./change-tasks.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
-import { shownName } from "./event-line.ts";
+import { outcomeWords, shownName } from "./event-line.ts";
 import { parseDuration } from "./parse.ts";
 import { workspacePlace } from "./workspace-place.ts";
 
@@ -22,7 +22,7 @@ export function addClaims(desk: Desk, add: (name: string, description: string) =
       .argument("<task>")
       .option("--ttl <duration>", "how long it is yours (default: kanban.claim_ttl_seconds)", parseDuration)
       .action((id: string, options: JsonOption & { ttl?: number }) => claim(desk, id, options)),
-    ["hermes kanban claim t_1a2b3c4d5e6f --ttl 2h"],
+    ["hermes kanban claim 12 --ttl 2h"],
   );
   withExamples(
     add("release", "End the run of a task without a result; the task goes back to where it was claimed.")
@@ -31,13 +31,13 @@ export function addClaims(desk: Desk, add: (name: string, description: string) =
       .action((ids: readonly string[], options: JsonOption & { reason: string }) =>
         release(desk, ids, options),
       ),
-    ["hermes kanban release t_1a2b3c4d5e6f"],
+    ["hermes kanban release 12"],
   );
   withExamples(
     add("runs", "List the attempts at a task.")
       .argument("<task>")
       .action((id: string, options: JsonOption) => listRuns(desk, id, options)),
-    ["hermes kanban runs t_1a2b3c4d5e6f"],
+    ["hermes kanban runs 12"],
   );
 }
 
@@ -154,5 +154,5 @@ async function listRuns(desk: Desk, text: string, { json }: JsonOption): Promise
 function cellsOf({ id, started_at, ended_at, profile, outcome, summary, error }: Run): readonly string[] {
   const said = escapeControls(summary ?? error ?? "").split("\n", 1)[0] ?? "";
   const ended = ended_at === null ? "" : moment(ended_at);
-  return [String(id), moment(started_at), ended, profile ?? "", outcome ?? "running", said];
+  return [String(id), moment(started_at), ended, profile ?? "", outcomeWords(outcome), said];
 }

@@ -76,7 +76,7 @@ export function addCreate(desk: Desk, add: (name: string, description: string) =
       .action((title: readonly string[], options: CreateOptions) => createOne(desk, title, options)),
     [
       'hermes kanban create "Fix the login page" --assignee coder --priority 5',
-      "hermes kanban create Deploy --parent t_1a2b3c4d5e6f --max-runtime 30m",
+      "hermes kanban create Deploy --parent 12 --max-runtime 30m",
       "git diff | hermes kanban create Review --body-file - --idempotency-key 1.4",
     ],
   );

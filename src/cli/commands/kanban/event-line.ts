@@ -1,5 +1,5 @@
 import type { TaskName } from "../../../board/operations/glance.ts";
-import type { BoardEvent } from "../../../board/task.ts";
+import type { BoardEvent, RunOutcome } from "../../../board/task.ts";
 import { formatTime } from "../../../lib/format-time.ts";
 import { escapeControls } from "../../escape-controls.ts";
 import { cutText } from "../../fit-text.ts";
@@ -79,6 +79,30 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   profile_renamed: (_, { text }) => `the profile ${text("from")} is now called ${text("to")}`,
   counters_repaired: ({ actor }) => `${actor} repaired counters`,
 };
+
+/** How a run ended, as people say it. */
+const OUTCOMES: Readonly<Record<RunOutcome, string>> = {
+  completed: "completed",
+  blocked: "blocked",
+  scheduled: "scheduled",
+  review_requested: "handed to review",
+  changes_requested: "changes wanted",
+  released: "released",
+  reclaimed: "taken back",
+  crashed: "failed",
+  timed_out: "ran out of time",
+  spawn_failed: "could not start",
+  protocol_violation: "ended without a result",
+  budget_exhausted: "used up its budget",
+  rate_limited: "met a limit",
+  infra_killed: "lost with its host",
+  stale: "fell silent",
+  gave_up: "failed, and was given up",
+};
+
+export function outcomeWords(outcome: RunOutcome | null): string {
+  return outcome === null ? "running" : OUTCOMES[outcome];
+}
 
 /** A column as people call it. */
 function fieldWords(field: string): string {

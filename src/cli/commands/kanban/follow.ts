@@ -32,7 +32,7 @@ export function addFollow(desk: Desk, add: (name: string, description: string) =
     every(add("tail", "Tell what happened to a task, and go on as it happens."), TAIL_MS / 1_000)
       .argument("<task>")
       .action((id: string, options: FollowOptions) => tail(desk, id, options)),
-    ["hermes kanban tail t_1a2b3c4d5e6f", "hermes kanban tail t_1a2b3c4d5e6f --json | jq .kind"],
+    ["hermes kanban tail 12", "hermes kanban tail 12 --json | jq .kind"],
   );
   withExamples(
     every(add("watch", "Tell what happens on the whole board."), WATCH_MS / 1_000)

@@ -237,7 +237,7 @@ describe("a board that people live with", () => {
       /^#1 Ask .*\n( {2}.*\n)+ {2}→ hermes kanban assign 1 PROFILE$/m,
     );
     await line.ok(["set-model", "1", "m"]);
-    expect(await line.ok(["show", "1"])).toContain("alice changed its model\n");
+    expect(await line.ok(["show", "1"])).toMatch(/^model +m$[\s\S]*alice changed its model\n/m);
     await line.ok(["claim", "1"]);
     const failureOf = async (...words: string[]) => {
       const { failure } = await line.run(words);

@@ -36,10 +36,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .option("--summary <text>", "what is handed over; of one task")
       .option("--metadata <json>", "an object that belongs to it; of one task", parseObject)
       .action((ids: readonly string[], options: CompleteOptions) => complete(desk, ids, options)),
-    [
-      'hermes kanban complete t_1a2b3c4d5e6f --result "merged"',
-      'hermes kanban complete t_1a2b3c4d5e6f --summary "all green"',
-    ],
+    ['hermes kanban complete 12 --result "merged"', 'hermes kanban complete 12 --summary "all green"'],
   );
   const kind = new Option("--kind <kind>", "what it waits for").choices(BLOCK_KINDS);
   withExamples(
@@ -51,7 +48,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .action((id: string, reason: readonly string[], options: ReasonOptions & { kind?: BlockKind }) =>
         block(desk, id, reason, options),
       ),
-    ["hermes kanban block t_1a2b3c4d5e6f --kind needs_input which database?"],
+    ["hermes kanban block 12 --kind needs_input which database?"],
   );
   withExamples(
     add("unblock", "Bring tasks back that are blocked, scheduled or in triage; failures are forgotten.")
@@ -60,7 +57,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .action((ids: readonly string[], options: JsonOption & { reason?: string }) =>
         unblock(desk, ids, options),
       ),
-    ['hermes kanban unblock t_1a2b3c4d5e6f --reason "use PostgreSQL"'],
+    ['hermes kanban unblock 12 --reason "use PostgreSQL"'],
   );
   withExamples(
     add("schedule", "Let tasks wait for a time, at which they come back by themselves.")
@@ -71,7 +68,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .action((id: string, reason: readonly string[], options: ReasonOptions & { at: number }) =>
         schedule(desk, id, reason, options),
       ),
-    ["hermes kanban schedule t_1a2b3c4d5e6f --at 2027-01-31T09:00 after the release"],
+    ["hermes kanban schedule 12 --at 2027-01-31T09:00 after the release"],
   );
   withExamples(
     add("promote", "Make tasks ready that wait or are in triage; never while a parent is open.")
@@ -80,7 +77,7 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .action((ids: readonly string[], options: JsonOption & { dryRun?: boolean }) =>
         promote(desk, ids, options),
       ),
-    ["hermes kanban promote t_1a2b3c4d5e6f --dry-run"],
+    ["hermes kanban promote 12 --dry-run"],
   );
   withExamples(
     add("archive", "End tasks for good, whatever they are doing.")
@@ -89,13 +86,13 @@ export function addMoves(desk: Desk, add: (name: string, description: string) =>
       .action((ids: readonly string[], { rm, ...options }: JsonOption & { rm?: boolean }) =>
         rm === true ? purge(desk, ids, options) : archive(desk, ids, options),
       ),
-    ["hermes kanban archive t_1a2b3c4d5e6f t_6f5e4d3c2b1a"],
+    ["hermes kanban archive 12 13"],
   );
   withExamples(
     add("purge", "Delete archived tasks with all that belongs to them.")
       .argument("<tasks...>")
       .action((ids: readonly string[], options: JsonOption) => purge(desk, ids, options)),
-    ["hermes kanban archive t_1a2b3c4d5e6f && hermes kanban purge t_1a2b3c4d5e6f"],
+    ["hermes kanban archive 12 && hermes kanban purge 12"],
   );
 }
 

@@ -33,7 +33,7 @@ export function addReview(desk: Desk, add: (name: string, description: string) =
       .action((ids: readonly string[], options: JsonOption & { result?: string }) =>
         approve(desk, ids, options),
       ),
-    ["hermes kanban approve t_1a2b3c4d5e6f"],
+    ["hermes kanban approve 12"],
   );
   withExamples(
     add("request-changes", "Send a task under review back to whoever did it; the reason becomes a comment.")
@@ -42,7 +42,7 @@ export function addReview(desk: Desk, add: (name: string, description: string) =
       .action((id: string, words: readonly string[], options: JsonOption) =>
         requestChanges(desk, id, words.join(" "), options),
       ),
-    ["hermes kanban request-changes t_1a2b3c4d5e6f the tests are missing"],
+    ["hermes kanban request-changes 12 the tests are missing"],
   );
 }
 

@@ -15,7 +15,7 @@ import { showBytes } from "../../show-bytes.ts";
 import type { Terminal } from "../../terminal.ts";
 import { attachmentPlace } from "./attachment-place.ts";
 import { atBoard, type Desk, type JsonOption, type OpenDesk, withTasks } from "./desk.ts";
-import { eventLine, tasksIn } from "./event-line.ts";
+import { eventLine, outcomeWords, tasksIn } from "./event-line.ts";
 import { ageOf } from "./task-lines.ts";
 import { lastLineOf } from "./work/last-line.ts";
 import { workspacePlace } from "./workspace-place.ts";
@@ -29,13 +29,13 @@ export function addShow(desk: Desk, add: (name: string, description: string) => 
     add("show", "Show a task with its workspace, comments, runs and events.")
       .argument("<task>")
       .action((id: string, options: JsonOption) => showOne(desk, id, options)),
-    ["hermes kanban show 12", "hermes kanban show t_1a2b3c4d5e6f --json"],
+    ["hermes kanban show 12", "hermes kanban show 12 --json"],
   );
   withExamples(
     add("context", "Show what a worker is told about a task.")
       .argument("<task>")
       .action((id: string, options: JsonOption) => showContext(desk, id, options)),
-    ["hermes kanban context t_1a2b3c4d5e6f"],
+    ["hermes kanban context 12"],
   );
 }
 
@@ -132,7 +132,7 @@ function runLine(run: Run): string {
   const used = tokens === 0 ? [] : [`${tokens} tokens`];
   const facts = [`run ${run.id}`, moment(run.started_at), run.profile ?? "by hand", took, ...cost, ...used];
   const said = (run.summary ?? run.error ?? "").split("\n", 1)[0];
-  return `${facts.join("  ")}  ${run.outcome?.replaceAll("_", " ") ?? "running"}${said ? `: ${said}` : ""}`;
+  return `${facts.join("  ")}  ${outcomeWords(run.outcome)}${said ? `: ${said}` : ""}`;
 }
 
 function factsOf({
@@ -157,6 +157,7 @@ function factsOf({
     ["doing", doing ?? ""],
     ["priority", task.priority === 0 ? "" : String(task.priority)],
     ["tenant", task.tenant ?? ""],
+    ["model", [task.provider_override ?? "", task.model_override ?? ""].join(" ").trim()],
     ["workspace", [task.workspace_kind, workspace.path ?? task.workspace_path ?? ""].join(" ").trim()],
     ["branch", workspace.branch ?? ""],
     ["changes", workspace.changes ?? ""],

@@ -25,7 +25,7 @@ export function addWaysBack(desk: Desk, add: (name: string, description: string)
       .option("--body-file <file>", "the same from a file, or from standard input for -")
       .option("--assignee <profile>", "who does it; none for nobody")
       .action((id: string, options: SpecifyOptions) => specify(desk, id, options)),
-    ['hermes kanban specify t_1a2b3c4d5e6f --body "Use PostgreSQL 16" --assignee coder'],
+    ['hermes kanban specify 12 --body "Use PostgreSQL 16" --assignee coder'],
   );
   withExamples(
     add("answer", "Answer a task: adds a comment and, if it is blocked or in triage, unblocks it.")
@@ -34,7 +34,7 @@ export function addWaysBack(desk: Desk, add: (name: string, description: string)
       .action((id: string, words: readonly string[], options: JsonOption) =>
         answer(desk, id, words.join(" "), options),
       ),
-    ["hermes kanban answer t_1a2b3c4d5e6f use PostgreSQL 16"],
+    ["hermes kanban answer 12 use PostgreSQL 16"],
   );
   withExamples(
     add("retry", "Try failed tasks again now; their failures are forgotten.")
@@ -43,14 +43,14 @@ export function addWaysBack(desk: Desk, add: (name: string, description: string)
       .action((ids: readonly string[], options: JsonOption & { fresh?: boolean }) =>
         retry(desk, ids, options),
       ),
-    ["hermes kanban retry t_1a2b3c4d5e6f", "hermes kanban retry --fresh t_1a2b3c4d5e6f"],
+    ["hermes kanban retry 12", "hermes kanban retry --fresh 12"],
   );
   withExamples(
     add("reopen", "Take up tasks again that are done, archived or in review; what came after them waits.")
       .alias("reopen-review")
       .argument("<tasks...>")
       .action((ids: readonly string[], options: JsonOption) => reopen(desk, ids, options)),
-    ["hermes kanban reopen t_1a2b3c4d5e6f"],
+    ["hermes kanban reopen 12"],
   );
 }
 

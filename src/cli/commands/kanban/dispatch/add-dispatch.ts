@@ -39,7 +39,7 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
         const { why } = await import("./take-back.ts");
         await why(desk, id, options);
       }),
-    ["hermes kanban why t_1a2b3c4d5e6f"],
+    ["hermes kanban why 12"],
   );
   withExamples(
     add("unguard", "Let tasks start again at once, in spite of what happened before.")
@@ -48,7 +48,7 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
         const { unguard } = await import("./take-back.ts");
         await unguard(desk, ids, options);
       }),
-    ["hermes kanban unguard t_1a2b3c4d5e6f"],
+    ["hermes kanban unguard 12"],
   );
   withExamples(
     add("reassign", "Give a task to another profile; one that runs only with --reclaim.")
@@ -62,7 +62,7 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
           await reassign(desk, id, profile, options);
         },
       ),
-    ["hermes kanban reassign t_1a2b3c4d5e6f reviewer --reclaim"],
+    ["hermes kanban reassign 12 reviewer --reclaim"],
   );
   withExamples(
     add("reclaim", "End the run of tasks with its processes; they go back to where they were claimed.")
@@ -72,7 +72,7 @@ export function addDispatch(desk: Desk, add: (name: string, description: string)
         const { reclaim } = await import("./take-back.ts");
         await reclaim(desk, ids, options);
       }),
-    ["hermes kanban reclaim t_1a2b3c4d5e6f"],
+    ["hermes kanban reclaim 12"],
   );
 }
 

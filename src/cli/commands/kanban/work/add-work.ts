@@ -13,12 +13,7 @@ export function addWork(desk: Desk, _: unknown, kanban: Command): void {
     .option("--tail <bytes>", "only the end of it", parseNumber)
     .option("-f, --follow", "go on as it prints, until the run is over")
     .action((id: string, options: LogOptions) => showLog(desk, id, options));
-  kanban.addCommand(
-    withExamples(log, [
-      "hermes kanban log t_1a2b3c4d5e6f --follow",
-      "hermes kanban log t_1a2b3c4d5e6f --run 3",
-    ]),
-  );
+  kanban.addCommand(withExamples(log, ["hermes kanban log 12 --follow", "hermes kanban log 12 --run 3"]));
   const inner = defineCommand("supervise", "Look after a run; started by the dispatcher.", terminal).action(
     () => supervise(desk.context),
   );
