@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
 import { exitMeaning } from "./exit-meaning.ts";
-import { plainOutput } from "./plain-output.ts";
 
 it.each([
   ["grep x f", 1, "no matches"],
@@ -41,21 +40,4 @@ it.each([
   ["make", 1],
 ])("D1: %j with exit code %i speaks for itself", (command, code) => {
   expect(exitMeaning(command, code)).toBeUndefined();
-});
-
-it("D1: colours, titles, links and movements are taken out, text is not", () => {
-  const text =
-    "\x1b[1;31mred\x1b[0m \x1b]0;title\x07a\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \x1b(Bb\x1b[2K\x9b1mc";
-  expect(plainOutput(text)).toBe("red alink bc");
-  expect(plainOutput("1 < 2 [0m")).toBe("1 < 2 [0m");
-});
-
-it.each([
-  ["10 %\r50 %\r100 %\ndone\n", "100 %\ndone\n"],
-  ["one\r\ntwo\r\n", "one\ntwo\n"],
-  ["50 %\r", "50 %"],
-  ["50 %\r\x1b[2K100 %\r\r\n\r\n", "100 %\n\n"],
-  ["a\rb", "b"],
-])("of a progress line only the last state is shown: %j", (text, expected) => {
-  expect(plainOutput(text)).toBe(expected);
 });

@@ -1,17 +1,7 @@
-// Escape sequences: CSI, OSC and other strings up to their end, two-character ones. Linear: no part can match in two ways.
-const ESCAPES =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  /\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|[ -/]*[0-~])|\x9b[0-?]*[ -/]*[@-~]/g;
+import { collapseProgress } from "./collapse-progress.ts";
+import { stripEscapes } from "./strip-escapes.ts";
 
-/** Output as a person would find it on the screen: no colours, no movements, and of a progress line its last state. */
+/** Output without colours and movements, with `\n` for `\r\n`, and of a progress line its last state. */
 export function plainOutput(text: string): string {
-  const plain = text.includes("\x1b") || text.includes("\x9b") ? text.replace(ESCAPES, "") : text;
-  return plain.includes("\r") ? plain.split("\n").map(lastState).join("\n") : plain;
-}
-
-/** What was written after the last carriage return that anything followed. */
-function lastState(line: string): string {
-  let end = line.length;
-  while (end > 0 && line[end - 1] === "\r") end--;
-  return end === 0 ? "" : line.slice(line.lastIndexOf("\r", end - 1) + 1, end);
+  return collapseProgress(stripEscapes(text)).replace(/\r+\n/g, "\n");
 }

@@ -31,6 +31,17 @@ it("D1, C3: output of both streams, exit code and no error", async () => {
   });
 });
 
+it("a file with the line ends of an old Mac comes whole; of a progress line the last state, however long it went on", async () => {
+  const csv = await terminal({ command: "printf 'id,name\\r1,Ann\\r2,Bob\\r3,Cid'" });
+  expect(csv["output"]).toBe("id,name\r1,Ann\r2,Bob\r3,Cid");
+  const bar = "awk 'BEGIN { for (i = 1; i <= 5000; i++) printf \"\\rloading %d/5000 ...\", i }'";
+  const progress = await terminal({ command: `echo first; ${bar}; echo; echo last` });
+  expect(progress["output"]).toBe(
+    "first\n\rloading 5000/5000 ... [4999 earlier states of this line are left out]\nlast",
+  );
+  expect(progress["full_output_path"]).toBeUndefined();
+});
+
 it("D1: folder and exported variables stay for the next call, and the answer says where it is now", async () => {
   await using own = await openToolLab(place);
   await own.sh("mkdir sub");

@@ -3,6 +3,7 @@ import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { adviseForeground } from "./advise-foreground.ts";
+import { createProgressCollapser } from "./collapse-progress.ts";
 import { exitMeaning } from "./exit-meaning.ts";
 import { lookUpCommand, markOf } from "./look-up-command.ts";
 import { plainOutput } from "./plain-output.ts";
@@ -60,6 +61,8 @@ async function runForeground(
   const workdir = folderOf(call, session);
   const cwdBefore = session.cwd;
   await using window = parts.createWindow();
+  // In front of the window: what a progress line was before would push real output out of it.
+  const progress = createProgressCollapser();
   const result = await environment.run(
     {
       command,
@@ -68,10 +71,11 @@ async function runForeground(
       timeoutMs: timeout * 1_000,
       mark: markOf(parts.owner, callId),
       mergeStderr: true,
-      onOutput: (_, bytes) => window.write(bytes),
+      onOutput: (_, bytes) => window.write(progress.take(bytes)),
     },
     signal,
   );
+  await window.write(progress.end());
   const shown = await window.finish();
   const { exitCode, ended, notices, cwd } = result;
   const meaning = ended === "exited" && !result.badWorkdir ? exitMeaning(command, exitCode) : undefined;
