@@ -72,6 +72,21 @@ const STREAMS: readonly Row[] = [
     "puts the reasoning into the text, in think tags",
     ends("stop", say("<thi"), say("nk>Hm.</th"), say("ink>\n\n"), say("Hi.")),
   ),
+  ok(
+    "vLLM, SGLang and llama.cpp with the templates of DeepSeek R1 and QwQ",
+    "puts the reasoning into the text, with a closing tag only",
+    ends("stop", say("Hm, "), say('"hi".</th'), say("ink>"), say("\n\nHi.")),
+  ),
+  ok(
+    "SiliconFlow",
+    "answers as a whole, with a closing tag only",
+    json(200, { choices: [{ message: { content: "Hm.\n</think>\n\nHi." }, finish_reason: "stop" }] }),
+  ),
+  ok(
+    "small local models",
+    "puts think tags into think tags",
+    ends("stop", say("<think>Hm. <think>Well.</think>"), say(" So.</think>"), say("Hi.")),
+  ),
   ok("llama.cpp, Ollama", "ends without [DONE]", stream(say("Hi."), delta({}, "stop"))),
   ok("FastChat", "ends its last event without a line break", stream(say("Hi."), delta({}, "stop").trimEnd())),
   ok("vLLM behind a load balancer", "resets the connection after the finish reason", {
@@ -360,6 +375,20 @@ const ENDS: readonly Row[] = [
     "answers with a blank, every time",
     "{provider} gave an empty answer.",
     ends("stop", say(" \n")),
+    4,
+  ),
+  failed(
+    "small local models",
+    "thinks in tags and stops without a word, every time",
+    "{provider} gave an empty answer.",
+    ends("stop", say('<think>Hm. {"n":1}'), say("</think>\n")),
+    4,
+  ),
+  failed(
+    "small local models",
+    "stops in the middle of its think tags, every time",
+    "{provider} gave an empty answer.",
+    ends("stop", say("<think>Hm.")),
     4,
   ),
   ok("Gemini", "gives an empty answer, once", ends("stop"), fine),

@@ -129,6 +129,23 @@ describe("what servers make of the format", () => {
     ]);
   });
 
+  it("text in front of a closing think tag is reasoning, and an end without a word loses nothing", () => {
+    const end = JSON.stringify({ choices: [{ finish_reason: "stop" }] });
+    const { message } = read(delta({ content: "I think." }), delta({ content: "</think>a <" }), end);
+    expect(message?.parts).toEqual([
+      { type: "reasoning", text: "I think." },
+      { type: "text", text: "a <" },
+    ]);
+  });
+
+  it("ids with half a character are made whole and stay apart", () => {
+    const events = ["a\ud800", "a\udc00"].map((id, index) =>
+      call({ index, id, function: { name: "one", arguments: "{}" } }),
+    );
+    const parts = read(...events, delta({}, "tool_calls")).message?.parts ?? [];
+    expect(parts).toMatchObject([{ callId: "a\ufffd" }, { callId: "a\ufffd_2" }]);
+  });
+
   it("a call's signature is kept for the next request", () => {
     const signed = call({
       index: 0,

@@ -54,6 +54,9 @@ export function createChatReader(provider: string): AnswerReader {
   let hasToolCalls = false;
   let usage: Fields | undefined;
   const readTags = createThinkTagReader();
+  let hasSeparateThought = false;
+  let hasTaggedThought = false;
+  let hasText = false;
 
   /** The call that a piece belongs to; `isNew` when it begins with this piece. */
   const callOf = (piece: Fields, name: string): { readonly call: OpenCall; readonly isNew: boolean } => {
@@ -96,7 +99,7 @@ export function createChatReader(provider: string): AnswerReader {
     parts.push({ type: "tool-input-delta", id, delta });
   }
 
-  function takeChunk(chunk: Fields): AnswerPart[] {
+  function takeChunk(chunk: Fields, isWhole: boolean): AnswerPart[] {
     const { choices } = chunk;
     if (isFields(chunk["usage"])) usage = chunk["usage"];
     if (choices === undefined || choices === null) return [];
@@ -105,13 +108,17 @@ export function createChatReader(provider: string): AnswerReader {
     if (choice === undefined) return [];
     if (!isFields(choice)) throw malformed();
     reason = textIn(choice, "finish_reason") || reason; // some servers send an empty one until the end
-    const delta = choice["delta"] ?? choice["message"];
-    if (!isFields(delta)) return [];
+    const given = choice["delta"] ?? choice["message"];
+    const delta = isFields(given) ? given : {};
     const parts: AnswerPart[] = [];
     const content = contentOf(delta);
-    const tagged = readTags(content.text, reason !== undefined);
-    const { text } = tagged;
+    hasSeparateThought ||= content.thought !== "";
+    const tagged = readTags(content.text, isWhole || reason !== undefined, hasSeparateThought);
+    const { text, wasThought = false } = tagged;
     const thought = content.thought + tagged.thought;
+    hasTaggedThought ||= wasThought || tagged.thought !== "";
+    hasText = (hasText && !wasThought) || text.trim() !== "";
+    if (wasThought) parts.push({ type: "text-was-reasoning", id: ONE });
     if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
     // A refusal has a member of its own, and the usual reason to stop.
     const refusal = textIn(delta, "refusal") ?? "";
@@ -142,11 +149,11 @@ export function createChatReader(provider: string): AnswerReader {
       const isError = event === "error" || chunk["object"] === "error" || chunk["type"] === "error";
       if (isError || (chunk["error"] !== undefined && chunk["error"] !== null))
         throw new TroubleError({ type: "error-event", payload: chunk });
-      return takeChunk(chunk);
+      return takeChunk(chunk, false);
     },
     takeWhole(body) {
       if (!Array.isArray(body["choices"]) || body["choices"].length === 0) return undefined;
-      const parts = takeChunk(body);
+      const parts = takeChunk(body, true);
       reason ??= "stop";
       return parts;
     },
@@ -155,6 +162,8 @@ export function createChatReader(provider: string): AnswerReader {
       return {
         type: "finish",
         finishReason: { unified: refused ? "content-filter" : (FINISH[reason.toLowerCase()] ?? "other") },
+        // A server that knows what reasoning is may leave the answer in it; here it is the model that forgot to answer.
+        isUnanswered: hasTaggedThought && !hasSeparateThought && !hasText,
         usage: toUsage(usage),
       };
     },

@@ -21,6 +21,8 @@ export type AnswerPart =
       readonly delta: string;
       readonly providerMetadata?: VendorNotes;
     }
+  /** All of a text so far was reasoning; what follows is another text. */
+  | { readonly type: "text-was-reasoning"; readonly id: string }
   | {
       readonly type: "tool-input-start";
       readonly id: string;
@@ -36,6 +38,8 @@ export type AnswerPart =
 
 export interface FinishPart {
   readonly type: "finish";
+  /** The reasoning in it is nothing that anybody could take for the answer. */
+  readonly isUnanswered?: boolean;
   readonly finishReason: {
     readonly unified:
       | "stop"

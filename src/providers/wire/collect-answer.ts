@@ -48,6 +48,14 @@ export function collectAnswer(history: readonly Message[]): Answer {
   const find = (key: string, type: Draft["type"]) =>
     open.get(`${type} ${key}`) ?? begin(key, type, undefined);
 
+  const moveToReasoning = (key: string): void => {
+    const said = open.get(`text ${key}`);
+    if (said === undefined) return;
+    find(key, "reasoning").text += said.text;
+    said.text = "";
+    open.delete(`text ${key}`); // so that the answer stands behind its reasoning
+  };
+
   return {
     get sawText() {
       return drafts.some((draft) => draft.type === "text" && draft.text !== "");
@@ -74,6 +82,9 @@ export function collectAnswer(history: readonly Message[]): Answer {
           draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
           return undefined;
         }
+        case "text-was-reasoning":
+          moveToReasoning(part.id);
+          return undefined;
         case "tool-input-start": {
           const { callId } = begin(part.id, "tool-call", part.providerMetadata, part.toolName);
           return { type: "tool-call-start", callId, tool: part.toolName };
@@ -103,7 +114,7 @@ export function collectAnswer(history: readonly Message[]): Answer {
       earlier = addUsage(earlier, toUsage(usage));
       return { role: "assistant", parts };
     },
-    finish({ finishReason, usage }) {
+    finish({ finishReason, usage, isUnanswered = false }) {
       const reason = finishReason.unified;
       const cutShort = reason === "length" || reason === "window";
       // When an answer was cut, a call is whole only if its text proves it: an empty one is none.
@@ -112,7 +123,9 @@ export function collectAnswer(history: readonly Message[]): Answer {
       // What was sent back once stays in the conversation; otherwise nobody here can make anything of such a block.
       const isKept = (draft: Draft) => isWhole(draft) && (wasPaused || draft.type !== "vendor-block");
       const parts = drafts.filter(isKept).flatMap(toPart);
-      const isEmpty = parts.every((part) => part.type === "text" && part.text.trim() === "");
+      const isEmpty = parts.every((part) =>
+        part.type === "reasoning" ? isUnanswered : part.type === "text" && part.text.trim() === "",
+      );
       if (isEmpty && !cutShort && reason !== "content-filter") return undefined;
       const hasCalls = parts.some((part) => part.type === "tool-call");
       return {
@@ -161,7 +174,10 @@ function mergeVendor(
   return merged;
 }
 
-/** Some servers count from `call_0` in each answer, but results are found by their call's id alone. */
+/**
+ * Some servers count from `call_0` in each answer, but results are found by their call's id alone. Half a character is
+ * replaced, because it does not survive being stored.
+ */
 function createCallIds(history: readonly Message[]): (wanted: string) => string {
   const given = new Set<string>();
   const isTaken = (id: string): boolean =>
@@ -172,8 +188,9 @@ function createCallIds(history: readonly Message[]): (wanted: string) => string 
         message.parts.some((part) => part.type === "tool-call" && part.callId === id),
     );
   return (wanted) => {
-    let id = wanted || "call";
-    for (let count = 2; isTaken(id); count++) id = `${wanted || "call"}_${count}`;
+    const base = wanted.replace(/\p{Surrogate}/gu, "\uFFFD") || "call";
+    let id = base;
+    for (let count = 2; isTaken(id); count++) id = `${base}_${count}`;
     given.add(id);
     return id;
   };
