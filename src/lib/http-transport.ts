@@ -1,5 +1,6 @@
 import { setMaxListeners } from "node:events";
 import { createSecureContext } from "node:tls";
+import type { Dispatcher, Pool } from "undici";
 import { loadAuthorities } from "./authorities.ts";
 import { AppError, errnoOf, messageOf } from "./errors.ts";
 import { exchange, type HttpAnswer, type HttpRequest } from "./http-exchange.ts";
@@ -12,6 +13,8 @@ export interface ProxySettings {
   readonly httpsProxy?: string | undefined;
   readonly noProxy?: string | undefined;
 }
+
+type Tunnel = Dispatcher.ConnectData<unknown>;
 
 /** Connections to other hosts, direct and through proxies, that end with it. */
 export interface HttpTransport extends AsyncDisposable {
@@ -57,6 +60,7 @@ export async function openHttpTransport(settings: ConnectionSettings): Promise<H
       ...(token === undefined ? {} : { token }),
       requestTls: tls,
       proxyTls: tls,
+      clientFactory: (origin, options) => openTunnels(new undici.Pool(origin, options)),
       proxyTunnel: false, // for http addresses: many proxies allow CONNECT to port 443 only
     });
     return { host: url.host, agent };
@@ -79,6 +83,23 @@ export async function openHttpTransport(settings: ConnectionSettings): Promise<H
       await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
     },
   };
+}
+
+/**
+ * A proxy that closes a tunnel before it is open has failed like others that cannot be reached: where the error says that a
+ * socket was closed, the requests that wait for the tunnel would ask for another one, again and again.
+ */
+function openTunnels(pool: Pool): Pool {
+  const connect = pool.connect.bind(pool) as (options: Dispatcher.ConnectOptions) => Promise<Tunnel>;
+  const connectOnce = async (options: Dispatcher.ConnectOptions): Promise<Tunnel> => {
+    try {
+      return await connect(options);
+    } catch (error) {
+      if (!/^UND_ERR_(?:SOCKET|INFO)$/.test(errnoOf(error) ?? "")) throw error;
+      throw Object.assign(new Error("the proxy closed the connection"), { code: "ERR_PROXY_CLOSED" });
+    }
+  };
+  return Object.assign(pool, { connect: connectOnce });
 }
 
 /** In place of an error that may quote the header, which may be a key with a line break in it. */

@@ -236,6 +236,30 @@ describe("through a proxy", () => {
     expectNoSecret(error);
   });
 
+  test.each<[string, (socket: Socket) => void]>([
+    ["closes the connection", (socket) => socket.end()],
+    ["breaks the connection off", (socket) => socket.resetAndDestroy()],
+    ["ends its answer in the middle", (socket) => socket.end("HTTP/1.1 200 Conn")],
+    ["closes the tunnel at once", (socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n")],
+  ])("that %s is asked once, and the failure names it", async (_, answer) => {
+    let connections = 0;
+    const server = createTcpServer((socket) => {
+      connections++;
+      socket.on("error", () => undefined).once("data", () => answer(socket));
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => void server.close());
+    const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    await using http = createHttpClient({ proxy: { httpsProxy: `http://${host}` } });
+    const error = await failureOf(ask(http, "https://api.test/"));
+    expect(error.message).toMatch(
+      new RegExp(
+        `^Cannot reach api.test through the proxy ${host}: the (?:proxy closed the connection|connection was closed)`,
+      ),
+    );
+    expect(connections).toBe(1);
+  });
+
   test.each(["http://name:hunter2@", "http://name:hunter2%@host", "socks5://name:hunter2@host:1080"])(
     "%s is refused without being quoted",
     async (httpProxy) => {

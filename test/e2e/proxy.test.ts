@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createHttpClient } from "../../src/lib/http.ts";
@@ -79,6 +81,26 @@ test.each(FORMATS)("a model (%s) is reached through a proxy with an authority of
   expect(stranger.stderr).not.toMatch(/key|base_url/);
   expect(stranger.stderr).not.toContain("wrong");
 });
+
+test.each(FORMATS)(
+  "a proxy that hangs up is named at once, and asked again as others are (%s)",
+  async (format) => {
+    let tunnels = 0;
+    const proxy = createServer((socket) => {
+      tunnels++;
+      socket.once("data", () => socket.end());
+    });
+    await once(proxy.listen(0, "127.0.0.1"), "listening");
+    const host = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    await using home = await homeFor(format, "https://api.test");
+    const run = await home.run({ HTTPS_PROXY: `http://${host}`, HERMES_AGENT_API_MAX_RETRIES: "1" });
+    proxy.close();
+    const why = `lab: Cannot reach api.test through the proxy ${host}: the proxy closed the connection.`;
+    expect(run).toMatchObject({ exitCode: 1, stdout: "", stderr: expect.stringContaining(why) });
+    expect(run.stderr).toContain("HTTPS_PROXY");
+    expect(tunnels).toBe(2);
+  },
+);
 
 test.each(FORMATS)("an answer (%s) comes through the tunnel piece by piece", async (format) => {
   await using place = await tempHome();
