@@ -67,6 +67,7 @@ export function* tellOnce(change: Change, tellings: readonly Telling[]): Steps<v
 export function* liftGuards(change: Change, taskId: string): Steps<Task> {
   requireRight(change.caller, "assign");
   const task = yield* requireTaskToChange(taskId);
+  if (task.status === "done" || task.status === "archived") return toTask(task); // nothing keeps it back
   yield* run(
     `insert into dispatch_note (task_id, lifted_at) values (:taskId, hermes_now())
      on conflict (task_id) do update set lifted_at = excluded.lifted_at, told = null`,

@@ -227,7 +227,7 @@ describe("a board that people live with", () => {
     await line.ok(["create", "Build", "--parent", "1", "--assignee", "coder"]);
     await line.ok(["block", "1", "which colour?"]);
     expect((await line.run(["unguard", "1"])).stderr).toBe(
-      "#1 Ask does not start yet. It is blocked: which colour?\n  hermes kanban answer 1 TEXT\n",
+      "#1 Ask does not start. It is blocked: which colour?\n  hermes kanban answer 1 TEXT\n",
     );
     expect(await line.ok(["diagnostics"], COLUMNS)).toMatch(
       /^#1 Ask \(warning\)\n {2}blocked since .*, and nobody answered\n {2}→ hermes kanban answer 1 TEXT\n$/,
@@ -248,6 +248,10 @@ describe("a board that people live with", () => {
       "End its run and give it away: `hermes kanban reassign 1 bob --reclaim`.",
     ]);
     expect(await failureOf("promote", "2")).toEqual(["#2 still waits for #1.", expect.any(String)]);
+    await line.ok(["create", "Old"]);
+    await line.ok(["complete", "3"]);
+    expect((await line.run(["unguard", "3"])).stderr).toBe("#3 Old does not start. It is done.\n");
+    expect(await line.ok(["show", "3"])).not.toContain("lets it start");
     expect((await line.run(["reclaim", "1"])).stderr).toBe(
       "The run of #1 Ask is ended; the task went back to ready.\n",
     );

@@ -95,7 +95,7 @@ export async function unguard(desk: Desk, ids: readonly string[], options: JsonO
       const { reason = "next", text = "", release = "" } = reasons.get(task.id) ?? {};
       if (reason === "next" || reason === "running") return `${shownName(task)} may start at once.`;
       const help = release === "" ? "" : `\n  ${escapeControls(release)}`;
-      return `${shownName(task)} does not start yet. ${escapeControls(text)}${help}`;
+      return `${shownName(task)} does not start. ${escapeControls(text)}${help}`;
     };
     await changeTasks(open, { ids, change, say }, options);
   });
