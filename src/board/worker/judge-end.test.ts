@@ -46,6 +46,14 @@ describe("judgeEnd", () => {
     expect(withCode(3)).toMatchObject({ outcome: "budget_exhausted", failureKind: "budget" });
   });
 
+  it("a failure begins with what the program said, and not with its exit code alone", () => {
+    const said = "hello\nhermes: note: a note\nhermes: mine did not accept the key (401)\n  Check the key.\n";
+    const ended = (code: number) =>
+      judgeEnd({ kind: "exited", exit: { code, signal: null } }, { code, signal: null }, said);
+    expect(ended(78)?.error).toMatch(/^mine did not accept the key \(401\)\n/);
+    expect(ended(1)?.error).toMatch(/^the worker ended with code 1: mine did not accept the key \(401\)\n/);
+  });
+
   it("the fate that a supervisor gave it counts more than its exit; one that is not its own is not told", () => {
     const exit = { code: 0, signal: null };
     expect(judgeEnd({ kind: "timed-out", seconds: 7 }, exit, "")).toMatchObject({ outcome: "timed_out" });

@@ -77,9 +77,15 @@ export function judgeEnd(
       "protocol",
       `the worker ended without completing or blocking its task\n${lastWords(said, TAIL_WITH_REMINDERS_CHARS)}`,
     );
-  const how = code === null ? `was killed by ${signal}` : `ended with code ${code}`;
-  const error = `the worker ${how}\n${tail}`;
+  const how = code === null ? `the worker was killed by ${signal}` : `the worker ended with code ${code}`;
+  const why = lastFailure(said);
   // No attempt can succeed before somebody changes the settings.
-  if (code === WORKER_EXITS.provider) return { ...end("crashed", "auth", error), terminal: true };
-  return end("crashed", "task", error);
+  if (code === WORKER_EXITS.provider)
+    return { ...end("crashed", "auth", `${why ?? how}\n${tail}`), terminal: true };
+  return end("crashed", "task", `${why === undefined ? how : `${how}: ${why}`}\n${tail}`);
+}
+
+/** The last failure that a program of ours has told: one line of it says more than a code. */
+function lastFailure(said: string): string | undefined {
+  return [...said.matchAll(/^hermes: (?!note:|warning:)(.+)$/gm)].at(-1)?.[1]?.trim();
 }
