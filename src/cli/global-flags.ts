@@ -48,6 +48,16 @@ async function takeSetting(
         hint: "List the settings that are obeyed with `hermes config keys`.",
       });
     }
+    const map = keys.find((candidate) => candidate.type === "map" && spelled.startsWith(`${candidate.key}.`));
+    if (map !== undefined) {
+      throw new AppError(
+        "usage-wrong",
+        `--${name} is no flag: what is inside ${map.key} stands in config.yaml`,
+        {
+          hint: `Set it with \`hermes config set ${name} VALUE\`.`,
+        },
+      );
+    }
     const suggestion = suggestKey(spelled, keys);
     throw new AppError("usage-wrong", `unknown option --${name}`, {
       hint: suggestion ? `Did you mean --${suggestion}?` : "List all settings with `hermes config keys`.",

@@ -18,6 +18,18 @@ const REASONS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "its certificate is not valid yet; is the clock right?",
 };
 
+/** Where neither the network nor a proxy is to blame. */
+const HINTS: Readonly<Record<string, string>> = {
+  ERR_SSL_WRONG_VERSION_NUMBER: "Write the address with http:// if the server has no certificate.",
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: "Write the address with http:// if the server has no certificate.",
+  ERR_TLS_CERT_ALTNAME_INVALID:
+    "Use the name that its certificate is made out to, or check who answers there.",
+  CERT_HAS_EXPIRED: "Its operator must renew the certificate; check the clock of this machine too.",
+  CERT_NOT_YET_VALID: "Set the clock of this machine.",
+};
+
+const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])(?::\d+)?$/;
+
 const UNTRUSTED = new Set([
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "SELF_SIGNED_CERT_IN_CHAIN",
@@ -48,7 +60,11 @@ export function httpFailure(
     const message = `Cannot reach ${host}${through}: ${why}.`;
     return new AppError("http-failed", message, { hint: PROXY_CREDENTIALS_HINT, cause });
   }
-  const message = `Cannot reach ${host}${through}: ${reasonOf(cause, code)}.`;
+  const reason = reasonOf(cause, code);
+  const message = `Cannot reach ${host}${through}: ${reason}${reason.endsWith("?") ? "" : "."}`;
+  const isRefusedHere = code === "ECONNREFUSED" && proxyHost === undefined && LOOPBACK.test(host);
+  const known = isRefusedHere ? "Is the server running, and is it this port?" : HINTS[code];
+  if (known !== undefined) return new AppError("http-failed", message, { hint: known, cause });
   if (!UNTRUSTED.has(code)) return new AppError("http-failed", message, { cause });
   const place = caKey === undefined ? "the setting for CA files" : `\`${caKey}\``;
   const hint = `If you trust it, put the path of its certificate authority (a PEM file) into ${place} or SSL_CERT_FILE.`;

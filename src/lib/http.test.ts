@@ -333,7 +333,8 @@ describe("certificates", () => {
     const { server, settings } = await serverBehindProxy({ secure: true });
     await using http = createHttpClient({ ...settings, caFiles: [caFile] });
     const error = await failureOf(ask(http, `https://other.test:${server.port}/`));
-    expect(error.message).toMatch(/made out to another name/);
+    expect(error.message).toMatch(/made out to another name\.$/);
+    expect(error.hint).toContain("the name that its certificate is made out to");
   });
 
   test("from a file that cannot be used are a failure until it is repaired", async () => {
@@ -360,8 +361,18 @@ describe("a failure", () => {
     const port = await closedPort();
     const { message, hint } = await failure(`http://127.0.0.1:${port}/path?key=hunter2`);
     expect(message).toBe(`Cannot reach 127.0.0.1:${port}: the connection was refused.`);
-    expect(hint).toMatch(/HTTPS_PROXY/);
-    expect((await failure(`http://localhost:${port}/`)).message).toMatch(/refused/);
+    expect(hint).toBe("Is the server running, and is it this port?");
+    expect(await failure(`http://localhost:${port}/`)).toMatchObject({
+      message: expect.stringMatching(/refused/),
+      hint,
+    });
+  });
+
+  test("of TLS where the other side has none is a question, and says what to write", async () => {
+    const { port } = await listen(createServer(greet));
+    const { message, hint } = await failure(`https://127.0.0.1:${port}/`);
+    expect(message).toMatch(/does not speak TLS; is it http instead of https\?$/);
+    expect(hint).toContain("Write the address with http://");
   });
 
   test("names the host that has no address", async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AppError } from "../lib/errors.ts";
+import { formatTime } from "../lib/format-time.ts";
 import { classifyFailure, type FailureContext, type Trouble } from "./classify-failure.ts";
 import { FAILURE_KINDS, type FailureKind } from "./provider.ts";
 
@@ -8,6 +9,8 @@ const context: FailureContext = {
   provider: "acme",
   model: "big-1",
   addressKey: "providers.acme.base_url",
+  keyAdvice: undefined,
+  reasoningEffort: undefined,
   nowMs: NOW,
   redact: (text) => text.replaceAll("sk-secret", "***"),
 };
@@ -237,4 +240,45 @@ it("has words for every other way to fail", () => {
   const kinds = troubles.map((trouble) => classifyFailure(trouble, context).kind);
   expect(kinds).toEqual(["aborted", "stalled", "cut", "empty"]);
   expect(kinds.map((kind) => FAILURE_KINDS[kind].retriable)).toEqual([false, true, true, true]);
+});
+
+describe("what to do next", () => {
+  const keyAdvice = "Store it.";
+
+  it("a server that wants a key where none was sent is not told to have refused one", () => {
+    const trouble = http(401, says("Missing bearer"));
+    expect(classifyFailure(trouble, { ...context, keyAdvice })).toMatchObject({
+      kind: "auth",
+      message: "acme did not accept the request, which had no key (401): Missing bearer",
+      hint: "Store it.",
+    });
+    expect(classifyFailure(trouble, context)).toMatchObject({
+      message: "acme did not accept the key (401): Missing bearer",
+      hint: expect.stringContaining("is it complete"),
+    });
+    const other = classifyFailure(http(404, says("no")), { ...context, keyAdvice });
+    expect(other.hint).not.toContain("Store it.");
+  });
+
+  it.each([
+    ["86400", "in 1 day"],
+    [new Date(NOW + 7_200_000).toUTCString(), "in 2 hours"],
+    ["300", "in 5 minutes"],
+  ])("Retry-After: %s is told as a time (%s)", (retryAfter, span) => {
+    for (const status of [429, 503]) {
+      const { hint, retryAfterMs = 0 } = classifyFailure(http(status, "", { retryAfter }), context);
+      expect(hint).toContain(`at ${formatTime(NOW + retryAfterMs)} (${span})`);
+    }
+    expect(classifyFailure(http(429, "", { retryAfter: "5" }), context).hint).toContain("Wait a little");
+  });
+
+  it.each([
+    "This model does not support the effort parameter.",
+    "thinking: Extra inputs are not permitted",
+    "Unrecognized request argument supplied: reasoning_effort",
+  ])("a refusal that says %j names --reasoning, if that was asked for", (text) => {
+    const asked = classifyFailure(http(400, says(text)), { ...context, reasoningEffort: "high" });
+    expect(asked.hint).toContain("(high, by --reasoning or agent.reasoning_effort)");
+    expect(classifyFailure(http(400, says(text)), context).hint).not.toContain("--reasoning");
+  });
 });

@@ -1,7 +1,8 @@
 import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
+import { formatTime, spanWords } from "../lib/format-time.ts";
 import { isProxyRefusal, PROXY_CREDENTIALS_HINT } from "../lib/http-failure.ts";
 import { BAD_KEY, NO_MODEL, QUOTA, QUOTA_OR_RATE, saysAny, TOO_LONG } from "./failure-wordings.ts";
-import type { FailureKind, ModelFailure } from "./provider.ts";
+import type { FailureKind, ModelFailure, ReasoningEffort } from "./provider.ts";
 import { isErrorBody, isHtml, readVendorError, type VendorError } from "./vendor-error.ts";
 
 /** What went wrong with a request, as far as the wire tells. */
@@ -39,6 +40,10 @@ export interface FailureContext {
   readonly model: string;
   /** The setting that holds the server's address. */
   readonly addressKey: string;
+  /** How to set a key, where none was sent. */
+  readonly keyAdvice: string | undefined;
+  /** What was asked for by `--reasoning` or in the settings. */
+  readonly reasoningEffort: ReasoningEffort | undefined;
   readonly nowMs: number;
   /** Takes secrets out of what a vendor wrote. */
   redact(text: string): string;
@@ -119,8 +124,20 @@ function classifyVendorError(
   const kind = kindOf(status, `${vendor.codes.join(" ")} ${vendor.text}`, retryAfterMs);
   const text = context.redact(vendor.text);
   const said = text === "" ? "." : `: ${text}`;
-  const message = `${context.provider} ${SAYS[kind] ?? "failed"} (${status})${said}`;
-  return failure(kind, context, message, { status, retryAfterMs });
+  const { keyAdvice, reasoningEffort } = context;
+  const isKeyless = kind === "auth" && keyAdvice !== undefined;
+  const says = isKeyless ? "did not accept the request, which had no key" : (SAYS[kind] ?? "failed");
+  const failed = failure(kind, context, `${context.provider} ${says} (${status})${said}`, {
+    status,
+    retryAfterMs,
+  });
+  if (isKeyless) return { ...failed, hint: keyAdvice };
+  if (kind === "refused" && reasoningEffort !== undefined && ABOUT_REASONING.test(text))
+    return { ...failed, hint: reasoningHint(reasoningEffort) };
+  const isLongWait = retryAfterMs !== undefined && retryAfterMs >= 60_000;
+  if (isLongWait && (kind === "rate-limited" || kind === "unavailable" || kind === "quota"))
+    return { ...failed, hint: waitHint(context.nowMs, retryAfterMs) };
+  return failed;
 }
 
 function kindOf(status: number, text: string, retryAfterMs: number | undefined): FailureKind {
@@ -201,6 +218,11 @@ function failure(
 
 const DECODER_HINT = "Switch compression off in the gateway, or run Hermes with Node 22.15 or newer.";
 const PAUSE_HINT = "Ask for less at once, or choose another model with -m.";
+const ABOUT_REASONING = /effort|thinking|reasoning|output_config/i;
+const reasoningHint = (effort: ReasoningEffort) =>
+  `This seems to be about the reasoning that was asked for (${effort}, by --reasoning or agent.reasoning_effort): leave it out, or choose another model with -m.`;
+const waitHint = (nowMs: number, waitMs: number) =>
+  `It can be asked again at ${formatTime(nowMs + waitMs)} (in ${spanWords(waitMs)}); until then, choose another model with -m.`;
 const again = () => "Try again in a moment; if it goes on, ask another model.";
 const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => string } = {
   aborted: () => "Send a message to go on.",

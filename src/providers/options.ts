@@ -20,7 +20,11 @@ export const modelOptions = z.strictObject({
   base_url: address.or(z.literal("")).default("").meta({
     description: "Address of a compatible server; empty means the provider's own",
   }),
-  api_key: z.string().default("").meta({ description: "Key for base_url", secret: true }),
+  api_key: z.string().default("").meta({
+    description:
+      "Key for base_url; without it, a server that is no provider's gets OPENAI_API_KEY, but never over plain http to another machine",
+    secret: true,
+  }),
   api_mode: z
     .enum(["auto", ...API_MODES])
     .default("auto")
@@ -56,5 +60,6 @@ export const providersOption = z
   )
   .default({})
   .meta({
-    description: "Model servers by name: address, variable of the key, wire format, models, timeouts",
+    description:
+      "Model servers by name: address, variable of the key, wire format, models, timeouts. The key of a provider goes to its own address and to the base_url that is set here for that provider, and nowhere else",
   });

@@ -227,6 +227,53 @@ describe("keys", () => {
     });
   });
 
+  it("the address that is set for a provider gets its key", () => {
+    const providers = { anthropic: { base_url: "http://gateway:8080" } };
+    const route = resolve({ providers, env: ALL_KEYS }, { model: "anthropic:m" });
+    expect(route).toMatchObject({ baseUrl: "http://gateway:8080", key: "ant", keyAdvice: undefined });
+  });
+
+  it.each([
+    ["http://127.0.0.1:8080/v1", "oai"],
+    ["http://localhost:8080/v1", "oai"],
+    ["http://[::1]:8080/v1", "oai"],
+    ["https://gw.example/v1", "oai"],
+    ["http://gw.example/v1", undefined],
+    ["http://192.168.1.7:8000/v1", undefined],
+    ["http://localhost.example/v1", undefined],
+  ])(
+    "OPENAI_API_KEY for a server without a name is not sent where it can be read: %s gets %s",
+    (base_url, key) => {
+      const route = resolve({ model: { base_url, default: "m" }, env: ALL_KEYS });
+      expect(route.key).toBe(key);
+      if (key === undefined)
+        expect(route.keyAdvice).toBe(
+          "OPENAI_API_KEY was not sent, because this address is not encrypted. Store the key for this address with `hermes config set model.api_key`.",
+        );
+      const own = resolve({ model: { base_url, default: "m", api_key: "mine" }, env: ALL_KEYS });
+      expect(own).toMatchObject({ key: "mine", keyAdvice: undefined });
+    },
+  );
+
+  it("why there is no key is known, and how to set one", () => {
+    const adviceOf = (given: Given, request?: RouteRequest) => resolve(given, request).keyAdvice;
+    const base_url = "https://gw.example/v1";
+    expect(adviceOf({ model: { base_url, default: "m" } })).toBe(
+      "Store the key for this address with `hermes config set model.api_key`.",
+    );
+    expect(adviceOf({ model: { base_url, default: "m", provider: "anthropic" }, env: ALL_KEYS })).toBe(
+      "ANTHROPIC_API_KEY was not sent, because it is for api.anthropic.com and for providers.anthropic.base_url only. Store the key for this address with `hermes config set model.api_key`.",
+    );
+    const named = { providers: { lab: { base_url } } };
+    expect(adviceOf(named, { model: "lab:m" })).toContain("`hermes config set providers.lab.key_env NAME`");
+    expect(adviceOf({ providers: LAB }, { model: "lab:m" })).toBe(
+      "Put LAB_KEY into the environment or into .env of the profile.",
+    );
+    expect(adviceOf({ providers: { anthropic: { base_url } } }, { model: "anthropic:m" })).toContain(
+      "`hermes config set ANTHROPIC_API_KEY`",
+    );
+  });
+
   it("the key of the settings belongs to the address of the settings", () => {
     const model = { base_url: "https://gw.example/v1", api_key: "mine", default: "m" };
     expect(resolve({ model, env: ALL_KEYS })).toMatchObject({ key: "mine", keySource: "model.api_key" });

@@ -27,6 +27,8 @@ export interface Route {
   readonly key: string | undefined;
   /** Name of the setting or variable that the key comes from. */
   readonly keySource: string | undefined;
+  /** Why there is no key, and how to set one; undefined where there is one. */
+  readonly keyAdvice: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly requestOverrides: Readonly<Record<string, unknown>>;
   readonly timeouts: RequestTimeouts;
@@ -67,11 +69,12 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const apiMode = apiModeOf(settings, choice, profile.apiMode, baseUrl);
   const key = findKey(settings, choice, baseUrl, variable);
   if (key === undefined && profile.needsKey && sameHost(baseUrl, profile.baseUrl)) {
-    const variables = named?.key_env === undefined ? profile.keyVariables : [named.key_env];
     throw new AppError("provider-key-missing", `There is no key for the provider ${provider}.`, {
-      hint: `Store it with \`hermes config set ${variables[0]}\`, or put ${variables.join(" or ")} into the environment.`,
+      hint: howToSetKey(named?.key_env, profile),
     });
   }
+  const keyAdvice =
+    key === undefined ? adviseKey(settings, choice, { baseUrl, addressKey }, variable) : undefined;
   const timeouts = defaultTimeouts(baseUrl, apiMode);
   const known = sameHost(baseUrl, profile.baseUrl) ? findKnownModel(profileId, model) : undefined;
   const ofModel = modelSettings(named?.models, model);
@@ -84,6 +87,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
     addressKey,
     key: key?.value,
     keySource: key?.source,
+    keyAdvice,
     headers: named?.headers ?? {},
     requestOverrides: named?.request_overrides ?? {},
     timeouts: {
@@ -103,7 +107,10 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   };
 }
 
-/** A key goes to the host that it is for, and nowhere else. */
+/**
+ * A key goes to the host that it is for, and nowhere else: the provider's own, and the one that `providers` names for that
+ * very provider. The key of OpenAI's format is for a server without a name too, but not where anybody can read it.
+ */
 function findKey(
   settings: RouteSettings,
   { provider, isConfigured }: Choice,
@@ -116,11 +123,59 @@ function findKey(
     isConfigured && (settings.model.base_url === "" || settings.model.base_url === baseUrl);
   if (usesModelSettings && settings.model.api_key !== "")
     return { value: settings.model.api_key, source: "model.api_key" };
-  if (named?.key_env !== undefined && sameHost(baseUrl, named.base_url ?? profile?.baseUrl))
-    return fromVariables([named.key_env], variable);
-  if (profile !== undefined && sameHost(baseUrl, profile.baseUrl))
-    return fromVariables(profile.keyVariables, variable);
-  return provider === "custom" ? fromVariables(["OPENAI_API_KEY"], variable) : undefined;
+  const isOwn = [named?.base_url, profile?.baseUrl].some((own) => sameHost(baseUrl, own));
+  if (named?.key_env !== undefined && isOwn) return fromVariables([named.key_env], variable);
+  if (provider === "custom") return canBeRead(baseUrl) ? undefined : fromVariables([FORMAT_KEY], variable);
+  return profile !== undefined && isOwn ? fromVariables(profile.keyVariables, variable) : undefined;
+}
+
+const FORMAT_KEY = "OPENAI_API_KEY";
+
+/** Whether what is sent there crosses a network in the clear. */
+function canBeRead(address: string): boolean {
+  const { protocol, hostname } = new URL(address);
+  return protocol === "http:" && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+/** For whoever is asked for a key by a server that got none. */
+function adviseKey(
+  settings: RouteSettings,
+  { provider }: Choice,
+  { baseUrl, addressKey }: { readonly baseUrl: string; readonly addressKey: string },
+  variable: Variable,
+): string {
+  const named = Object.hasOwn(settings.providers, provider) ? settings.providers[provider] : undefined;
+  const profile = findProfile(provider);
+  if (addressKey === "model.base_url") {
+    const how = "Store the key for this address with `hermes config set model.api_key`.";
+    const withheld = fromVariables(
+      provider === "custom" ? [FORMAT_KEY] : (profile?.keyVariables ?? []),
+      variable,
+    );
+    if (withheld === undefined) return how;
+    const why =
+      provider === "custom"
+        ? "this address is not encrypted"
+        : `it is for ${hostOf(profile?.baseUrl ?? baseUrl)} and for providers.${provider}.base_url only`;
+    return `${withheld.source} was not sent, because ${why}. ${how}`;
+  }
+  if (named?.key_env === undefined && profile === undefined)
+    return `Name the variable that holds its key: \`hermes config set providers.${provider}.key_env NAME\`.`;
+  return howToSetKey(named?.key_env, profile);
+}
+
+function howToSetKey(keyEnv: string | undefined, profile: ProviderProfile | undefined): string {
+  const variables = keyEnv === undefined ? (profile?.keyVariables ?? []) : [keyEnv];
+  // A variable of one's own is no setting.
+  const command =
+    keyEnv === undefined ? `Store it with \`hermes config set ${variables[0]}\`, or put` : "Put";
+  const place =
+    keyEnv === undefined ? "into the environment" : "into the environment or into .env of the profile";
+  return `${command} ${variables.join(" or ")} ${place}.`;
+}
+
+function hostOf(address: string): string {
+  return new URL(address).host;
 }
 
 function fromVariables(names: readonly string[], variable: Variable) {
@@ -162,6 +217,7 @@ function scriptedRoute(model: string, contextTokens: number | null): Route {
     addressKey: "",
     key: undefined,
     keySource: undefined,
+    keyAdvice: undefined,
     headers: {},
     requestOverrides: {},
     timeouts: { staleMs: 180_000, requestMs: 1_800_000 },

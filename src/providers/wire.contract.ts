@@ -19,6 +19,7 @@ export function testOptions(url: string, more: Partial<WireOptions> = {}): WireO
     baseUrl: `${url}/v1`,
     addressKey: "model.base_url",
     apiKey: SECRET,
+    keyAdvice: undefined,
     headers: {},
     requestOverrides: {},
     timeouts: { staleMs: 180_000, requestMs: 900_000 },

@@ -55,6 +55,10 @@ describe("the command line", () => {
       ["--terminal.timout=5", "status"],
       /unknown option --terminal\.timout\n {2}Did you mean --terminal\.timeout\?/,
     ],
+    [
+      ["--providers.openai-api.base_url", "http://x", "status"],
+      /providers stands in config\.yaml\n {2}Set it with `hermes config set providers\.openai-api\.base_url VALUE`\./,
+    ],
     [["config", "get"], /missing required argument.*\n {2}See `hermes config get --help`\./],
     [["-p"], /-p needs a value/],
     [["--wat"], /unknown option '--wat'/],
@@ -200,7 +204,7 @@ describe("doctor", () => {
     expect(await line(["status"], key)).toMatch(/claude-\S+ \(anthropic, key from ANTHROPIC_API_KEY\)/);
     expect(await line(["doctor"], key)).toMatch(/^ok .*key from ANTHROPIC_API_KEY$/);
     const misbehave = (request: number) =>
-      request === 1 ? ({ type: "answer", status: 401, body: "{}" } as const) : undefined;
+      request >= 1 ? ({ type: "answer", status: 401, body: "{}" } as const) : undefined;
     await using server = await startScriptedServer({ answers: [{ text: "ok" }] }, { misbehave });
     const custom = {
       HERMES_MODEL_BASE_URL: `${server.url}/v1`,
@@ -209,7 +213,9 @@ describe("doctor", () => {
     };
     expect(await line(["doctor", "--online"], custom)).toMatch(/^ok .*; it answers$/);
     expect(await line(["doctor", "--online"], custom)).toMatch(/^FAIL .*did not accept the key/);
-    expect(server.requests).toHaveLength(2);
+    const keyless = await line(["doctor", "--online"], { ...custom, OPENAI_API_KEY: "" });
+    expect(keyless).toMatch(/^FAIL .*did not accept the request, which had no key \(401\)/);
+    expect(server.requests).toHaveLength(3);
   });
 
   test("numbers what is to be done, and --fix does what is safe; a task closes its secrets by itself", async () => {

@@ -21,6 +21,8 @@ export interface WireOptions {
   /** The setting that the address comes from, or would. */
   readonly addressKey: string;
   readonly apiKey: string | undefined;
+  /** How to set a key, where there is none. */
+  readonly keyAdvice: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   /** Members that are put into each body. */
   readonly requestOverrides: Readonly<Record<string, unknown>>;
@@ -114,6 +116,8 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
         provider,
         model: name,
         addressKey,
+        keyAdvice: hasKeyHeader(options) ? undefined : options.keyAdvice,
+        reasoningEffort: request.reasoningEffort,
         nowMs: clock.now(),
         redact,
       });
@@ -129,6 +133,11 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
 function troubleOf(error: unknown, answering: boolean): Trouble {
   if (error instanceof TroubleError) return error.trouble;
   return { type: "thrown", error, answering };
+}
+
+/** A header of the settings may be a key, whatever it is called. */
+function hasKeyHeader({ headers }: WireOptions): boolean {
+  return Object.keys(headers).some((name) => /auth|key|token|cookie/i.test(name));
 }
 
 function secretsOf({ apiKey, headers }: WireOptions): string[] {
