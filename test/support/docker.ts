@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
 import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
+import { createEngineSocket } from "../../src/environments/docker/engine-socket.ts";
 import {
   createSandboxSpec,
   type SandboxHost,
@@ -70,7 +71,12 @@ export interface DockerLab extends AsyncDisposable {
   wrap(script: string): Promise<Engine>;
 }
 
-export async function openDockerLab({ client, host, images }: RunningPart<"docker">): Promise<DockerLab> {
+export async function openDockerLab({
+  client,
+  host,
+  socket,
+  images,
+}: RunningPart<"docker">): Promise<DockerLab> {
   const temp = await tempFolder();
   const env = { ...process.env, DOCKER_HOST: host };
   const profileId = randomBytes(8).toString("hex");
@@ -83,7 +89,7 @@ export async function openDockerLab({ client, host, images }: RunningPart<"docke
   };
   const notices: string[] = [];
   const progress: string[] = [];
-  const engine = createEngine(client, env);
+  const engine = createEngine(client, env, createEngineSocket(socket));
   const reporter = {
     onNotice: (text: string) => void notices.push(text),
     onProgress: (text: string) => void progress.push(text),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
+import { inspectQuickly } from "./engine-socket.ts";
 import type { Labels } from "./labels.ts";
 import { parseJsonList } from "./parse-json.ts";
 import { requireEngine } from "./require-engine.ts";
@@ -117,6 +118,19 @@ async function inspectContainers(
   { withSize = false }: { readonly withSize?: boolean },
   signal: AbortSignal,
 ): Promise<Container[]> {
+  const quick = withSize ? undefined : await inspectQuickly(engine.socket, "containers", ids, signal);
+  return (
+    quick?.flatMap((description) => parseContainer(description) ?? []) ??
+    inspectByClient(engine, ids, { withSize }, signal)
+  );
+}
+
+async function inspectByClient(
+  engine: Engine,
+  ids: readonly string[],
+  { withSize = false }: { readonly withSize?: boolean },
+  signal: AbortSignal,
+): Promise<Container[]> {
   if (ids.length === 0) return [];
   const args = ["container", "inspect", ...(withSize ? ["--size"] : []), ...ids];
   const timeoutMs = withSize ? SIZE_TIMEOUT_MS : INSPECT_TIMEOUT_MS;
@@ -135,9 +149,11 @@ export async function findContainer(
   signal: AbortSignal,
 ): Promise<Container | undefined> {
   const isMeant = (container: Container) => container.name === name || container.id === name;
-  const quick = parseContainer(await engine.socket?.inspect(name, signal));
+  const description = await engine.socket?.inspect("containers", name, signal);
+  if (description === null) return undefined;
+  const quick = parseContainer(description);
   if (quick !== undefined && isMeant(quick)) return quick;
-  const find = async (key: string) => (await inspectContainers(engine, [key], {}, signal)).find(isMeant);
+  const find = async (key: string) => (await inspectByClient(engine, [key], {}, signal)).find(isMeant);
   const found = await find(name);
   if (found !== undefined) return found;
   // Nothing came back. Only a list says whether that means "none" or "cannot tell".
@@ -171,6 +187,8 @@ export async function listContainerIds(
   filters: readonly string[],
   signal: AbortSignal,
 ): Promise<string[]> {
+  const quick = await engine.socket?.listContainerIds(filters, signal);
+  if (quick !== undefined) return quick;
   const result = await engine.run(
     ["ps", "-a", "--no-trunc", "--format", "{{.ID}}", ...filters.flatMap((filter) => ["--filter", filter])],
     { timeoutMs: LIST_TIMEOUT_MS },

@@ -23,8 +23,21 @@ describeWith("docker", "the socket of the engine", (service) => {
 
   it("describes a container as the client does", LONG, async () => {
     const [described] = JSON.parse(await lab.docker("container", "inspect", id)) as object[];
-    expect(await socket.inspect(id, never)).toEqual(described);
-    expect(await socket.inspect("no-such-container", never)).toBeUndefined();
+    expect(await socket.inspect("containers", id, never)).toEqual(described);
+    expect(await socket.inspect("containers", "no-such-container", never)).toBeNull();
+  });
+
+  it("describes an image as the client does", LONG, async () => {
+    const [described] = JSON.parse(await lab.docker("image", "inspect", service.images.busybox)) as object[];
+    expect(await socket.inspect("images", service.images.busybox, never)).toEqual(described);
+    expect(await socket.inspect("images", "library/no-such-image:1", never)).toBeNull();
+  });
+
+  it("lists the containers that pass all filters", LONG, async () => {
+    const label = `label=hermes-profile-id=${lab.profileId}`;
+    expect(await socket.listContainerIds([label], never)).toEqual([id]);
+    expect(await socket.listContainerIds([label, `id=${id}`], never)).toEqual([id]);
+    expect(await socket.listContainerIds([label, "label=no-such-label"], never)).toEqual([]);
   });
 
   it(
@@ -96,6 +109,8 @@ it("leaves every other engine than Docker's to its client", async () => {
     answer.setHeader("Server", "Libpod/4.3.1 (linux)").end(JSON.stringify({ Id: "x" }));
   }).listen(path);
   await once(server, "listening");
-  expect(await createEngineSocket(path).inspect("any", never)).toBeUndefined();
+  const socket = createEngineSocket(path);
+  expect(await socket.inspect("containers", "any", never)).toBeUndefined();
+  expect(await socket.listContainerIds([], never)).toBeUndefined();
   server.close();
 });

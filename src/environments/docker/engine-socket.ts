@@ -13,13 +13,16 @@ import type { RunningShell } from "../channel/start-shell.ts";
  * what every single command needs. Whatever goes wrong here is left to the client, which knows best how to say it.
  */
 export interface EngineSocket {
-  /** The container as `docker container inspect` describes it; undefined when there is none or no answer came. */
-  inspect(container: string, signal: AbortSignal): Promise<unknown>;
+  /** What the client's `inspect` describes; null when the engine has none, undefined when no answer came. */
+  inspect(kind: "containers" | "images", name: string, signal: AbortSignal): Promise<unknown>;
+  /** Full ids of all containers, in whatever state, that pass every filter; undefined when no answer came. */
+  listContainerIds(filters: readonly string[], signal: AbortSignal): Promise<string[] | undefined>;
   /** Starts a shell in a running container; one that cannot be started says so on stderr and ends. */
   startShell(container: string): RunningShell;
 }
 
-const INSPECT_WITHIN_MS = 2_000;
+const ANSWER_WITHIN_MS = 2_000;
+const NOT_FOUND = 404;
 
 export function createEngineSocket(socketPath: string): EngineSocket {
   const send = (
@@ -44,15 +47,22 @@ export function createEngineSocket(socketPath: string): EngineSocket {
     const value = await json(answer);
     // Podman listens on such sockets too, but describes a container in other words.
     if (!String(answer.headers.server).startsWith("Docker/")) throw new Error("The engine is not Docker's.");
+    if (answer.statusCode === NOT_FOUND) return null;
     if (answer.statusCode !== 200 && answer.statusCode !== 201) throw new Error(complaintIn(value));
     return value;
   };
+  const lookUp = (path: string, signal: AbortSignal): Promise<unknown> => {
+    const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)]);
+    return ask("GET", path, { signal: within }).catch(() => undefined);
+  };
 
   return {
-    async inspect(container, signal) {
-      const within = AbortSignal.any([signal, AbortSignal.timeout(INSPECT_WITHIN_MS)]);
-      const path = `/containers/${encodeURIComponent(container)}/json`;
-      return ask("GET", path, { signal: within }).catch(() => undefined);
+    inspect: (kind, name, signal) =>
+      lookUp(`/${kind}/${name.split("/").map(encodeURIComponent).join("/")}/json`, signal),
+    async listContainerIds(filters, signal) {
+      const query = new URLSearchParams({ all: "1", filters: JSON.stringify(groupFilters(filters)) });
+      const answer = await lookUp(`/containers/json?${query}`, signal);
+      return Array.isArray(answer) ? answer.map(({ Id }: { Id: string }) => Id) : undefined;
     },
     startShell(container) {
       let id = "";
@@ -61,6 +71,7 @@ export function createEngineSocket(socketPath: string): EngineSocket {
           const streams = { AttachStdin: true, AttachStdout: true, AttachStderr: true };
           const body = { ...streams, Cmd: ["sh", ...SHELL_ARGUMENTS] };
           const made = await ask("POST", `/containers/${encodeURIComponent(container)}/exec`, { body });
+          if (made === null) throw new Error(`No such container: ${container}`);
           id = (made as { Id: string }).Id;
           const started = send("POST", `/exec/${id}/start`, {
             body: { Detach: false, Tty: false },
@@ -78,6 +89,28 @@ export function createEngineSocket(socketPath: string): EngineSocket {
       });
     },
   };
+}
+
+/** What a socket describes of these, as far as the engine has them; undefined when it cannot tell of each, or there is none. */
+export async function inspectQuickly(
+  socket: EngineSocket | undefined,
+  kind: "containers" | "images",
+  names: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly unknown[] | undefined> {
+  if (socket === undefined) return undefined;
+  const found = await Promise.all(names.map((name) => socket.inspect(kind, name, signal)));
+  return found.includes(undefined) ? undefined : found.filter((description) => description !== null);
+}
+
+/** `label=a=b` as the engine wants it: all values of a key together. */
+function groupFilters(filters: readonly string[]): Record<string, string[]> {
+  const grouped: Record<string, string[]> = {};
+  for (const filter of filters) {
+    const [key = "", ...rest] = filter.split("=");
+    grouped[key] = [...(grouped[key] ?? []), rest.join("=")];
+  }
+  return grouped;
 }
 
 interface Connection {

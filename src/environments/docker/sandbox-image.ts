@@ -2,10 +2,8 @@ import { z } from "zod";
 import { AppError } from "../../lib/errors.ts";
 import type { Reporter } from "../environment-request.ts";
 import { complaintOf, type Engine, succeeded } from "./engine.ts";
-import { parseJsonList } from "./parse-json.ts";
+import { inspectImages } from "./inspect-images.ts";
 import { requireEngine } from "./require-engine.ts";
-
-const INSPECT_TIMEOUT_MS = 10_000;
 
 const inspected = z.object({ Config: z.object({ Entrypoint: z.array(z.string()).nullish() }).nullish() });
 
@@ -38,10 +36,9 @@ async function findImage(
   image: string,
   signal: AbortSignal,
 ): Promise<SandboxImage | undefined> {
-  const result = await engine.run(["image", "inspect", image], { timeoutMs: INSPECT_TIMEOUT_MS }, signal);
-  const [description] = parseJsonList(result.stdout);
+  const [description] = await inspectImages(engine, [image], signal);
   const { data } = inspected.safeParse(description);
-  if (!succeeded(result) || data === undefined) return undefined;
+  if (data === undefined) return undefined;
   return { s6: data.Config?.Entrypoint?.[0] === "/init" };
 }
 

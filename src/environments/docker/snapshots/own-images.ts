@@ -3,12 +3,11 @@ import { systemClock } from "../../../lib/clock.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { parseMoment } from "../container.ts";
 import { complaintOf, type Engine, succeeded } from "../engine.ts";
+import { inspectImages } from "../inspect-images.ts";
 import { isOurs, LABEL, type Labels } from "../labels.ts";
-import { parseJsonList } from "../parse-json.ts";
 import { requireEngine } from "../require-engine.ts";
 
 const LIST_TIMEOUT_MS = 15_000;
-const INSPECT_TIMEOUT_MS = 15_000;
 const COMMIT_TIMEOUT_MS = 10 * 60 * 1_000;
 const REMOVE_TIMEOUT_MS = 60_000;
 /** Podman stumbles over containers that others remove at the same moment. */
@@ -125,7 +124,7 @@ export async function commitContainer(
 
 async function baseOf(engine: Engine, container: string, signal: AbortSignal) {
   const args = ["container", "inspect", "--format", "{{.Image}}", container];
-  const result = await engine.run(args, { timeoutMs: INSPECT_TIMEOUT_MS }, signal);
+  const result = await engine.run(args, { timeoutMs: LIST_TIMEOUT_MS }, signal);
   const id = result.stdout.trim();
   return id === "" ? undefined : (await inspect(engine, [id], signal))[0];
 }
@@ -160,9 +159,8 @@ async function inspect(
   ids: readonly string[],
   signal: AbortSignal,
 ): Promise<z.infer<typeof inspected>[]> {
-  if (ids.length === 0) return [];
-  const result = await engine.run(["image", "inspect", ...ids], { timeoutMs: INSPECT_TIMEOUT_MS }, signal);
-  return parseJsonList(result.stdout).flatMap((description) => inspected.safeParse(description).data ?? []);
+  const found = await inspectImages(engine, ids, signal);
+  return found.flatMap((description) => inspected.safeParse(description).data ?? []);
 }
 
 /** Only one of the two engines names the digest. */

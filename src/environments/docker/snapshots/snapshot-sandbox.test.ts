@@ -134,6 +134,6 @@ describeWith("docker", "snapshotSandbox", (service) => {
       hint: expect.stringContaining("Did you mean one?"),
     });
     const left = (await readdir(snapshotsFolder(lab.place))).filter((name) => !name.endsWith(".lock"));
-    expect(left).toHaveLength(2); // the snapshot, and the folder for work
+    expect(left).toHaveLength(3); // the snapshot, and the folders for work and for what begins
   });
 });
