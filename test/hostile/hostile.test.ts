@@ -125,7 +125,13 @@ async function modelOf(
   clock: Clock,
 ): Promise<Model> {
   const settings = {
-    model: modelOptions.parse({ provider, default: "m", base_url: url, api_mode: API_MODES[format] }),
+    model: modelOptions.parse({
+      provider,
+      default: "m",
+      base_url: url,
+      api_key: "key-of-the-server",
+      api_mode: API_MODES[format],
+    }),
     providers: {},
   };
   return openModel(
