@@ -58,7 +58,7 @@ const SENTENCES: Readonly<Record<string, Tell>> = {
   protocol_violation: (_, { text }) => `its worker ended without a result${after(": ", text("error"))}`,
   budget_exhausted: (_, { text }) => `its worker used up its budget${after(": ", text("error"))}`,
   rate_limited: (_, { text }) => `met a limit of its provider${after(": ", text("error"))}`,
-  infra_killed: (_, { text }) => `its worker was lost with its host${after(": ", text("error"))}`,
+  infra_killed: (_, { text }) => `its worker was ended from outside${after(": ", text("error"))}`,
   stale: () => "its worker fell silent",
   gave_up: ({ payload }) =>
     `given up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
@@ -95,7 +95,7 @@ const OUTCOMES: Readonly<Record<RunOutcome, string>> = {
   protocol_violation: "ended without a result",
   budget_exhausted: "used up its budget",
   rate_limited: "met a limit",
-  infra_killed: "lost with its host",
+  infra_killed: "ended from outside",
   stale: "fell silent",
   gave_up: "failed, and was given up",
 };
