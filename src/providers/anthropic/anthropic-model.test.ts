@@ -38,6 +38,52 @@ describe("anthropic on the wire", () => {
     expect(server.requests[0]?.body).toMatchObject(sent);
   });
 
+  it.each([
+    [
+      "claude-sonnet-4-5",
+      "high",
+      { thinking: { type: "enabled", budget_tokens: 16_000 }, max_tokens: 64_000 },
+    ],
+    ["claude-haiku-4-5-20251001", "low", { thinking: { type: "enabled", budget_tokens: 4_000 } }],
+    [
+      "claude-opus-4-1",
+      "ultra",
+      { thinking: { type: "enabled", budget_tokens: 24_000 }, max_tokens: 32_000 },
+    ],
+    ["claude-sonnet-4-20250514", "minimal", { thinking: { type: "enabled", budget_tokens: 1_024 } }],
+    ["claude-3-7-sonnet-latest", "high", { thinking: { type: "enabled", budget_tokens: 16_000 } }],
+    ["anthropic/claude-sonnet-4.5", "high", { thinking: { type: "enabled", budget_tokens: 16_000 } }],
+    ["claude-3-5-haiku-20241022", "high", { max_tokens: 8_192 }],
+    ["claude-3-5-haiku-20241022", "none", { max_tokens: 8_192 }],
+    ["claude-3-haiku-20240307", "high", { max_tokens: 4_096 }],
+    [
+      "claude-opus-4-5",
+      "max",
+      { thinking: { type: "enabled", budget_tokens: 24_000 }, output_config: { effort: "high" } },
+    ],
+    ["claude-sonnet-4-6", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "max" } }],
+    ["claude-opus-4-7", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }],
+    ["claude-sonnet-5", "high", { output_config: { effort: "high" } }],
+    ["claude-sonnet-4-5", "none", { thinking: { type: "disabled" } }],
+  ] as const)("%s is asked for the effort %s as it takes it", async (name, reasoningEffort, sent) => {
+    await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
+    const model = open(testOptions(server.url, { name, contextTokens: undefined }));
+    await collect(model.stream({ ...ask("hi"), reasoningEffort }, soon()));
+    const body = server.requests[0]?.body;
+    const asked = { thinking: body?.["thinking"], output_config: body?.["output_config"] };
+    expect({ ...asked, max_tokens: body?.["max_tokens"] }).toEqual({
+      max_tokens: body?.["max_tokens"],
+      ...sent,
+    });
+  });
+
+  it("a short answer that is asked for is not taken up by thinking", async () => {
+    await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
+    const model = open(testOptions(server.url, { name: "claude-sonnet-4-5", contextTokens: undefined }));
+    await collect(model.stream({ ...ask("hi"), reasoningEffort: "low", maxOutputTokens: 500 }, soon()));
+    expect(server.requests[0]?.body).toMatchObject({ thinking: { budget_tokens: 4_000 }, max_tokens: 4_500 });
+  });
+
   interface Block {
     readonly type: string;
     readonly cache_control?: object;

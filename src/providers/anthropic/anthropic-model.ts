@@ -1,11 +1,12 @@
 import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
 import { createRequestWriter } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools, withVendorBlocks } from "../ai-sdk/to-prompt.ts";
-import type { Model, ReasoningEffort } from "../provider.ts";
+import type { Model } from "../provider.ts";
 import { sendableJson } from "../wire/sendable.ts";
 import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
+import { longestAnswerOf, type Thinking, thinkingOf } from "./claude-model.ts";
 import { createMessageReader } from "./message-answer.ts";
 import { lowerLimit, USUAL_LIMIT } from "./output-limit.ts";
 
@@ -32,6 +33,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
       }).messages(name),
     );
     return ({ messages, tools, maxOutputTokens, reasoningEffort }, attempt) => {
+      const thinking = thinkingOf(name, reasoningEffort);
       const write = async (): Promise<WrittenRequest> => {
         const written = await writeRequest({
           prompt: withCacheMarkers(
@@ -39,8 +41,10 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
             cacheTtl,
           ),
           tools: toSdkTools(tools),
-          ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-          providerOptions: { anthropic: { toolStreaming, ...thinkingOptions(reasoningEffort) } },
+          ...(maxOutputTokens === undefined
+            ? {}
+            : { maxOutputTokens: withoutBudget(maxOutputTokens, thinking) }),
+          providerOptions: { anthropic: { toolStreaming, ...thinking } },
         });
         const { "x-api-key": key, ...others } = written.headers;
         const sent = {
@@ -56,7 +60,11 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
       return streamCall(write, createMessageReader(), attempt);
     };
   });
-  let limit = Math.min(USUAL_LIMIT, Math.floor((options.contextTokens ?? Infinity) / 2));
+  let limit = Math.min(
+    USUAL_LIMIT,
+    longestAnswerOf(name),
+    Math.floor((options.contextTokens ?? Infinity) / 2),
+  );
   return {
     ...model,
     async *stream(request, signal) {
@@ -77,11 +85,10 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
   };
 }
 
-function thinkingOptions(effort: ReasoningEffort | undefined): Record<string, string | { type: string }> {
-  if (effort === undefined) return {};
-  if (effort === "none") return { thinking: { type: "disabled" } };
-  // The format has five words; those beyond either end mean its nearest.
-  return { effort: effort === "minimal" ? "low" : effort === "ultra" ? "max" : effort };
+/** The SDK adds what may be thought to what may be answered; a large limit has room for both. */
+function withoutBudget(limit: number, { thinking }: Thinking): number {
+  const budget = thinking?.type === "enabled" ? thinking.budgetTokens : 0;
+  return limit > 2 * budget ? limit - budget : limit;
 }
 
 function withOverrides(body: string, overrides: Readonly<Record<string, unknown>>): string {
