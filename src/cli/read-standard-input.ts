@@ -53,10 +53,14 @@ export async function readPipedInput(options: InputOptions, signal: AbortSignal)
 
 /** Standard input as it arrives. Ends with the signal, and says after a while what is being waited for. */
 export async function* inputChunks(terminal: Terminal, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const telling = setTimeout(() => void tellWaiting(terminal), TELL_AFTER_MS);
+  let wasTold = false;
+  const telling = setTimeout(() => {
+    wasTold = true;
+    void tellWaiting(terminal);
+  }, TELL_AFTER_MS);
   try {
     for await (const chunk of addAbortSignal(signal, process.stdin)) {
-      telling.refresh();
+      if (!wasTold) telling.refresh();
       yield Buffer.from(chunk as Uint8Array);
     }
   } catch (error) {
@@ -89,7 +93,6 @@ async function becomesReadable(withinMs: number, signal: AbortSignal): Promise<b
 }
 
 async function tellWaiting(terminal: Terminal): Promise<void> {
-  if (!process.stderr.isTTY) return;
   const writers = kindOfInput() === "pipe" ? await findPipeWriters(0) : [];
   const writer = writers.find(({ isAncestor }) => !isAncestor);
   const whose = writer === undefined ? "" : ` of ${writer.name} (process ${writer.pid})`;

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { randomBytes } from "node:crypto";
+import type { Stats } from "node:fs";
 import {
   access,
   constants,
@@ -28,13 +29,7 @@ export async function writeFileAtomic(
   { mode }: { readonly mode?: number } = {},
 ): Promise<void> {
   await explainFailure("file-unwritable", "write", path, async () => {
-    const target = await followLinks(path);
-    const old = await unlessMissing(stat(target));
-    if (old !== undefined && !old.isFile()) {
-      throw new AppError("file-unwritable", `Cannot write ${path}: it is not a regular file.`, {
-        hint: "Move it away, or choose another path.",
-      });
-    }
+    const { target, old } = await findTarget(path);
     const dress = async (file: FileHandle) => {
       if (old !== undefined && process.geteuid?.() === 0) await file.chown(old.uid, old.gid);
       const finalMode = mode ?? (old === undefined ? undefined : old.mode & 0o7777);
@@ -43,6 +38,24 @@ export async function writeFileAtomic(
     const birthMode = old === undefined && mode === undefined ? 0o666 : 0o600;
     await withTemporary(target, content, birthMode, dress, (temporary) => rename(temporary, target));
     await syncFolder(dirname(target));
+  });
+}
+
+/** Refuses a path that `writeFileAtomic` could not write to, before there is anything to write. */
+export async function requireWritable(path: string): Promise<void> {
+  await explainFailure("file-unwritable", "write", path, async () => {
+    const { target } = await findTarget(path);
+    await access(join(dirname(target), "/"), constants.W_OK | constants.X_OK);
+  });
+}
+
+async function findTarget(path: string): Promise<{ readonly target: string; readonly old?: Stats }> {
+  const target = await followLinks(path);
+  const old = await unlessMissing(stat(target));
+  if (old === undefined) return { target };
+  if (old.isFile()) return { target, old };
+  throw new AppError("file-unwritable", `Cannot write ${path}: it is not a regular file.`, {
+    hint: "Move it away, or choose another path.",
   });
 }
 

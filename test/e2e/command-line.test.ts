@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -141,6 +141,20 @@ describe("doctor", () => {
     expect(await board()).toMatchObject([
       { status: "fail", detail: expect.stringContaining("has schema version 99; this program knows only") },
     ]);
+  });
+
+  test("a home that cannot be made is found out, although there is nothing yet to look at", async () => {
+    await using home = await tempHome();
+    const homeOf = async (path: string) => {
+      const run = await home.hermes(["doctor", "--json"], { env: { HERMES_HOME: path } });
+      return run.json<{ checks: { name: string }[] }>().checks.find(({ name }) => name === "home");
+    };
+    expect(await homeOf("/sys/hermes/home")).toMatchObject({
+      status: "fail",
+      detail: expect.stringContaining("no folder can be made in /sys"),
+    });
+    expect(await homeOf(join(home.folder, "new/home"))).toMatchObject({ status: "ok" });
+    expect(await readdir(home.folder)).toEqual([]);
   });
 
   test("reports each part with a status and says what to do about findings", async () => {

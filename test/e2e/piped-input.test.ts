@@ -45,7 +45,7 @@ test("all of what the command before it in a pipeline prints is part of the task
   expect(await shell(home, `${slow} | hermes -z look ${model}`)).toEqual({
     exitCode: 0,
     stdout: "seen\n",
-    stderr: "",
+    stderr: expect.not.stringContaining("nothing came"),
   });
   expect((await shell(home, `hermes -z look ${model} < <(${slow})`)).stdout).toBe("seen\n");
 });
@@ -99,6 +99,37 @@ async function readsInput(pid = 0): Promise<boolean> {
   const infos = (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8").catch(() => ""));
   return (await Promise.all(infos)).some((info) => /^tfd:\s+0 /m.test(info));
 }
+
+test("without a terminal it also says after two seconds what is being waited for, once", async () => {
+  await using home = await tempHome();
+  const model = (await writeScript(home, "late\n")).split(" ");
+  const { child, ended } = home.start(["-z", "look", "-", ...model], { stdin: "open" });
+  let said = "";
+  child.stderr.on("data", (bytes: Buffer) => {
+    said += bytes.toString();
+  });
+  await expect.poll(() => said, { timeout: 30_000 }).toContain("waiting for the end of standard input");
+  child.stdin.write("la");
+  await new Promise((resolve) => setTimeout(resolve, 2_500)); // in which nothing more is said
+  child.stdin.end("te\n");
+  expect(await ended).toMatchObject({ exitCode: 0, stdout: "seen\n" });
+  expect(said.trimEnd().split("\n")).toHaveLength(1);
+});
+
+test("what makes a task impossible is told before its input has come", async () => {
+  await using home = await tempHome();
+  const model = await writeScript(home, "late\n");
+  for (const [flag, path, reason] of [
+    ["-o", "/nonexistent/dir/x", "its folder does not exist"],
+    ["--usage-file", "/", "it is not a regular file"],
+  ]) {
+    const { child, ended } = home.start(["-z", "look", "-", ...model.split(" "), flag ?? "", path ?? ""], {
+      stdin: "open",
+    });
+    expect(await ended).toMatchObject({ exitCode: 1, stderr: expect.stringContaining(`${path}: ${reason}`) });
+    child.stdin.destroy();
+  }
+});
 
 test("on a terminal it says after two seconds what is being waited for", async () => {
   await using home = await tempHome();

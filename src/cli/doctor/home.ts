@@ -1,5 +1,5 @@
-import { access, chmod, constants, stat, statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { access, chmod, constants, mkdtemp, rmdir, stat, statfs } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { problemLine } from "../../config/problem.ts";
 import { errnoOf } from "../../lib/errors.ts";
 import type { CheckInput, Finding } from "./check.ts";
@@ -12,7 +12,17 @@ export async function checkHome({ app: { profile } }: CheckInput): Promise<Findi
   const { home, envPath } = profile;
   const mode = await modeOf(home);
   if (mode === undefined) {
-    return [{ name: "home", status: "ok", detail: `${home} (made on first use)`, fix: "" }];
+    const problem = await whyNotMade(home);
+    if (problem === undefined)
+      return [{ name: "home", status: "ok", detail: `${home} (made on first use)`, fix: "" }];
+    return [
+      {
+        name: "home",
+        status: "fail",
+        detail: `${home} cannot be made: ${problem}`,
+        fix: "set HERMES_HOME to a folder below one that you can write to",
+      },
+    ];
   }
   if (!(await isWritable(home))) {
     return [
@@ -66,8 +76,19 @@ async function modeOf(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).mode & 0o777;
   } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
+    if (["ENOENT", "ENOTDIR"].includes(errnoOf(error) ?? "")) return undefined;
     throw error;
+  }
+}
+
+/** Tried, because rights alone do not tell: nobody, root included, makes a folder in /sys. */
+async function whyNotMade(home: string): Promise<string | undefined> {
+  const folder = await nearestFolder(dirname(home));
+  try {
+    await rmdir(await mkdtemp(join(folder, ".hermes-")));
+    return undefined;
+  } catch (error) {
+    return `no folder can be made in ${folder} (${errnoOf(error)})`;
   }
 }
 

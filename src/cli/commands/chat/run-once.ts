@@ -7,7 +7,7 @@ import { readImage } from "../../../board/worker/find-images.ts";
 import { logEvent } from "../../../conversation/log-event.ts";
 import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { writeFileAtomic } from "../../../lib/files.ts";
+import { requireWritable, writeFileAtomic } from "../../../lib/files.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
@@ -63,14 +63,19 @@ export async function runOnce(
 ): Promise<void> {
   const { terminal, variables, userHome, signal } = context;
   const startedAt = performance.now();
-  const [task, app, images, schema, log] = await Promise.all([
-    readTask(options, input, terminal, signal),
+  const [app, images, schema, log] = await Promise.all([
     startApp(context),
     Promise.all((options.image ?? []).map(requireImage)),
     options.outputSchema === undefined ? undefined : loadOutputSchema(options.outputSchema),
     context.log(),
+    // Known before anything is asked and paid for.
+    ...[options.outputLastMessage, options.usageFile].map((path) =>
+      path === undefined ? undefined : requireWritable(path),
+    ),
   ]);
   requireFitting(options, app);
+  // Not before: whoever pipes in for minutes is not told only then that all of it was in vain.
+  const task = await readTask(options, input, terminal, signal);
   const tell = (text: string): void => terminal.note(`hermes: ${text}`);
   const cwd = currentFolder();
   await using folder = options.session === false ? await openTemporaryFolder(signal) : undefined;
