@@ -125,6 +125,20 @@ describe("a change that is refused leaves everything as it was and says what to 
     expect(right.stderr).not.toContain("no profile");
     expect(right.json()).toMatchObject({ assignee: "coder" });
   });
+
+  test("a model of an unknown provider is refused, unless the assignee has a server of its own", async () => {
+    await using home = await tempHome();
+    await home.hermes(["profile", "create", "coder"]);
+    const create = (env: Record<string, string>) =>
+      home.hermes(["kanban", "create", "a", "--assignee", "coder", "--model", "qwen3:8b"], { env });
+    expect(await create({ OPENAI_API_KEY: "sk-test" })).toMatchObject({
+      exitCode: 78,
+      stderr: expect.stringContaining("There is no provider named qwen3."),
+    });
+    expect(await create({ HERMES_MODEL_BASE_URL: "http://127.0.0.1:11434/v1" })).toMatchObject({
+      exitCode: 0,
+    });
+  });
 });
 
 describe("wrong usage", () => {

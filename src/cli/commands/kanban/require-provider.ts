@@ -16,7 +16,7 @@ export async function requireProvider(open: OpenDesk, { model, provider, assigne
 }
 
 /** Of the assignee, if it is a profile of this home: it may have a server of its own below `providers`. */
-async function settingsOf({ app }: OpenDesk, assignee: string | null): Promise<LoadedConfig> {
+async function settingsOf({ app, context }: OpenDesk, assignee: string | null): Promise<LoadedConfig> {
   if (assignee === null || assignee === app.profile.name) return app.resolved;
   const [{ listProfiles }, { loadConfig }, { profileAt }] = await Promise.all([
     import("../../../profiles/profile-store.ts"),
@@ -26,5 +26,5 @@ async function settingsOf({ app }: OpenDesk, assignee: string | null): Promise<L
   const { root } = app.profile;
   if (!(await listProfiles(root)).some(({ name }) => name === assignee)) return app.resolved;
   const { configPath, envPath } = profileAt(root, assignee);
-  return loadConfig({ configPath, envPath, variables: {}, flags: new Map() });
+  return loadConfig({ configPath, envPath, variables: context.variables, flags: new Map() });
 }
