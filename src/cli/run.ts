@@ -1,5 +1,5 @@
 import { setMaxListeners } from "node:events";
-import { CommanderError } from "commander";
+import { type Command, CommanderError } from "commander";
 import { AppError, ERROR_CODES, type ErrorCode, messageOf } from "../lib/errors.ts";
 import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
@@ -94,7 +94,9 @@ async function runCommand(context: CommandContext): Promise<void> {
     const { VERSION } = await import("../version.ts");
     return terminal.print(`hermes ${VERSION}`);
   }
-  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && rest.length === 0)) {
+  // What the program does by itself has no page but this one.
+  const isOwn = name === "help" && ["help", "version", "--help", "-h", undefined].includes(rest[0]);
+  if (name === undefined || name === "--help" || name === "-h" || isOwn) {
     const { helpPage } = await import("./help.ts");
     return terminal.print(helpPage(terminal));
   }
@@ -109,7 +111,30 @@ async function runCommand(context: CommandContext): Promise<void> {
     );
   const { build } = await row.load();
   const words = name === "help" ? [...rest.slice(1), "--help"] : isTask ? context.flags.words : rest;
-  await (await build(context)).parseAsync(words, { from: "user" });
+  const command = await build(context);
+  await requireVerbs(command, words, name === "help");
+  await command.parseAsync(words, { from: "user" });
+}
+
+/** Help of a verb that does not exist is not that of the command above it. */
+async function requireVerbs(command: Command, words: readonly string[], isHelp: boolean): Promise<void> {
+  if (!words.some((word) => word === "--help" || word === "-h")) return;
+  let known = command;
+  let path = `hermes ${command.name().replace(/^hermes /, "")}`;
+  for (const word of words) {
+    if (word.startsWith("-") || (known.commands.length === 0 && !isHelp)) return;
+    const next = known.commands.find((verb) => [verb.name(), ...verb.aliases()].includes(word));
+    if (next === undefined) {
+      const { unknownVerb } = await import("./unknown-verb.ts");
+      throw unknownVerb(
+        path,
+        word,
+        known.commands.map((verb) => verb.name()),
+      );
+    }
+    known = next;
+    path += ` ${word}`;
+  }
 }
 
 async function unknownCommand(wanted: string, names: readonly string[]): Promise<AppError> {

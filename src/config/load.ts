@@ -80,7 +80,9 @@ function secretValues(
 function refuse(problems: readonly Problem[]): void {
   const [first, ...rest] = problems;
   if (!first) return;
-  const more = rest.map((problem) => `\n${problemLine(problem)}. ${problem.hint}`).join("");
+  // Advice that stands below all of them is not repeated behind each.
+  const adviceFor = ({ hint }: Problem): string => (hint === first.hint ? "" : ` ${hint}`);
+  const more = rest.map((problem) => `\n${problemLine(problem)}.${adviceFor(problem)}`).join("");
   throw new AppError("config-invalid", `${problemLine(first)}.${more}`, { hint: first.hint });
 }
 

@@ -31,7 +31,7 @@ function latest(sessions: SessionList, cwd: string | undefined): SessionSummary 
   if (newest !== undefined) return newest;
   const where = cwd === undefined ? "" : ` in ${cwd}`;
   throw new AppError("session-not-found", `There is no session to continue${where} yet.`, {
-    hint: "Start one without -c.",
+    hint: 'Start one with `hermes -z "TASK"`.',
   });
 }
 

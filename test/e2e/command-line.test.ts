@@ -29,6 +29,8 @@ describe("the command line", () => {
     const page = (await home.hermes(["--help"])).stdout;
     const commands = [...page.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
     expect(commands).toContain("config");
+    for (const word of ["help", "version"])
+      expect(await home.hermes(["help", word])).toMatchObject({ exitCode: 0, stdout: page });
     const pages: string[][] = commands.map((command) => [command]);
     for (const command of ["config", "profile", "sandbox", "sessions"]) {
       const { stdout } = await home.hermes([command, "--help"]);
@@ -50,6 +52,13 @@ describe("the command line", () => {
   const mistakes: [string[], RegExp][] = [
     [["confg"], /unknown command 'confg'\n {2}Did you mean `hermes config`\?/],
     [["config", "gett", "x"], /unknown command 'gett'.*get/s],
+    [["help", "kanban", "lst"], /unknown command 'lst'\n {2}Did you mean `hermes kanban list`\?/],
+    [
+      ["help", "kanban", "boards", "nosuch"],
+      /unknown command 'nosuch'\n {2}See `hermes kanban boards --help`/,
+    ],
+    [["help", "doctor", "nosuch"], /unknown command 'nosuch'/],
+    [["sessions", "nosuch", "--help"], /unknown command 'nosuch'\n {2}See `hermes sessions --help`/],
     [["config", "get", "--jsn", "terminal.timeout"], /unknown option '--jsn'.*--json/s],
     [
       ["--terminal.timout=5", "status"],

@@ -225,6 +225,31 @@ describe("layers", () => {
   });
 });
 
+test("what config set refuses is refused with the name that was meant, or with the way to what fits", async () => {
+  await using home = await tempHome();
+  for (const [words, expected] of [
+    [["set", "ANTHROPIC_APIKEY", "x"], /no setting ANTHROPIC_APIKEY\.\n {2}Did you mean ANTHROPIC_API_KEY\?/],
+    [["set", "anthropic_api_key", "x"], /Did you mean ANTHROPIC_API_KEY\?/],
+    [["unset", "anthropic_api_key"], /Did you mean ANTHROPIC_API_KEY\?/],
+    [["set", "terminal.timout", "5"], /Did you mean terminal\.timeout\?/],
+    [
+      ["set", "terminal.timeout", "abc"],
+      /nothing was changed\.\n {2}See .*`hermes config explain terminal\.timeout`/,
+    ],
+  ] as const)
+    expect(await home.hermes(["config", ...words])).toMatchObject({
+      exitCode: 78,
+      stderr: expect.stringMatching(expected),
+    });
+});
+
+test("advice that several problems of a file share is given once", async () => {
+  await using home = await homeWith({ "config.yaml": "model:\n  default: [a\nfoo: bar: baz\n" });
+  const { stderr } = await home.hermes(["-z", "go"]);
+  expect(stderr.match(/config\.yaml:3:/g)).toHaveLength(2);
+  expect(stderr.match(/hermes config edit/g)).toHaveLength(1);
+});
+
 describe("a bad file gets one clear line with file, line, key and fix", () => {
   const cases: [string, string, RegExp][] = [
     [

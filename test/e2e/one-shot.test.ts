@@ -1,8 +1,10 @@
+import { execFile } from "node:child_process";
 import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as pty from "@lydell/node-pty";
 import { expect, test } from "vitest";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
+import { ENTRY } from "../support/built-program.ts";
 import { tempHome } from "../support/hermes.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";
 
@@ -191,13 +193,15 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
     [["--toolsets", "fle"], "no toolset fle"],
     [["-c", "--toolsets", "file"], "keeps the system prompt and the tools"],
     [["-c", "--no-session"], "cannot go on"],
+    [["--json", "--output-format", "text"], "--json means --output-format events, not text"],
+    [["--json", "--output-format", "json"], "--json means --output-format events, not json"],
   ] as const)
     expect((await lab.run("-z", "x", ...words)).stderr).toContain(complaint);
   expect(lab.server.requests).toHaveLength(1);
 });
 
 test("--no-session leaves no session behind, and is refused where a day's spending is capped", async () => {
-  await using lab = await openLab({ answers: [{ text: "done", usage, times: 2 }] });
+  await using lab = await openLab({ answers: [{ text: "done", usage, times: 4 }] });
   const leftBehind = lab.file("hermes-session-4194304-x"); // no pid is that large
   await mkdir(leftBehind);
   const env = { ...lab.env, TMPDIR: lab.home.folder };
@@ -205,6 +209,10 @@ test("--no-session leaves no session behind, and is refused where a day's spendi
   expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
   await expect(access(leftBehind)).rejects.toThrow();
   await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
+  const summary = await lab.run("-z", "go", "--no-session", "--output-format", "json");
+  expect(summary.json()).toMatchObject({ text: "done", session_id: null });
+  const events = await lab.run("-z", "go", "--no-session", "--json");
+  expect(JSON.parse(events.stdout.split("\n")[0] ?? "")).not.toHaveProperty("sessionId");
   const capped = await lab.run("-z", "go", "--no-session", "--agent.max_daily_cost_usd=1");
   expect(capped).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("agent.max_daily_cost_usd") });
 });
@@ -263,6 +271,20 @@ test("chat -q shows that the model still thinks, and ends with session, time, to
   terminal.kill();
   expect(shown).toContain("… the model thinks, 1 s");
   expect(shown.slice(shown.indexOf("thinks"))).toContain("the answer");
+});
+
+test("an answer that a closed standard output swallows is told where to find; /dev/null is what somebody wanted", async () => {
+  await using lab = await openLab({ answers: [{ text: "done", usage, times: 2 }] });
+  const env = { ...lab.env, PATH: process.env["PATH"], HOME: lab.home.folder, HERMES_HOME: lab.home.path };
+  const shell = (line: string) =>
+    new Promise<string>((resolve) => {
+      execFile("sh", ["-c", line, process.execPath, ENTRY], { env }, (_, __, stderr) => resolve(stderr));
+    });
+  const told = await shell('"$0" "$1" -z go </dev/null >&-');
+  expect(told).toMatch(
+    /standard output leads nowhere, so the answer is in `hermes sessions show \S+` only\./,
+  );
+  expect(await shell('"$0" "$1" -z go </dev/null >/dev/null')).toBe("");
 });
 
 test("a cap on cost is refused where somebody is billed at a price that is not known", async () => {

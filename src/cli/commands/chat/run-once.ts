@@ -5,7 +5,6 @@ import { addCost } from "../../../agent/usage.ts";
 import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
 import { readImage } from "../../../board/worker/find-images.ts";
 import { logEvent } from "../../../conversation/log-event.ts";
-import type { OpenConversation } from "../../../conversation/open-conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { requireWritable, writeFileAtomic } from "../../../lib/files.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../../providers/message.ts";
@@ -15,12 +14,20 @@ import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
 import { currentFolder } from "../../current-folder.ts";
 import { startApp } from "../../start-app.ts";
+import { leadsNowhere } from "./leads-nowhere.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
 import { readTask } from "./read-task.ts";
 import { type RunResult, usageFields } from "./run-result.ts";
 import { openTemporaryFolder } from "./temporary-folder.ts";
 import { TURN_EXIT_CODES } from "./turn-exit-codes.ts";
-import { createEventsView, createQuietView, createSummaryView, createWatchView, type View } from "./view.ts";
+import {
+  createEventsView,
+  createQuietView,
+  createSummaryView,
+  createWatchView,
+  type Run,
+  type View,
+} from "./view.ts";
 
 export type OutputFormat = "text" | "json" | "events";
 
@@ -99,7 +106,11 @@ export async function runOnce(
     signal,
   );
   const ofSession = log.child({ component: "agent", session: conversation.sessionId });
-  using view = viewFor(context, options, conversation);
+  const { model, isResumed } = conversation;
+  // One that goes with its folder is none that anybody could name later.
+  const sessionId = options.session === false ? undefined : conversation.sessionId;
+  const run = { sessionId, model, isResumed };
+  using view = viewFor(context, options, run);
   const limits = limitsOf(options, app);
   const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
     let isOnlyThought = false;
@@ -114,10 +125,14 @@ export async function runOnce(
     throw new AppError("turn-failed", "The turn ended without an answer.");
   };
   const result = await runUntilFit(say, messageOf(task, images, schema), limits, schema, startedAt);
-  if (options.usageFile !== undefined) await writeUsage(options.usageFile, conversation, result.end);
+  if (options.usageFile !== undefined) await writeUsage(options.usageFile, run, result.end);
   if (options.outputLastMessage !== undefined)
     await writeFileAtomic(options.outputLastMessage, `${result.text || result.end.text}\n`);
   view.end(result);
+  if (options.outputLastMessage === undefined && leadsNowhere(1)) {
+    const place = sessionId === undefined ? "is lost" : `is in \`hermes sessions show ${sessionId}\` only`;
+    tell(`standard output leads nowhere, so the answer ${place}.`);
+  }
   context.exit(EXIT_CODES[result.outcome]);
 }
 
@@ -201,6 +216,11 @@ function requireFitting(options: RunOptions, { resolved }: App): void {
       "--no-session would not be counted by agent.max_daily_cost_usd.",
       "Leave out --no-session, or remove that limit.",
     );
+  if (options.json && (options.outputFormat ?? "events") !== "events")
+    throw refuse(
+      `--json means --output-format events, not ${options.outputFormat}.`,
+      "Leave out one of the two.",
+    );
   const wrong = options.toolsets?.find((name) => !KNOWN_TOOLSETS.includes(name));
   if (wrong !== undefined)
     throw refuse(`There is no toolset ${wrong}.`, `Use some of ${TOOLSETS.join(", ")}.`);
@@ -252,16 +272,16 @@ function surfaceOf(options: RunOptions) {
   return { ...SURFACE, words, toolsets: wanted, showsText: isWatched, haltsLoops: !isWatched };
 }
 
-function viewFor({ terminal }: CommandContext, options: RunOptions, conversation: OpenConversation): View {
+function viewFor({ terminal }: CommandContext, options: RunOptions, run: Run): View {
   switch (formatOf(options)) {
     case "events":
-      return createEventsView(terminal, conversation);
+      return createEventsView(terminal, run);
     case "json":
-      return createSummaryView(terminal, conversation);
+      return createSummaryView(terminal, run);
     case "quiet":
       return createQuietView(terminal);
     case "watch":
-      return createWatchView(terminal, conversation);
+      return createWatchView(terminal, run);
   }
 }
 
@@ -279,11 +299,11 @@ function formatOf({
 
 async function writeUsage(
   path: string,
-  { sessionId, model }: OpenConversation,
+  { sessionId, model }: Run,
   end: AgentEventOf<"turn-end">,
 ): Promise<void> {
   const usage = {
-    session_id: sessionId,
+    session_id: sessionId ?? null,
     provider: model.provider,
     model: model.name,
     outcome: end.outcome,

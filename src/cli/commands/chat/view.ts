@@ -5,6 +5,12 @@ import type { Terminal } from "../../terminal.ts";
 import { onOneLine } from "./output-schema.ts";
 import { type RunResult, usageFields } from "./run-result.ts";
 
+/** What a view says of a run before and after it. */
+export interface Run extends Pick<OpenConversation, "model" | "isResumed"> {
+  /** Undefined when it is not kept. */
+  readonly sessionId: string | undefined;
+}
+
 /** What a person or a program sees of a run. */
 export interface View extends Disposable {
   show(event: AgentEvent): void;
@@ -27,10 +33,7 @@ export function createQuietView(terminal: Terminal): View {
 }
 
 /** One event per line, as docs/events.md describes them. */
-export function createEventsView(
-  terminal: Terminal,
-  { sessionId, model, isResumed }: OpenConversation,
-): View {
+export function createEventsView(terminal: Terminal, { sessionId, model, isResumed }: Run): View {
   const print = (value: object): void => terminal.print(JSON.stringify(value));
   print({
     type: "session",
@@ -51,12 +54,12 @@ export function createEventsView(
 }
 
 /** One JSON object at the end. */
-export function createSummaryView(terminal: Terminal, { sessionId, model }: OpenConversation): View {
+export function createSummaryView(terminal: Terminal, { sessionId, model }: Run): View {
   return {
     show: () => undefined,
     end({ end, outcome, text, json, durationMs }) {
       const summary = {
-        session_id: sessionId,
+        session_id: sessionId ?? null,
         provider: model.provider,
         model: model.name,
         outcome,
@@ -75,7 +78,7 @@ export function createSummaryView(terminal: Terminal, { sessionId, model }: Open
 }
 
 /** The answer on stdout as it is written; calls, results and diffs on stderr as they happen, and at last a summary. */
-export function createWatchView(terminal: Terminal, { sessionId, model }: OpenConversation): View {
+export function createWatchView(terminal: Terminal, { sessionId, model }: Run): View {
   if (model.provider === "scripted") terminal.note(terminal.colours.dim(`scripted model: ${model.name}`));
   const view = createEventView(terminal, terminal.note, terminal.noteColumns);
   const life = createSignOfLife(terminal);
@@ -87,7 +90,11 @@ export function createWatchView(terminal: Terminal, { sessionId, model }: OpenCo
     end({ end, durationMs }) {
       view.endLine();
       tellWhy(terminal, end);
-      const facts = [`session ${sessionId}`, seconds(durationMs), ...usageWords(end)];
+      const facts = [
+        sessionId === undefined ? "not kept" : `session ${sessionId}`,
+        seconds(durationMs),
+        ...usageWords(end),
+      ];
       terminal.note(terminal.colours.dim(facts.join(" · ")));
     },
     [Symbol.dispose]: () => life[Symbol.dispose](),

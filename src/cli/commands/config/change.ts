@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
-import { type ConfigKey, configKeys, requireKey } from "../../../config/keys.ts";
+import { type ConfigKey, configKeys, findKey, requireKey } from "../../../config/keys.ts";
 import { requireSound } from "../../../config/load.ts";
 import { type Problem, problemLine } from "../../../config/problem.ts";
 import { readText } from "../../../config/read-text.ts";
@@ -33,7 +33,7 @@ export async function setSetting(
     return terminal.note(`${secret} is set in ${profile.envPath}.`);
   }
   const setting = keyOfVariable(name);
-  const { key, inside } = requireKey(setting, configKeys());
+  const { key, inside } = requireKnown(setting, resolved);
   if (given === undefined) {
     throw new AppError("usage-wrong", `${setting} needs a value`, {
       hint: `Write \`hermes config set ${setting} VALUE\`.`,
@@ -55,14 +55,13 @@ export async function setSetting(
 export async function unsetSetting(context: CommandContext, given: string): Promise<void> {
   const name = keyOfVariable(given);
   const { terminal, signal } = context;
-  const keys = configKeys();
   const { profile, resolved } = await context.openApp();
   const text = (await readTextFile(profile.configPath)) ?? "";
   const words = name.split(".");
   const inFile = parseYamlFile(text).find(words) !== undefined;
   const secret = secretVariable(name, resolved);
   // What the file holds can always be taken out, also what this version does not know.
-  if (!inFile && secret === undefined) requireKey(name, keys);
+  if (!inFile && secret === undefined) requireKnown(name, resolved);
   if (secret) await writeSecret(profile.envPath, profile.home, secret, undefined, signal);
   if (inFile) await writeSetting(profile.configPath, profile.home, words, undefined, signal);
   if (inFile || secret) (await context.log()).info("setting removed", { key: name });
@@ -79,6 +78,21 @@ function secretVariable(name: string, { config }: ResolvedConfig): string | unde
     profiles.some(({ keyVariables }) => keyVariables.includes(name)) ||
     Object.values(config.providers).some(({ key_env }) => key_env === name);
   return setting?.env[0] ?? (isKey ? name : undefined);
+}
+
+/** Like `requireKey`, and also names the variable that somebody meant who knows a key by that. */
+function requireKnown(name: string, { config }: ResolvedConfig): ReturnType<typeof requireKey> {
+  const keys = configKeys();
+  const profiles: readonly ProviderProfile[] = Object.values(PROFILES);
+  const variables = [
+    ...profiles.flatMap(({ keyVariables }) => keyVariables),
+    ...Object.values(config.providers).flatMap(({ key_env }) => key_env ?? []),
+    ...keys.flatMap(({ env }) => env),
+  ];
+  const isVariable = /^[A-Za-z]\w*_\w+$/.test(name) && findKey(name, keys) === undefined;
+  const near = isVariable ? closest(name, variables) : undefined;
+  if (near === undefined) return requireKey(name, keys);
+  throw new AppError("config-key-unknown", `There is no setting ${name}.`, { hint: `Did you mean ${near}?` });
 }
 
 /** The setting that a variable overrides, for people who know it by that name. */
@@ -138,7 +152,11 @@ export async function editConfig(context: CommandContext): Promise<void> {
 function typedValue(key: ConfigKey, name: string, given: string): unknown {
   const reading = readText(key, given);
   if ("problem" in reading)
-    throw new AppError("config-invalid", `${name} ${reading.problem}, not ${JSON.stringify(given)}.`);
+    throw new AppError(
+      "config-invalid",
+      `${name} ${reading.problem}, not ${JSON.stringify(given)}; nothing was changed.`,
+      { hint: `See what it takes with \`hermes config explain ${name}\`.` },
+    );
   return reading.value;
 }
 

@@ -21,7 +21,9 @@ export async function findStore(context: CommandContext): Promise<SessionStore |
 export async function requireStore(context: CommandContext): Promise<SessionStore> {
   const store = await findStore(context);
   if (store !== undefined) return store;
-  throw new AppError("session-not-found", "There are no sessions yet.", { hint: "Start one with `hermes`." });
+  throw new AppError("session-not-found", "There are no sessions yet.", {
+    hint: 'Start one with `hermes -z "TASK"`.',
+  });
 }
 
 export function requireSession(store: SessionStore, which: string): SessionSummary {
