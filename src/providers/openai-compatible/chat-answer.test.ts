@@ -8,13 +8,18 @@ const delta = (fields: object, reason: string | null = null) =>
 const call = (fields: object) => delta({ tool_calls: [fields] });
 
 /** The message that a stream of these events makes. */
-function read(...events: readonly string[]) {
+function read(...stream: readonly string[]) {
   const reader = createChatReader("old");
   const answer = collectAnswer([]);
-  const parts = events.flatMap((event) => [...reader.take(event, undefined)]);
+  const parts = stream.flatMap((event) => [...reader.take(event, undefined)]);
   const finish = reader.finish();
-  for (const part of parts as AnswerPart[]) answer.take(part);
-  return { parts, finish, message: finish === undefined ? undefined : answer.finish(finish)?.message };
+  const events = (parts as AnswerPart[]).flatMap((part) => answer.take(part) ?? []);
+  return {
+    parts,
+    finish,
+    events,
+    message: finish === undefined ? undefined : answer.finish(finish)?.message,
+  };
 }
 
 it("a call without a name is one of a tool that does not exist; a piece of nothing is no call", () => {
@@ -131,11 +136,15 @@ describe("what servers make of the format", () => {
 
   it("text in front of a closing think tag is reasoning, and an end without a word loses nothing", () => {
     const end = JSON.stringify({ choices: [{ finish_reason: "stop" }] });
-    const { message } = read(delta({ content: "I think." }), delta({ content: "</think>a <" }), end);
+    const thinking = delta({ content: "I think." });
+    const { message, events } = read(thinking, delta({ content: "</think>a <" }), end);
     expect(message?.parts).toEqual([
       { type: "reasoning", text: "I think." },
       { type: "text", text: "a <" },
     ]);
+    // What was shown as it came cannot be taken back; the tag says what it was.
+    const shown = events.map((event) => (event.type === "text-delta" ? event.text : "")).join("");
+    expect(shown).toBe("I think.\n</think>\n\na <");
   });
 
   it("ids with half a character are made whole and stay apart", () => {

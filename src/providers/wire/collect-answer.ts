@@ -48,12 +48,14 @@ export function collectAnswer(history: readonly Message[]): Answer {
   const find = (key: string, type: Draft["type"]) =>
     open.get(`${type} ${key}`) ?? begin(key, type, undefined);
 
-  const moveToReasoning = (key: string): void => {
+  /** Whether there was any text. */
+  const moveToReasoning = (key: string): boolean => {
     const said = open.get(`text ${key}`);
-    if (said === undefined) return;
+    if (said === undefined) return false;
     find(key, "reasoning").text += said.text;
     said.text = "";
     open.delete(`text ${key}`); // so that the answer stands behind its reasoning
+    return true;
   };
 
   return {
@@ -83,8 +85,8 @@ export function collectAnswer(history: readonly Message[]): Answer {
           return undefined;
         }
         case "text-was-reasoning":
-          moveToReasoning(part.id);
-          return undefined;
+          // Who watched has seen it as text; the tag that the model wrote tells what it was.
+          return moveToReasoning(part.id) ? { type: "text-delta", text: "\n</think>\n\n" } : undefined;
         case "tool-input-start": {
           const { callId } = begin(part.id, "tool-call", part.providerMetadata, part.toolName);
           return { type: "tool-call-start", callId, tool: part.toolName };
