@@ -17,11 +17,16 @@ export interface EngineSocket {
   inspect(kind: "containers" | "images", name: string, signal: AbortSignal): Promise<unknown>;
   /** Full ids of all containers, in whatever state, that pass every filter; undefined when no answer came. */
   listContainerIds(filters: readonly string[], signal: AbortSignal): Promise<string[] | undefined>;
+  /** Whether a command is just being started in it; undefined when no answer came. */
+  isStarting(container: string, signal: AbortSignal): Promise<boolean | undefined>;
+  /** Holds it still; false when that is left to the client, who says why it cannot be done. */
+  pause(container: string, signal: AbortSignal): Promise<boolean>;
   /** Starts a shell in a running container; one that cannot be started says so on stderr and ends. */
   startShell(container: string): RunningShell;
 }
 
 const ANSWER_WITHIN_MS = 2_000;
+const NO_CONTENT = 204;
 const NOT_FOUND = 404;
 
 export function createEngineSocket(socketPath: string): EngineSocket {
@@ -63,6 +68,25 @@ export function createEngineSocket(socketPath: string): EngineSocket {
       const query = new URLSearchParams({ all: "1", filters: JSON.stringify(groupFilters(filters)) });
       const answer = await lookUp(`/containers/json?${query}`, signal);
       return Array.isArray(answer) ? answer.map(({ Id }: { Id: string }) => Id) : undefined;
+    },
+    async isStarting(container, signal) {
+      const found = await lookUp(`/containers/${encodeURIComponent(container)}/json`, signal);
+      const { ExecIDs: ids } = (found ?? {}) as { ExecIDs?: readonly string[] | null };
+      if (ids === undefined) return undefined;
+      const commands = await Promise.all((ids ?? []).map((id) => lookUp(`/exec/${id}/json`, signal)));
+      // One that has started has a process.
+      return commands.some((command) => {
+        const { Running, Pid } = (command ?? {}) as { Running?: boolean; Pid?: number };
+        return Running === true && !Pid;
+      });
+    },
+    async pause(container, signal) {
+      const [answer] = await settled<[IncomingMessage]>(
+        send("POST", `/containers/${encodeURIComponent(container)}/pause`, { signal }),
+        "response",
+      ).catch(() => []);
+      answer?.resume();
+      return answer?.statusCode === NO_CONTENT;
     },
     startShell(container) {
       let id = "";

@@ -3,9 +3,11 @@ import { type Container, listContainers } from "./container.ts";
 import type { Engine } from "./engine.ts";
 import { isOurs, LABEL, sanitiseLabel } from "./labels.ts";
 import { findLastUse } from "./last-use.ts";
+import { sandboxKey } from "./sandbox-names.ts";
 import { findUse } from "./sandbox-processes.ts";
 import type { SandboxPlace } from "./sandbox-record.ts";
 import { sizeOf } from "./snapshots/copy-folder.ts";
+import { listOperations } from "./snapshots/operation.ts";
 import { type ComparableSpec, type FieldDrift, findDrift } from "./spec-fields.ts";
 import { type KeepRules, keptUntil, loadStandings, type Standing } from "./stopped-sandbox.ts";
 
@@ -63,13 +65,15 @@ export async function listSandboxes(
   const standingOf = await loadStandings(query.places);
   const all = await listContainers(engine, [`label=${LABEL.agent}=1`], { withSize }, signal);
   const containers = all.filter(({ labels }) => profile === undefined || belongsTo(labels, profile));
+  const underWay = await Promise.all(query.places.map((place) => listOperations(place, Date.now(), signal)));
+  const changing = new Set(underWay.flat().map(({ record }) => record?.key));
   const rows: SandboxRow[] = [];
   for (let next = 0; next < containers.length; next += AT_ONCE) {
     const batch = containers.slice(next, next + AT_ONCE);
     rows.push(
       ...(await Promise.all(
         batch.map(async (container) =>
-          rowOf(engine, container, await standingOf(container, signal), query, signal),
+          rowOf(engine, container, await standingOf(container, signal), query, changing, signal),
         ),
       )),
     );
@@ -91,13 +95,17 @@ async function rowOf(
   container: Container,
   standing: Standing,
   { specOf, withSize, keep, places, lookUpJobs = lookUpNothing }: SandboxQuery,
+  changing: ReadonlySet<string | undefined>,
   signal: AbortSignal,
 ): Promise<SandboxRow> {
   const { labels, state } = container;
   const runs = state === "running";
+  const { [LABEL.profileId]: profileId = "", [LABEL.task]: ownTask = "" } = labels;
+  // To ask a container starts a command in it, which must not happen when it is about to be held still.
+  const mayAsk = runs && !changing.has(sandboxKey(profileId, ownTask));
   const [use, lastUse] = await Promise.all([
     runs ? findUse(engine, container.id, signal) : { isHeld: false, jobs: [] },
-    runs ? findLastUse(engine, container, signal) : container.finishedAt,
+    mayAsk ? findLastUse(engine, container, signal) : container.finishedAt,
   ]);
   const task = labels[LABEL.task] ?? labels[LABEL.taskId] ?? "";
   const ours = isOurs(labels);

@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { systemClock } from "../../../lib/clock.ts";
 import { complaintOf, type Engine, succeeded } from "../engine.ts";
 import { startContainer } from "../start-container.ts";
 
 const PAUSE_TIMEOUT_MS = 10_000;
 const WAKE_MS = 15_000;
+const STARTS_WITHIN_MS = 10_000;
+const LOOK_PAUSE_MS = 5;
 
 /**
  * Waits for the end of its input, which comes with our own end however that happens, and wakes the container. Several
@@ -12,6 +15,16 @@ const WAKE_MS = 15_000;
  */
 const WAKE = `read -r word; [ "$word" = leave ] && exit 0
 for try in 1 2 3 4 5 6 7 8 9 10; do "$0" unpause "$1" && exit 0; sleep 0.3; done; exit 1`;
+
+/**
+ * Docker never lets go of a container that is paused at the moment in which it starts a command there: the command stands
+ * still before it has begun, and whatever wants to wake or describe the container waits for it.
+ */
+async function outwaitStarts(engine: Engine, id: string, signal: AbortSignal): Promise<void> {
+  const until = performance.now() + STARTS_WITHIN_MS;
+  while (performance.now() < until && (await engine.socket?.isStarting(id, signal)))
+    await systemClock.sleep(LOOK_PAUSE_MS, signal);
+}
 
 /** A container whose processes all stand still until this is disposed. */
 export interface Freeze extends AsyncDisposable {
@@ -34,6 +47,9 @@ export async function openFreeze(engine: Engine, id: string, signal: AbortSignal
     if (code !== 0) await startContainer(engine, { id, state: "paused" }, AbortSignal.timeout(WAKE_MS));
   };
   try {
+    await outwaitStarts(engine, id, signal);
+    if (await engine.socket?.pause(id, AbortSignal.any([signal, AbortSignal.timeout(PAUSE_TIMEOUT_MS)])))
+      return { complaint: undefined, [Symbol.asyncDispose]: () => wake("wake") };
     const paused = await engine.run(["pause", id], { timeoutMs: PAUSE_TIMEOUT_MS }, signal);
     const frozen = succeeded(paused);
     return {
