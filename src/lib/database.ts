@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type BigIntStats, statSync } from "node:fs";
+import { type BigIntStats, existsSync, readdirSync, statSync } from "node:fs";
 import { link, rm, stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock } from "./clock.ts";
 import { connectSqlite } from "./connect-sqlite.ts";
 import { databaseError, isBusy } from "./database-error.ts";
@@ -14,8 +14,8 @@ import { GuardedStatement, type OpenTransaction, type Statement } from "./statem
 /** One SQLite file, shared with any number of other processes. */
 export interface Database extends Disposable {
   readonly path: string;
-  /** Whether its file is still where it was. SQLite itself goes on writing into one that was removed, without a word. */
-  isInPlace(): boolean;
+  /** Whether its file still exists, wherever it was moved. SQLite goes on writing into one that was removed, without a word. */
+  hasFile(): boolean;
   /** The statement for this text, prepared once; callers share it. */
   prepare<Row>(sql: string): Statement<Row>;
   /**
@@ -193,9 +193,8 @@ class SqliteDatabase implements Database {
     this.#rollback = connection.prepare("ROLLBACK");
   }
 
-  isInPlace(): boolean {
-    const found = identityOf(this.path);
-    return found !== undefined && found.ino === this.#file?.ino && found.dev === this.#file.dev;
+  hasFile(): boolean {
+    return isSame(identityOf(this.path), this.#file) || isOpenElsewhere(this.#file);
   }
 
   prepare<Row>(sql: string): Statement<Row> {
@@ -252,10 +251,25 @@ class SqliteDatabase implements Database {
   }
 }
 
-type FileIdentity = Pick<BigIntStats, "dev" | "ino">;
+type FileIdentity = Pick<BigIntStats, "dev" | "ino" | "nlink">;
+
+const OPEN_FILES = "/proc/self/fd";
 
 function identityOf(path: string): FileIdentity | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false });
+}
+
+function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
+  return one !== undefined && one.ino === other?.ino && one.dev === other.dev;
+}
+
+/** Whether a file that this process has open still has a name. Systems without /proc tell of none. */
+function isOpenElsewhere(file: FileIdentity | undefined): boolean {
+  const open = existsSync(OPEN_FILES) ? readdirSync(OPEN_FILES) : [];
+  return open.some((name) => {
+    const found = identityOf(join(OPEN_FILES, name));
+    return isSame(found, file) && found?.nlink !== 0n;
+  });
 }
 
 function isThenable(value: unknown): boolean {

@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import {
   assistant,
@@ -56,6 +56,23 @@ test("a file that was removed or replaced takes no more events, instead of swall
     if (isReplaced) (await open(path))[Symbol.dispose]();
     await expect(turn.record(assistant("hi"), never)).rejects.toMatchObject({ code: "session-gone" });
   }
+});
+
+test("a file that was moved away takes the events of a turn with it", async () => {
+  await using folder = await tempFolder();
+  const [path, moved] = [folder.file("s.sqlite"), folder.file("moved.sqlite")];
+  let id = "";
+  {
+    using store = await open(path);
+    const draft = store.createSession(NEW_SESSION);
+    id = draft.id;
+    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await turn.record(turnStart("t1", "hello"), never);
+    for (const suffix of ["", "-wal", "-shm"]) renameSync(path + suffix, moved + suffix);
+    await turn.record(assistant("hi"), never);
+  }
+  using store = await open(moved);
+  expect(store.loadSession(id).messages).toHaveLength(3); // with the words of the system
 });
 
 test("history comes back as it was: vendor data, raw tool input, halves of surrogate pairs, zero bytes", async () => {

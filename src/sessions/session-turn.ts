@@ -64,7 +64,7 @@ export async function acquireTurn(
   );
   const write = (change: () => void, signal: AbortSignal): Promise<void> =>
     database.write(() => {
-      if (!database.isInPlace()) throw goneError(database.path);
+      if (!database.hasFile()) throw goneError(database.path);
       if (holds.get(name, token) === undefined) throw lostError(sessionId);
       change();
     }, signal);
@@ -146,7 +146,7 @@ function lostError(sessionId: string, cause?: unknown): AppError {
 function goneError(path: string): AppError {
   return new AppError(
     "session-gone",
-    `The transcript of this run can no longer be stored: ${path} was removed or replaced meanwhile.`,
+    `The transcript of this run can no longer be stored: ${path} was removed meanwhile.`,
   );
 }
 

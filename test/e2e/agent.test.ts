@@ -41,7 +41,7 @@ describe("hermes -z", () => {
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     const file = join(home.path, "sessions.sqlite");
     expect(run.stderr).toContain(
-      `hermes: The transcript of this run can no longer be stored: ${file} was removed or replaced meanwhile.`,
+      `hermes: The transcript of this run can no longer be stored: ${file} was removed meanwhile.`,
     );
     expect(run.stderr).toContain("cannot be gone on with");
   });
