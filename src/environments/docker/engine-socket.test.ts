@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, request } from "node:http";
 import { buffer, text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { never, openDockerLab } from "../../../test/support/docker.ts";
@@ -80,6 +80,23 @@ describeWith("docker", "the socket of the engine", (service) => {
     killed.stderr.resume();
     killed.kill("SIGKILL");
     await once(killed as never, "close");
+  });
+
+  it("knows of a command that is about to start, and holds still what has none", LONG, async () => {
+    expect(await socket.isStarting(id, never)).toBe(false);
+    const asked = request({ socketPath: service.socket, method: "POST", path: `/containers/${id}/exec` });
+    asked.setHeader("Content-Type", "application/json").end(JSON.stringify({ Cmd: ["sleep", "0.1"] }));
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    const { Id: exec } = JSON.parse(await text(answer)) as { Id: string };
+    expect(await socket.isStarting(id, never)).toBe(true);
+    const started = request({ socketPath: service.socket, method: "POST", path: `/exec/${exec}/start` });
+    started.setHeader("Content-Type", "application/json").end(JSON.stringify({ Detach: true }));
+    await once(started, "response");
+    expect(await socket.isStarting(id, never)).toBe(false);
+    expect(await socket.pause(id, never)).toBe(true);
+    expect(await lab.inspect(id, "{{.State.Status}}")).toBe("paused");
+    expect(await socket.pause(id, never)).toBe(false);
+    await lab.docker("unpause", id);
   });
 
   it("lets a shell be left, which then reads its input to the end and ends by itself", LONG, async () => {

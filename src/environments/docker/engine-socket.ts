@@ -74,10 +74,10 @@ export function createEngineSocket(socketPath: string): EngineSocket {
       const { ExecIDs: ids } = (found ?? {}) as { ExecIDs?: readonly string[] | null };
       if (ids === undefined) return undefined;
       const commands = await Promise.all((ids ?? []).map((id) => lookUp(`/exec/${id}/json`, signal)));
-      // One that has started has a process.
+      // One that has started has a process or, when it is over, an exit code.
       return commands.some((command) => {
-        const { Running, Pid } = (command ?? {}) as { Running?: boolean; Pid?: number };
-        return Running === true && !Pid;
+        const { Pid, ExitCode } = (command ?? { Pid: 1 }) as { Pid?: number; ExitCode?: number | null };
+        return !Pid && ExitCode === null;
       });
     },
     async pause(container, signal) {
