@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { runProcess } from "../../lib/process.ts";
 import { workspaceRefused } from "./workspace.ts";
 
@@ -50,6 +51,11 @@ export function createGit(
   };
 }
 
+const LIST = ["worktree", "list", "--porcelain", "-z"] as const;
+const LIST_AGAIN = 20;
+const LIST_PAUSE_MS = 50;
+const HALF_MADE = /failed to read \S*commondir/;
+
 export interface Worktree {
   readonly path: string;
   /** Undefined when its head is detached. */
@@ -58,7 +64,13 @@ export interface Worktree {
 
 /** All checkouts of the repository, the main one first. */
 export async function listWorktrees(git: Git): Promise<readonly Worktree[]> {
-  const text = await git.run("worktree", "list", "--porcelain", "-z");
+  let listed = await git.try(...LIST);
+  // Somebody else, in whatever program, is just making one.
+  for (let again = 0; again < LIST_AGAIN && HALF_MADE.test(listed.reason); again++) {
+    await sleep(LIST_PAUSE_MS);
+    listed = await git.try(...LIST);
+  }
+  const text = listed.ok ? listed.stdout : await git.run(...LIST); // which says why not
   return text
     .split("\0\0")
     .map((block) => block.split("\0"))

@@ -62,13 +62,31 @@ export async function withWorkspaceLock<Result>(
   action: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
+  return withLock(root, `lock-${shardOf(taskId)}`, action, signal);
+}
+
+/** One at a time makes worktrees of a repository: git stumbles over those that are half made. Taken after that of a task. */
+export async function withRepositoryLock<Result>(
+  root: string,
+  repository: string,
+  action: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
+  return withLock(root, `lock-repository-${shardOf(repository)}`, action, signal);
+}
+
+async function withLock<Result>(
+  root: string,
+  name: string,
+  action: () => Promise<Result>,
+  signal: AbortSignal,
+): Promise<Result> {
   await ensurePrivateFolder(join(root, RECORDS));
-  const shard = createHash("sha256").update(taskId).digest("hex").slice(0, 1);
-  return withFileLock(
-    { path: join(root, RECORDS, `lock-${shard}`), deadlineMs: LOCK_DEADLINE_MS },
-    action,
-    signal,
-  );
+  return withFileLock({ path: join(root, RECORDS, name), deadlineMs: LOCK_DEADLINE_MS }, action, signal);
+}
+
+function shardOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 1);
 }
 
 /** What tells a folder from any other that may come to stand in its place; undefined when no folder is there. */

@@ -9,7 +9,13 @@ import { makeFolders } from "./make-folders.ts";
 import { moveAside } from "./quarantine.ts";
 import { fillSubmodules } from "./submodules.ts";
 import { type Workspace, type WorkspacePlace, workspaceRefused } from "./workspace.ts";
-import { findRecord, identityOf, type WorkspaceRecord, writeRecord } from "./workspace-record.ts";
+import {
+  findRecord,
+  identityOf,
+  type WorkspaceRecord,
+  withRepositoryLock,
+  writeRecord,
+} from "./workspace-record.ts";
 
 /** The worktree of a task: the one it had before, a given checkout, or a new one. The lock of the task is held. */
 export async function prepareWorktree(
@@ -35,9 +41,12 @@ export async function prepareWorktree(
   // Said before it is done, so that whatever a crash leaves behind is known to be ours.
   await writeRecord(root, task.id, { kind: "worktree", path, identity: null, worktree });
   await makeParent(repository, path);
-  if (hasBranch) await git.run("worktree", "add", "--", path, branch);
-  else await git.run("worktree", "add", "-b", branch, "--", path, "HEAD");
-  await fillSubmodules(repository, path, place, signal);
+  const make = async () => {
+    if (hasBranch) await git.run("worktree", "add", "--", path, branch);
+    else await git.run("worktree", "add", "-b", branch, "--", path, "HEAD");
+    await fillSubmodules(repository, path, place, signal);
+  };
+  await withRepositoryLock(root, repository, make, signal);
   const identity = await identityOf(path);
   if (identity === undefined) throw workspaceRefused(`git has made no folder at ${path}.`);
   await writeRecord(root, task.id, { kind: "worktree", path, identity, worktree });
