@@ -1,4 +1,5 @@
 import { AppError } from "../../lib/errors.ts";
+import { waitAtMost } from "../../lib/wait-at-most.ts";
 import type { Channel } from "./channel.ts";
 
 /** The warm channels of one place. sshd allows ten sessions at a time, so eight leave room for a person. */
@@ -11,6 +12,8 @@ const SETTLE_MS = 1_000;
 const KEEP_SPARE = 2;
 /** Whoever ends right after such a command is not made to start a shell for nothing. */
 const REFILL_AFTER_MS = 50;
+/** A channel is free a millisecond or two after its command has ended; to open another one takes much longer. */
+const FREE_WITHIN_MS = 100;
 
 export interface ChannelPool extends AsyncDisposable {
   /** An idle channel, a new one, or the next that becomes free. Give it back with `release`. */
@@ -29,6 +32,7 @@ export function createChannelPool(open: Open): ChannelPool {
   /** Kept open because something that an earlier command left behind still prints to them. */
   const held: Channel[] = [];
   const closing = new Set<Promise<void>>();
+  const settling = new Set<Promise<void>>();
   const waiting: (() => void)[] = [];
   let count = 0;
   let busy = 0;
@@ -85,6 +89,7 @@ export function createChannelPool(open: Open): ChannelPool {
       return busy;
     },
     async acquire(signal) {
+      let isPatient = true;
       for (;;) {
         signal.throwIfAborted();
         if (closed) throw new AppError("environment-closed", "The environment has been closed.");
@@ -95,6 +100,11 @@ export function createChannelPool(open: Open): ChannelPool {
         }
         if (found) {
           drop(found.channel, false);
+          continue;
+        }
+        if (isPatient && settling.size > 0) {
+          isPatient = false;
+          await waitAtMost(FREE_WITHIN_MS, Promise.race(settling));
           continue;
         }
         if (count < MAX_CHANNELS) {
@@ -123,8 +133,10 @@ export function createChannelPool(open: Open): ChannelPool {
         idle.push({ channel, since: Date.now() });
         waiting.shift()?.();
       });
-      closing.add(settle);
-      void settle.finally(() => closing.delete(settle));
+      for (const set of [closing, settling]) {
+        set.add(settle);
+        void settle.finally(() => set.delete(settle));
+      }
     },
     async [Symbol.asyncDispose]() {
       closed = true;
