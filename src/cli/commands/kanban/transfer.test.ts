@@ -1,7 +1,7 @@
 import { readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import { type KanbanLine, openKanbanLine } from "../../../../test/support/kanban-line.ts";
 import type { Task } from "../../../board/task.ts";
 
 test("attachments that were changed, cut short or lost on disk are named by export, import and repair, and the rest is brought in", async () => {
@@ -49,11 +49,7 @@ test("attachments that were changed, cut short or lost on disk are named by expo
 
 test("an export of a version without hashes is imported with its files", async () => {
   await using line = await openKanbanLine();
-  const { id } = await line.json<Task>(["create", "with a file"]);
-  const file = join(line.folder, "content");
-  await writeFile(file, "as it was");
-  await line.ok(["attach", id, file]);
-  const text = await line.ok(["export"]);
+  const { file, text } = await exportOneFile(line);
   expect(text).toContain('"sha256":');
   await writeFile(file, text.replace(/"sha256":"\w+",/, ""));
   await line.ok(["import", file, "--as", "copy"]);
@@ -62,11 +58,7 @@ test("an export of a version without hashes is imported with its files", async (
 
 test("a file that was changed inside of an export is refused", async () => {
   await using line = await openKanbanLine();
-  const { id } = await line.json<Task>(["create", "with a file"]);
-  const file = join(line.folder, "content");
-  await writeFile(file, "as it was");
-  await line.ok(["attach", id, file]);
-  const text = await line.ok(["export"]);
+  const { text } = await exportOneFile(line);
   const other = text.replace(
     Buffer.from("as it was").toString("base64"),
     Buffer.from("as it is.").toString("base64"),
@@ -79,3 +71,12 @@ test("a file that was changed inside of an export is refused", async () => {
     message: expect.stringContaining("was changed"),
   });
 });
+
+/** A board with one attachment, and its export. */
+async function exportOneFile(line: KanbanLine): Promise<{ readonly file: string; readonly text: string }> {
+  const { id } = await line.json<Task>(["create", "with a file"]);
+  const file = join(line.folder, "content");
+  await writeFile(file, "as it was");
+  await line.ok(["attach", id, file]);
+  return { file, text: await line.ok(["export"]) };
+}
