@@ -9,10 +9,10 @@ import { fetchPeer } from "./peer.ts";
 import { runningEngine } from "./sandbox.ts";
 
 const CALLS = 30;
-/** A long turn, whose steps must not become slower with its length. */
+/** Calls of a long turn, whose steps must not become slower with its length. */
 const LONG_CALLS = 2_000;
 const WINDOW = 100;
-/** How long a model takes for its first answer at least; a call of a tool goes over the wire in five events. */
+/** The minimum time of a model for its first answer; a tool call takes five events on the wire. */
 const FIRST_ANSWER_MS = 300;
 const EVENTS_OF_CALL = 5;
 const ROUNDS = 5;
@@ -20,7 +20,7 @@ const PEER = "@earendil-works/pi-coding-agent";
 const PEER_VERSION = "0.74.2";
 const ENTRY = resolve("dist/main.cjs");
 
-/** What a step of the agent adds to the model's own time, beside another agent on the same scripted model. */
+/** What a step of the agent adds to the model's own time, compared with another agent on the same scripted model. */
 export const agentBench: Bench = {
   name: "agent",
   async run() {
@@ -53,7 +53,7 @@ export const agentBench: Bench = {
       for (let round = 0; round < ROUNDS + 1; round++) {
         for (const name of names) {
           const timing = await runs[name]();
-          if (round > 0) found[name].push(timing); // the first makes the sandbox and warms the caches
+          if (round > 0) found[name].push(timing); // the first round creates the sandbox and warms the caches
         }
       }
     } finally {
@@ -88,9 +88,9 @@ export const agentBench: Bench = {
 interface Timing {
   /** From the end of the first answer to the next request. */
   readonly firstMs: number;
-  /** The median of the same for the later ones. */
+  /** The median of the same time for the later answers. */
   readonly stepMs: number;
-  /** All of them in order. */
+  /** All these times in order. */
   readonly steps: readonly number[];
   readonly wholeMs: number;
 }
@@ -115,7 +115,8 @@ function script(tool: string, { firstAnswerMs = 0, calls = CALLS }: Course = {})
   };
 }
 
-function ours(
+/** Runs the agent once on a scripted model that calls `terminal` in each answer. */
+export function ours(
   home: string,
   variables: Readonly<Record<string, string>>,
   course: Course = {},
@@ -199,11 +200,11 @@ async function measure(
   return { firstMs: steps[0] ?? Number.NaN, stepMs: median(steps.slice(1)), steps, wholeMs };
 }
 
-/** Those of the homes of this bench, by the profile that they carry. */
+/** Removes the sandboxes of the homes of this benchmark. */
 function removeSandboxes(folder: string): void {
   const service = loadPart("docker");
   if (service.state !== "running") return;
-  // There is none when the first run failed already, and then that is what should be told.
+  // If the first run failed, no sandbox exists; the result is ignored, so that the first error is reported.
   spawnSync(process.execPath, [ENTRY, "sandbox", "rm", "--force"], {
     env: {
       PATH: process.env["PATH"],

@@ -1,4 +1,4 @@
-/** One measured line: ours beside a peer in the same run. `ratio` is ours ÷ peer. */
+/** One line of the table: our value and that of a peer from the same run. `ratio` is ours ÷ peer. */
 export interface Measurement {
   readonly name: string;
   readonly ours: string;
@@ -18,7 +18,7 @@ export function isWithin({ ratio, budget }: Measurement): boolean {
   return "max" in budget ? ratio <= budget.max : ratio >= budget.min;
 }
 
-/** Medians of two things measured in turns, so that a slow moment of the machine hits both alike. */
+/** Medians of two actions, measured alternately so that a slow phase of the machine affects both. */
 export async function medians(
   rounds: number,
   ours: () => Promise<unknown> | unknown,
@@ -32,13 +32,12 @@ export async function medians(
     ] as const) {
       const started = performance.now();
       await action();
-      if (round >= 2) times[name].push(performance.now() - started); // the first two warm the caches
+      if (round >= 2) times[name].push(performance.now() - started); // the first two rounds warm the caches
     }
   }
   return { ours: median(times.ours), peer: median(times.peer) };
 }
 
-/** The middle one. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

@@ -2,13 +2,14 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { boardPath } from "../src/board/board-slug.ts";
-import { type BoardPlace, openBoardStore } from "../src/board/board-store.ts";
-import { type DispatchBoard, openDispatchBoard } from "../src/board/dispatcher/dispatch-board.ts";
-import { dispatchTick } from "../src/board/dispatcher/dispatch-tick.ts";
-import type { DispatchHost } from "../src/board/dispatcher/host.ts";
-import { resolveDispatchPolicy } from "../src/board/dispatcher/resolve-dispatch-policy.ts";
-import { systemClock } from "../src/lib/clock.ts";
-import { loadSqlite } from "../src/lib/sqlite.ts";
+import { type BoardStore, openBoardStore } from "../src/board/board-store.ts";
+import type { DispatchBoard } from "../src/board/dispatcher/dispatch-board.ts";
+import type { DispatchHost } from "../src/board/dispatcher/dispatch-host.ts";
+import { runPass } from "../src/board/dispatcher/run-pass.ts";
+import type { BoardLocation } from "../src/board/open-board.ts";
+import { loadSqlite } from "../src/lib/sqlite/sqlite.ts";
+import { systemClock } from "../src/lib/time/clock.ts";
+import { dispatchPolicy } from "../test/support/dispatch-policy.ts";
 import { type Bench, type Measurement, medians, milliseconds } from "./bench.ts";
 import { measureKanbanStart } from "./kanban-start.ts";
 import { measureWorkerStart } from "./worker-start.ts";
@@ -19,7 +20,7 @@ const FEW = 1_000;
 const MANY = 100_000;
 const never = new AbortController().signal;
 
-/** What a pass of the dispatcher costs, beside much finished work and the query it cannot do without; and a start. */
+/** What a pass of the dispatcher costs, with many finished tasks and compared with the query that it needs; and a start. */
 export const dispatchBench: Bench = {
   name: "dispatch",
   async run() {
@@ -51,13 +52,13 @@ const host: DispatchHost = {
   reserveSlot: async () => ({ giveTo: async () => undefined, release: async () => undefined }),
 };
 
-/** A pass that finds room for nothing, so that it can be repeated. */
-function tick(board: DispatchBoard, dryRun = false) {
-  return dispatchTick(
+/** A pass without free capacity, so that it can be repeated. */
+function runPassOnce(board: DispatchBoard, dryRun = false) {
+  return runPass(
     {
       board,
       host,
-      policy: resolveDispatchPolicy({}, { platform: "linux", totalMemoryBytes: 2 ** 36 }),
+      policy: dispatchPolicy({}),
       owner: "bench",
       isDead: async () => false,
       clock: systemClock,
@@ -74,11 +75,11 @@ async function finishedWork(root: string): Promise<Measurement> {
   await using many = await openFilled(root, "many", { ready: 20, done: MANY });
   const found = await medians(
     ROUNDS,
-    () => tick(many),
-    () => tick(few),
+    () => runPassOnce(many.forDispatcher),
+    () => runPassOnce(few.forDispatcher),
   );
   return {
-    name: "a pass beside 100,000 done tasks ÷ beside 1,000",
+    name: "a pass with 100,000 done tasks ÷ with 1,000",
     ours: milliseconds(found.ours),
     peer: milliseconds(found.peer),
     ratio: found.ours / found.peer,
@@ -91,11 +92,11 @@ async function manyReady(root: string): Promise<Measurement> {
   await using many = await openFilled(root, "many-ready", { ready: 20_000, done: FEW });
   const found = await medians(
     ROUNDS,
-    () => tick(many),
-    () => tick(few),
+    () => runPassOnce(many.forDispatcher),
+    () => runPassOnce(few.forDispatcher),
   );
   return {
-    name: "a pass with 20,000 ready tasks and no room ÷ with 200",
+    name: "a pass with 20,000 ready tasks and no free capacity ÷ with 200",
     ours: milliseconds(found.ours),
     peer: milliseconds(found.peer),
     ratio: found.ours / found.peer,
@@ -105,7 +106,7 @@ async function manyReady(root: string): Promise<Measurement> {
 
 async function listing(root: string): Promise<Measurement> {
   const slug = "ready";
-  await using board = await openFilled(root, slug, { ready: READY, done: FEW });
+  await using store = await openFilled(root, slug, { ready: READY, done: FEW });
   const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(root, slug), { readonly: true });
   const query = connection.prepare("select id from task where status = 'ready' order by priority desc, seq");
@@ -113,15 +114,15 @@ async function listing(root: string): Promise<Measurement> {
     const found = await medians(
       ROUNDS,
       async () => {
-        const { deferred_capacity } = await tick(board, true);
+        const { deferred_capacity } = await runPassOnce(store.forDispatcher, true);
         if (deferred_capacity.length !== READY) throw new Error(`${deferred_capacity.length} were named`);
       },
       () => {
-        if (query.all().length !== READY) throw new Error("the query has lost some");
+        if (query.all().length !== READY) throw new Error("the query did not return all tasks");
       },
     );
     return {
-      name: "1,000 ready tasks listed and named ÷ one query of them",
+      name: "a dry run that lists 1,000 ready tasks ÷ one query of them",
       ours: milliseconds(found.ours),
       peer: milliseconds(found.peer),
       ratio: found.ours / found.peer,
@@ -136,9 +137,9 @@ async function openFilled(
   root: string,
   slug: string,
   count: { readonly ready: number; readonly done: number },
-): Promise<DispatchBoard> {
-  const place: BoardPlace = { root, databaseUrl: "", slug, create: true };
-  await (await openBoardStore(place, {}, never))[Symbol.asyncDispose]();
+): Promise<BoardStore> {
+  const location: BoardLocation = { root, databaseUrl: "", slug, create: true };
+  await (await openBoardStore(location, {}, never))[Symbol.asyncDispose]();
   const Sqlite = await loadSqlite();
   const connection = new Sqlite(boardPath(root, slug));
   for (const [status, rows] of Object.entries(count)) {
@@ -152,8 +153,8 @@ async function openFilled(
   connection.exec(`
     insert into run (task_id, profile, source_status, lease_token, host_id, lease_ms, lease_until, started_at, ended_at,
                      outcome)
-    select id, 'worker', 'ready', id, 'bench', 1, 0, 0, 1, 'completed' from task where status = 'done'; -- nothing of them lives
+    select id, 'worker', 'ready', id, 'bench', 1, 0, 0, 1, 'completed' from task where status = 'done'; -- none of them runs
     analyze`);
   connection.close();
-  return openDispatchBoard(place, {}, never);
+  return openBoardStore(location, {}, never);
 }

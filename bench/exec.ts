@@ -13,7 +13,7 @@ const SLOW_ROUNDS = 15;
 const OUTPUT_BYTES = 100_000_000;
 const never = new AbortController().signal;
 
-/** What a sandboxed command costs, beside the engine's own exec and beside a local one. */
+/** What a command in a sandbox costs, compared with the engine's own exec and with a local command. */
 export const execBench: Bench = {
   name: "exec",
   run: () =>
@@ -38,7 +38,7 @@ export const execBench: Bench = {
     }),
 };
 
-/** One command and the wait until the channel is free again, so that commands in a row are measured and not in parallel. */
+/** One command and the wait until the channel is free again, so that consecutive commands do not overlap. */
 function echoIn(environment: Environment): () => Promise<void> {
   const session = environment.openSession();
   return async () => {
@@ -55,7 +55,7 @@ async function roundTrips(
   onHost: () => Promise<void>,
   exec: () => void,
 ): Promise<Measurement[]> {
-  const beside = await medians(ROUNDS, inSandbox, onHost);
+  const versusLocal = await medians(ROUNDS, inSandbox, onHost);
   const engine = await medians(SLOW_ROUNDS, inSandbox, exec);
   return [
     {
@@ -68,10 +68,10 @@ async function roundTrips(
     // The larger of 1.5 × and 1 ms more than the local channel.
     {
       name: "command in a container ÷ local",
-      ours: milliseconds(beside.ours),
-      peer: milliseconds(beside.peer),
-      ratio: beside.ours / beside.peer,
-      budget: { max: Math.max(1.5, 1 + 1 / beside.peer) },
+      ours: milliseconds(versusLocal.ours),
+      peer: milliseconds(versusLocal.peer),
+      ratio: versusLocal.ours / versusLocal.peer,
+      budget: { max: Math.max(1.5, 1 + 1 / versusLocal.peer) },
     },
   ];
 }
@@ -94,7 +94,7 @@ async function attachment(open: () => Environment, exec: () => void): Promise<Me
   };
 }
 
-/** What a script waits for that runs one command in a sandbox that is already there. */
+/** The time of a script that runs one command in an existing sandbox. */
 async function wholeProgram(): Promise<Measurement> {
   const { client, host, images } = runningEngine();
   const home = await mkdtemp(join(tmpdir(), "hermes-bench-"));
@@ -105,7 +105,7 @@ async function wholeProgram(): Promise<Measurement> {
     execFileSync(program, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
   const inSandbox = (): string => run("node", "dist/main.cjs", "sandbox", "exec", "--", "true");
   try {
-    run("./hermes", "--version"); // builds it when something is newer
+    run("./hermes", "--version"); // builds the program if it is out of date
     inSandbox();
     const [{ id }] = JSON.parse(run("node", "dist/main.cjs", "sandbox", "list", "--json"));
     const { ours, peer } = await medians(SLOW_ROUNDS, inSandbox, () => run(client, "exec", id, "true"));

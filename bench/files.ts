@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { forkSandbox } from "../src/environments/docker/snapshots/fork-sandbox.ts";
+import { forkSandbox } from "../src/environments/docker/operations/fork-sandbox.ts";
 import { pruneImages } from "../src/environments/docker/snapshots/prune-snapshots.ts";
 import type { Environment } from "../src/environments/environment.ts";
 import { createEnvironmentFiles } from "../src/environments/files/environment-files.ts";
@@ -11,11 +11,11 @@ const ROUNDS = 25;
 const FORKS = 5;
 const BYTES = 1_000_000;
 const FILE = "/workspace/measured";
-/** Time in which an environment makes ready for the next command, as it does while a model thinks. */
+/** Time in which an environment prepares for the next command, as it does while a model thinks. */
 const PAUSE_MS = 250;
 const never = new AbortController().signal;
 
-/** What reading and writing a file in a sandbox costs over the bare transfer of its bytes. */
+/** What reading and writing a file in a sandbox costs, compared with the bare transfer of its bytes. */
 export const filesBench: Bench = {
   name: "files",
   run: () =>
@@ -59,7 +59,7 @@ async function measure(environment: Environment): Promise<Measurement[]> {
   ];
 }
 
-/** A copy of a sandbox, beside what the engine's own commands take for it. */
+/** A fork of a sandbox, compared with the engine's own commands for it. */
 async function forks({ engine, spec, specFor, folder, docker }: BenchSandbox): Promise<Measurement> {
   const reporter = { onNotice: () => undefined, onProgress: () => undefined };
   let round = 0;
@@ -67,13 +67,7 @@ async function forks({ engine, spec, specFor, folder, docker }: BenchSandbox): P
   const ours = async (): Promise<void> => {
     const copy = await specFor(`fork-${round++}`);
     made.push(copy.name);
-    await forkSandbox(
-      engine,
-      { sandbox: spec },
-      copy,
-      { sandboxesFolder: folder, now: Date.now(), reporter },
-      never,
-    );
+    await forkSandbox(engine, { sandbox: spec }, copy, { now: Date.now(), reporter }, never);
   };
   const peer = (): void => {
     const name = `hermes-bench-peer-${process.pid}-${round++}`;
@@ -103,7 +97,7 @@ async function expectKind(result: Promise<{ readonly kind: string }>, kind: stri
   if (found.kind !== kind) throw new Error(JSON.stringify(found));
 }
 
-/** Medians of several things measured one after the other, again and again, so that a slow moment hits all alike. */
+/** Medians of several actions, measured alternately so that a slow phase of the machine affects all. */
 async function inTurns<Name extends string>(
   actions: Readonly<Record<Name, () => Promise<void>>>,
 ): Promise<Record<Name, number>> {
@@ -114,7 +108,7 @@ async function inTurns<Name extends string>(
       await sleep(PAUSE_MS);
       const started = performance.now();
       await actions[name]();
-      if (round >= 2) times.get(name)?.push(performance.now() - started); // the first two warm the caches
+      if (round >= 2) times.get(name)?.push(performance.now() - started); // the first two rounds warm the caches
     }
   }
   return Object.fromEntries(names.map((name) => [name, median(times.get(name) ?? [])])) as Record<

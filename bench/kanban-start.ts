@@ -9,7 +9,7 @@ const ROUNDS = 15;
 const never = new AbortController().signal;
 const SCRIPT = { answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }] };
 
-/** How long a person waits for the commands of a board, beside the shortest answer of the program. */
+/** How long a user waits for the commands of a board, compared with the fastest command of the program. */
 export async function measureKanbanStart(folder: string): Promise<readonly Measurement[]> {
   const root = join(folder, "kanban-start");
   const home = join(root, "profiles", "worker");
@@ -55,7 +55,7 @@ export async function measureKanbanStart(folder: string): Promise<readonly Measu
       hermes("kanban", "dispatch");
       times.ours.push(performance.now() - started);
       while (await hasOpen()) await sleep(20);
-      await sleep(200); // its supervisor ends
+      await sleep(200); // time for its supervisor to exit
       const again = performance.now();
       version();
       times.peer.push(performance.now() - again);

@@ -4,8 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 
 /**
- * The folder with the modules of a program to measure beside ours, fetched once. It is a peer and never a dependency, so
- * it lies apart from ours.
+ * Fetches the modules of a program to compare ours with, once, and returns their folder. A peer is never a dependency, so
+ * the folder is separate from our node_modules.
  */
 export async function fetchPeer(packageName: string, version: string): Promise<string> {
   const folder = resolve(

@@ -4,6 +4,7 @@ import { boardBench } from "./board.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
+import { safetyBench } from "./safety.ts";
 import { sessionsBench } from "./sessions.ts";
 import { startBench } from "./start.ts";
 
@@ -15,6 +16,7 @@ const BENCHES: readonly Bench[] = [
   filesBench,
   sessionsBench,
   agentBench,
+  safetyBench,
   boardBench,
   dispatchBench,
 ];

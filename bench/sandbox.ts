@@ -4,27 +4,27 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openDockerEnvironment } from "../src/environments/docker/docker-environment.ts";
-import { createEngine, type Engine } from "../src/environments/docker/engine.ts";
-import { createSandboxSpec, type SandboxSpec } from "../src/environments/docker/sandbox-spec.ts";
+import { createEngine, type Engine } from "../src/environments/docker/engine/engine.ts";
+import { createSandboxSpec, type SandboxSpec } from "../src/environments/docker/spec/sandbox-spec.ts";
 import type { Environment } from "../src/environments/environment.ts";
 import { terminalOptions } from "../src/environments/options.ts";
 import { loadPart, type RunningPart } from "../test/support/services.ts";
 
 const SERVICES = "scripts/test-services";
 
-/** A sandbox of a bench, and the engine it is in. */
+/** The sandbox of a benchmark, and its engine. */
 export interface BenchSandbox {
   readonly engine: Engine;
   readonly spec: SandboxSpec;
   readonly folder: string;
-  /** The same sandbox for another task; whoever makes it removes it. */
+  /** The same sandbox for another task; the caller that creates it removes it. */
   specFor(task: string): Promise<SandboxSpec>;
   open(): Environment;
   /** Calls the engine's own command. */
   docker(...args: string[]): void;
 }
 
-/** Measures in a sandbox of its own, which is gone afterwards. */
+/** Measures in a new sandbox, which is removed afterwards. */
 export async function withSandbox<Result>(
   measure: (sandbox: BenchSandbox) => Promise<Result>,
 ): Promise<Result> {
@@ -35,8 +35,7 @@ export async function withSandbox<Result>(
   const specFor = (task: string): Promise<SandboxSpec> =>
     createSpec(service.images.bash, { profile: "bench", profileId, task }, folder);
   const spec = await specFor("bench");
-  const open = (): Environment =>
-    openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter: silent });
+  const open = (): Environment => openDockerEnvironment({ engine, spec, reporter: silent });
   const docker = (...args: string[]): void =>
     void execFileSync(engine.binary, args, { env: engine.env as NodeJS.ProcessEnv });
   try {
@@ -47,14 +46,13 @@ export async function withSandbox<Result>(
   }
 }
 
-/** The engine of the test services, started when it does not run yet; it stays, for the next bench. */
+/** The engine of the test services, started if necessary; it keeps running for the next benchmark. */
 export function runningEngine(): RunningPart<"docker"> {
   const found = loadPart("docker");
   if (found.state === "running") return found;
   spawnSync(SERVICES, ["start", "docker"], { stdio: ["ignore", 2, 2] });
   const started = loadPart("docker");
-  if (started.state !== "running")
-    throw new Error("no Docker engine could be started; the lines above say why");
+  if (started.state !== "running") throw new Error("no Docker engine could be started, for the reason above");
   return started;
 }
 

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../src/lib/clock.ts";
-import { type Database, openDatabase } from "../src/lib/database.ts";
-import { ownIdentity } from "../src/lib/process-identity.ts";
+import { readOwnIdentity } from "../src/lib/process/process-identity.ts";
+import { type Database, openDatabase } from "../src/lib/sqlite/database.ts";
+import { systemClock } from "../src/lib/time/clock.ts";
 import { sessionMigrations } from "../src/sessions/session-migrations.ts";
 import { openSessionStore, type SessionStore } from "../src/sessions/session-store.ts";
 import { fillSessions } from "../test/support/fill-sessions.ts";
@@ -22,18 +22,18 @@ const SMALL = 100; // messages: about one session
 const ROUNDS = 15;
 const TURNS = 200;
 const EVENTS_PER_TURN = 6;
-const EVENT_MS = 0.25; // "well under a millisecond", whatever a plain row costs
+const EVENT_MS = 0.25; // the goal is "well under a millisecond", whatever a plain row costs
 const LIMIT = 10;
 const never = new AbortController().signal;
 const SEARCHES = [
   { name: "a frequent word", text: "word3", table: "message_words", raw: '"word3"' },
   { name: "two words", text: "word40 word7", table: "message_words", raw: '"word40" AND "word7"' },
-  { name: "a beginning", text: "word12*", table: "message_words", raw: '"word12"*' },
+  { name: "a prefix", text: "word12*", table: "message_words", raw: '"word12"*' },
   { name: "Japanese", text: "全文検索", table: "message_words", raw: '"全 文 検 索"' },
   { name: "a part of words", text: "ord2999", table: "message_trigrams", raw: '"ord2999"' },
 ] as const;
 
-/** What recording an event and searching a million messages cost, beside bare SQLite. */
+/** What recording an event and searching a million messages cost, compared with bare SQLite. */
 export const sessionsBench: Bench = {
   name: "sessions",
   async run() {
@@ -42,7 +42,7 @@ export const sessionsBench: Bench = {
       const path = join(folder, "sessions.sqlite");
       await fillSessions(path, MESSAGES, never);
       using store = await openSessionStore(path, {}, never);
-      await store.search({ text: "word1", limit: 1, order: "newest" }, never); // makes the index
+      await store.search({ text: "word1", limit: 1, order: "newest" }, never); // builds the index
       using database = await openRaw(path);
       const searches: Measurement[] = [];
       for (const search of SEARCHES) searches.push(await measureSearch(store, database, search));
@@ -83,11 +83,11 @@ async function measureSearch(
     ours: milliseconds(found.ours),
     peer: milliseconds(found.peer),
     ratio: found.ours / found.peer,
-    budget: { max: Math.max(1.5, 1 + 3 / found.peer) }, // or 3 ms more: reading what was found costs that
+    budget: { max: Math.max(1.5, 1 + 3 / found.peer) }, // or 3 ms more, which reading the results takes
   };
 }
 
-/** The store and one of its sessions, in a process that has neither yet. */
+/** Opens the store and one of its sessions, in a process that has opened neither before. */
 async function measureOpening(path: string, smallPath: string): Promise<Measurement> {
   await fillSessions(smallPath, SMALL, never);
   const open = async (file: string): Promise<void> => {
@@ -101,7 +101,7 @@ async function measureOpening(path: string, smallPath: string): Promise<Measurem
     () => open(smallPath),
   );
   return {
-    name: "opening a session ÷ in a store without others",
+    name: "opening a session ÷ in a store without other sessions",
     ours: milliseconds(found.ours),
     peer: milliseconds(found.peer),
     ratio: found.ours / found.peer,
@@ -109,10 +109,10 @@ async function measureOpening(path: string, smallPath: string): Promise<Measurem
   };
 }
 
-/** An event, which is up to five rows and a fence, beside one plain row in a transaction of its own. */
+/** An event, which is up to five rows and a check of the lease, compared with one plain row in its own transaction. */
 async function measureRecording(store: SessionStore, raw: Database): Promise<Measurement> {
   using database = raw;
-  const identity = await ownIdentity(never);
+  const identity = await readOwnIdentity(never);
   await using turn = await store.acquireTurn(store.createSession(NEW_SESSION), identity, never);
   await database.write(() => database.prepare("create table plain (body text not null) strict").run(), never);
   const insert = database.prepare("insert into plain values (?)");

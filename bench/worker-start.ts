@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type BoardPlace, openBoardStore } from "../src/board/board-store.ts";
-import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/worker/run-log.ts";
+import { openBoardStore } from "../src/board/board-store.ts";
+import type { BoardLocation } from "../src/board/open-board.ts";
+import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/supervisor/run-log.ts";
 import { type Measurement, median, milliseconds } from "./bench.ts";
 
 const ROUNDS = 7;
@@ -18,14 +19,14 @@ const SCRIPT = {
     {
       when: "work kanban task",
       answers: [
-        { text: "I begin.\n\n", tools: [{ name: "kanban_complete", input: { summary: "done" } }] },
+        { text: "I start.\n\n", tools: [{ name: "kanban_complete", input: { summary: "done" } }] },
         { text: "Done." },
       ],
     },
   ],
 };
 
-/** From a task that is ready to the first line of its worker, beside the same command started by hand. */
+/** The time from a ready task to the first line of its worker, compared with the same command started by hand. */
 export async function measureWorkerStart(folder: string): Promise<Measurement> {
   const root = join(folder, "home");
   const home = join(root, "profiles", PROFILE);
@@ -33,28 +34,28 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
   await writeFile(join(folder, "script.json"), JSON.stringify(SCRIPT));
   const model = `model:\n  provider: scripted\n  default: ${join(folder, "script.json")}\n`;
   await writeFile(join(home, "config.yaml"), model);
-  // An hour between passes: whatever starts was started by a wake-up.
+  // An hour between passes, so that only a wake-up can start a task.
   await writeFile(join(root, "config.yaml"), "kanban:\n  dispatch_interval_seconds: 3600\n");
   const env = { PATH: process.env["PATH"] ?? "", HOME: folder, HERMES_HOME: root };
   const start = (args: readonly string[]): ChildProcess =>
     spawn(process.execPath, [ENTRY, ...args], { cwd: folder, env, stdio: ["ignore", "pipe", "pipe"] });
 
-  const place: BoardPlace = { root, databaseUrl: "", slug: "default" };
-  await using store = await openBoardStore(place, {}, never);
+  const location: BoardLocation = { root, databaseUrl: "", slug: "default" };
+  await using store = await openBoardStore(location, {}, never);
   const person = store.as({ kind: "operator", name: "bench" });
 
-  /** Milliseconds until its worker has printed a line; returns when the task is done. */
+  /** Milliseconds until the worker of a new task has printed a line; returns when the task is done. */
   async function dispatched(): Promise<number> {
     const startedAt = performance.now();
     const { task } = await person.create({ title: "a task", assignee: PROFILE }, never);
-    const folderOfLogs = taskLogFolder(root, place.slug, task.id);
+    const folderOfLogs = taskLogFolder(root, location.slug, task.id);
     const log = async (): Promise<string> => {
       const runId = loggedRuns(folderOfLogs).at(-1);
-      return runId === undefined ? "" : readFile(runLogPath(root, place.slug, task.id, runId), "utf8");
+      return runId === undefined ? "" : readFile(runLogPath(root, location.slug, task.id, runId), "utf8");
     };
     await until(async () => (await log()).includes("\n"));
     const ms = performance.now() - startedAt;
-    // Its supervisor's last word: from then on nothing disturbs the next measurement.
+    // The last line of its supervisor; after that nothing disturbs the next measurement.
     await until(async () => (await log()).includes("[hermes] run"));
     const { task: after } = await store.show(task.id, never);
     if (after.status !== "done") throw new Error(`the task is ${after.status}`);
@@ -71,7 +72,7 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
       if (chunk.includes("\n")) ms ??= performance.now() - startedAt;
     });
     await closed;
-    if (ms === undefined) throw new Error("the worker command has printed nothing");
+    if (ms === undefined) throw new Error("the worker command printed nothing");
     return ms;
   }
 
@@ -79,7 +80,7 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
   daemon.stdout?.resume();
   const found = { ours: [] as number[], peer: [] as number[] };
   try {
-    await once(daemon.stderr ?? daemon, "data"); // it says that it dispatches
+    await once(daemon.stderr ?? daemon, "data"); // the daemon reports that it dispatches
     for (let round = 0; round < ROUNDS + 1; round++) {
       const [ours, peer] = [await dispatched(), await bare()];
       if (round === 0) continue; // warms the caches
@@ -92,7 +93,7 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
   }
   const [ours, peer] = [median(found.ours), median(found.peer)];
   return {
-    name: "a task is ready until its worker's first line ÷ that command by hand",
+    name: "from a ready task to its worker's first line ÷ the same command by hand",
     ours: milliseconds(ours),
     peer: milliseconds(peer),
     ratio: ours / peer,
@@ -103,7 +104,8 @@ export async function measureWorkerStart(folder: string): Promise<Measurement> {
 async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + WITHIN_MS;
   while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`it did not happen within ${WITHIN_MS} ms: ${holds}`);
+    if (performance.now() > deadline)
+      throw new Error(`the condition was not met within ${WITHIN_MS} ms: ${holds}`);
     await sleep(5);
   }
 }

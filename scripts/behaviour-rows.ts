@@ -1,163 +1,151 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The tables of behaviour that tests name their rows from, with what is built of each so far. */
-interface Spec {
-  /** Its file among the specifications; without ending it may stand before a row in the name of a test. */
-  readonly file: `${SpecName}.md`;
-  readonly sections: readonly Section[];
-  /** Rows that have no test of their own, each with the reason. */
-  readonly withoutTest: Readonly<Record<string, string>>;
-}
-
-type SpecName = "environments" | "board" | "agent";
+const FOLDER = "docs/behaviour";
+const TABLES = ["environments", "board", "agent", "chat"] as const;
+/** A file of tables in `docs/behaviour`; its name may precede a row in the name of a test. */
+type TableName = (typeof TABLES)[number];
 
 interface Section {
   readonly title: string;
-  readonly rows: readonly string[];
+  /** What the program does, by row. */
+  readonly rows: ReadonlyMap<string, string>;
 }
 
-const numbered = (prefix: string, first: number, last: number): readonly string[] =>
-  Array.from({ length: last - first + 1 }, (_, index) => `${prefix}${first + index}`);
+export type Behaviour = Readonly<Record<TableName, readonly Section[]>>;
 
-const CLOUD = "belongs to cloud sandboxes, which are not built yet";
-const CODE = "belongs to code execution, which is not built yet";
-const WINDOWS = "concerns Windows as a host, which we do not run on";
-const TRIAGE = "belongs to triage by a model, which is not built yet";
-const NOTIFIER = "belongs to the notifier of the gateway, which is not built yet";
-const DASHBOARD = "belongs to the dashboard and its API, which are not built yet";
-const COMPACTION = "belongs to compaction, which is not built yet";
-const APPROVALS = "belongs to approvals, which are not built yet";
-const LATER = "belongs to delegation, memory, skills, MCP and schedules, which are not built yet";
-
-const SPECS: Readonly<Record<SpecName, Spec>> = {
-  environments: {
-    file: "environments.md",
-    sections: [
-      { title: "B. Kinds of environments", rows: numbered("B", 3, 4) },
-      { title: "C. Life of a Docker sandbox", rows: numbered("C", 1, 56) },
-      { title: "D. Terminal tool and background processes", rows: ["D1", "D3"] },
-      { title: "E. Files", rows: numbered("E", 1, 10) },
-      { title: "F. Known bug classes that must be impossible", rows: numbered("F", 1, 72) },
-    ],
-    withoutTest: {
-      E6: CODE,
-      E10: "nothing that is copied to a host is ever copied back",
-      F59: WINDOWS,
-      F61: CLOUD,
-      F62: CLOUD,
-      F63: CLOUD,
-      F65: CODE,
-      F66: CODE,
-      F67: WINDOWS,
-    },
-  },
-  board: {
-    file: "board.md",
-    sections: [
-      { title: "B6. A pass of the dispatcher", rows: numbered("B6.", 1, 39) },
-      { title: "G. Known bug classes that must be impossible", rows: numbered("G", 1, 48) },
-    ],
-    withoutTest: {
-      G24: TRIAGE,
-      G34: "a damaged board is refused and stays as it is; no copies of it are made",
-      G37: NOTIFIER,
-      G39: DASHBOARD,
-      G45: DASHBOARD,
-    },
-  },
-  agent: {
-    file: "agent.md",
-    sections: [
-      { title: "A. Turn loop", rows: numbered("A", 1, 11) },
-      { title: "C. Tools", rows: numbered("C", 1, 4) },
-      { title: "D. Session store", rows: ["D"] },
-      { title: "K. Security", rows: numbered("K", 1, 7) },
-      { title: "M. Known complaints", rows: numbered("M", 1, 8) },
-    ],
-    withoutTest: {
-      A8: COMPACTION,
-      C4: "is all of environments.md",
-      K2: APPROVALS,
-      K3: APPROVALS,
-      M1: COMPACTION,
-      M8: LATER,
-    },
-  },
-};
-
-/** Whose rows the tests of a folder name: letters mean different things in different specifications. */
-const OWNERS: readonly (readonly [folder: RegExp, specs: readonly SpecName[]])[] = [
-  [/^(src\/board\/|test\/e2e\/kanban)/, ["board"]],
-  // Tools are an agent's, but what they do to files and processes is said with the environments.
-  [/^(src\/(agent|tools|sessions|conversation|providers)\/|test\/e2e\/agent)/, ["agent", "environments"]],
+/** The tables that the tests of a folder refer to: the same row has different meanings in different tables. */
+const OWNERS: readonly (readonly [folder: RegExp, tables: readonly TableName[]])[] = [
+  [/^(src\/board\/|test\/board-(contracts|simulation)\/|test\/e2e\/kanban)/, ["board"]],
+  [/^(src\/cli\/chat\/|test\/e2e\/chat)/, ["chat"]],
+  // Tools belong to the agent, but their effects on files and processes are in the table of environments.
+  [
+    /^(src\/(agent|policy|approvals|tools|sessions|conversation|providers)\/|test\/e2e\/agent)/,
+    ["agent", "environments"],
+  ],
   [/^/, ["environments"]],
 ];
 
 export interface TestFile {
-  /** From the root of the project, with slashes. */
+  /** Relative to the root of the project, with slashes. */
   readonly path: string;
   readonly text: string;
 }
 
-/** The page that maps each row to the tests that name it. */
-export function behaviourRowsPage(files: readonly TestFile[] = readTests()): string {
-  const tests = collect(files);
-  const parts = Object.entries(SPECS).flatMap(([name, { file, sections, withoutTest }]) => {
-    const tables = sections.map(({ title, rows }) => {
-      const lines = rows.map((row) => `| ${row} | ${cell(tests.get(`${name} ${row}`), withoutTest[row])} |`);
-      return [`### ${title}`, "", "| row | tests |", "|---|---|", ...lines].join("\n");
+/** The page that shows each row with its behaviour and the tests that prove it. */
+export function behaviourRowsPage(files = readTests(), behaviour = readBehaviour()): string {
+  const tests = groupTests(files, behaviour);
+  const parts = TABLES.flatMap((table) => {
+    const sections = behaviour[table].map(({ title, rows }) => {
+      const lines = [...rows].map(([row, sentence]) => {
+        const proofs = tests.get(`${table} ${row}`)?.map(showTest).join("<br>") ?? "–";
+        return `| ${row} | ${sentence} | ${proofs} |`;
+      });
+      return [`### ${title}`, "", "| row | behaviour | tests |", "|---|---|---|", ...lines].join("\n");
     });
-    return [`## ${file}`, ...tables];
+    return [`## ${table}`, ...sections];
   });
   return `${INTRODUCTION}\n${parts.join("\n\n")}\n`;
 }
 
 const INTRODUCTION = `# Behaviour rows and their tests
 
-Generated by \`npm run generate\`; do not edit. A test that proves a row of the behaviour tables begins its name with it.
-The folder of a test says which specification it means; a word before the row, as in \`board G3\`, says another.
+Generated by \`npm run generate\` from \`${FOLDER}\`; do not edit. A test that proves a row has that row at the beginning of its name.
+The folder of a test decides which table its rows are from; a word before the row, as in \`board G3\`, names another table.
 `;
 
-function cell(found: readonly string[] | undefined, reason = "no test names it yet"): string {
-  return found?.join("<br>").replaceAll("|", "\\|") ?? reason;
+/** Returns rows that a test names but no table explains, and rows whose reason for having no test is missing or outdated. */
+export function findRowProblems(files = readTests(), behaviour = readBehaviour()): readonly string[] {
+  const tests = groupTests(files, behaviour);
+  const explained = new Map<string, string>(
+    TABLES.flatMap((table) =>
+      behaviour[table].flatMap(({ rows }) =>
+        [...rows].map(([row, sentence]) => [`${table} ${row}`, sentence] as const),
+      ),
+    ),
+  );
+  const unexplained = [...tests].flatMap(([name, [first]]) =>
+    explained.has(name) ? [] : `${first?.path}: "${name}" is explained by no table of ${FOLDER}`,
+  );
+  const unproved = [...explained].flatMap(([name, sentence]) => {
+    const hasReason = sentence.includes("No test: ");
+    if (tests.has(name) !== hasReason) return [];
+    return `${FOLDER}: "${name}" ${hasReason ? "has a test and a reason for having none" : "has neither a test nor a reason (No test: …)"}`;
+  });
+  return [...unexplained, ...unproved];
+}
+
+interface NamedTest {
+  readonly path: string;
+  readonly title: string;
+}
+
+function showTest({ path, title }: NamedTest): string {
+  return `\`${path}\`: ${title.replaceAll("|", "\\|")}`;
 }
 
 const QUOTED = /(["'`])((?:(?!\1)[^\n])+?): ((?:(?!\1)[^\n])+)/g;
-const ROW = /^(?:(environments|board|agent) )?([A-Z]\d*(?:\.\d+)?)$/;
-const ISSUE = /^#\d+$/;
 
-/** Names of tests by specification and row. */
-function collect(files: readonly TestFile[]): ReadonlyMap<string, readonly string[]> {
-  const found = new Map<string, string[]>();
+/** The tests by table and row. */
+function groupTests(
+  files: readonly TestFile[],
+  behaviour: Behaviour,
+): ReadonlyMap<string, readonly NamedTest[]> {
+  const found = new Map<string, NamedTest[]>();
   for (const { path, text } of files) {
     const owners = OWNERS.find(([folder]) => folder.test(path))?.[1] ?? [];
     for (const [, , head = "", title = ""] of text.matchAll(QUOTED)) {
-      for (const row of rowsIn(head, owners))
-        found.set(row, [...(found.get(row) ?? []), `\`${path}\`: ${title}`]);
+      for (const row of rowsIn(head, owners, behaviour))
+        found.set(row, [...(found.get(row) ?? []), { path, title }]);
     }
   }
   return found;
 }
 
-/** `board A8, G29` are two rows of one specification; text that names something else names no row at all. */
-function rowsIn(head: string, owners: readonly SpecName[]): readonly string[] {
-  let named: SpecName | undefined;
+const ROW = /^(?:(environments|board|agent) )?([A-Z]\d*(?:\.\d+)?)$/;
+
+/** `board A8, G29` names two rows of one table; any other text names no row. */
+function rowsIn(head: string, owners: readonly TableName[], behaviour: Behaviour): readonly string[] {
+  let named: TableName | undefined;
   const rows: string[] = [];
   for (const token of head.split(", ")) {
-    if (ISSUE.test(token)) continue;
     const match = ROW.exec(token);
     if (match === null) return [];
-    named = (match[1] as SpecName | undefined) ?? named;
+    named = (match[1] as TableName | undefined) ?? named;
     const row = match[2] ?? "";
-    const spec = (named === undefined ? owners : [named]).find((name) => hasRow(SPECS[name], row));
-    if (spec !== undefined) rows.push(`${spec} ${row}`);
+    const tables = named === undefined ? owners : [named];
+    const table = tables.find((name) => behaviour[name].some((section) => section.rows.has(row)));
+    // A single letter that no table has is ordinary text, such as the content of a file.
+    if (table === undefined && row.length === 1) return [];
+    rows.push(`${table ?? tables[0]} ${row}`);
   }
   return rows;
 }
 
-function hasRow({ sections }: Spec, row: string): boolean {
-  return sections.some(({ rows }) => rows.includes(row));
+function readBehaviour(): Behaviour {
+  const read = (table: TableName) => parseTables(readFileSync(join(FOLDER, `${table}.md`), "utf8"));
+  return {
+    environments: read("environments"),
+    board: read("board"),
+    agent: read("agent"),
+    chat: read("chat"),
+  };
+}
+
+/** The sections of a page, each with the rows of its table. */
+export function parseTables(text: string): readonly Section[] {
+  return text
+    .split(/^## /m)
+    .slice(1)
+    .map((part) => ({
+      title: part.slice(0, part.indexOf("\n")),
+      rows: new Map(
+        [...part.matchAll(/^\| ([A-Z]\S*) \| (.+) \|$/gm)].map(([, row = "", sentence = ""]) => [
+          row,
+          sentence,
+        ]),
+      ),
+    }));
 }
 
 function readTests(): readonly TestFile[] {

@@ -1,6 +1,7 @@
-// Bundles the command into dist/ and notes there the name of the Node that it compiled for, as setup.sh gives it.
+// Bundles the command into dist/ and records there, as a file name, the Node that it was compiled for (argument from setup.sh).
 // Plain JavaScript, because it runs before anything is built.
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   existsSync,
   mkdirSync,
@@ -12,16 +13,18 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 
 const KEEP_OLD_MS = 60 * 60 * 1_000;
 const COMPILE_WITHIN_MS = 60_000;
-const KINDS = ["sandbox", "kanban", "task"]; // as in src/load-program.ts
+// The same values as in src/load-program.ts.
+const KINDS = ["sandbox", "kanban", "task"];
+const HEAD_BYTES = 8;
 
-/** Zod brings its messages in fifty languages, more than half of its code, and ours are in one. */
+/** Bundles only the English messages of zod: the other fifty languages are more than half of its code. */
 const oneLocale = {
   name: "one-locale",
   setup(building) {
@@ -31,7 +34,7 @@ const oneLocale = {
   },
 };
 
-/** The cookies of undici, which nobody here uses, ask for Node's `Headers`, and that loads a second undici: Node's own. */
+/** The unused cookie code of undici reads Node's `Headers`, which would load Node's own copy of undici. */
 const oneUndici = {
   name: "one-undici",
   setup(building) {
@@ -41,11 +44,54 @@ const oneUndici = {
   },
 };
 
-/** The tables of the tokenizer are as large as all the rest, and one command reads them. */
-const tokenizerBeside = (file) => ({
-  name: "tokenizer-beside",
+/** Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. */
+const onlyEditor = {
+  name: "only-editor",
+  setup(building) {
+    building.onLoad({ filter: /pi-tui[/\\]dist[/\\]terminal\.js$/ }, () => ({
+      contents: "export class ProcessTerminal {}",
+    }));
+  },
+};
+
+/** SQLite's library searches for its native file around the file that loads it; in a bundle only a fixed path works. */
+const nativeSqlite = {
+  name: "native-sqlite",
+  setup(building) {
+    building.onResolve({ filter: /^bindings$/ }, ({ path }) => ({ path, namespace: "native-sqlite" }));
+    building.onLoad({ filter: /^bindings$/, namespace: "native-sqlite" }, () => ({
+      contents: 'module.exports = (name) => require("better-sqlite3-12/build/Release/" + name);',
+    }));
+  },
+};
+
+/** Computes the facts of the settings at build time, so that a command without set settings need not build the schema. */
+const factsOfKeys = (facts) => ({
+  name: "facts-of-keys",
+  setup(building) {
+    const text = JSON.stringify(JSON.stringify(facts));
+    building.onLoad({ filter: /src[/\\]config[/\\]key-facts\.ts$/ }, () => ({
+      contents: `export const keyFacts = () => JSON.parse(${text});`,
+    }));
+  },
+});
+
+/** Keeps the tables of the tokenizer in a separate file: they are as large as the rest, and only one command reads them. */
+const separateTokenizer = (file) => ({
+  name: "separate-tokenizer",
   setup(building) {
     building.onResolve({ filter: /^gpt-tokenizer\// }, () => ({ path: `./${file}`, external: true }));
+  },
+});
+
+/** The code of the document thread is a separate file: it is large, and a thread loads it by its path. */
+const separateDocuments = (file) => ({
+  name: "separate-documents",
+  setup(building) {
+    building.onResolve({ filter: /\.path\.cjs$/ }, ({ path }) => ({ path, external: true }));
+    building.onLoad({ filter: /src[/\\]lib[/\\]documents[/\\]worker-code\.ts$/ }, () => ({
+      contents: `import file from "./${file}.path.cjs"; export const documentWorkerCode = () => file;`,
+    }));
   },
 });
 
@@ -55,10 +101,7 @@ const staging = join(dist, `.new-${process.pid}`);
 const started = new Date();
 mkdirSync(staging, { recursive: true });
 
-const bundle = {
-  absWorkingDir: root,
-  bundle: true,
-  platform: "node",
+const TARGET = {
   target: "node20.19",
   minifySyntax: true,
   minifyWhitespace: true,
@@ -66,52 +109,111 @@ const bundle = {
   charset: "ascii", // so that one byte is one character
   logLevel: "warning",
 };
+const bundle = { ...TARGET, absWorkingDir: root, bundle: true, platform: "node" };
 
 try {
   const chunks = join(staging, "chunks");
-  const chunk = {
+  await build({
     ...bundle,
+    entryPoints: { tokenizer: "gpt-tokenizer/encoding/o200k_base" },
     outdir: chunks,
     entryNames: "[name]-[hash]",
     outExtension: { ".js": ".cjs" },
     format: "cjs",
-  };
-  await build({ ...chunk, entryPoints: { tokenizer: "gpt-tokenizer/encoding/o200k_base" } });
+  });
   const [tokenizer = ""] = readdirSync(chunks);
   await build({
-    ...chunk,
-    entryPoints: { program: "src/cli/run.ts" },
-    external: ["@vscode/ripgrep"],
-    supported: { "dynamic-import": false }, // compiled code does not know who imports, but requires as usual
-    plugins: [oneLocale, oneUndici, tokenizerBeside(tokenizer)],
-    // An expression, whose value is the function that loadProgram() calls.
-    banner: { js: "(function (exports, require, module, __filename, __dirname, lazily) {" },
-    footer: { js: "})" },
+    ...bundle,
+    entryPoints: { documents: "src/lib/documents/document-worker.ts" },
+    outdir: chunks,
+    entryNames: "[name]-[hash]",
+    outExtension: { ".js": ".mjs" },
+    format: "esm",
+    plugins: [oneLocale],
   });
-  const program = readdirSync(chunks).find((name) => name !== tokenizer);
-  const file = join(chunks, program);
-  writeFileSync(file, lazyBuiltins(escapePatterns(readFileSync(file, "utf8"))));
+  const documents = readdirSync(chunks).find((name) => name !== tokenizer) ?? "";
+  const documentsPath = `${documents}.path.cjs`;
+  writeFileSync(join(chunks, documentsPath), `module.exports=require.resolve("./${documents}");\n`);
+  const facts = join(staging, "key-facts.mjs");
+  await build({ ...bundle, entryPoints: ["src/config/key-facts.ts"], outfile: facts, format: "esm" });
+  const { keyFacts } = await import(facts);
+  const { outputFiles } = await build({
+    ...bundle,
+    entryPoints: { run: "src/cli/run.ts" },
+    outdir: chunks,
+    format: "esm", // esbuild splits only this format into chunks
+    splitting: true,
+    write: false,
+    external: [
+      "@vscode/ripgrep",
+      ...(existsSync(join(root, "node_modules/better-sqlite3-12")) ? [] : ["better-sqlite3-12"]),
+    ],
+    plugins: [
+      oneLocale,
+      oneUndici,
+      onlyEditor,
+      nativeSqlite,
+      factsOfKeys(keyFacts()),
+      separateTokenizer(tokenizer),
+      separateDocuments(documents),
+    ],
+  });
+  const text = joinChunks(
+    await Promise.all(
+      outputFiles.map(async ({ path, text }) => [`./${basename(path)}`, await toFunction(text)]),
+    ),
+  );
+  const program = `program-${createHash("sha256").update(text).digest("hex").slice(0, 8)}.cjs`;
+  writeFileSync(join(chunks, program), text);
   await build({
     ...bundle,
     entryPoints: ["src/main.ts"],
     outfile: join(staging, "main.cjs"),
-    format: "cjs", // Node's loader of ES modules alone would take a tenth of a short command
+    format: "cjs", // Node's loader of ES modules would take a tenth of the time of a short command
     define: { PROGRAM_FILE: JSON.stringify(`chunks/${program}`) },
   });
   const compiler = join(staging, "compile-program.mjs");
   await build({ ...bundle, entryPoints: ["scripts/compile-program.ts"], outfile: compiler, format: "esm" });
   mkdirSync(join(dist, "chunks"), { recursive: true });
-  for (const name of [tokenizer, program]) renameSync(join(chunks, name), join(dist, "chunks", name));
-  // Where it will be run: compiled code remembers its path.
+  for (const name of [tokenizer, documents, documentsPath, program])
+    renameSync(join(chunks, name), join(dist, "chunks", name));
+  // At its final path, because compiled code contains the path.
   await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
-  publish([program, tokenizer]);
+  publish([program, tokenizer, documents]);
 } finally {
   rmSync(staging, { recursive: true, force: true });
 }
 
+/** Converts a chunk to an expression whose value is the function that loadProgram() calls. */
+async function toFunction(chunk) {
+  const { code } = await transform(chunk, {
+    ...TARGET,
+    format: "cjs",
+    platform: "node",
+    supported: { "dynamic-import": false }, // import() does not work in compiled code, require() does
+  });
+  const body = lazyBuiltins(escapePatterns(code.replace(/\(0,import_chunk_\w+\.__require\)\(/g, "require(")));
+  // esbuild exports a CommonJS package only as its default, but importers may use named exports.
+  const whole = /\bexport default require_\w+\(\);\s*$/.test(chunk)
+    ? "module.exports=Object.create(stdin_default,{default:{value:stdin_default},__esModule:{value:true}});"
+    : "";
+  return `(function(exports,require,module,lazily){${body}${whole}})`;
+}
+
+/** Joins the chunks to one text: the length of the index, the index with the offset and length of each chunk, the chunks. */
+function joinChunks(chunks) {
+  let end = 0;
+  const spans = chunks.map(([name, { length }]) => {
+    end += length;
+    return [name, [end - length, length]];
+  });
+  const index = JSON.stringify(Object.fromEntries(spans));
+  return `${String(index.length).padStart(HEAD_BYTES)}${index}${chunks.map(([, text]) => text).join("")}`;
+}
+
 /**
- * esbuild leaves regular expressions as they are, and loadProgram() takes each byte for a character: a pattern with `«` in it
- * would never match.
+ * Escapes non-ASCII characters in regular expressions, which esbuild does not change: loadProgram() decodes each byte as one
+ * character, so a pattern with `«` would never match.
  */
 function escapePatterns(text) {
   const escaped = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
@@ -119,8 +221,8 @@ function escapePatterns(text) {
 }
 
 /**
- * Large modules of Node that many of ours import and few commands use are loaded with their first use. That is safe for what
- * was an import, of which only single names are read, and for the one of commander.
+ * Loads large built-in modules on first use: many of our modules import them, and few commands use them. This is safe for
+ * converted imports, which read only named members, and for the `require` of commander.
  */
 function lazyBuiltins(text) {
   const names = "child_process|crypto|dgram|dns|http|https|http2|net|readline|tls|zlib";
@@ -128,31 +230,31 @@ function lazyBuiltins(text) {
   return text.replace(assigned, '$1=lazily("node:$2")');
 }
 
-function readIfThere(path) {
+function readIfExists(path) {
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
 
-/** Without it the program starts more slowly, and that is all: a machine where it fails gets a build nevertheless. */
+/** Compiles ahead of time. A failure does not fail the build: without compiled code the program only starts more slowly. */
 async function compile(compiler, program, kind) {
   const compiling = promisify(execFile)(process.execPath, [compiler, program, kind], {
     timeout: COMPILE_WITHIN_MS,
   });
   await compiling.catch(({ stderr }) => {
-    process.stderr.write(`hermes: the program was not compiled ahead for ${kind}: ${stderr}\n`);
+    process.stderr.write(`hermes: the program was not compiled ahead of time for ${kind}: ${stderr}\n`);
   });
 }
 
 /**
- * Puts the entry in place by one rename. Programs carry their content's hash, and old ones stay for a while: a process may
- * have read the old entry and not its program yet.
+ * Publishes the entry by one rename. Names of programs contain the hash of their content, and old ones are kept for a while,
+ * because a process may have read the old entry but not yet its program.
  */
 function publish(used) {
-  const isNew = !readIfThere(join(dist, "main.cjs")).includes(used[0]);
-  // Dated when the build began: what is edited meanwhile must still count as newer.
+  const isNew = !readIfExists(join(dist, "main.cjs")).includes(used[0]);
+  // Dated to the start of the build, so that files edited during the build count as newer.
   utimesSync(join(staging, "main.cjs"), started, started);
   renameSync(join(staging, "main.cjs"), join(dist, "main.cjs"));
   for (const name of readdirSync(dist)) {
-    if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // what others compiled is of no use to a new program
+    if (isNew && name.startsWith(".node-")) rmSync(join(dist, name)); // compiled code of the old program is useless
   }
   writeFileSync(join(dist, `.node-${process.argv[2]}`), "");
   for (const name of readdirSync(join(dist, "chunks"))) {

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { findRowProblems } from "./behaviour-rows.ts";
 import { findChangedMigrations } from "./frozen-migrations.ts";
 import { findBreaches } from "./imports.ts";
 
@@ -7,7 +8,7 @@ interface Check {
   run(): Promise<{ ok: boolean; output: string }>;
 }
 
-/** Dependencies are left to the other run: scripts may use those of development. */
+/** Without dependencies, which the other run checks: scripts may use devDependencies. */
 const IN_PRODUCTION = "files,exports,types,duplicates";
 
 const CHECKS: readonly Check[] = [
@@ -15,10 +16,11 @@ const CHECKS: readonly Check[] = [
   { name: "types", run: () => program("tsc", ["-p", "."]) },
   { name: "imports", run: async () => listed(findBreaches("src")) },
   { name: "migrations", run: async () => listed(findChangedMigrations()) },
+  { name: "behaviour rows", run: async () => listed(findRowProblems()) },
   { name: "generated files", run: () => program("tsx", ["scripts/generate.ts", "--check"]) },
   { name: "unused code", run: () => program("knip", []) },
   {
-    name: "code that only tests reach",
+    name: "code that only tests use",
     run: () => program("knip", ["--production", "--include", IN_PRODUCTION]),
   },
 ];

@@ -1,4 +1,4 @@
-/** As much of vitest's JSON report as a table needs. */
+/** The fields of vitest's JSON report that the table uses. */
 export interface TestReport {
   readonly testResults: readonly {
     readonly assertionResults: readonly {
@@ -14,7 +14,7 @@ const SHOWN: Readonly<Record<string, string>> = { passed: "ok", failed: "FAILED"
 const SKIPPED = "skip";
 const TITLE_WIDTH = 90;
 
-/** One line per behaviour, one column per environment; a cell stays empty where the suite did not run. */
+/** One line per behaviour and one column per environment; a cell is empty where the suite did not run. */
 export function conformanceTable(report: TestReport): { readonly text: string; readonly isGreen: boolean } {
   const suites = new Map<string, Map<string, Map<string, string>>>();
   const environments = new Set<string>();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { conformanceTable, type TestReport } from "./conformance-table.ts";
 
-/** `npm run conformance`: the suites that every environment passes, as one table with a column for each. */
+/** `npm run conformance`: runs the suites that every environment must pass, and prints a table with a column for each. */
 
 const folder = mkdtempSync(join(tmpdir(), "hermes-conformance-"));
 try {
@@ -16,7 +16,7 @@ try {
     "keeps the contract of",
   ];
   const { status } = spawnSync("node_modules/.bin/tsx", ["scripts/test.ts", ...suites], {
-    stdio: ["ignore", 2, 2], // the table alone goes to stdout
+    stdio: ["ignore", 2, 2], // only the table goes to stdout
     env: { ...process.env, HERMES_TEST_REPORT: path },
   });
   const table = conformanceTable(JSON.parse(readFileSync(path, "utf8")) as TestReport);

@@ -12,7 +12,7 @@ async function write(root: string, files: Record<string, string>): Promise<void>
   }
 }
 
-/** A repository whose commits are made at the hours that are named, each of a file with the hour's name. */
+/** A repository with one commit at each of these hours; each commit adds a file named after its hour. */
 async function openHistory(...hours: number[]) {
   const folder = await tempFolder();
   const git = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
@@ -32,7 +32,7 @@ async function openHistory(...hours: number[]) {
   return { root: folder.path, git, commit, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() };
 }
 
-test("the deep lane is every test file that reaches a count, through whatever it imports", async () => {
+test("the deep lane is every test file that imports a count, directly or not", async () => {
   await using folder = await tempFolder();
   await write(folder.path, {
     "test/support/scale.ts": "export const scale = {};",
@@ -46,7 +46,7 @@ test("the deep lane is every test file that reaches a count, through whatever it
   expect(findDeepFiles(folder.path)).toEqual(["src/a/a.test.ts", "test/e2e/agent-kill.test.ts"]);
 });
 
-test("a changed file stands for its part and the end-to-end tests of that part", () => {
+test("a changed file selects its part and the end-to-end tests of that part", () => {
   expect(foldersOf(["src/environments/ssh/a.ts", "src/environments/b.ts", "README.md"])).toEqual([
     "src/environments/",
     "test/e2e/sandbox",
@@ -59,14 +59,14 @@ test("a changed file stands for its part and the end-to-end tests of that part",
   ]);
 });
 
-test("on the main branch what came in the last six hours is new, and without anything older all of it is", async () => {
+test("on the main branch the changes of the last six hours are new; without older commits every file is new", async () => {
   await using history = await openHistory(1, 4, 9);
   expect(findChangedFiles(history.root, {})).toEqual(["src/board/4.ts", "src/board/9.ts"]);
   await using short = await openHistory(4, 9);
   expect(findChangedFiles(short.root, {})).toEqual(["src/board/4.ts", "src/board/9.ts"]);
 });
 
-test("on a branch it is what the branch adds, and a base that is named comes before everything", async () => {
+test("on a branch the changes of the branch are new, and a given base takes precedence", async () => {
   await using history = await openHistory(8);
   history.git(["update-ref", "refs/remotes/origin/main", "HEAD"]);
   history.git(["symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main"]);

@@ -4,17 +4,17 @@ import { readModules } from "./imports.ts";
 
 const SCALE = "test/support/scale.ts";
 const NEW_SECONDS = 6 * 3_600;
-/** What git calls a tree without files: compared with it, everything is new. */
+/** The git id of the empty tree: compared with it, every file is new. */
 const EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
-/** End-to-end tests of a part; those of no part here are the agent's, which all other parts serve. */
+/** The end-to-end tests of a part. A part that is not listed is tested by those of the agent, which uses all parts. */
 const END_TO_END: Readonly<Record<string, readonly string[]>> = {
   environments: ["test/e2e/sandbox", "test/e2e/streamed-input"],
-  board: ["test/e2e/kanban"],
+  board: ["test/board-contracts/", "test/e2e/kanban"],
   profiles: ["test/e2e/profile"],
 };
-const OF_AGENT = ["test/e2e/agent"];
+const AGENT_TESTS = ["test/e2e/agent"];
 
-/** The test files that use a count of scale.ts. The others would only run as they do in `npm test`. */
+/** The test files that use a count of scale.ts. All others would run exactly as in `npm test`. */
 export function findDeepFiles(root: string): string[] {
   const users = new Map<string, string[]>();
   for (const folder of ["src", "test"]) {
@@ -26,25 +26,25 @@ export function findDeepFiles(root: string): string[] {
     }
   }
   const found = new Set([SCALE]);
-  for (const file of found) for (const user of users.get(file) ?? []) found.add(user); // grows while it is walked
+  for (const file of found) for (const user of users.get(file) ?? []) found.add(user); // the set grows during the iteration
   return [...found].filter((file) => file.endsWith(".test.ts")).toSorted();
 }
 
-/** Where the deep lane of the changed files lies: the folder of each part, and the end-to-end tests of it. */
+/** The folders with the deep lane of the changed files: the folder of each part, and its end-to-end tests. */
 export function foldersOf(changed: readonly string[]): string[] {
   const folders = changed.flatMap((file) => {
     const [top, part = "", ...rest] = file.split("/");
-    if (top === "src" && rest.length > 0) return [`src/${part}/`, ...(END_TO_END[part] ?? OF_AGENT)];
+    if (top === "src" && rest.length > 0) return [`src/${part}/`, ...(END_TO_END[part] ?? AGENT_TESTS)];
     return file.endsWith(".test.ts") ? [file] : [];
   });
   return [...new Set(folders)].toSorted();
 }
 
 /**
- * The files that are new in this checkout. HERMES_CI_BASE names the commit to compare with. Without it, a branch is
- * compared with where it left the main branch of its origin. On the main branch itself (a fresh clone of it says nothing
- * about what was tested before) it is what came in the six hours up to the last commit; where there is nothing older,
- * as in a shallow clone, everything.
+ * The files that changed in this checkout. HERMES_CI_BASE names the commit to compare with. Without it, a branch is compared
+ * with its merge base on the main branch of its origin. On the main branch itself, where a fresh clone does not show what was
+ * tested before, the changes of the six hours before the last commit count; without older commits, as in a shallow clone,
+ * every file.
  */
 export function findChangedFiles(root: string, variables: NodeJS.ProcessEnv): string[] {
   const git = (...args: readonly string[]): string =>

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { boardMigrations } from "../src/board/database/board-schema.ts";
-import { toPostgres, toSqliteSchema } from "../src/board/database/dialect.ts";
+import { toPostgres, toSqlite } from "../src/board/database/dialect.ts";
 import { slotMigrations } from "../src/board/dispatcher/host-slots.ts";
+import { keyStateMigrations } from "../src/providers/pool/key-states.ts";
 import { sessionMigrations } from "../src/sessions/session-migrations.ts";
 
 interface Step {
@@ -12,22 +13,23 @@ interface Step {
 const board = (translate: (sql: string) => string): Step[] =>
   boardMigrations.map((step) => ({
     name: step.name,
-    // A step that is a function is held by the test that upgrades every shape that there ever was.
+    // A step that is a function is covered by the test that upgrades every earlier shape of the schema.
     text: "sql" in step ? translate(step.sql) : translate(step.postgres),
   }));
 
 const SCHEMAS: Readonly<Record<string, readonly Step[]>> = {
-  "board on SQLite": board(toSqliteSchema),
+  "board on SQLite": board(toSqlite),
   "board on PostgreSQL": board((sql) => toPostgres(sql).text),
   sessions: sessionMigrations.map((step) => ({
     name: step.name,
     text: "sql" in step ? step.sql : step.name,
   })),
   slots: slotMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
+  keys: keyStateMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
 };
 
-/** What each step was when it landed. A line is added with each new step, and none is ever changed. */
-const LANDED: Readonly<Record<string, readonly string[]>> = {
+/** The hash of each step when it was released. Each new step adds a line, and no line ever changes. */
+const RELEASED: Readonly<Record<string, readonly string[]>> = {
   "board on SQLite": [
     "board f7647c9bb085b437",
     "leaving-runs f9fe7e39418288ac",
@@ -55,24 +57,32 @@ const LANDED: Readonly<Record<string, readonly string[]>> = {
     "shell of a session 5dff923f2d202547",
     "outcomes of a turn eea3d806fe4fe9fc",
     "address of a session's model 95cadc1cfb52136c",
+    "what a session keeps of its route 5f5e074c1093ed35",
+    "approvals and decisions 32c368f2532b9bbe",
+    "switches of key and model 26ea23a7e513b872",
+    "branches, undone turns and archived sessions ff9480c8cd0f6a48",
+    "clarifications 348840a3b1e1e001",
+    "requests to the reviewer b1228c5dbab5365c",
+    "compactions 41d32278be19e9e8",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
+  keys: ["key states 3ec4405ebb7883b7"],
 };
 
-/** Every step that is not what it was when it landed, as sentences. */
-export function findChangedMigrations(schemas = SCHEMAS, landed = LANDED): string[] {
+/** Describes every step that differs from its released version. */
+export function findChangedMigrations(schemas = SCHEMAS, released = RELEASED): string[] {
   return Object.entries(schemas).flatMap(([schema, steps]) => {
-    const known = landed[schema] ?? [];
-    const gone = known.slice(steps.length).map((line) => `${schema}: the step ${line} has gone`);
+    const known = released[schema] ?? [];
+    const removed = known.slice(steps.length).map((line) => `${schema}: the step ${line} was removed`);
     const changed = steps.flatMap(({ name, text }, index) => {
       const line = `${name} ${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
       if (known[index] === line) return [];
       if (known[index] === undefined)
         return [`${schema}: add the new step to scripts/frozen-migrations.ts: "${line}"`];
       return [
-        `${schema}: step ${index + 1} is "${line}" and was "${known[index]}" when it landed. Files that have had it would never get the change: undo it, and add a step.`,
+        `${schema}: step ${index + 1} is "${line}" but was released as "${known[index]}". Existing files would never get the change: revert it, and add a new step.`,
       ];
     });
-    return [...changed, ...gone];
+    return [...changed, ...removed];
   });
 }

@@ -1,21 +1,27 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { jsonSchema, referencePage } from "../src/config/reference.ts";
+import { createJsonSchema, renderReferencePage } from "../src/config/reference.ts";
+import { APPROVALS_PAGE, approvalsPage } from "./approvals-page.ts";
 import { behaviourRowsPage } from "./behaviour-rows.ts";
+import { modelFailuresPage } from "./failure-table.ts";
 import { hostileServersPage } from "./hostile-table.ts";
+import { TROUBLESHOOTING_PAGE, troubleshootingPage } from "./troubleshooting-page.ts";
 
-/** Files computed from the schema and the tests, by path. */
-const GENERATED: Record<string, () => string> = {
-  "docs/reference/configuration.md": referencePage,
+/** Files computed from the schema, the code and the tests, by path. */
+const GENERATED: Record<string, () => string | Promise<string>> = {
+  "docs/reference/configuration.md": renderReferencePage,
   "docs/reference/behaviour-rows.md": behaviourRowsPage,
   "docs/reference/hostile-servers.md": hostileServersPage,
-  "config.schema.json": () => `${JSON.stringify(jsonSchema(), undefined, 2)}\n`,
+  "docs/reference/model-failures.md": modelFailuresPage,
+  [APPROVALS_PAGE]: approvalsPage,
+  [TROUBLESHOOTING_PAGE]: troubleshootingPage,
+  "config.schema.json": async () => `${JSON.stringify(await createJsonSchema(), undefined, 2)}\n`,
 };
 
 const checkOnly = process.argv.includes("--check");
 const stale: string[] = [];
 for (const [path, generate] of Object.entries(GENERATED)) {
-  const wanted = generate();
+  const wanted = await generate();
   const found = await readFile(path, "utf8").catch(() => undefined);
   if (found === wanted) continue;
   stale.push(path);

@@ -13,7 +13,7 @@ async function breaches(files: Record<string, string>): Promise<string[]> {
   return findBreaches(folder.path);
 }
 
-test("environments may not import gateway, in whatever form it is written", async () => {
+test("environments may not import gateway, in any form of import", async () => {
   const forms = [
     'import { a } from "../gateway/a.ts";',
     'import type { A } from "../gateway/a.ts";',
@@ -29,7 +29,7 @@ test("environments may not import gateway, in whatever form it is written", asyn
   }
 });
 
-test("lib imports nobody, and a part sees only the open files of another", async () => {
+test("lib imports no part, and a part may import only the listed files of another", async () => {
   expect(await breaches({ "lib/x.ts": 'import "../config/load.ts";' })).toHaveLength(1);
   expect(await breaches({ "tools/x.ts": 'import "../environments/environment.ts";' })).toEqual([]);
   expect(await breaches({ "tools/x.ts": 'import "../environments/docker/docker.ts";' })).toHaveLength(1);
@@ -37,7 +37,7 @@ test("lib imports nobody, and a part sees only the open files of another", async
   expect(await breaches({ "config/schema.ts": 'import "../board/store.ts";' })).toHaveLength(1);
 });
 
-test("an import cycle is found, an import in a comment is none", async () => {
+test("an import cycle is found, and an import in a comment is ignored", async () => {
   expect(await breaches({ "lib/a.ts": 'import "./b.ts";', "lib/b.ts": 'import "./a.ts";' })).toEqual([
     expect.stringContaining("import cycle"),
   ]);
@@ -46,7 +46,7 @@ test("an import cycle is found, an import in a comment is none", async () => {
   );
 });
 
-test("an unknown part and an empty tree are failures, not silence", async () => {
+test("an unknown part and an empty tree are errors", async () => {
   expect(await breaches({ "utils/a.ts": "" })).toEqual([expect.stringContaining("not a part")]);
   await expect(breaches({ "lib/readme.md": "" })).rejects.toThrow("no modules");
 });

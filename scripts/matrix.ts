@@ -11,30 +11,30 @@ import {
   symlinkSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { startScriptedServer } from "../test/support/scripted-server.ts";
 
 const HELP = `Usage: scripts/matrix [--node VERSION]... [--user root|plain] [--no-tests] [--rotate] [--pressure]
 
-Fetches several versions of Node from the npm registry and uses Hermes with each, as root and as a plain
+Fetches several versions of Node from the npm registry and runs Hermes with each, as root and as a plain
 user, from a fresh copy of this checkout in a path with spaces. Prints a table; exits 1 if a cell failed.
 
-  --node VERSION   only this one; may be repeated
+  --node VERSION   only this version; may be repeated
   --user NAME      only this user
   --no-tests       without the smoke tests
-  --rotate         one node from 22 on and one user, another one each day, without the smoke tests
-  --pressure       instead: many tasks while garbage is collected all the time, on Node 24 unless named
+  --rotate         one version from 22 on and one user, different each day, without the smoke tests
+  --pressure       instead of the table: many tasks under constant garbage collection, on Node 24 unless --node is given
 `;
 
-/** The first and the last of each line that we promise. */
+/** The first and the latest release of each supported major version. */
 const NODES = ["20.19.0", "22.14.0", "22", "24.0.0", "24", "26"];
 const USERS = ["root", "plain"] as const;
 type User = (typeof USERS)[number];
 const NOBODY = 65_534;
 const FOLDER = "a path (with späces)";
-/** From this version on nothing may have to be compiled, so these are hidden there. */
+/** From this version on nothing needs to be compiled, so the compilers are hidden from PATH. */
 const FIRST_WITHOUT_COMPILER = 22;
 const COMPILERS = /^(.*-)?(g\+\+|gcc|cc|c\+\+|clang|clang\+\+|make|gmake|python)([\d.-]|$)/;
 const TESTS = [
@@ -42,7 +42,8 @@ const TESTS = [
   "src/sessions/session-store.test.ts",
   "src/sessions/search",
   "src/board/open-board.test.ts",
-  "src/board/sqlite-known-bugs.test.ts",
+  "test/board-contracts/sqlite-known-bugs.test.ts",
+  "src/board/supervisor",
   "src/board/worker",
   "test/e2e/launcher.test.ts",
   "test/e2e/one-shot.test.ts",
@@ -78,14 +79,14 @@ interface Outcome {
 interface Cell {
   readonly node: string;
   readonly user: User;
-  /** Runs a command line in the copy; nothing of our own environment leaks in. */
+  /** Runs a command line in the copy, without our own environment variables. */
   run(script: string): Promise<Outcome>;
   [Symbol.dispose](): void;
 }
 
 interface Step {
   readonly name: string;
-  /** Says why it failed, or nothing. */
+  /** Returns why it failed, or an empty text. */
   run(cell: Cell, model: string): Promise<string>;
 }
 
@@ -134,21 +135,21 @@ const STEPS: readonly Step[] = [
       if (made.exitCode !== 0) return made.output;
       const pass = await cell.run("./hermes kanban dispatch");
       if (pass.exitCode !== 0) return pass.output;
-      return isDone(cell, 1);
+      return waitForDone(cell, 1);
     },
   },
   {
     name: "package",
     async run(cell) {
       const scripts = Number(cell.node.split(".")[0]) < FIRST_WITHOUT_COMPILER ? "" : "--ignore-scripts";
-      // Where npm compiles, the place must be one that make understands.
+      // npm may compile here, and make fails in some paths.
       const run = await cell.run(`
-        place=$(mktemp -d /tmp/hermes-installed-XXXXXX)
+        prefix=$(mktemp -d /tmp/hermes-installed-XXXXXX)
         npm pack --silent &&
-          npm install --silent --global ${scripts} --prefix "$place" ./hermes-agent-*.tgz &&
-          "$place/bin/hermes" kanban list
+          npm install --silent --global ${scripts} --prefix "$prefix" ./hermes-agent-*.tgz &&
+          "$prefix/bin/hermes" kanban list
         result=$?
-        rm -rf "$place"
+        rm -rf "$prefix"
         exit "$result"`);
       return expectOf(run, "Try the board");
     },
@@ -174,19 +175,19 @@ function chosenCells(): { node: string; user: User }[] {
   const cells = (given.node ?? NODES).flatMap((node) => USERS.map((user) => ({ node, user })));
   const mine = cells.filter(({ user }) => user === (given.user ?? user));
   if (given.rotate !== true) return mine;
-  // Node 20, where SQLite is compiled for minutes, is what CI runs on anyway.
+  // CI runs on Node 20 anyway, where compiling SQLite takes minutes.
   const quick = mine.filter(({ node }) => Number.parseInt(node, 10) >= FIRST_WITHOUT_COMPILER);
   return quick.slice(Math.trunc(Date.now() / DAY_MS) % quick.length).slice(0, 1);
 }
 
-/** Every step in every cell; one that fails leaves the others of its row to be tried. */
+/** Runs every step in every cell; after a failed step the others of its row still run. */
 async function table(work: string, model: string): Promise<number> {
   const steps = given.rotate === true || given["no-tests"] === true ? STEPS : [...STEPS, SMOKE];
   const rows: string[][] = [["node", "user", "install", ...steps.map(({ name }) => name)]];
   const failures: string[] = [];
   for (const { node, user } of chosenCells()) {
     if (user === "root" && process.getuid?.() !== 0) {
-      rows.push([node, user, "skipped: this is no root"]);
+      rows.push([node, user, "skipped: not run as root"]);
       continue;
     }
     using cell = openCell(work, node, user);
@@ -218,8 +219,8 @@ async function table(work: string, model: string): Promise<number> {
   return failures.length === 0 ? 0 : 1;
 }
 
-/** Waits until so many tasks of the board are done. */
-async function isDone(cell: Cell, count: number): Promise<string> {
+/** Waits until `count` tasks of the board are done; returns why they are not, or an empty text. */
+async function waitForDone(cell: Cell, count: number): Promise<string> {
   const until = Date.now() + STEP_LIMIT_MS;
   for (;;) {
     const { exitCode, stdout, output } = await cell.run("./hermes kanban list --status done --json");
@@ -230,12 +231,12 @@ async function isDone(cell: Cell, count: number): Promise<string> {
   }
 }
 
-/** Collects garbage all the time: a native module that loses an object, or frees it twice, does not survive that. */
+/** Collects garbage constantly: a native module that loses an object, or frees it twice, then crashes. */
 async function pressure(work: string, model: string): Promise<number> {
   for (const node of given.node ?? ["24"]) {
     using cell = openCell(work, node, process.getuid?.() === 0 ? "root" : "plain");
     const set = `for pair in provider:custom base_url:${model}/v1 default:m; do ./hermes config set "model.\${pair%%:*}" "\${pair#*:}"; done`;
-    // In the entry, because supervisors and workers start from it too and inherit no options of Node.
+    // In the entry, because supervisors and workers start from it too, and Node options are not inherited.
     const collect = `require("v8").setFlagsFromString("--expose-gc"); setInterval(require("vm").runInNewContext("gc"), 2).unref();`;
     const ready = await cell.run(`./hermes status && ${set} && sed -i '2i ${collect}' dist/main.cjs`);
     if (ready.exitCode !== 0) throw new Error(ready.output);
@@ -256,7 +257,7 @@ async function pressure(work: string, model: string): Promise<number> {
     const daemon = cell.run(
       `node dist/main.cjs kanban daemon & daemon=$!; until [ -e ../stop ]; do sleep 1; done; kill $daemon; wait $daemon`,
     );
-    const why = made.exitCode === 0 ? await isDone(cell, PRESSURE.tasks) : made.output;
+    const why = made.exitCode === 0 ? await waitForDone(cell, PRESSURE.tasks) : made.output;
     await cell.run("touch ../stop");
     const stopped = await daemon;
     const runs = await cell.run("node dist/main.cjs kanban stats --json");
@@ -279,13 +280,13 @@ function openCell(work: string, wanted: string, user: User): Cell {
     string,
   ];
   for (const path of [root, home, temporary]) mkdirSync(path, { recursive: true });
-  // With a repository of its own, because tests ask git for the files.
+  // With its own repository, because tests list the files with git.
   shell(
     `git ls-files -zco --exclude-standard | xargs -0 cp --parents -t "$0" 2>/dev/null; cd "$0" && git init -q && git add -A`,
     [root],
   );
   const isRoot = process.getuid?.() === 0;
-  if (isRoot && user === "plain") giveAway(join(work, `${version} ${user}`));
+  if (isRoot && user === "plain") giveToNobody(join(work, `${version} ${user}`));
   const as =
     isRoot && user === "plain" ? ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups"] : [];
   const tools =
@@ -295,6 +296,7 @@ function openCell(work: string, wanted: string, user: User): Cell {
     HOME: home,
     TMPDIR: temporary,
     LANG: "C.UTF-8",
+    npm_config_nodedir: dirname(bin), // its headers, so that compiling needs no download
     npm_config_cache: join(folder, "npm-cache"),
     ...registry(),
   };
@@ -307,7 +309,7 @@ function openCell(work: string, wanted: string, user: User): Cell {
         cwd: root,
         env: fixed,
         stdio: ["ignore", "pipe", "pipe"],
-        detached: true, // a group of its own, so that a step that hangs can be ended with all that it started
+        detached: true, // its own process group, so that a hanging step can be ended with all its processes
       });
       const limit = setTimeout(() => process.kill(-(child.pid ?? 0), "SIGKILL"), STEP_LIMIT_MS);
       let [stdout, output] = ["", ""];
@@ -331,7 +333,7 @@ function openCell(work: string, wanted: string, user: User): Cell {
   };
 }
 
-/** Fetches a Node once per machine; the name of a version may be that of a line, and then its latest is meant. */
+/** Fetches a Node once per machine; a version without minor number means the latest release of that major version. */
 function fetchNode(work: string, wanted: string): { bin: string; version: string } {
   const name = `node-${process.platform}-${process.arch}`;
   const cache = join(
@@ -352,31 +354,31 @@ function fetchNode(work: string, wanted: string): { bin: string; version: string
     );
     rmSync(fetching, { recursive: true, force: true });
   }
-  const here = join(work, `node-${version}`); // where everybody may read it
+  const here = join(work, `node-${version}`); // readable by every user
   if (!existsSync(here)) shell(`cp -al "$0" "$1" 2>/dev/null || cp -a "$0" "$1"`, [folder, here]);
   return { bin: join(here, "bin"), version };
 }
 
-/** A folder with links to every program on the PATH, without those that compile. */
+/** A folder with links to every program on the PATH, without compilers. */
 function withoutCompilers(work: string): string {
   const folder = join(work, "programs");
   if (existsSync(folder)) return folder;
   mkdirSync(folder);
-  for (const place of (process.env["PATH"] ?? "").split(delimiter).filter((path) => existsSync(path))) {
-    for (const name of readdirSync(place)) {
+  for (const source of (process.env["PATH"] ?? "").split(delimiter).filter((path) => existsSync(path))) {
+    for (const name of readdirSync(source)) {
       if (COMPILERS.test(name) || name === "node" || existsSync(join(folder, name))) continue;
       try {
-        accessSync(join(place, name), constants.X_OK);
-        symlinkSync(join(place, name), join(folder, name));
+        accessSync(join(source, name), constants.X_OK);
+        symlinkSync(join(source, name), join(folder, name));
       } catch {
-        // a link that leads nowhere
+        // a dangling link
       }
     }
   }
   return folder;
 }
 
-/** Which registry is used, and how it is reached, is not ours to choose. */
+/** Passes on the registry and proxies of the machine. */
 function registry(): Record<string, string> {
   const proxies = Object.entries(process.env).filter(([name]) =>
     /^((https?|no)_proxy|npm_config_registry|NODE_EXTRA_CA_CERTS)$/i.test(name),
@@ -385,10 +387,10 @@ function registry(): Record<string, string> {
   return { npm_config_registry: used, ...(Object.fromEntries(proxies) as Record<string, string>) };
 }
 
-function giveAway(path: string): void {
+function giveToNobody(path: string): void {
   lchownSync(path, NOBODY, NOBODY);
   for (const entry of readdirSync(path, { withFileTypes: true })) {
-    if (entry.isDirectory()) giveAway(join(path, entry.name));
+    if (entry.isDirectory()) giveToNobody(join(path, entry.name));
     else lchownSync(join(path, entry.name), NOBODY, NOBODY);
   }
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the dependencies and builds the command where that is missing or out of date. Safe to call at any time and
-# from many processes at once: one does the work, the others wait. Says what it does on stderr, and nothing when idle.
+# Installs the dependencies and builds the command if they are missing or out of date. Safe to call at any time and from many
+# processes at once: one does the work, the others wait. Prints its progress to stderr, and nothing if there is nothing to do.
 #   setup.sh                dependencies only
 #   setup.sh --build        dependencies and dist/
 #   setup.sh --clean-build  the same, from an empty dist/ (for packing)
@@ -19,7 +19,7 @@ require_node() {
     say "Node.js is not installed. Install version 22.14 or newer (or 20.19), then run this again."
     exit 1
   }
-  # The very binary, because V8 crashes with code that another one compiled, even of the same version (src/load-program.ts).
+  # Identifies the exact binary: V8 crashes with code that another binary compiled, even of the same version (src/load-program.ts).
   node=$(node -p 'const [a, b] = process.versions.node.split(".").map(Number); if (a === 20 ? b < 19 : a === 22 ? b < 14 : a < 22) process.exit(1); const { size, mtimeMs } = require("fs").statSync(process.execPath); `${process.version}-${process.arch}-${size}-${Math.trunc(mtimeMs)}`') || {
     say "Hermes does not run on Node.js $(node --version). Install version 22.14 or newer (or 20.19), then run this again."
     exit 1
@@ -46,7 +46,7 @@ is_ready() {
   esac
 }
 
-# Runs "$@" with its output in the log. On a terminal a line counts the seconds.
+# Runs "$@" with its output in the log. On a terminal, a line shows the elapsed seconds.
 with_progress() {
   title=$1
   shift
@@ -76,18 +76,18 @@ with_progress() {
 
 explain_failure() {
   tail -n 15 "$log" >&2
-  say "$1 failed; the lines above say why, and all of it is in $log. Then run this again."
+  say "$1 failed for the reason above; the full output is in $log. Fix the cause, then run this again."
 }
 
 fetch_packages() {
   rm -f "$installed"
-  # No install script is needed but the one of SQLite, and that only where it must be compiled.
+  # Only SQLite needs its install script, and only where it must be compiled.
   with_progress "installing dependencies" npm ci --ignore-scripts --no-audit --no-fund --loglevel=warn || {
     explain_failure "Installing"
     rm -rf node_modules
     return 1
   }
-  rm -f dist/.node-* # what was compiled for another Node has gone
+  rm -f dist/.node-* # npm ci removed the modules that were compiled for other Nodes
   cp package-lock.json "$installed.new" && mv "$installed.new" "$installed"
 }
 
@@ -95,20 +95,20 @@ sqlite_package() { node_modules/.bin/tsx scripts/sqlite-package.ts; }
 sqlite_loads() { node -e 'new (require(process.argv[1]))(":memory:")' "$1" >/dev/null 2>&1; }
 
 run_install_script() (
-  cd "$place/sqlite" && PATH=$root/node_modules/.bin:$PATH && export PATH && npm run install --loglevel=warn
+  cd "$scratch/sqlite" && PATH=$root/node_modules/.bin:$PATH && export PATH && npm run install --loglevel=warn
 )
 
 compile_sqlite() {
-  # Node's headers stand beside its binary in most installs: then compiling needs no download.
+  # Most installations have Node's headers beside the binary; then compiling needs no download.
   prefix=$(node -p 'require("path").dirname(require("path").dirname(process.execPath))')
   [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
-  # Elsewhere, because make and node-gyp do not get along with every path.
-  place=$(mktemp -d /tmp/hermes-sqlite-XXXXXX) && cp -R "node_modules/$1" "$place/sqlite" || return 1
+  # In a separate folder, because make and node-gyp fail in some paths.
+  scratch=$(mktemp -d /tmp/hermes-sqlite-XXXXXX) && cp -R "node_modules/$1" "$scratch/sqlite" || return 1
   if with_progress "fetching or compiling SQLite (about a minute)" run_install_script; then
-    rm -rf "node_modules/$1" && mv "$place/sqlite" "node_modules/$1" && rm -rf "$place"
+    rm -rf "node_modules/$1" && mv "$scratch/sqlite" "node_modules/$1" && rm -rf "$scratch"
     return
   fi
-  rm -rf "$place"
+  rm -rf "$scratch"
   tail -n 15 "$log" >&2
   missing=
   for tool in make g++ python3; do
@@ -118,8 +118,8 @@ compile_sqlite() {
     say "On Node.js $(node --version) SQLite must be compiled, and these are missing:$missing."
     say "Install Node.js 22.14 or newer, which needs none of them, or on Debian: apt-get install -y$missing"
   else
-    say "Compiling SQLite failed; the lines above say why, and all of it is in $log."
-    say "Node.js 22.14 or newer needs no compiling."
+    say "Compiling SQLite failed for the reason above; the full output is in $log."
+    say "With Node.js 22.14 or newer, nothing needs to be compiled."
   fi
   return 1
 }
@@ -140,13 +140,13 @@ build() {
   }
 }
 
-# Ctrl-C or a kill in the middle must not leave something that looks finished.
+# After Ctrl-C or a kill, no incomplete result may look complete.
 abandon() {
   [ -n "${ticker:-}" ] && kill "$ticker" 2>/dev/null
   has_packages || rm -rf node_modules
-  rm -rf dist/.new-* ${place:+"$place"}
+  rm -rf dist/.new-* ${scratch:+"$scratch"}
   printf '\n' >&2
-  say "stopped; nothing half-built was left behind."
+  say "stopped; incomplete files were removed."
   exit 130
 }
 
@@ -159,7 +159,7 @@ work() {
   esac
 }
 
-# Whether it can be used as it is, though somebody else built it with another Node; only more slowly.
+# Whether the checkout is usable although another user built it with another Node; it then only starts more slowly.
 is_usable() {
   has_packages && [ "$wanted" != --clean-build ] && sqlite_loads "$(sqlite_package)" || return 1
   [ "$wanted" != --build ] || [ -f "$entry" ] && [ -z "$(find_newer)" ]
@@ -170,7 +170,7 @@ is_ready && exit 0
 if [ ! -w . ]; then
   is_usable && exit 0
   say "$root has not been built for Node.js $(node --version), and you may not write there."
-  say "Let its owner run ./hermes there once with this Node, or make a copy of your own."
+  say "Ask its owner to run ./hermes there once with this Node, or use your own copy."
   exit 1
 fi
 ticker=
@@ -182,7 +182,7 @@ if command -v flock >/dev/null 2>&1; then
     flock 9
   }
 else
-  # No flock (macOS): a folder is the lock, and one whose owner is gone is taken over.
+  # Without flock (macOS) the lock is a folder, which is taken over if its owner process has exited.
   until mkdir .setup.lock.d 2>/dev/null; do
     owner=$(cat .setup.lock.d/pid 2>/dev/null)
     [ -n "$owner" ] && ! kill -0 "$owner" 2>/dev/null && rm -rf .setup.lock.d

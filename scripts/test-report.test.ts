@@ -3,7 +3,7 @@ import { countTests, reportLines } from "./test-report.ts";
 
 const counts = { numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 };
 
-test("the slowest files come first, and what was not run is named", () => {
+test("the slowest files come first, and tests that were not run are listed", () => {
   const file = (name: string, seconds: number, late = 0) => ({
     name: `/root/${name}`,
     startTime: 0,
@@ -25,10 +25,10 @@ test("the slowest files come first, and what was not run is named", () => {
   ];
   const lines = reportLines({ ...counts, testResults: files }, "/root");
   expect(lines.slice(0, 3)).toEqual(["slowest files:", "    61.2 s  b", "     3.0 s  c0"]);
-  expect(lines.slice(11)).toEqual(["NOT RUN, because the time for it was used up:", "2 tests of b"]);
+  expect(lines.slice(11)).toEqual(["NOT RUN, because the time limit was reached:", "2 tests of b"]);
 });
 
-test("each reason to skip is told once, with how many tests it concerns", () => {
+test("each reason to skip is listed once, with the number of skipped tests", () => {
   const skipped = (fullName: string) => ({ fullName, status: "skipped" });
   const reason = "docker [skipped, docker unavailable: it needs root] says";
   const file = { name: "/root/a", startTime: 0, endTime: 1_000, status: "passed" };
@@ -50,11 +50,11 @@ test("each reason to skip is told once, with how many tests it concerns", () => 
   );
   expect(lines.slice(3)).toEqual([
     "     2 skipped  docker unavailable: it needs root",
-    "     1 skipped  not on this machine, or not in this environment: the test says why",
+    "     1 skipped  not possible on this machine or in this environment; the test gives the reason",
   ]);
 });
 
-test("a file that could not be loaded counts as a failure beside those of tests, and so does an error outside of them", () => {
+test("a file that could not be loaded counts as one more failure, and so does an error outside all tests", () => {
   const file = { name: "a", startTime: 0, endTime: 0 };
   const failing = { ...file, status: "failed", assertionResults: [{ fullName: "x", status: "failed" }] };
   const unloaded = { ...file, status: "failed", assertionResults: [] };

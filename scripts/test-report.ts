@@ -1,4 +1,4 @@
-/** As much of vitest's JSON report as the end of a run needs. */
+/** The fields of vitest's JSON report that the summary uses. */
 export interface RunReport {
   readonly numPassedTests: number;
   readonly numFailedTests: number;
@@ -6,12 +6,12 @@ export interface RunReport {
   readonly numTodoTests: number;
   readonly testResults: readonly {
     readonly name: string;
-    /** Of the file: one that could not be loaded has failed without a test. */
+    /** The status of the file: a file that could not be loaded has failed without a failed test. */
     readonly status: string;
     readonly startTime: number;
     readonly endTime: number;
     readonly assertionResults: readonly {
-      /** The names of the groups around the test and its own, with why they are skipped (test/support/services.ts). */
+      /** The names of the enclosing groups and of the test, including the reason for a skip (test/support/services.ts). */
       readonly fullName: string;
       readonly status: string;
       readonly meta?: { readonly isOutOfTime?: boolean };
@@ -19,7 +19,7 @@ export interface RunReport {
   }[];
 }
 
-/** Counted as a person would: a file that could not be loaded is a failure, and so is an error outside of all tests. */
+/** Counts tests; a file that could not be loaded, and an error outside all tests, count as failures too. */
 export function countTests(
   run: RunReport | undefined,
   exitCode: number,
@@ -48,7 +48,8 @@ function skippedLines(testResults: RunReport["testResults"]): string[] {
     for (const { status, fullName, meta } of assertionResults) {
       if (!NOT_RUN.has(status) || meta?.isOutOfTime) continue;
       const reason =
-        REASON.exec(fullName)?.[1] ?? "not on this machine, or not in this environment: the test says why";
+        REASON.exec(fullName)?.[1] ??
+        "not possible on this machine or in this environment; the test gives the reason";
       counts.set(reason, (counts.get(reason) ?? 0) + 1);
     }
   }
@@ -56,7 +57,7 @@ function skippedLines(testResults: RunReport["testResults"]): string[] {
   return rows.map(([reason, count]) => `${String(count).padStart(6)} skipped  ${reason}`);
 }
 
-/** The files that took longest, what was skipped and why, and the files of which something was not run because time was up. */
+/** Lists the slowest files, the skipped tests by reason, and the files with tests that were not run in time. */
 export function reportLines({ testResults }: RunReport, root: string): string[] {
   const files = testResults.map(({ name, startTime, endTime, assertionResults }) => ({
     name: name.replace(`${root}/`, ""),
@@ -69,7 +70,7 @@ export function reportLines({ testResults }: RunReport, root: string): string[] 
     "slowest files:",
     ...slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(8)} s  ${name}`),
     ...skippedLines(testResults),
-    ...(late.length === 0 ? [] : ["NOT RUN, because the time for it was used up:"]),
+    ...(late.length === 0 ? [] : ["NOT RUN, because the time limit was reached:"]),
     ...late.map(({ name, notRun }) => `${notRun} ${notRun === 1 ? "test" : "tests"} of ${name}`),
   ];
 }

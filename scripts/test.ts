@@ -6,11 +6,11 @@ import { findChangedFiles, findDeepFiles, foldersOf } from "./deep-lane.ts";
 import { countTests, type RunReport, reportLines } from "./test-report.ts";
 
 /**
- * `npm test [-- FILES…]`: the real services, then the tests, then the slowest files and the count. Services that already
- * run are used and left alone; otherwise this run starts its own, apart from those of any other run, and puts them away
- * again. `npm run test:deep [-- FILES… | --changed]` does the same with the full counts of test/support/scale.ts, for all
- * files that use one or for those of the parts that changed. What would begin after HERMES_TEST_UNTIL (seconds since
- * 1970) is not run, and named at the end.
+ * `npm test [-- FILES…]`: starts the real services, runs the tests, lists the slowest files and prints the count. Services
+ * that already run are used and left running; otherwise this run starts its own, separate from those of other runs, and stops
+ * them at the end. `npm run test:deep [-- FILES… | --changed]` does the same with the full counts of test/support/scale.ts, for
+ * all files that use such a count, or only for those of the changed parts. Tests that would start after HERMES_TEST_UNTIL
+ * (seconds since 1970) are not run, and are listed at the end.
  */
 
 const CHANGED = "--changed";
@@ -19,15 +19,15 @@ const SERVICES = "scripts/test-services";
 const given = process.argv.slice(2);
 const args = process.env["HERMES_TEST_LANE"] === "deep" ? deepArguments() : given;
 if (args.length === 0 && given.includes(CHANGED)) {
-  process.stdout.write("Nothing that changed has a deep lane.\n0 passed, 0 failed, 0 skipped\n");
+  process.stdout.write("No changed file has a deep lane.\n0 passed, 0 failed, 0 skipped\n");
   process.exit();
 }
-// Servers and the commands of tests write paths into places that know no quotes; the checkout may stand anywhere.
+// Servers and test commands use paths of this folder without quotes. The path of the checkout does not matter.
 if (!/^[\w./-]+$/.test(tmpdir())) process.env["TMPDIR"] = "/tmp";
 const folder = mkdtempSync(join(tmpdir(), "hermes-test-"));
 const report = process.env["HERMES_TEST_REPORT"] ?? join(folder, "report.json");
 const own = !isAnyRunning();
-// Beside our own folder, which is closed to the user that PostgreSQL runs as.
+// Outside our own folder, which the user of PostgreSQL cannot access.
 if (own) process.env["HERMES_TEST_SERVICES"] = `${folder}-services`;
 
 const started = services("start");
@@ -36,7 +36,7 @@ const stopped = !own || services("stop");
 const found = readReport(report);
 for (const path of [folder, `${folder}-services`]) rmSync(path, { recursive: true, force: true });
 
-// A part that may not be installed here is skipped aloud; one that should run and does not is a failure.
+// A service that cannot be installed here is skipped with a message; one that should run but does not is a failure.
 const broken = started && stopped ? 0 : 1;
 const counts = countTests(found, tested);
 for (const line of found === undefined ? [] : reportLines(found, process.cwd()))
@@ -46,7 +46,7 @@ process.stdout.write(
 );
 process.exitCode = tested || broken;
 
-/** What is named is run; otherwise the files of the deep lane, or those of them that belong to what changed. */
+/** The given files, or else the files of the deep lane, limited to the changed parts with `--changed`. */
 function deepArguments(): string[] {
   const named = given.filter((arg) => arg !== CHANGED);
   if (named.length > 0) return named;
@@ -78,7 +78,7 @@ function vitest(args: readonly string[], output: string): Promise<number> {
   const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${output}`];
   return new Promise((resolve, reject) => {
     const child = spawn("node_modules/.bin/vitest", ["run", ...reporters, ...args], { stdio: "inherit" });
-    // Ctrl-C reaches vitest by itself; we stay to put the services away.
+    // The terminal sends Ctrl-C to vitest too; this process must stay to stop the services.
     process.on("SIGINT", () => undefined);
     child.once("error", reject);
     child.once("close", (exitCode) => resolve(exitCode ?? 1));

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { transformSync } from "esbuild";
-import { z } from "zod";
-import { configKeys, unwrapSchema } from "../src/config/keys.ts";
+import { configKeys } from "../src/config/config-keys.ts";
+import { fieldNames, loadSections, schemaAt } from "../src/config/schema.ts";
 import { readModules } from "./imports.ts";
 
 /**
- * Settings that no module of the program reads. The program is what `entry` reaches through imports; the schema
- * itself and the loader do not count. A setting counts as read when its name is a property, or a string of its own,
- * in code without types and comments. A name of one common word (`cwd`) can be mistaken for another property.
+ * Finds the settings that no module of the program reads. The program is everything that `entry` imports, directly or not; the
+ * schema itself and the loader do not count. A setting counts as read if its name is a property, or a whole string, in code
+ * without types and comments. A name that is one common word (`cwd`) can be confused with another property.
  */
 export function findUnreadSettings(
   source: string,
@@ -25,18 +25,12 @@ export function findUnreadSettings(
 }
 
 /** Every setting, with the fields of maps and lists, and the name by which code reads it. */
-export function settingNames(): { key: string; name: string }[] {
-  return configKeys().flatMap(({ key, path, schema }) => [
+export async function settingNames(): Promise<{ key: string; name: string }[]> {
+  const sections = await loadSections();
+  return configKeys().flatMap(({ key, path }) => [
     { key, name: path.at(-1) ?? key },
-    ...fieldNames(schema).map((field) => ({ key: `${key}.*.${field}`, name: field })),
+    ...fieldNames(schemaAt(sections, path)).map((field) => ({ key: `${key}.*.${field}`, name: field })),
   ]);
-}
-
-function fieldNames(schema: z.ZodType): string[] {
-  const inner = unwrapSchema(schema);
-  if (inner instanceof z.ZodArray) return fieldNames(inner.element as z.ZodType);
-  if (inner instanceof z.ZodRecord) return fieldNames(inner.valueType as z.ZodType);
-  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }
 
 function reachableFrom(entry: string, modules: ReturnType<typeof readModules>): string[] {
@@ -53,7 +47,7 @@ function reachableFrom(entry: string, modules: ReturnType<typeof readModules>): 
 
 function namesIn(code: string, names: readonly string[]): string[] {
   const pattern = new RegExp(`^(${names.join("|")})$`);
-  // esbuild lists the properties that it was asked to rename: an exact answer, whatever the code looks like.
+  // esbuild reports which of these properties the code contains, which is exact for any code style.
   const { code: plain, mangleCache } = transformSync(code, {
     loader: "ts",
     mangleProps: pattern,

@@ -1,67 +1,148 @@
-import { readFileSync, statSync } from "node:fs";
+import { openSync, readFileSync, readSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname } from "node:path";
 import { constants, Script } from "node:vm";
 import type * as Program from "./cli/run.ts";
 
-type Body = (
+/** Number of digits at the start of a program file that hold the length of its chunk index. */
+const LENGTH_DIGITS = 8;
+
+/** One chunk of the program, as scripts/build.mjs writes it. */
+type Chunk = (
   exports: object,
-  require: NodeJS.Require,
+  require: (name: string) => unknown,
   module: { exports: object },
-  path: string,
-  folder: string,
   lazily: (builtin: string) => object,
 ) => void;
 
 /**
- * What is compiled ahead for one kind of commands is kept apart from that of the others: to read what a command does not
- * need would take half of the time that the rest saves.
+ * Each kind of command has its own pack of source and compiled code, because reading code that a command does not need would
+ * take longer than most commands.
  */
 export const COMMAND_KINDS = ["sandbox", "kanban", "task"] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
-/** The kind of a command line; a wrong guess costs time and nothing else. */
-export function kindOf([word]: readonly string[]): CommandKind {
+/** `settings` has the additional chunks that the commands of the board need when a setting is set. */
+export type PackName = CommandKind | "settings";
+
+/** Chunks by name; a string names the other pack that contains the chunk. */
+type Pack = Readonly<Record<string, Chunk | PackName>>;
+
+/** Guesses the kind of a command line; a wrong guess only costs time. */
+export function guessCommandKind([word]: readonly string[]): CommandKind {
   return COMMAND_KINDS.find((kind) => kind === word) ?? "task";
 }
 
-/**
- * Runs the bundled program, with the code that V8 compiled when it was built: compiling it anew takes longer than most
- * commands. V8 looks at its own version, but crashes with code of another Node that has the same one (20.19 and 20.20), so the
- * file's name holds the very binary; and the hash of the program, of whose source V8 compares no more than the length.
- */
-export function loadProgram(
-  path: string,
-  kind: CommandKind,
-): { readonly program: typeof Program; readonly script: Script } {
-  const script = new Script(readFileSync(path, "latin1"), {
-    filename: path,
-    cachedData: readIfThere(compiledFile(path, kind)),
-    importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-  });
-  const module = { exports: {} };
-  const body = script.runInThisContext() as Body;
-  const require = createRequire(path);
-  const lazily = (builtin: string): object => new Proxy({}, { get: (_, name) => require(builtin)[name] });
-  body(module.exports, require, module, path, dirname(path), lazily);
-  return { program: module.exports as typeof Program, script };
+export interface LoadedProgram {
+  readonly program: typeof Program;
+  /** The chunks that were loaded so far. */
+  readonly loaded: ReadonlyMap<string, unknown>;
+  /** The source of a chunk. */
+  readonly read: (name: string) => string;
+  /** The scripts of the packs that were loaded so far. */
+  readonly scripts: ReadonlyMap<PackName, Script>;
 }
 
-/** Names the binary that runs us. scripts/setup.sh names it in the same way. */
-export function nodeName(): string {
+/**
+ * Runs the bundled program. The chunks that a kind of command needs are in one file (the pack), which is read in one go together
+ * with the code that V8 compiled at build time, because compiling again takes longer than most commands. V8 checks only its own
+ * version and crashes on code of another Node with the same V8 version (20.19 and 20.20), so the file name identifies the exact
+ * Node binary. It also contains the hash of the program, because V8 compares only the length of the source. All other chunks are
+ * read on demand from a file that stays open: a daemon keeps running when an update replaces the file.
+ */
+export function loadProgram(path: string, kind: CommandKind): LoadedProgram {
+  const read = openChunks(path);
+  const scripts = new Map<PackName, Script>();
+  const openPack = (name: PackName): Pack => {
+    const script = loadPack(path, name);
+    if (script) scripts.set(name, script);
+    return (script?.runInThisContext() ?? {}) as Pack;
+  };
+  const pack = openPack(kind);
+  let other: Pack | undefined;
+  const findPacked = (name: string): Chunk | undefined => {
+    const found = pack[name];
+    if (typeof found !== "string") return found;
+    other ??= openPack(found);
+    return other[name] as Chunk | undefined;
+  };
+  const requireOther = createRequire(path);
+  const lazily = (builtin: string): object =>
+    new Proxy({}, { get: (_, name) => requireOther(builtin)[name] });
+  const loaded = new Map<string, { exports: object }>();
+  const load = (name: string): unknown => {
+    if (!isChunk(name)) return requireOther(name);
+    const known = loaded.get(name);
+    if (known) return known.exports;
+    const module = { exports: {} };
+    loaded.set(name, module);
+    const chunk =
+      findPacked(name) ?? (scriptOf(read(name), `${path}/${name.slice(2)}`).runInThisContext() as Chunk);
+    chunk(module.exports, load, module, lazily);
+    return module.exports;
+  };
+  return { program: load("./run.js") as typeof Program, loaded, read, scripts };
+}
+
+/** Path of the pack for one kind of command. */
+export function packPath(path: string, kind: PackName): string {
+  return `${path}.${kind}.pack`;
+}
+
+/** A name for the Node binary that runs this process. scripts/setup.sh computes the same name. */
+export function nodeBinaryName(): string {
   const { size, mtimeMs } = statSync(process.execPath);
   return `${process.version}-${process.arch}-${size}-${Math.trunc(mtimeMs)}`;
 }
 
-/** Where the code is that this Node compiled for a program. */
-export function compiledFile(path: string, kind: CommandKind): string {
-  return `${path}.${nodeName()}.${kind}.compiled`;
+/** Path of the code that this Node compiled for a pack. */
+export function compiledCodePath(path: string, kind: PackName): string {
+  return `${packPath(path, kind)}.${nodeBinaryName()}.compiled`;
 }
 
-function readIfThere(path: string): Buffer | undefined {
+/** Whether a module name is a chunk; other names are built-in modules or packages. */
+function isChunk(name: string): boolean {
+  return name.startsWith("./") && name.endsWith(".js");
+}
+
+function loadPack(path: string, kind: PackName): Script | undefined {
+  const source = readIfExists(packPath(path, kind));
+  return (
+    source &&
+    scriptOf(source.toString("latin1"), packPath(path, kind), readIfExists(compiledCodePath(path, kind)))
+  );
+}
+
+function scriptOf(source: string, filename: string, cachedData?: Buffer): Script {
+  const importModuleDynamically = constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+  return new Script(source, { filename, cachedData, importModuleDynamically });
+}
+
+/** Opens a program file: the length of the index, the index with offset and length of each chunk, then the chunks. */
+function openChunks(path: string): (name: string) => string {
+  const file = openSync(path, "r");
+  const slice = (start: number, length: number): string => {
+    const bytes = Buffer.allocUnsafe(length);
+    readSync(file, bytes, 0, length, start);
+    return bytes.toString("latin1");
+  };
+  let index: Readonly<Record<string, readonly [number, number]>> | undefined;
+  let chunksStart = 0;
+  return (name) => {
+    if (index === undefined) {
+      const length = Number(slice(0, LENGTH_DIGITS));
+      chunksStart = LENGTH_DIGITS + length;
+      index = JSON.parse(slice(LENGTH_DIGITS, length)) as NonNullable<typeof index>;
+    }
+    const [start, length] = index[name] ?? [0, 0];
+    if (length === 0) throw new Error(`${path} has no ${name}`);
+    return slice(chunksStart + start, length);
+  };
+}
+
+function readIfExists(path: string): Buffer | undefined {
   try {
     return readFileSync(path);
   } catch {
-    return undefined; // built by another Node: it is compiled as it is needed
+    return undefined; // missing, for instance built by another Node: V8 compiles on demand
   }
 }

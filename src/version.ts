@@ -1,4 +1,4 @@
 import manifest from "../package.json" with { type: "json" };
 
-/** The version people see; package.json is the only place that states it. */
+/** The version that users see; only package.json states it. */
 export const VERSION: string = manifest.version;

@@ -24,13 +24,13 @@ function run(file: string, args: readonly string[], env: NodeJS.ProcessEnv = {})
   });
 }
 
-/** Empty when the process has ended, also while nobody has collected it yet. */
+/** Empty if the process has exited, even if it is still a zombie. */
 function commandOf(pid: number | string): Promise<string> {
   return readFile(`/proc/${pid}/cmdline`, "utf8").catch(() => "");
 }
 
 async function tempFolder(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), "hts-")); // short, because sockets live in it
+  const path = await mkdtemp(join(tmpdir(), "hts-")); // short, because it contains sockets
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
@@ -79,12 +79,12 @@ function testContainerEngine(
     },
   );
 
-  it("gives a container a network of its own unless told otherwise", async () => {
+  it("gives a container its own network by default", async () => {
     const { stdout } = await engine("run", "--rm", images.busybox, "ls", "/sys/class/net");
     expect(stdout).toBe("eth0\nlo\n");
   });
 
-  it("kills a command that needs more memory than its container may have", async () => {
+  it("kills a command that exceeds the memory limit of its container", async () => {
     const script = "x=$(head -c 100000000 /dev/zero | tr '\\0' a); echo survived";
     const limits = ["--network", "none", "--memory", "32m", "--memory-swap", "32m"];
     const { code, stdout } = await engine("run", "--rm", ...limits, images.bash, "bash", "-c", script);
@@ -112,7 +112,7 @@ function runOver(ssh: RunningPart<"ssh">, command: string): Promise<Outcome> {
 }
 
 describeWith("ssh", "the SSH server", (ssh) => {
-  it("runs a command and hands back its output and exit code", async () => {
+  it("runs a command and returns its output and exit code", async () => {
     const { code, stdout } = await runOver(ssh, "id -un; exit 3");
     expect(stdout).toBe(`${ssh.user}\n`);
     expect(code).toBe(3);
@@ -132,7 +132,7 @@ describeWith("postgres", "the PostgreSQL server", ({ url }) => {
     expect((await query("select 1")).stdout).toBe("1\n");
   });
 
-  it("syncs what it commits", async () => {
+  it("syncs its commits", async () => {
     expect((await query("show fsync")).stdout).toBe("on\n");
   });
 
@@ -144,7 +144,7 @@ describeWith("postgres", "the PostgreSQL server", ({ url }) => {
 });
 
 describeWith("chromium", "Chromium", ({ executable }) => {
-  it("runs a page's script and dumps the document that comes out", async () => {
+  it("runs a page's script and dumps the resulting document", async () => {
     await using profile = await tempFolder();
     const page = "<p id=p>before</p><script>document.getElementById('p').textContent = 6 * 7</script>";
     const { stdout } = await run(executable, [
@@ -160,7 +160,7 @@ describeWith("chromium", "Chromium", ({ executable }) => {
 
 const script = fileURLToPath(new URL("../scripts/test-services", import.meta.url));
 
-/** Services in a folder of their own, so that killing them disturbs no other test. */
+/** Services in a separate folder, so that killing them does not affect other tests. */
 async function openServices() {
   const folder = await tempFolder();
   const services = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
@@ -185,19 +185,19 @@ async function openServices() {
 }
 
 describeWith("ssh", "scripts/test-services", () => {
-  it("starts a part once, however often it is asked", async () => {
+  it("starts a part once, however often start is called", async () => {
     await using own = await openServices();
     const first = await own.start("ssh");
     expect(await own.start("ssh")).toEqual(first);
   });
 
-  it("starts one server when it is asked twice at once", async () => {
+  it("starts one server for two concurrent calls of start", async () => {
     await using own = await openServices();
     const [first, second] = await Promise.all([own.start("ssh"), own.start("ssh")]);
     expect(second.process).toEqual(first.process);
   });
 
-  it("does not call a killed server running, and starts another in its place", async () => {
+  it("does not report a killed server as running, and starts another one instead", async () => {
     await using own = await openServices();
     const killed = await own.start("ssh");
     process.kill(killed.process.pid, "SIGKILL");
@@ -212,7 +212,7 @@ describeWith("ssh", "scripts/test-services", () => {
     expect((await runOver(next, "echo back")).stdout).toBe("back\n");
   });
 
-  it("ends the server and what its sessions run, and forgets them", async () => {
+  it("ends the server and the processes of its sessions, and removes their records", async () => {
     await using own = await openServices();
     const ssh = await own.start("ssh");
     const session = runOver(ssh, `echo $$ > ${own.folder}/session; exec sleep 600`);
@@ -228,25 +228,25 @@ describeWith("ssh", "scripts/test-services", () => {
     expect((await own.services(["stop"])).code).toBe(0);
   });
 
-  it("neither counts nor ends a stranger that was given a dead server's process id", async () => {
+  it("neither counts nor ends another process that reuses the pid of a dead server", async () => {
     await using own = await openServices();
     const { process: server } = await own.start("ssh");
     process.kill(server.pid, "SIGKILL");
-    const stranger = spawn("sleep", ["600"]);
+    const other = spawn("sleep", ["600"]);
     try {
       const record = join(own.folder, "ssh/process");
       const recorded = await readFile(record, "utf8");
-      await writeFile(record, recorded.replace(String(server.pid), String(stranger.pid)));
+      await writeFile(record, recorded.replace(String(server.pid), String(other.pid)));
       expect((await own.status()).ssh.state).toBe("stopped");
       expect((await own.services(["stop"])).code).toBe(0);
-      expect(stranger.exitCode ?? stranger.signalCode).toBeNull();
+      expect(other.exitCode ?? other.signalCode).toBeNull();
     } finally {
-      stranger.kill();
-      await once(stranger, "exit");
+      other.kill();
+      await once(other, "exit");
     }
   });
 
-  it("skips aloud what it lacks and may not install, and that is no failure", async () => {
+  it("reports parts that are missing and may not be installed as skipped, which is not a failure", async () => {
     await using own = await openServices();
     const env = { HERMES_TEST_NO_INSTALL: "1", XDG_CACHE_HOME: join(own.folder, "empty-cache") };
     const { code, stderr } = await own.services(["start", "docker"], env);
@@ -260,7 +260,7 @@ describeWith("ssh", "scripts/test-services", () => {
 });
 
 describe("the command line of scripts/test-services", () => {
-  it("explains itself with examples", async () => {
+  it("prints help with examples", async () => {
     const { code, stdout } = await run(script, ["--help"]);
     expect(stdout).toContain("Examples:");
     expect(code).toBe(0);

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Chromium; tests start it themselves, so nothing of it runs here.
+# Chromium; tests start it themselves, so no process runs here.
 
 chromium_needs() { echo chromium=chromium; }
 

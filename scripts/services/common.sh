@@ -1,9 +1,9 @@
 # shellcheck shell=bash
-# What every part uses: the folder, words on stderr, JSON, processes and mounts.
+# Functions that every part uses: the folder, messages on stderr, JSON, processes and mounts.
 
 say() { printf 'test-services: %s\n' "$*" >&2; }
 
-# Ends the start of a part with a reason that status repeats.
+# Aborts the start of a part with a reason that `status` shows.
 give_up() {
   printf '%s' "$2" >"$FOLDER/$1.failure"
   exit 1
@@ -11,7 +11,7 @@ give_up() {
 
 last_line() { grep -v '^[[:space:]]*$' "$1" | tail -n 1 | cut -c 1-400; }
 
-# Seconds since the given $EPOCHREALTIME, or since the script began.
+# Seconds since the given $EPOCHREALTIME, or since the start of the script.
 elapsed() {
   local since=${1:-$BEGAN} microseconds
   microseconds=$((${EPOCHREALTIME/[.,]/} - ${since/[.,]/}))
@@ -26,14 +26,14 @@ json_string() {
   printf '"%s"' "${text//[[:cntrl:]]/ }"
 }
 
-# Makes the folder ours and holds its lock until the script ends; launched servers do not inherit it.
+# Creates the folder and holds its lock until the script ends; launched servers do not inherit the lock.
 open_folder() {
-  # A socket address has 108 bytes, and the longest of ours adds 45 to the folder.
+  # A socket address is limited to 108 bytes, and our longest one adds 45 to the folder.
   ((${#FOLDER} <= 54)) || refuse "the folder's path is too long for sockets, set HERMES_TEST_SERVICES: $FOLDER"
   # 0711 and not 0700: PostgreSQL runs as another user and must reach its own part.
   mkdir -m 711 "$FOLDER" 2>/dev/null || true
   if [[ ! -d $FOLDER || -L $FOLDER || ! -O $FOLDER ]]; then
-    say "$FOLDER is not a folder of ours"
+    say "$FOLDER was not created by this script"
     exit 1
   fi
   exec 9>"$FOLDER/lock"
@@ -49,7 +49,7 @@ free_port() {
   printf '%s' "$port"
 }
 
-# Runs the check until it succeeds; fails after so many seconds, or at once when the part's process is gone.
+# Runs the check until it succeeds; fails after the given number of seconds, or at once if the part's process has exited.
 wait_for() {
   local part=$1 limit=$((SECONDS + $2))
   shift 2
@@ -60,7 +60,7 @@ wait_for() {
   done
 }
 
-# Processes are known by id and start time, so that an id used again is never mistaken for ours.
+# Processes are identified by id and start time, so that a reused id is never mistaken for ours.
 
 # The start time of a process that is not a zombie, in ticks since boot.
 start_time() {
@@ -72,7 +72,7 @@ start_time() {
 
 is_same_process() { [[ -n $2 && $(start_time "$1") == "$2" ]]; }
 
-# Starts a server in a session of its own that outlives the script, and records it.
+# Starts a server in its own session, which survives the script, and records it.
 launch() {
   local part=$1
   shift
@@ -84,7 +84,7 @@ launch() {
       if ((fd > 2 && fd != 255)); then eval "exec $fd>&-"; fi
     done
     printf '%s %s %s\n' "$pid" "$(start_time "$pid")" "$(</proc/sys/kernel/random/boot_id)" >"$FOLDER/$part/process"
-    # Background jobs of a script ignore SIGINT, and what the server runs would inherit that.
+    # Background jobs of a script ignore SIGINT, and the children of the server would inherit that.
     exec env --default-signal HERMES_TEST_SERVICES_PART="$FOLDER/$part" setsid "$@"
   ) &
   until [[ -s $FOLDER/$part/process ]] || ! kill -0 $! 2>/dev/null; do sleep 0.01; done
@@ -96,7 +96,7 @@ is_alive() {
   [[ $boot == "$(</proc/sys/kernel/random/boot_id)" ]] && is_same_process "$pid" "$started"
 }
 
-# Completely started, and if it has a process, that one still lives.
+# Whether the start is complete and the process of the part, if it has one, still runs.
 is_ready() {
   [[ -e $FOLDER/$1/ready ]] && { [[ ! -e $FOLDER/$1/process ]] || is_alive "$1"; }
 }
@@ -107,7 +107,7 @@ process_json() {
   printf '"process":{"pid":%s,"startTime":%s,"bootId":"%s"}' "$pid" "$started" "$boot"
 }
 
-# Prints "pid start-time" of a process and of all below it.
+# Prints "pid start-time" of a process and of all its descendants.
 process_tree() {
   local -A children=()
   local file stat fields queue=("$1") pid
@@ -154,7 +154,7 @@ wait_gone() {
   done
 }
 
-# Ends the part's server by the given signal, then whatever is left of it and below it.
+# Ends the part's server with the given signal, then its remaining processes and descendants.
 end_server() {
   local part=$1 signal=$2 main tree
   if is_alive "$part"; then

@@ -30,7 +30,7 @@ docker_start() {
   docker_client import --change 'CMD ["/bin/sh"]' "$BUSYBOX_TAR" "$BUSYBOX_IMAGE:latest"
 }
 
-# Several clients may be installed, and a new one may refuse to talk to an old engine.
+# Several clients may be installed, and a new client may refuse an old engine.
 find_client() {
   local client
   for client in $(type -ap docker); do
@@ -40,7 +40,7 @@ find_client() {
   return 1
 }
 
-# docker0 would be shared with any other engine on the machine, and would stay after ours.
+# docker0 would be shared with any other engine on the machine, and would remain after ours has stopped.
 make_bridge() {
   local third
   third=$(free_subnet)
@@ -49,7 +49,7 @@ make_bridge() {
   ip link set "$DOCKER_BRIDGE" up
 }
 
-# 198.18.0.0/15 is set aside for tests, so that no real network is hidden.
+# 198.18.0.0/15 is reserved for benchmarks, so it hides no real network.
 free_subnet() {
   local third
   for third in $(shuf -i 0-255); do
@@ -60,7 +60,7 @@ free_subnet() {
 
 docker_stop() {
   [[ -e $DOCKER ]] || return 0
-  # Running containers would hold up the engine's end.
+  # Running containers would delay the end of the engine.
   if is_alive docker; then remove_containers >/dev/null 2>&1 || true; fi
   end_server docker TERM
   if [[ -s $DOCKER/forwarding ]]; then cat "$DOCKER/forwarding" >"$FORWARDING"; fi
@@ -74,7 +74,7 @@ remove_containers() {
   ((${#ids[@]} == 0)) || docker_client rm -fv "${ids[@]}"
 }
 
-# Networks that tests made leave a bridge named after their id, which the engine's database proves to be ours.
+# Networks of tests leave a bridge named after their id; the engine's database proves that it is ours.
 remove_docker_bridges() {
   local link
   for link in /sys/class/net/br-* "/sys/class/net/$DOCKER_BRIDGE"; do

@@ -24,14 +24,14 @@ missing_images() {
 }
 
 prepare_images() {
-  local part wanted=false began=$EPOCHREALTIME
+  local part wanted=false started_at=$EPOCHREALTIME
   for part; do
     if uses_images "$part" && [[ -z $(missing_of "$part") ]]; then wanted=true; fi
   done
   if ! $wanted || [[ -e $BASH_TAR && -e $BUSYBOX_TAR ]]; then return 0; fi
   say "building the container images"
   if build_images >"$FOLDER/images.log" 2>&1; then
-    say "built the container images ($(elapsed "$began") s)"
+    say "built the container images ($(elapsed "$started_at") s)"
   else
     say "images not built: $(last_line "$FOLDER/images.log") (log: $FOLDER/images.log)"
   fi
@@ -53,7 +53,7 @@ build_images() (
 
 pack() { tar -C "$1" --numeric-owner -cf "$2.new" . && mv "$2.new" "$2"; }
 
-# Downloaded and not installed: the package would push out a machine's own busybox.
+# Downloaded and not installed: the package would replace the machine's own busybox.
 fill_busybox() {
   local root=$1/root busybox applet
   mkdir -p "$1/package" "$root/bin" "$root/etc" &&
@@ -72,7 +72,7 @@ fill_bash() {
   mirror=$(with_fresh_lists apt_mirror) || return
   use_apt_proxies
   debootstrap --variant=minbase --include=procps "$SUITE" "$1" "$mirror" || return
-  # No test reads these, and they are half of what every start would import.
+  # No test reads these files, and they are half of what every start imports.
   rm -rf "$1"/var/cache/apt/archives/*.deb "$1"/var/cache/apt/*.bin "$1"/var/lib/apt/lists/* \
     "$1"/usr/share/{doc,info,locale,man}/*
 }
@@ -83,7 +83,7 @@ apt_mirror() {
     awk -v suite="$SUITE" '$1 == suite && $2 == "main" { print $3; found = 1; exit } END { exit !found }'
 }
 
-# debootstrap fetches with wget, which knows the environment and not apt's settings.
+# debootstrap downloads with wget, which reads the proxy variables and not apt's settings.
 use_apt_proxies() {
   local name proxy
   for name in http https; do

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Installs Debian packages without letting them start anything.
 
-# Servers live where an ordinary user's PATH does not look.
+# Servers are in folders that are not in an ordinary user's PATH.
 extend_path() {
   local place
   for place in /usr/local/sbin /usr/sbin /sbin /usr/lib/postgresql/*/bin; do
@@ -12,7 +12,7 @@ extend_path
 
 may_install() { ((EUID == 0)) && command -v apt-get >/dev/null && [[ -z ${HERMES_TEST_NO_INSTALL:-} ]]; }
 
-# Prints one `program=package` a line; PART_needs names what the part runs.
+# Prints one `program=package` per line; PART_needs lists what the part runs.
 missing_programs() {
   local need
   for need in $("$1_needs"); do
@@ -20,7 +20,7 @@ missing_programs() {
   done
 }
 
-# Why a part cannot start here, as one line; nothing when it can.
+# Prints in one line why a part cannot start here; nothing if it can.
 missing_of() {
   local part=$1 programs=() packages=()
   mapfile -t programs < <(missing_programs "$part")
@@ -38,7 +38,7 @@ missing_of() {
 }
 
 install_for() {
-  local part packages=() began=$EPOCHREALTIME
+  local part packages=() started_at=$EPOCHREALTIME
   may_install || return 0
   mapfile -t packages < <(for part; do
     missing_programs "$part"
@@ -47,7 +47,7 @@ install_for() {
   ((${#packages[@]} > 0)) || return 0
   say "installing ${packages[*]}"
   if install_packages "${packages[@]}" >"$FOLDER/install.log" 2>&1; then
-    say "installed ($(elapsed "$began") s)"
+    say "installed ($(elapsed "$started_at") s)"
   else
     say "not everything could be installed: $(last_line "$FOLDER/install.log") (log: $FOLDER/install.log)"
   fi
@@ -55,7 +55,7 @@ install_for() {
   hash -r
 }
 
-# Runs apt-get; when that fails, once more with fresh lists.
+# Runs apt-get; if it fails, once more with fresh package lists.
 with_fresh_lists() {
   "$@" && return
   apt_get update >&2 && "$@"
@@ -63,13 +63,13 @@ with_fresh_lists() {
 
 apt_get() { DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@" 9>&-; }
 
-# Like all that runs as a condition, without `set -e`: each step says itself that the next depends on it.
+# Called in a condition, where bash ignores `set -e`, so the steps are chained explicitly.
 install_packages() (
   mkdir -p /run/lock && exec 8>/run/lock/hermes-test-install.lock && flock 8 || return
   trap 'exit 130' INT TERM HUP
   trap release_packages EXIT
   hold_packages || return
-  # --no-remove: a machine's own packages (docker-ce, say) never go for ours.
+  # --no-remove: packages of the machine, such as docker-ce, are never removed for ours.
   options=(install -y --no-install-recommends --no-remove -o Dpkg::Options::=--force-confold)
   if ! with_fresh_lists apt_get "${options[@]}" "$@" 8>&-; then
     local package code=0
@@ -84,7 +84,7 @@ POLICY=/usr/sbin/policy-rc.d
 POLICY_SAVED=$POLICY.hermes-test-saved
 CLUSTER_CONF=/etc/postgresql-common/createcluster.d/hermes-test.conf
 
-# While packages install, services stay down and PostgreSQL makes no cluster of its own.
+# During the installation no services start, and PostgreSQL creates no cluster.
 hold_packages() {
   release_packages # a killed install may have left its files
   if [[ -e $POLICY || -L $POLICY ]]; then mv "$POLICY" "$POLICY_SAVED" || return; fi

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Podman with its own storage; it has no server, so nothing of it runs between commands.
+# Podman with its own storage; it has no server, so nothing runs between commands.
 
 podman_needs() { echo podman=podman runc=runc catatonit=catatonit ip=iproute2; }
 
@@ -59,7 +59,7 @@ podman_stop() {
   remove_folder "$PODMAN"
 }
 
-# The bridge of the default network stays when its last container goes; another storage may use it meanwhile.
+# The bridge of the default network remains after its last container, and another storage may use it meanwhile.
 remove_bridges() {
   local bridge
   for bridge in "${PODMAN_BRIDGES[@]}"; do

@@ -5,7 +5,7 @@ postgres_needs() { echo initdb=postgresql postgres=postgresql psql=postgresql; }
 
 POSTGRES=$FOLDER/postgres
 
-# PostgreSQL refuses to run as root: fills `as_user` with the words that change the user.
+# PostgreSQL refuses to run as root: fills `as_user` with the command prefix that changes the user.
 choose_user() {
   as_user=()
   ((EUID == 0)) || return 0
@@ -30,7 +30,7 @@ postgres_start() {
   printf 'postgres://hermes:%s@127.0.0.1:%s/postgres' "$password" "$port" >"$POSTGRES/url"
   printf '%s' "$password" >"$POSTGRES/password"
   choose_user
-  # --no-sync concerns the empty cluster only; the server itself syncs as usual.
+  # --no-sync affects only the empty cluster; the server itself syncs as usual.
   "${as_user[@]}" initdb --pgdata "$POSTGRES/data" --no-sync --username hermes --pwfile "$POSTGRES/password" \
     --auth scram-sha-256 --encoding UTF8 --locale C.UTF-8
   launch postgres "${as_user[@]}" postgres -D "$POSTGRES/data" -p "$port" \

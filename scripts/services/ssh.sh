@@ -10,7 +10,7 @@ ssh_client() {
     -i "$SSH/identity" -p "$(<"$SSH/port")" "$(id -un)@127.0.0.1" "$@"
 }
 
-# A login proves more than a greeting: only our server has the key that known_hosts names.
+# A login proves more than an open port: only our server has the key in known_hosts.
 ssh_version() { ssh_client true && cat "$SSH/version"; }
 
 ssh_details() {
@@ -26,12 +26,15 @@ ssh_start() {
   ssh-keygen -q -t ed25519 -N '' -C hermes-test -f "$SSH/identity"
   cp "$SSH/identity.pub" "$SSH/authorized_keys"
   printf '[127.0.0.1]:%s %s\n' "$port" "$(<"$SSH/host_key.pub")" >"$SSH/known_hosts"
-  # StrictModes would refuse keys below a folder that all may write to, such as /tmp.
+  # StrictModes would refuse keys below a world-writable folder such as /tmp.
+  mkdir -p "$SSH/home"
   cat >"$SSH/sshd_config" <<CONF
 ListenAddress 127.0.0.1:$port
 HostKey "$SSH/host_key"
 AuthorizedKeysFile "$SSH/authorized_keys"
 PidFile none
+# A separate home: the user's startup files may wait for locks that a killed session left behind.
+SetEnv "HOME=$SSH/home"
 StrictModes no
 UsePAM no
 PasswordAuthentication no

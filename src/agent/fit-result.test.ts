@@ -2,11 +2,11 @@ import { mkdir, readdir, readFile, stat, utimes, writeFile } from "node:fs/promi
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { createResultFitter, type FitOptions } from "./fit-result.ts";
+import { createResultFitter, type ResultFitterOptions } from "./fit-result.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-function fitter(home: string, more: Partial<FitOptions> = {}) {
+function fitter(home: string, more: Partial<ResultFitterOptions> = {}) {
   return createResultFitter({
     home,
     contextTokens: undefined,
@@ -18,14 +18,14 @@ function fitter(home: string, more: Partial<FitOptions> = {}) {
 
 const pathIn = (text: string): string => / in (\S+\.txt) on the user's machine/.exec(text)?.[1] ?? "";
 
-it("C2: a result of 100,000 characters is handed on as it is, and nothing is written", async () => {
+it("C2: a result of 100,000 characters is returned unchanged, and no file is written", async () => {
   await using temp = await tempFolder();
   const text = "x".repeat(100_000);
   expect(await fitter(temp.path)(text, "web_extract")).toBe(text);
   expect(await readdir(temp.path)).toEqual([]);
 });
 
-it("C2: a longer one is its beginning and the path of a private file with all of it", async () => {
+it("C2: for a longer result, the model gets its beginning and the path of a private file with the full text", async () => {
   await using temp = await tempFolder();
   const text = `start ${"é".repeat(100_000)} end`;
   const fitted = await fitter(temp.path)(text, "web_extract");
@@ -38,21 +38,21 @@ it("C2: a longer one is its beginning and the path of a private file with all of
   expect((await stat(path)).mode & 0o777).toBe(0o600);
 });
 
-it("C2: a small window gets less", async () => {
+it("C2: a model with a small context window gets shorter results", async () => {
   await using temp = await tempFolder();
   const shorten = fitter(temp.path, { contextTokens: 16_000 });
   expect(await shorten("x".repeat(16_000), "t")).toHaveLength(16_000);
   expect((await shorten("x".repeat(16_001), "t")).length).toBeLessThan(9_000);
 });
 
-it("C2: the file is cut where spill files are, and the answer says so", async () => {
+it("C2: the file is cut at the spill limit, and the result states the limit", async () => {
   await using temp = await tempFolder();
   const fitted = await fitter(temp.path, { spillBytes: 120_000 })("x".repeat(50_000_000), "t");
   expect(fitted).toContain("Its first 120000 bytes are in");
   expect((await stat(pathIn(fitted))).size).toBe(120_000);
 });
 
-it("C2: files older than seven days go with the next one; other files and younger ones stay", async () => {
+it("C2: the next result removes files older than seven days; newer files and other files are kept", async () => {
   await using temp = await tempFolder();
   const folder = join(temp.path, "cache", "spillover");
   await mkdir(folder, { recursive: true });
@@ -70,7 +70,7 @@ it("C2: files older than seven days go with the next one; other files and younge
   ]);
 });
 
-it("a disk that refuses costs the file, not the answer", async () => {
+it("if the file cannot be written, the model still gets the beginning of the result", async () => {
   await using temp = await tempFolder();
   await writeFile(temp.file("cache"), "in the way");
   const fitted = await fitter(temp.path)("x".repeat(100_001), "t");
@@ -78,7 +78,7 @@ it("a disk that refuses costs the file, not the answer", async () => {
   expect(fitted).toMatch(/^xxx/);
 });
 
-it("no character is cut in two", async () => {
+it("a surrogate pair is never split", async () => {
   await using temp = await tempFolder();
   const fitted = await fitter(temp.path)(`x${"😀".repeat(60_000)}`, "t");
   expect(/\p{Surrogate}/u.test(fitted)).toBe(false);

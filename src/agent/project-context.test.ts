@@ -1,12 +1,19 @@
 import { execFile } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { findProjectContext } from "./project-context.ts";
 
 const never = new AbortController().signal;
+
+/** Searches with the default limit, and collects the notices. */
+async function find(cwd: string, { maxChars = 20_000, signal = never } = {}) {
+  const notices: string[] = [];
+  const rules = { maxChars, notify: (sentence: string) => void notices.push(sentence) };
+  return { found: await findProjectContext(cwd, rules, signal), notices };
+}
 
 async function project(files: Readonly<Record<string, string>>) {
   const temp = await tempFolder();
@@ -29,49 +36,87 @@ it.each([
     "cursor\n\na\n\nb",
   ],
   [{ "AGENTS.md": "  \n", "CLAUDE.md": "claude" }, "CLAUDE.md", "claude"],
-])("A11: of %j the first that says something counts", async (files, name, text) => {
+])("A11: the first non-empty file of %j is used", async (files, name, text) => {
   await using temp = await project(files);
-  expect(await findProjectContext(temp.path, never)).toEqual({ path: temp.file(name), text });
+  expect(await find(temp.path)).toEqual({ found: { path: temp.file(name), text }, notices: [] });
 });
 
-it("A11: ours is looked for up to the root of the repository, others only here", async () => {
+it("A11: .hermes.md is searched up to the root of the repository, other files only in the working folder", async () => {
   await using temp = await project({
     "repo/.hermes.md": "ours",
     "repo/AGENTS.md": "theirs",
     "repo/a/b/x": "",
   });
   await mkdir(temp.file("repo/.git"));
-  const found = await findProjectContext(temp.file("repo/a/b"), never);
+  const { found } = await find(temp.file("repo/a/b"));
   expect(found?.path).toBe(temp.file("repo/.hermes.md"));
 });
 
 it.each([".git", ".git/HEAD"])(
-  "A11: nothing above the root of a repository or worktree counts (%s)",
+  "A11: files above the root of a repository or worktree are ignored (%s)",
   async (mark) => {
     await using temp = await project({
       ".hermes.md": "not of this project",
       [`inner/${mark}`]: "gitdir: x",
       "inner/a/x": "",
     });
-    expect(await findProjectContext(temp.file("inner/a"), never)).toBeUndefined();
+    expect(await find(temp.file("inner/a"))).toEqual({ found: undefined, notices: [] });
   },
 );
 
-it("A11: a long file keeps its beginning and its end", async () => {
-  await using temp = await project({ "AGENTS.md": `first${"x".repeat(300_000)}last` });
-  const { text = "" } = (await findProjectContext(temp.path, never)) ?? {};
-  expect(text.length).toBeLessThan(20_000);
-  expect(text).toMatch(/^first[\s\S]*characters left out[\s\S]*last$/);
+it("A11: outside of a repository, only the working folder is searched", async () => {
+  await using temp = await tempFolder();
+  await writeFile(temp.file(".hermes.md"), "of somebody else");
+  await mkdir(temp.file("inner"));
+  expect((await find(temp.file("inner"))).found).toBeUndefined();
+  expect((await find(temp.path)).found?.text).toBe("of somebody else");
 });
 
-it("A11: a FIFO, a folder and a file without an end are not waited for", async () => {
-  await using temp = await project({ "CLAUDE.md/x": "" });
+it.each([300_000, 10_000_000])(
+  "A11: a file of %i characters keeps its beginning and its end, and is reported once",
+  async (size) => {
+    await using temp = await project({ "AGENTS.md": `first${"\u00e4".repeat(size / 2)}last` });
+    const { found, notices } = await find(temp.path, { maxChars: 5_000 });
+    expect(found?.text.length).toBeLessThan(5_000);
+    expect(found?.text).toMatch(/^first\u00e4[\s\S]*is left out[\s\S]*\u00e4last$/);
+    expect(notices).toEqual([expect.stringContaining("set context_file_max_chars")]);
+  },
+);
+
+it("A11: a FIFO, a device, a folder, a binary and an unreadable file are reported, and the next file is used", async () => {
+  await using temp = await project({
+    "CLAUDE.md": "ab\0cd",
+    ".cursorrules/x": "",
+    ".cursor/rules/a.mdc": "a",
+  });
   await promisify(execFile)("mkfifo", [temp.file(".hermes.md")]);
-  await promisify(execFile)("ln", ["-s", "/dev/zero", join(temp.path, "AGENTS.md")]);
-  expect(await findProjectContext(temp.path, never)).toBeUndefined();
+  await symlink("/dev/zero", temp.file("HERMES.md"));
+  await symlink("AGENTS.md", temp.file("AGENTS.md"));
+  const { found, notices } = await find(temp.path);
+  expect(found).toEqual({ path: temp.file(".cursor/rules"), text: "a" });
+  expect(notices.map((notice) => notice.replace(temp.path, ""))).toEqual([
+    "/.hermes.md is not used: it is a FIFO, socket or device.",
+    "/HERMES.md is not used: it is a link to a file outside of the project.",
+    "/AGENTS.md is not used: it is a link that leads back to itself.",
+    "/CLAUDE.md is not used: it is not UTF-8 text.",
+    "/.cursorrules is not used: it is a folder.",
+  ]);
+});
+
+it("A11: a link is followed inside of the project only", async () => {
+  await using temp = await project({
+    "repo/.git/HEAD": "",
+    "repo/docs/agents.md": "inside",
+    secret: "outside",
+  });
+  await symlink("../secret", temp.file("repo/AGENTS.md"));
+  await symlink("docs/agents.md", temp.file("repo/CLAUDE.md"));
+  const { found, notices } = await find(temp.file("repo"));
+  expect(found?.text).toBe("inside");
+  expect(notices).toEqual([expect.stringContaining("a link to a file outside of the project")]);
 });
 
 it("a stop ends the search", async () => {
   await using temp = await project({ "AGENTS.md": "x" });
-  await expect(findProjectContext(temp.path, AbortSignal.abort())).rejects.toThrow();
+  await expect(find(temp.path, { signal: AbortSignal.abort() })).rejects.toThrow();
 });

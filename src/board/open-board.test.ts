@@ -4,7 +4,7 @@ import { codeOf, openPostgresLab, openSqliteLab } from "../../test/support/board
 import { describeWith } from "../../test/support/services.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { AppError } from "../lib/errors.ts";
-import { loadSqlite } from "../lib/sqlite.ts";
+import { loadSqlite } from "../lib/sqlite/sqlite.ts";
 import { boardFolder, boardPath, boardSchemaName, parseBoardSlug } from "./board-slug.ts";
 import { openBoardStore } from "./board-store.ts";
 import { boardMigrations } from "./database/board-schema.ts";
@@ -14,8 +14,8 @@ const Sqlite = await loadSqlite();
 
 const never = new AbortController().signal;
 
-describe("the place of a board", () => {
-  test("a board is the same one under another spelling of its home, and has no twin", async () => {
+describe("the location of a board", () => {
+  test("a board keeps its identity under another path to its home, and another board has another identity", async () => {
     await using folder = await tempFolder();
     mkdirSync(folder.file("home"));
     symlinkSync(folder.file("home"), folder.file("link"));
@@ -25,8 +25,8 @@ describe("the place of a board", () => {
       ["link", "a"],
       ["home", "b"],
     ] as const) {
-      const place = { root: folder.file(root), databaseUrl: "", slug, create: true };
-      await using store = await openBoardStore(place, {}, never);
+      const location = { root: folder.file(root), databaseUrl: "", slug, create: true };
+      await using store = await openBoardStore(location, {}, never);
       identities.push(store.identity);
     }
     expect(identities[0]).toMatch(/^[0-9a-f]{16}$/);
@@ -34,23 +34,23 @@ describe("the place of a board", () => {
     expect(identities[2]).not.toBe(identities[0]);
   });
 
-  test("A1: the default board is in the root home and always there, others are below kanban/boards", async () => {
+  test("A1: the default board is in the root home and always exists, others are below kanban/boards", async () => {
     await using folder = await tempFolder();
-    const place = { root: folder.path, databaseUrl: "", slug: " Default " };
-    await using store = await openBoardStore(place, {}, never);
+    const location = { root: folder.path, databaseUrl: "", slug: " Default " };
+    await using store = await openBoardStore(location, {}, never);
     expect(await store.board(never)).toMatchObject({ slug: "default", name: "Default", paused: false });
-    await using other = await openBoardStore({ ...place, slug: "my-team_1", create: true }, {}, never);
+    await using other = await openBoardStore({ ...location, slug: "my-team_1", create: true }, {}, never);
     expect((await other.board(never)).name).toBe("My Team 1");
     expect(existsSync(folder.file("board.sqlite"))).toBe(true);
     expect(existsSync(folder.file("kanban/boards/my-team_1/board.sqlite"))).toBe(true);
-    await using again = await openBoardStore({ ...place, slug: "my-team_1" }, {}, never);
+    await using again = await openBoardStore({ ...location, slug: "my-team_1" }, {}, never);
     expect(again.slug).toBe("my-team_1");
   });
 
-  test("an unknown board is refused and not made", async () => {
+  test("an unknown board is refused and not created", async () => {
     await using folder = await tempFolder();
-    const place = { root: folder.path, databaseUrl: "", slug: "nowhere" };
-    expect(await codeOf(openBoardStore(place, {}, never))).toBe("board-not-found");
+    const location = { root: folder.path, databaseUrl: "", slug: "nowhere" };
+    expect(await codeOf(openBoardStore(location, {}, never))).toBe("board-not-found");
     expect(existsSync(boardFolder(folder.path, "nowhere"))).toBe(false);
   });
 
@@ -59,15 +59,15 @@ describe("the place of a board", () => {
     ...shown.map((slug) => [JSON.stringify(slug), slug] as const),
     ["65 letters", "x".repeat(65)] as const,
     ["a million letters", "x".repeat(1e6)] as const,
-  ])("A1: as a slug, %s is refused", async (_, slug) => {
+  ])("A1: the slug %s is refused", async (_, slug) => {
     await using folder = await tempFolder();
-    const place = { root: folder.path, databaseUrl: "", slug, create: true };
-    const error = await openBoardStore(place, {}, never).catch((error: unknown) => error);
+    const location = { root: folder.path, databaseUrl: "", slug, create: true };
+    const error = await openBoardStore(location, {}, never).catch((error: unknown) => error);
     expect(error).toMatchObject({ code: "board-slug-invalid" });
     expect((error as AppError).message.length).toBeLessThan(200);
   });
 
-  test("long slugs have schemas of their own", () => {
+  test("every long slug gets a distinct schema name", () => {
     const slugs = ["a", "a-b", "a_b", "x".repeat(49), "x".repeat(50), "x".repeat(64), `${"x".repeat(63)}y`];
     const names = slugs.map((slug) => boardSchemaName(parseBoardSlug(slug)));
     expect(new Set(names).size).toBe(slugs.length);
@@ -79,24 +79,27 @@ describe("the place of a board", () => {
     [
       "a newer board",
       "database-newer",
-      (path: string) => spoil(path, "pragma application_id = 1213353299; pragma user_version = 99"),
+      (path: string) => runSql(path, "pragma application_id = 1213353299; pragma user_version = 99"),
     ],
-    ["another program's file", "database-foreign", (path: string) => spoil(path, "create table x (y)")],
+    ["another program's file", "database-foreign", (path: string) => runSql(path, "create table x (y)")],
     ["a folder", "database-unavailable", (path: string) => void mkdirSync(path)],
-  ])("a file that is %s is one clear refusal and stays as it is", async (_, code, prepare) => {
-    await using folder = await tempFolder();
-    const path = boardPath(folder.path, "default");
-    prepare(path);
-    const before = code === "database-unavailable" ? "" : readFileSync(path);
-    expect(
-      await codeOf(openBoardStore({ root: folder.path, databaseUrl: "", slug: "default" }, {}, never)),
-    ).toBe(code);
-    if (code !== "database-unavailable") expect(readFileSync(path)).toEqual(before);
-  });
+  ])(
+    "opening a file that is %s fails with its error code and leaves the file unchanged",
+    async (_, code, prepare) => {
+      await using folder = await tempFolder();
+      const path = boardPath(folder.path, "default");
+      prepare(path);
+      const before = code === "database-unavailable" ? "" : readFileSync(path);
+      expect(
+        await codeOf(openBoardStore({ root: folder.path, databaseUrl: "", slug: "default" }, {}, never)),
+      ).toBe(code);
+      if (code !== "database-unavailable") expect(readFileSync(path)).toEqual(before);
+    },
+  );
 
-  test("a page damaged under a board's feet is a clear failure, and a check says it", async () => {
+  test("a page damaged on disk is reported by a check", async () => {
     await using lab = await openSqliteLab();
-    const path = boardPath(lab.place.root, lab.place.slug);
+    const path = boardPath(lab.location.root, lab.location.slug);
     {
       await using store = await lab.open();
       const operator = store.as({ kind: "operator", name: "o" });
@@ -111,13 +114,13 @@ describe("the place of a board", () => {
   });
 });
 
-function spoil(path: string, sql: string): void {
+function runSql(path: string, sql: string): void {
   const connection = new Sqlite(path);
   connection.exec(sql);
   connection.close();
 }
 
-describe("what PostgreSQL says", () => {
+describe("errors of PostgreSQL", () => {
   test.each([
     ["53100", "database-unavailable"],
     ["25006", "database-unavailable"],
@@ -125,31 +128,31 @@ describe("what PostgreSQL says", () => {
     ["55P03", "database-busy"],
     ["57P01", "database-unavailable"],
     ["ECONNRESET", "database-unavailable"],
-  ])("%s is %s", (code, meaning) => {
+  ])("%s becomes %s", (code, appCode) => {
     const error = postgresError(Object.assign(new Error("said"), { code }), "here");
     expect(error).toBeInstanceOf(AppError);
-    expect(error).toMatchObject({ code: meaning, message: "here: said" });
+    expect(error).toMatchObject({ code: appCode, message: "here: said" });
   });
 
-  test("what is nobody's known failure stays what it was", () => {
+  test("an unknown error is returned unchanged", () => {
     const error = Object.assign(new Error("syntax"), { code: "42601" });
     expect(postgresError(error, "here")).toBe(error);
   });
 });
 
-describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
+describeWith("postgres", "a PostgreSQL server", ({ url }) => {
   const open = (databaseUrl: string, slug: string, create = true) =>
     openBoardStore({ root: "/nowhere", databaseUrl, slug, create }, {}, never);
 
-  test("an unknown board is refused and not made", async () => {
+  test("an unknown board is refused and not created", async () => {
     await using lab = await openPostgresLab(url);
-    const slug = `${lab.place.slug}-not`;
+    const slug = `${lab.location.slug}-not`;
     expect(await codeOf(open(url, slug, false))).toBe("board-not-found");
     const schemas = await lab.raw(`select 1 from pg_namespace where nspname = '${boardSchemaName(slug)}'`);
     expect(schemas).toEqual([]);
   });
 
-  test("a server that is away or does not let us in is one clear refusal without the password", async () => {
+  test("an unreachable server or a failed login is reported without the password", async () => {
     const away = new URL(url);
     away.port = "1";
     const locked = new URL(url);
@@ -167,45 +170,45 @@ describeWith("postgres", "a server of PostgreSQL", ({ url }) => {
       expect(await codeOf(open(address, "x"))).toBe("database-unavailable");
   });
 
-  test("a server that only allows reading can be read, and a change is one clear refusal", async () => {
+  test("a read-only server can be read, and a write fails with database-unavailable", async () => {
     await using lab = await openPostgresLab(url);
     const reading = `${url}?options=${encodeURIComponent("-c default_transaction_read_only=on")}`;
-    await using store = await open(reading, lab.place.slug);
+    await using store = await open(reading, lab.location.slug);
     expect((await store.list({}, never)).tasks).toEqual([]);
     const created = store.as({ kind: "operator", name: "alice" }).create({ title: "a" }, never);
     expect(await codeOf(created)).toBe("database-unavailable");
   });
 
-  test("a newer or foreign schema is refused and stays as it is", async () => {
+  test("a newer or foreign schema is refused and left unchanged", async () => {
     await using lab = await openPostgresLab(url);
     await lab.raw("insert into hermes_migration values (99, 'future')");
-    expect(await codeOf(open(url, lab.place.slug))).toBe("database-newer");
+    expect(await codeOf(open(url, lab.location.slug))).toBe("database-newer");
     await lab.raw("drop table hermes_migration");
-    expect(await codeOf(open(url, lab.place.slug))).toBe("database-foreign");
+    expect(await codeOf(open(url, lab.location.slug))).toBe("database-foreign");
   });
 
-  test("sixteen that open a new board at once make it once", async () => {
+  test("sixteen connections that open a new board concurrently create it only once", async () => {
     await using lab = await openPostgresLab(url);
-    await lab.raw(`drop schema "${boardSchemaName(lab.place.slug)}" cascade`);
+    await lab.raw(`drop schema "${boardSchemaName(lab.location.slug)}" cascade`);
     const stores = await Promise.all(Array.from({ length: 16 }, () => lab.open({ connections: 1 })));
     const migrations = await lab.raw("select * from hermes_migration");
     expect(migrations).toHaveLength(boardMigrations.length);
     for (const store of stores) await store[Symbol.asyncDispose]();
   });
 
-  test("a board is the same one under another address of its server", async () => {
+  test("a board keeps its identity under another URL of its server", async () => {
     await using lab = await openPostgresLab(url);
     await using one = await lab.open();
-    await using other = await open(`${url}?application_name=other`, lab.place.slug);
+    await using other = await open(`${url}?application_name=other`, lab.location.slug);
     expect(other.identity).toBe(one.identity);
     await using another = await openPostgresLab(url);
     await using stranger = await another.open();
     expect(stranger.identity).not.toBe(one.identity);
   });
 
-  test("board G32: cut connections are replaced, and closing leaves none behind", async () => {
+  test("board G32: terminated connections are replaced, and closing leaves none open", async () => {
     await using lab = await openPostgresLab(url);
-    const schema = boardSchemaName(lab.place.slug);
+    const schema = boardSchemaName(lab.location.slug);
     const mine = `from pg_stat_activity where application_name = '${schema}'`;
     {
       await using store = await lab.open();

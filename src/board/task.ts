@@ -5,7 +5,7 @@ export const BLOCK_KINDS = ["dependency", "needs_input", "capability", "transien
 export type WorkspaceKind = (typeof WORKSPACE_KINDS)[number];
 export type BlockKind = (typeof BLOCK_KINDS)[number];
 
-/** How a run can end, and whether that counts against its task. */
+/** The outcomes of a run, and whether each counts as a failure of its task. */
 export const RUN_OUTCOMES = {
   completed: { failure: false },
   blocked: { failure: false },
@@ -26,7 +26,7 @@ export const RUN_OUTCOMES = {
 } as const satisfies Record<string, { failure: boolean }>;
 export type RunOutcome = keyof typeof RUN_OUTCOMES;
 
-/** A task by the names of its columns, which are also those of the JSON that people know. Times are in milliseconds. */
+/** A task. Field names are the column names and also the keys of the public JSON. Times are in milliseconds. */
 export interface Task {
   readonly seq: number;
   readonly id: string;
@@ -42,7 +42,7 @@ export interface Task {
   readonly started_at: number | null;
   readonly completed_at: number | null;
   readonly archived_at: number | null;
-  /** When it last became ready. */
+  /** When the task last became ready. */
   readonly ready_at: number | null;
   readonly workspace_kind: WorkspaceKind;
   readonly workspace_path: string | null;
@@ -54,7 +54,7 @@ export interface Task {
   readonly last_failure_error: string | null;
   readonly max_runtime_seconds: number | null;
   readonly max_retries: number | null;
-  /** Null means that none were given, an empty list that there shall be none. */
+  /** Null means not specified; an empty list means explicitly none. */
   readonly skills: readonly string[] | null;
   readonly model_override: string | null;
   readonly provider_override: string | null;
@@ -63,28 +63,28 @@ export interface Task {
   readonly goal_max_turns: number | null;
   readonly block_kind: BlockKind | null;
   readonly block_recurrences: number;
-  /** Blocked by a person or a worker, so it does not come back by itself. */
+  /** Blocked by a person or a worker, so the dispatcher does not unblock it. */
   readonly block_sticky: boolean;
   readonly session_id: string | null;
   readonly scheduled_at: number | null;
-  /** A pause between attempts: it is not claimed before. */
+  /** The task is not claimed before this time, for example after a failed attempt. */
   readonly not_before: number | null;
-  /** Set aside by a person: neither promoted nor claimed until one lets it go. */
+  /** Held by a person: neither promoted nor claimed until a person releases it. */
   readonly hold: boolean;
   readonly triage_reason: string | null;
   readonly workflow_template_id: string | null;
   readonly current_step_key: string | null;
   readonly completion_contract: string;
-  /** Whether its work or the review of its work comes next. */
+  /** Whether the next run does the work or reviews it. */
   readonly phase: "work" | "review";
   readonly implementer: string | null;
   readonly reviewer: string | null;
-  /** The task whose run made this one. */
+  /** The task whose run created this task. */
   readonly origin_task_id: string | null;
   readonly current_run_id: number | null;
 }
 
-/** One attempt at a task. Its token, which only its supervisor and its worker have, is not in here. */
+/** One attempt at a task. It does not contain the run's token, which only its supervisor and worker know. */
 export interface Run {
   readonly id: number;
   readonly task_id: string;
@@ -94,7 +94,7 @@ export interface Run {
   readonly host_id: string | null;
   readonly supervisor_pid: number | null;
   readonly worker_pid: number | null;
-  /** The worker as `serialiseIdentity` writes it. */
+  /** The worker's process identity, in the format of `serialiseIdentity`. */
   readonly worker_identity: string | null;
   readonly lease_ms: number;
   readonly lease_until: number;
@@ -102,7 +102,7 @@ export interface Run {
   readonly last_heartbeat_at: number | null;
   readonly started_at: number;
   readonly ended_at: number | null;
-  /** What kind of caller ended it, as `Caller` has them. */
+  /** The `Caller` kind that ended the run. */
   readonly ended_by: string | null;
   readonly outcome: RunOutcome | null;
   readonly summary: string | null;
@@ -116,7 +116,7 @@ export interface Run {
   readonly cost_micros: number;
 }
 
-/** What happened to a task, or to the board when it names none; written in the transaction of the change itself. */
+/** Something that happened to a task, or to the board when `task_id` is null; committed together with the change. */
 export interface BoardEvent {
   readonly id: number;
   readonly task_id: string | null;
@@ -137,21 +137,21 @@ export interface Comment {
   readonly created_at: number;
 }
 
-/** In bytes. */
+/** Size limit in bytes. */
 export const LARGEST_ATTACHMENT = 25 * 1024 * 1024;
 
-/** What is known of an attached file; its content lies beside the database, or in it where several hosts share it. */
+/** Metadata of an attached file. The content is a file beside the database, or in the database when hosts share it. */
 export interface Attachment {
   readonly id: number;
   readonly task_id: string;
   readonly filename: string;
-  /** Absolute; only a name where the content is in the database. */
+  /** Absolute path; only a file name when the content is in the database. */
   readonly stored_path: string;
-  /** Names the parts of the content in the database; null when it lies beside it. */
+  /** Key of the content's parts in the database; null when the content is a file. */
   readonly content_key: string | null;
   readonly content_type: string | null;
   readonly size: number;
-  /** Of the content, in hex; null for what an older version attached. */
+  /** Hash of the content, in hex; null for attachments of older versions. */
   readonly sha256: string | null;
   readonly uploaded_by: string;
   readonly created_at: number;
@@ -168,10 +168,10 @@ export interface Subscription {
   readonly notifier_profile: string | null;
   readonly delivery_mode: "notify" | "notify+wake" | "wake";
   readonly notify_progress: number;
-  /** JSON of what a platform needs besides. */
+  /** Platform-specific delivery data, as JSON. */
   readonly delivery_metadata: string | null;
   readonly created_at: number;
-  /** Events up to here have been taken. */
+  /** The last event that was delivered. */
   readonly last_event_id: number;
   readonly last_ping_event_id: number;
 }

@@ -2,7 +2,8 @@ import type { Command } from "commander";
 import type { CommandContext } from "./context.ts";
 
 interface CommandModule {
-  build(context: CommandContext): Command | Promise<Command>;
+  /** `commands` is the whole table, for the command that describes all others. */
+  build(context: CommandContext, commands: readonly CommandRow[]): Command | Promise<Command>;
 }
 
 interface CommandRow {
@@ -11,12 +12,17 @@ interface CommandRow {
   readonly load: () => Promise<CommandModule>;
 }
 
-/** Every command, in the order of the help page. Only the one that is called gets loaded. */
+/** All commands, in the order of the help page. Only the module of the called command is loaded. */
 export const COMMANDS: readonly CommandRow[] = [
   {
     name: "demo",
-    summary: "See it work: no key, no network, a scripted model",
+    summary: "Watch a demo: a scripted model, no key, no network",
     load: () => import("./commands/demo.ts"),
+  },
+  {
+    name: "setup",
+    summary: "Choose model, environment and approvals; then chat",
+    load: () => import("./commands/setup.ts"),
   },
   {
     name: "chat",
@@ -29,39 +35,80 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/config.ts"),
   },
   {
+    name: "model",
+    summary: "Show, list, choose and test models",
+    load: () => import("./commands/model.ts"),
+  },
+  {
+    name: "auth",
+    summary: "Add, list, test and remove keys of providers",
+    load: () => import("./commands/auth.ts"),
+  },
+  {
     name: "profile",
-    summary: "Manage separate identities on this machine",
+    summary: "Create and manage profiles (separate identities)",
     load: () => import("./commands/profile.ts"),
   },
   {
     name: "sessions",
-    summary: "List, read, search and tidy up sessions",
+    summary: "List, read, search, branch and export sessions",
     load: () => import("./commands/sessions.ts"),
   },
   {
+    name: "approvals",
+    summary: "Answer questions of sessions, manage rules",
+    load: () => import("./commands/approvals.ts"),
+  },
+  {
+    name: "rollback",
+    summary: "Undo the changes of turns in a project's files",
+    load: () => import("./commands/rollback.ts"),
+  },
+  { name: "why", summary: "Explain why a call was or was not run", load: () => import("./commands/why.ts") },
+  {
+    name: "audit",
+    summary: "List the calls that were run or refused",
+    load: () => import("./commands/audit.ts"),
+  },
+  {
     name: "kanban",
-    summary: "Make tasks, move them and see where they stand",
+    summary: "Create, run and track tasks",
     load: () => import("./commands/kanban.ts"),
   },
   {
     name: "sandbox",
-    summary: "Run commands in the sandbox and look after it",
+    summary: "Run commands in the sandbox and manage it",
     load: () => import("./commands/sandbox.ts"),
   },
   {
     name: "prompt-size",
-    summary: "Show what the beginning of every prompt costs",
+    summary: "Show the size of the fixed part of every prompt",
     load: () => import("./commands/prompt-size.ts"),
   },
   {
+    name: "tools",
+    summary: "Show the tools of the model and what they cost",
+    load: () => import("./commands/tools.ts"),
+  },
+  {
+    name: "insights",
+    summary: "Show tokens, cost, cache, tools and time by day",
+    load: () => import("./commands/insights.ts"),
+  },
+  {
     name: "doctor",
-    summary: "Check this machine and say what to do",
+    summary: "Check this machine and suggest fixes",
     load: () => import("./commands/doctor.ts"),
   },
   {
     name: "status",
-    summary: "Show what Hermes would use right now",
+    summary: "Show the profile, model and environment in use",
     load: () => import("./commands/status.ts"),
   },
-  { name: "logs", summary: "Read the logs", load: () => import("./commands/logs.ts") },
+  { name: "logs", summary: "Read and follow the logs", load: () => import("./commands/logs.ts") },
+  {
+    name: "completion",
+    summary: "Print a completion script for bash, zsh or fish",
+    load: () => import("./commands/completion.ts"),
+  },
 ];

@@ -1,24 +1,34 @@
 import { userInfo } from "node:os";
 import { isAbsolute } from "node:path";
-import type { App } from "../app.ts";
+import type { App, AppChoice } from "../app/app.ts";
+import type { Reporter } from "../environments/environment-request.ts";
 import type { Log } from "../lib/log/log.ts";
 import type { GlobalFlags } from "./global-flags.ts";
-import type { Terminal, TerminalStreams } from "./terminal.ts";
+import type { Terminal, TerminalStreams } from "./terminal/terminal.ts";
 
-/** All that a command gets from outside. */
+/** The option of every command that prints data. */
+export interface JsonOption {
+  readonly json?: boolean;
+}
+
+/** Everything that a command receives from its caller. */
 export interface CommandContext {
   readonly terminal: Terminal;
   readonly flags: GlobalFlags;
-  /** For what is passed on byte for byte; everything of ours goes through the terminal. */
+  /** The raw streams, for bytes that are passed through unchanged. All other output goes through `terminal`. */
   readonly streams: TerminalStreams;
-  readonly variables: Readonly<Record<string, string | undefined>>;
+  readonly variables: App["variables"];
   readonly userHome: string;
+  /** Selects the profile and its settings. */
+  readonly choice: AppChoice;
+  /** Prints notices and progress to stderr. */
+  readonly reporter: Reporter;
   readonly signal: AbortSignal;
   /** The profile and its settings, as every entry point sees them. */
   openApp(): Promise<App>;
-  /** The profile's log, opened when first asked for: most commands have nothing to write down. */
+  /** The profile's log. Opened on first use, because most commands log nothing. */
   log(): Promise<Log>;
-  /** Ends the command with this exit code once it has returned; for commands that hand on someone else's. */
+  /** Sets the exit code for when the command returns; for commands that pass on the exit code of another program. */
   exit(code: number): void;
   readonly exitCode: number;
 }
@@ -31,17 +41,15 @@ export function createContext(
 ): CommandContext & AsyncDisposable {
   const { env: variables } = streams;
   const { HOME: home = "" } = variables;
-  // An empty or relative one would put a home into whichever folder a command is called in.
+  // An empty or relative HOME would create a Hermes home in whichever folder the command is called from.
   const userHome = isAbsolute(home) ? home : userInfo().homedir;
   let log: Promise<Log & Disposable> | undefined;
   let exitCode = 0;
-  const openApp = async (): Promise<App> => {
-    const { openApp } = await import("../app.ts");
-    return openApp({ profile: flags.profile, settings: flags.settings, variables, userHome });
-  };
+  const choice = { profile: flags.profile, settings: flags.settings, variables, userHome };
+  const notify = (text: string): void => terminal.note(`hermes: ${text}`);
   const openLog = async (): Promise<Log & Disposable> => {
-    const { openAppLog } = await import("../app.ts");
-    return openAppLog(await openApp(), "cli");
+    const { openApp, openAppLog } = await import("../app/app.ts");
+    return openAppLog(await openApp(choice), "cli");
   };
   return {
     terminal,
@@ -49,8 +57,10 @@ export function createContext(
     streams,
     variables,
     userHome,
+    choice,
+    reporter: { onNotice: notify, onProgress: notify },
     signal,
-    openApp,
+    openApp: async () => (await import("../app/app.ts")).openApp(choice),
     log() {
       log ??= openLog();
       return log;

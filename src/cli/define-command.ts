@@ -1,8 +1,8 @@
 import { Command, type CommanderError } from "commander";
 import { AppError } from "../lib/errors.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
-/** A command whose help reads like a manual page, and whose mistakes are told by `runCli` alone. */
+/** A command whose help reads like a manual page. Only `runCli` reports its usage errors. */
 export function defineCommand(name: string, description: string, terminal: Terminal): Command {
   const command = new Command(name)
     .description(description)
@@ -15,18 +15,32 @@ export function defineCommand(name: string, description: string, terminal: Termi
     .configureHelp({ helpWidth: Math.min(terminal.columns ?? 80, 100), showGlobalOptions: false })
     .configureOutput({
       writeOut: (text) => terminal.print(text.trimEnd()),
-      writeErr: (text) => terminal.note(text.trimEnd()), // help that nobody asked for: a command without its verb
-      outputError: () => undefined, // told by runCli
+      writeErr: (text) => terminal.note(text.trimEnd()), // the help of a command that was called without a verb
+      outputError: () => undefined, // runCli reports it
     });
   return command;
 }
 
+/** Adds a verb whose help ends with these examples. */
+export type AddVerb = (name: string, description: string, examples?: readonly string[]) => Command;
+
+/** Adds verbs to a command; with `json`, each verb takes --json. */
+export function verbsOf(parent: Command, terminal: Terminal, { json = false } = {}): AddVerb {
+  return (name, description, examples = []) => {
+    const verb = withExamples(defineCommand(name, description, terminal), examples);
+    if (json) verb.option("--json", "print JSON");
+    parent.addCommand(verb);
+    return verb;
+  };
+}
+
 /** Adds examples below the options of a command's help. */
 export function withExamples(command: Command, examples: readonly string[]): Command {
+  if (examples.length === 0) return command;
   return command.addHelpText("after", `\nExamples:\n${examples.map((line) => `  ${line}`).join("\n")}`);
 }
 
-/** A mistake in the words of a command, with the page that says what is right. Help that was asked for is none. */
+/** Turns an error of commander into a usage error that names the help page. Requested help is returned as it is. */
 function toUsageError(error: CommanderError, command: Command): Error {
   if (error.exitCode === 0 || error.code === "commander.help") return error;
   return new AppError("usage-wrong", error.message.replace(/^error: /, ""), {

@@ -1,6 +1,6 @@
 import { AppError } from "../lib/errors.ts";
 
-/** What may stand anywhere before `--`, and the words that are left for the command. */
+/** The flags that may appear anywhere before `--`, and the remaining words, which belong to the command. */
 export interface GlobalFlags {
   readonly profile: string | undefined;
   /** Settings given as flags: key to text, as in `--terminal.timeout 30`. */
@@ -10,7 +10,7 @@ export interface GlobalFlags {
 
 const SETTING = /^--([a-z][a-z0-9_-]*(?:\.[A-Za-z0-9_-]+)+)(?:=([\s\S]*))?$/;
 
-/** Takes the global flags out of the words; what stands after `--` is never ours. */
+/** Removes the global flags from the words. Words after `--` are never global flags. */
 export async function takeGlobalFlags(argv: readonly string[]): Promise<GlobalFlags> {
   const end = argv.indexOf("--");
   const ours = end === -1 ? [...argv] : argv.slice(0, end);
@@ -35,36 +35,37 @@ async function takeSetting(
   rest: string[],
   settings: Map<string, string>,
 ): Promise<void> {
-  const [{ configKeys, suggestKey }, { isUnbuilt }] = await Promise.all([
-    import("../config/keys.ts"),
-    import("../config/unbuilt-settings.ts"),
+  const [{ configKeys, suggestKey }, { isBooleanText }, { isUnimplemented }] = await Promise.all([
+    import("../config/config-keys.ts"),
+    import("../config/setting-text.ts"),
+    import("../config/unimplemented-settings.ts"),
   ]);
   const keys = configKeys();
   const spelled = name.replaceAll("-", "_");
   const key = keys.find((candidate) => candidate.key === spelled);
   if (!key) {
-    if (isUnbuilt(spelled)) {
-      throw new AppError("usage-wrong", `--${name} is not built yet: nothing in this version obeys it`, {
-        hint: "List the settings that are obeyed with `hermes config keys`.",
-      });
-    }
-    const map = keys.find((candidate) => candidate.type === "map" && spelled.startsWith(`${candidate.key}.`));
-    if (map !== undefined) {
-      throw new AppError(
-        "usage-wrong",
-        `--${name} is no flag: what is inside ${map.key} stands in config.yaml`,
-        {
-          hint: `Set it with \`hermes config set ${name} VALUE\`.`,
-        },
+    const refuse = (message: string, hint: string): AppError =>
+      new AppError("usage-wrong", message, { hint });
+    if (isUnimplemented(spelled))
+      throw refuse(
+        `--${name} is not implemented in this version and has no effect`,
+        "List the supported settings with `hermes config keys`.",
       );
-    }
+    const map = keys.find((candidate) => candidate.type === "map" && spelled.startsWith(`${candidate.key}.`));
+    if (map !== undefined)
+      throw refuse(
+        `--${name} is not a flag: entries of ${map.key} can only be set in config.yaml`,
+        `Set it with \`hermes config set ${name} VALUE\`.`,
+      );
     const suggestion = suggestKey(spelled, keys);
-    throw new AppError("usage-wrong", `unknown option --${name}`, {
-      hint: suggestion ? `Did you mean --${suggestion}?` : "List all settings with `hermes config keys`.",
-    });
+    const hint = suggestion
+      ? `Did you mean --${suggestion}?`
+      : "List all settings with `hermes config keys`.";
+    throw refuse(`unknown option --${name}`, hint);
   }
-  // A yes-or-no flag takes a value only with `=`, so that the command behind it is not eaten.
-  const text = attached ?? (key.type === "boolean" ? "true" : rest.shift());
+  // A boolean flag may have no value, so the next word is its value only if the word is a boolean.
+  const isAlone = key.type === "boolean" && !isBooleanText(rest[0] ?? "");
+  const text = attached ?? (isAlone ? "true" : rest.shift());
   settings.set(key.key, requireValue(`--${name}`, text));
 }
 

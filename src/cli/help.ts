@@ -1,7 +1,7 @@
 import { COMMANDS } from "./command-table.ts";
-import type { Terminal } from "./terminal.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 
-/** The page behind `hermes --help`. */
+/** The text of `hermes --help`. */
 export function helpPage({ colours }: Terminal): string {
   const width = Math.max(...COMMANDS.map((command) => command.name.length)) + 2;
   const commands = COMMANDS.map(({ name, summary }) => `  ${name.padEnd(width)}${summary}`);
@@ -9,6 +9,7 @@ export function helpPage({ colours }: Terminal): string {
     `${colours.bold("hermes")} - a personal AI agent on your own machine`,
     "",
     colours.bold("Usage"),
+    "  hermes                                          open the chat",
     '  hermes -z "TASK"                                give the agent a task',
     "  hermes [-p PROFILE] [--SECTION.KEY VALUE] COMMAND [ARGUMENTS]",
     "  hermes help COMMAND",
@@ -18,12 +19,13 @@ export function helpPage({ colours }: Terminal): string {
     "",
     colours.bold("Options, anywhere before --"),
     "  -p, --profile NAME     run as this profile",
-    "  --SECTION.KEY VALUE    override a setting, e.g. --terminal.timeout 30",
+    "  --SECTION.KEY VALUE    override a setting, e.g. --terminal.timeout 30; a boolean setting takes",
+    "                         true/false, yes/no, on/off or 1/0, and without a value means true",
     "  -h, --help             help for hermes or for a command",
     "  -V, --version          print the version",
     "",
     colours.bold("Examples"),
-    "  hermes doctor                                     is everything in place?",
+    "  hermes doctor                                     check this machine",
     '  hermes -z "Which files here are larger than 1 MB?"',
     '  git diff | hermes -z "Review this"',
     "  hermes config set terminal.backend docker",
@@ -32,14 +34,14 @@ export function helpPage({ colours }: Terminal): string {
     "",
     colours.bold("Files"),
     "  ~/.hermes/config.yaml  settings; HERMES_HOME names another home",
-    "  ~/.hermes/.env         keys and passwords",
-    "  ~/.hermes/logs/        what happened",
+    "  ~/.hermes/.env         secrets",
+    "  ~/.hermes/logs/        log files",
     "",
     colours.bold("Exit codes"),
-    "  0 done   1 refused or failed   2 wrong usage   78 bad configuration",
-    "  of a task: 3 a limit was reached   4 the answer was cut   5 it was refused",
-    "             6 it does not match the output schema",
+    "  0 done   1 failed or refused   2 wrong usage   78 bad configuration",
+    "  chat only: 3 limit reached   4 answer truncated   5 refused by model",
+    "            6 answer does not match the output schema",
     "  129 terminal closed   130 interrupted   143 terminated (128 + signal)",
-    "  141 the reader of the output left, as in `hermes … | head`",
+    "  141 the output was closed, as in `hermes … | head`",
   ].join("\n");
 }

@@ -1,11 +1,11 @@
 import { setMaxListeners } from "node:events";
 import { type Command, CommanderError } from "commander";
-import { AppError, ERROR_CODES, type ErrorCode, messageOf } from "../lib/errors.ts";
+import { AppError, type ErrorCode, EXIT_CODES, messageOf } from "../lib/errors.ts";
 import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
-import { createTerminal, type Terminal, type TerminalStreams } from "./terminal.ts";
+import { createTerminal, type Terminal, type TerminalStreams } from "./terminal/terminal.ts";
 
-/** What ends a command from outside. Each is handled alike: the command stops, cleans up and says so in its exit code. */
+/** The signals that stop a command. Each is handled the same way: stop, clean up, set the exit code. */
 const SIGNALS = {
   SIGINT: ["interrupted", "Interrupted."],
   SIGTERM: ["terminated", "Terminated."],
@@ -13,10 +13,10 @@ const SIGNALS = {
   SIGQUIT: ["quit", "Quit."],
 } as const satisfies Partial<Record<NodeJS.Signals, readonly [ErrorCode, string]>>;
 
-/** `timeout` and shells signal a process and then its whole group: the same Ctrl-C may come twice. */
+/** `timeout` and shells signal a process and then its process group, so one Ctrl-C may arrive twice. */
 const SAME_SIGNAL_MS = 200;
 
-/** Runs one command line and resolves to its exit code; whatever goes wrong is told here, once. */
+/** Runs one command line and resolves to its exit code. All errors are reported here, once. */
 export async function runCli(
   argv: readonly string[],
   streams: TerminalStreams & NodeJS.Process,
@@ -24,16 +24,16 @@ export async function runCli(
   const terminal = createTerminal(streams);
   const interruption = new AbortController();
   const { signal } = interruption;
-  setMaxListeners(0, signal); // everything that waits listens to it
+  setMaxListeners(0, signal); // every pending operation listens to it
   let lostOutput: AppError | undefined;
   streams.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (signal.aborted) return;
     lostOutput = lossOfOutput(error);
     interruption.abort(lostOutput);
   });
-  // Nobody reads our notices, or the terminal is gone: neither is a reason to leave the work half done.
+  // A closed stderr or terminal is no reason to stop in the middle of the work.
   streams.stderr.on("error", () => undefined);
-  streams.stdin.on("error", () => undefined); // whoever reads it is told as well
+  streams.stdin.on("error", () => undefined); // the reader of stdin gets the same error
   let interruptedAt = 0;
   const handlers = Object.entries(SIGNALS).map(([name, [code, message]]) => {
     const handle = (): void => {
@@ -41,7 +41,7 @@ export async function runCli(
         interruptedAt = performance.now();
         interruption.abort(new AppError(code, message));
       } else if (name === "SIGINT" && performance.now() - interruptedAt > SAME_SIGNAL_MS) {
-        process.exit(ERROR_CODES.interrupted.exit); // somebody does not want to wait for the cleaning up
+        process.exit(EXIT_CODES.interrupted); // a second Ctrl-C skips the cleanup
       }
     };
     streams.on(name, handle);
@@ -54,20 +54,25 @@ export async function runCli(
       await recordBug(error, context);
       throw error;
     });
-    await writtenOut(streams.stdout);
-    if (lostOutput !== undefined) throw lostOutput;
-    // A command only knows that it was stopped; by what, is known here.
-    const wasStopped = signal.aborted && context.exitCode === ERROR_CODES.interrupted.exit;
+    await flushOutput(streams.stdout);
+    if (lostOutput !== undefined) {
+      const code = reportError(lostOutput, terminal, wantsJson(argv));
+      // `exec` has an exit code of its own for failures of Hermes.
+      const isOwn = ![0, EXIT_CODES.interrupted].includes(context.exitCode);
+      return lostOutput.code === "output-unwritable" && isOwn ? context.exitCode : code;
+    }
+    // The command reports only that it was interrupted; the signal that did it is known here.
+    const wasStopped = signal.aborted && context.exitCode === EXIT_CODES.interrupted;
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
-    return tell(signal.aborted ? signal.reason : error, terminal, wantsJson(argv));
+    return reportError(signal.aborted ? signal.reason : error, terminal, wantsJson(argv));
   } finally {
     for (const { name, handle } of handlers) streams.off(name, handle);
   }
 }
 
-/** Resolves when the output was handed over or could not be, which the stream has then reported. */
-function writtenOut(stdout: NodeJS.WriteStream): Promise<void> {
+/** Resolves when the output was flushed or the stream has reported that it cannot be. */
+function flushOutput(stdout: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
     if (stdout.writableLength === 0) setImmediate(resolve);
     else stdout.write("", () => setImmediate(resolve));
@@ -75,13 +80,13 @@ function writtenOut(stdout: NodeJS.WriteStream): Promise<void> {
 }
 
 function reasonOf(signal: AbortSignal): AppError {
-  return signal.reason as AppError; // nobody else has its controller
+  return signal.reason as AppError; // only runCli aborts this signal
 }
 
-/** Why nothing can be printed any more. */
+/** The error for a failed write to standard output. */
 function lossOfOutput({ code, message }: NodeJS.ErrnoException): AppError {
-  // A reader that leaves early (`hermes … | head`) is not a failure of ours.
-  if (code === "EPIPE") return new AppError("reader-gone", "Nobody reads the output any more.");
+  // A reader that closes the pipe early (`hermes … | head`) is not a failure.
+  if (code === "EPIPE") return new AppError("reader-gone", "The reader of the output has closed it.");
   if (code === "EIO") return new AppError(...SIGNALS.SIGHUP);
   return new AppError("output-unwritable", `The output cannot be written: ${message}.`);
 }
@@ -94,29 +99,31 @@ async function runCommand(context: CommandContext): Promise<void> {
     const { VERSION } = await import("../version.ts");
     return terminal.print(`hermes ${VERSION}`);
   }
-  // What the program does by itself has no page but this one.
-  const isOwn = name === "help" && ["help", "version", "--help", "-h", undefined].includes(rest[0]);
-  if (name === undefined || name === "--help" || name === "-h" || isOwn) {
+  // `help` and `version` are not commands of the table; the main page describes them.
+  const isMainPage = name === "help" && ["help", "version", "--help", "-h", undefined].includes(rest[0]);
+  const { stdin, stdout } = context.streams;
+  const opensChat = name === undefined && stdin.isTTY === true && stdout.isTTY === true;
+  if ((name === undefined && !opensChat) || name === "--help" || name === "-h" || isMainPage) {
     const { helpPage } = await import("./help.ts");
     return terminal.print(helpPage(terminal));
   }
-  // `hermes -z TASK`, `hermes -c -z TASK`: the agent is what the program is for, so it needs no name.
-  const isTask = name.startsWith("-");
+  // `hermes -z TASK`, `hermes -c -z TASK`: `chat` is the default command.
+  const isTask = name === undefined || name.startsWith("-");
   const wanted = name === "help" ? (rest[0] ?? "") : isTask ? "chat" : name;
   const row = COMMANDS.find((command) => command.name === wanted);
-  if (!row)
-    throw await unknownCommand(
-      wanted,
-      COMMANDS.map((command) => command.name),
-    );
+  if (!row) {
+    const { unknownVerb } = await import("./unknown-verb.ts");
+    const names = COMMANDS.map((command) => command.name);
+    throw unknownVerb("hermes", wanted, names);
+  }
   const { build } = await row.load();
   const words = name === "help" ? [...rest.slice(1), "--help"] : isTask ? context.flags.words : rest;
-  const command = await build(context);
+  const command = await build(context, COMMANDS);
   await requireVerbs(command, words, name === "help");
   await command.parseAsync(words, { from: "user" });
 }
 
-/** Help of a verb that does not exist is not that of the command above it. */
+/** Refuses `--help` for an unknown verb; commander would print the help of the parent command. */
 async function requireVerbs(command: Command, words: readonly string[], isHelp: boolean): Promise<void> {
   if (!words.some((word) => word === "--help" || word === "-h")) return;
   let known = command;
@@ -126,48 +133,35 @@ async function requireVerbs(command: Command, words: readonly string[], isHelp: 
     const next = known.commands.find((verb) => [verb.name(), ...verb.aliases()].includes(word));
     if (next === undefined) {
       const { unknownVerb } = await import("./unknown-verb.ts");
-      throw unknownVerb(
-        path,
-        word,
-        known.commands.map((verb) => verb.name()),
-      );
+      const names = known.commands.map((verb) => verb.name());
+      throw unknownVerb(path, word, names);
     }
     known = next;
     path += ` ${word}`;
   }
 }
 
-async function unknownCommand(wanted: string, names: readonly string[]): Promise<AppError> {
-  const { closest } = await import("../lib/did-you-mean.ts");
-  const near = closest(wanted, names);
-  return new AppError(
-    "usage-wrong",
-    `unknown command '${wanted}'`,
-    near ? { hint: `Did you mean \`hermes ${near}\`?` } : {},
-  );
-}
-
-/** What nobody foresaw goes to the log with its stack; if even that fails, the person has been told anyway. */
+/** Logs an unexpected error with its stack. The error is printed even if this fails. */
 async function recordBug(error: unknown, context: CommandContext): Promise<void> {
   if (error instanceof AppError || error instanceof CommanderError || context.signal.aborted) return;
   try {
     (await context.log()).error("command failed", { error });
   } catch (problem) {
-    context.terminal.note(`hermes: this could not be written to the log: ${messageOf(problem)}`);
+    context.terminal.note(`hermes: the error could not be written to the log: ${messageOf(problem)}`);
   }
 }
 
-/** Read before the flags are, because they may be what is wrong. */
+/** Searches the raw words for --json, because parsing the flags may have failed. */
 function wantsJson(argv: readonly string[]): boolean {
   return /(?:^| )--(?:json|output-format[= ](?:json|events))(?: |$)/.test(argv.join(" "));
 }
 
-function tell(error: unknown, terminal: Terminal, asJson: boolean): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // its help is the answer
+function reportError(error: unknown, terminal: Terminal, asJson: boolean): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2; // commander has printed the help
   const known = error instanceof AppError ? error : undefined;
   if (known?.code === "reader-gone") return known.exitCode;
-  const message = known ? known.message : `Something is wrong inside Hermes: ${messageOf(error)}`;
-  const hint = known?.hint ?? "Run it again; if it stays, report it with the lines below.";
+  const message = known ? known.message : `Unexpected error in Hermes: ${messageOf(error)}`;
+  const hint = known?.hint ?? "Run the command again. If the error persists, report it with the lines below.";
   if (asJson) terminal.note(JSON.stringify({ error: { code: known?.code ?? "internal", message, hint } }));
   else terminal.note(`hermes: ${message}\n  ${hint}`);
   if (!known && error instanceof Error && !asJson) terminal.note(error.stack ?? "");

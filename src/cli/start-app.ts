@@ -1,39 +1,39 @@
 import { chmod, stat } from "node:fs/promises";
-import type { App } from "../app.ts";
-import { requireUsable } from "../config/load.ts";
-import { problemLine } from "../config/problem.ts";
+import type { App } from "../app/app.ts";
+import { requireUsable } from "../config/load-config.ts";
+import { formatProblem } from "../config/problem.ts";
 import type { CommandContext } from "./context.ts";
 
 const SHOWN = 3;
 
-/** Takes everybody else's rights to a file of secrets away; true when somebody had any. */
-async function closeToOthers(path: string): Promise<boolean> {
+/** Removes the permissions of group and others from a file of secrets. Returns true if there were any. */
+async function restrictToOwner(path: string): Promise<boolean> {
   try {
     if (((await stat(path)).mode & 0o077) === 0) return false;
     await chmod(path, 0o600);
     return true;
   } catch {
-    return false; // there is none, or it is not ours; doctor says so
+    return false; // the file does not exist or belongs to another user; doctor reports that
   }
 }
 
-/** How a program starts: settings that it cannot run with stop it, those it can live with are told once. */
+/** Opens the app of a command. Throws on settings that are unusable; prints other problems once. */
 export async function startApp({ openApp, terminal }: CommandContext): Promise<App> {
   const app = await openApp();
   requireUsable(app.resolved);
-  if (await closeToOthers(app.profile.envPath))
-    terminal.note(`hermes: ${app.profile.envPath} could be read by others; from now on only you can.`);
-  // What nobody obeys may be what somebody relies on (`approvals.deny`): it is never among those left out below.
-  const unbuilt = app.resolved.problems.filter(({ kind }) => kind === "unbuilt-key");
+  if (await restrictToOwner(app.profile.envPath))
+    terminal.note(`hermes: ${app.profile.envPath} was readable by others; its mode is now 600.`);
+  // A user may rely on a setting that is not implemented, so these settings are always listed in full.
+  const unimplemented = app.resolved.problems.filter(({ kind }) => kind === "unbuilt-key");
   const problems = app.resolved.problems.filter(({ kind }) => kind !== "unbuilt-key");
-  if (unbuilt.length > 0) {
-    const names = [...new Set(unbuilt.map(({ key }) => key))].join(", ");
+  if (unimplemented.length > 0) {
+    const names = [...new Set(unimplemented.map(({ key }) => key))].join(", ");
     terminal.note(
-      `hermes: warning: nothing obeys these settings yet: ${names}. See where they stand with \`hermes config check\`.`,
+      `hermes: warning: these settings are not implemented and are ignored: ${names}. Run \`hermes config check\` to see where they are set.`,
     );
   }
   for (const problem of problems.slice(0, SHOWN)) {
-    terminal.note(`hermes: warning: ${problemLine(problem)}. ${problem.hint}`);
+    terminal.note(`hermes: warning: ${formatProblem(problem)}. ${problem.hint}`);
   }
   if (problems.length > SHOWN) {
     terminal.note(`hermes: warning: ${problems.length - SHOWN} more; see \`hermes config check\`.`);

@@ -1,9 +1,9 @@
-import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
+import { findClosest } from "../lib/text/did-you-mean.ts";
 
-/** The mistake of a word that is no verb of a command; such words reach a command that also does something by itself. */
+/** The usage error for an unknown verb, for commands that also run without a verb and so receive the word. */
 export function unknownVerb(command: string, word: string, verbs: readonly string[]): AppError {
-  const near = closest(word, verbs);
+  const near = findClosest(word, verbs);
   return new AppError("usage-wrong", `unknown command '${word}'`, {
     hint: near ? `Did you mean \`${command} ${near}\`?` : `See \`${command} --help\`.`,
   });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { setInYaml, unsetInYaml } from "./edit-yaml.ts";
+import { addInYaml, setInYaml, unsetInYaml } from "./edit-yaml.ts";
 
 const HAND_WRITTEN = `# My settings, do not lose this.
 terminal:
@@ -17,7 +17,7 @@ model:
 # the end
 `;
 
-test("a value is replaced in its place and every other byte stays", () => {
+test("a value is replaced and every other byte stays", () => {
   expect(setInYaml(HAND_WRITTEN, ["terminal", "timeout"], 90)).toBe(
     HAND_WRITTEN.replace("timeout: 60", "timeout: 90"),
   );
@@ -32,7 +32,7 @@ test("a new key is added at the end of its section with the section's own indent
   );
 });
 
-test("a new section goes after the last one and the comments stay", () => {
+test("a new section is added after the last one and the comments stay", () => {
   const edited = setInYaml(HAND_WRITTEN, ["kanban", "diagnostics", "crash_threshold"], 5);
   expect(parse(edited)).toMatchObject({
     kanban: { diagnostics: { crash_threshold: 5 } },
@@ -42,13 +42,13 @@ test("a new section goes after the last one and the comments stay", () => {
     expect(edited).toContain(comment);
 });
 
-test("lists and maps are written so that they can be read back, also over a block value", () => {
+test("lists and maps can be read back after writing, even when they replace a block value", () => {
   const text = "terminal:\n  docker_volumes:\n    - /a:/a\n    - /b:/b\n  timeout: 5\n";
   const edited = setInYaml(text, ["terminal", "docker_volumes"], ["/c:/c: ro"]);
   expect(parse(edited)).toEqual({ terminal: { docker_volumes: ["/c:/c: ro"], timeout: 5 } });
 });
 
-test("an empty file, a file of comments and an empty section can be set into", () => {
+test("a value can be set in an empty file, a file of comments and an empty section", () => {
   expect(parse(setInYaml("", ["terminal", "timeout"], 1))).toEqual({ terminal: { timeout: 1 } });
   expect(setInYaml("# only words\n", ["terminal", "timeout"], 1)).toContain("# only words");
   expect(parse(setInYaml("terminal:\nmodel:\n  default: x\n", ["terminal", "timeout"], 1))).toEqual({
@@ -57,7 +57,7 @@ test("an empty file, a file of comments and an empty section can be set into", (
   });
 });
 
-test("unsetting removes the line, and the section that it leaves empty", () => {
+test("unsetting removes the line, and a section that becomes empty", () => {
   expect(unsetInYaml(HAND_WRITTEN, ["terminal", "timeout"])).toBe(
     HAND_WRITTEN.replace("    timeout: 60\n", ""),
   );
@@ -65,7 +65,7 @@ test("unsetting removes the line, and the section that it leaves empty", () => {
   expect(unsetInYaml(HAND_WRITTEN, ["nothing", "there"])).toBe(HAND_WRITTEN);
 });
 
-test("setting any value at any path gives exactly that document, whatever the text looked like", () => {
+test("setting any value at any path gives exactly the expected document, whatever the original text", () => {
   const name = fc.constantFrom("a", "b", "c d", "e:f", "1", "true");
   const leaf = fc.oneof(
     fc.string(),
@@ -88,4 +88,22 @@ test("setting any value at any path gives exactly that document, whatever the te
       });
     }),
   );
+});
+
+test("an item is added to a list without changing its comments, in every style of list", () => {
+  const add = (text: string) => addInYaml(text, ["approvals", "allow"], "b: *");
+  expect(add("approvals:\n  allow:\n    # why\n    - a # first\n  mode: off\n")).toBe(
+    "approvals:\n  allow:\n    # why\n    - a # first\n    - 'b: *'\n  mode: off\n".replaceAll("'", '"'),
+  );
+  expect(add("approvals:\n  allow:\n  - a")).toBe('approvals:\n  allow:\n  - a\n  - "b: *"\n');
+  for (const text of [
+    "",
+    "approvals:\n",
+    "approvals: {allow: []} # why\n",
+    "approvals:\n  allow: [] # why\n",
+  ]) {
+    expect(parse(add(text))).toEqual({ approvals: { allow: ["b: *"] } });
+    expect(add(text).includes("# why")).toBe(text.includes("# why"));
+    expect(add(add(text))).toBe(add(text));
+  }
 });

@@ -5,46 +5,58 @@ import {
   isNode,
   isPair,
   isScalar,
+  isSeq,
   type Node,
   type Pair,
   parseDocument,
   stringify,
   type YAMLMap,
+  type YAMLSeq,
 } from "yaml";
 
 /**
- * The text with one value set, and every other byte as it was: comments, order, quoting, blank lines.
- * The edit is made in the text itself and proven by parsing the result; where no such edit is possible
- * (an anchor, a one-line map in an odd place) the document is written anew, which keeps comments and order.
+ * Sets one value and keeps every other byte of the text: comments, order, quoting, blank lines. Edits the text itself and
+ * verifies the result by parsing it. Where such an edit is not possible (an anchor, some flow maps) it serialises the whole
+ * document, which keeps comments and order.
  */
 export function setInYaml(text: string, path: readonly string[], value: unknown): string {
   const document = parseDocument(text);
-  const wanted = parseDocument(text);
-  setIn(wanted, path, value);
-  return proven(spliceSet(text, document, path, value), wanted);
+  const expected = parseDocument(text);
+  setIn(expected, path, value);
+  return verifiedOrSerialised(spliceSet(text, document, path, value), expected);
 }
 
-/** The text without one value, and without the sections that it leaves empty. */
+/** Adds an item to a list, unless the list has it. Keeps every other byte of the text like `setInYaml`. */
+export function addInYaml(text: string, path: readonly string[], item: string): string {
+  const list = parseDocument(text).getIn(path, true);
+  if (!isSeq(list)) return setInYaml(text, path, [item]);
+  if (list.items.some((one) => isScalar(one) && one.value === item)) return text;
+  const expected = parseDocument(text);
+  expected.addIn(path, item);
+  return verifiedOrSerialised(spliceItem(text, list, item), expected);
+}
+
+/** Removes one value, and the sections that become empty. */
 export function unsetInYaml(text: string, path: readonly string[]): string {
   const document = parseDocument(text);
   if (!document.hasIn(path)) return text;
-  const wanted = parseDocument(text);
-  const from = emptiedAncestor(wanted, path);
-  wanted.deleteIn(from);
-  return proven(spliceUnset(text, document, from), wanted);
+  const expected = parseDocument(text);
+  const from = emptiedAncestor(expected, path);
+  expected.deleteIn(from);
+  return verifiedOrSerialised(spliceUnset(text, document, from), expected);
 }
 
-function proven(candidate: string | undefined, wanted: Document): string {
+function verifiedOrSerialised(candidate: string | undefined, expected: Document): string {
   if (candidate !== undefined) {
     const parsed = parseDocument(candidate);
-    if (parsed.errors.length === 0 && isDeepStrictEqual(parsed.toJS() ?? {}, wanted.toJS() ?? {}))
+    if (parsed.errors.length === 0 && isDeepStrictEqual(parsed.toJS() ?? {}, expected.toJS() ?? {}))
       return candidate;
   }
-  return wanted.contents === null ? "" : wanted.toString({ lineWidth: 0 });
+  return expected.contents === null ? "" : expected.toString({ lineWidth: 0 });
 }
 
 function setIn(document: Document, path: readonly string[], value: unknown): void {
-  // A section that is there but empty (`terminal:`) is a null, which setIn cannot step into.
+  // An empty section (`terminal:`) is null, and `setIn` of the library cannot set a key below null.
   for (let length = 0; length < path.length; length++) {
     const node = length === 0 ? document.contents : document.getIn(path.slice(0, length), true);
     if (node !== undefined && !isMap(node)) {
@@ -74,8 +86,8 @@ function spliceSet(
 function replaceValue(text: string, current: Node, value: unknown): string | undefined {
   const [start, end] = current.range ?? [0, 0];
   if ("anchor" in current && current.anchor !== undefined) return undefined;
-  // Flow style keeps the new value inside the place of the old one, whatever stands around it.
-  const inline = typeof value === "object" && value !== null ? JSON.stringify(value) : scalar(value);
+  // In flow style the new value fits into the range of the old value, regardless of the text around it.
+  const inline = typeof value === "object" && value !== null ? JSON.stringify(value) : stringifyInline(value);
   const before = start > 0 && text[start - 1] === ":" ? " " : "";
   return text.slice(0, start) + before + inline + text.slice(end);
 }
@@ -89,10 +101,21 @@ function appendToMap(
   const last = map.items.at(-1);
   const first = map.items[0];
   if (!isPair(last) || !isPair(first) || !isNode(first.key) || !first.key.range) return undefined;
-  const indent = columnOf(text, first.key.range[0]);
+  const start = first.key.range[0];
+  const indent = " ".repeat(start - (text.lastIndexOf("\n", start - 1) + 1));
   const end = endOfLine(text, endOf(last));
   const newline = end > 0 && text[end - 1] !== "\n" ? "\n" : "";
-  return text.slice(0, end) + newline + indented(block(path, value), indent) + text.slice(end);
+  return text.slice(0, end) + newline + block(path, value).replace(/^(?=.)/gm, indent) + text.slice(end);
+}
+
+function spliceItem(text: string, list: YAMLSeq, item: string): string | undefined {
+  const last = list.items.at(-1);
+  if (list.flow || !list.range || !isNode(last) || !last.range) return undefined;
+  const [start] = list.range;
+  const indent = text.slice(text.lastIndexOf("\n", start - 1) + 1, start);
+  const end = endOfLine(text, last.range[1]);
+  const newline = text[end - 1] === "\n" ? "" : "\n";
+  return `${text.slice(0, end)}${newline}${indent}- ${stringifyInline(item)}\n${text.slice(end)}`;
 }
 
 function spliceUnset(text: string, document: Document, path: readonly string[]): string | undefined {
@@ -106,7 +129,7 @@ function spliceUnset(text: string, document: Document, path: readonly string[]):
   return text.slice(0, start) + text.slice(endOfLine(text, endOf(pair)));
 }
 
-/** How many words of the path lead through maps that exist. */
+/** Length of the longest prefix of the path that consists of existing maps. */
 function deepestMap(document: Document, path: readonly string[]): number {
   let depth = 0;
   while (depth < path.length - 1 && isMap(document.getIn(path.slice(0, depth + 1), true))) depth++;
@@ -135,10 +158,6 @@ function endOfLine(text: string, offset: number): number {
   return newline === -1 ? text.length : newline + 1;
 }
 
-function columnOf(text: string, offset: number): number {
-  return offset - (text.lastIndexOf("\n", offset - 1) + 1);
-}
-
 function append(text: string, addition: string): string {
   return text === "" || text.endsWith("\n") ? text + addition : `${text}\n${addition}`;
 }
@@ -146,14 +165,6 @@ function append(text: string, addition: string): string {
 function block(path: readonly string[], value: unknown): string {
   const nested = path.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value);
   return stringify(nested, { lineWidth: 0 });
-}
-
-function indented(lines: string, columns: number): string {
-  return lines.replace(/^(?=.)/gm, " ".repeat(columns));
-}
-
-function scalar(value: unknown): string {
-  return JSON.stringify(value) === stringify(value).trim() ? JSON.stringify(value) : stringifyInline(value);
 }
 
 function stringifyInline(value: unknown): string {

@@ -5,7 +5,7 @@ import { editEnvFile, parseEnvFile } from "./env-file.ts";
 const values = (text: string) =>
   Object.fromEntries(parseEnvFile(text).entries.map(({ name, value }) => [name, value]));
 
-test("comments, export, quotes, inline comments and several lines are read", () => {
+test("comments, export, quotes, inline comments and multi-line values are parsed", () => {
   const text = [
     "# keys",
     "",
@@ -31,7 +31,7 @@ test("comments, export, quotes, inline comments and several lines are read", () 
   });
 });
 
-test("a line that cannot be understood is reported by its number and the rest is still read", () => {
+test("an invalid line is reported by its number and the other lines are still parsed", () => {
   const file = parseEnvFile("A=1\nthis is nothing\nB='open\nC=3\n");
   expect(file.badLines).toEqual([2, 3]);
   expect(file.entries.map((entry) => [entry.name, entry.line])).toEqual([
@@ -40,7 +40,7 @@ test("a line that cannot be understood is reported by its number and the rest is
   ]);
 });
 
-test("editing changes one variable and leaves every other byte", () => {
+test("editing changes one variable and keeps every other byte", () => {
   const text = "# mine\nA=1\r\n\nB='two' # b\nA=3\n# end";
   expect(editEnvFile(text, "B", "2")).toBe("# mine\nA=1\r\n\nB=2\nA=3\n# end");
   expect(editEnvFile(text, "A", "9")).toBe("# mine\n\nB='two' # b\nA=9\n# end");
@@ -48,7 +48,7 @@ test("editing changes one variable and leaves every other byte", () => {
   expect(editEnvFile(text, "C", "new value")).toBe(`${text}\nC='new value'\n`);
 });
 
-test("whatever value is written is read back", () => {
+test("any value can be read back after writing", () => {
   const text = fc.string({ unit: "binary" }).filter((value) => !value.includes("\0"));
   fc.assert(
     fc.property(text, fc.constantFrom("", "A=1\n", "K=old\nB=2\n", "# c"), (value, before) => {

@@ -1,4 +1,4 @@
-/** One variable of a `.env` file and where it stands. */
+/** One variable of a `.env` file with its line. */
 export interface EnvEntry {
   readonly name: string;
   readonly value: string;
@@ -7,7 +7,7 @@ export interface EnvEntry {
 
 export interface EnvFile {
   readonly entries: readonly EnvEntry[];
-  /** Lines that are neither empty, a comment nor NAME=value. Their text may hold a secret, so only the number is kept. */
+  /** Numbers of the lines that are neither empty, a comment nor NAME=value. Their text is not kept, because it may be a secret. */
   readonly badLines: readonly number[];
 }
 
@@ -16,21 +16,20 @@ interface Span extends EnvEntry {
   readonly end: number;
 }
 
-// Values may span lines inside quotes (private keys do). Each pattern is anchored and unambiguous: scanning is linear.
+// Quoted values may span lines, as private keys do. Each pattern is anchored and unambiguous, so scanning takes linear time.
 const BLANK = /[ \t]*(#[^\n]*)?\r?(\n|$)/y;
 const NAME = /[ \t]*(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*/y;
 const SINGLE = /'([^']*)'[ \t]*(#[^\n]*)?\r?(\n|$)/y;
 const DOUBLE = /"((?:[^"\\]|\\[\s\S])*)"[ \t]*(#[^\n]*)?\r?(\n|$)/y;
 const REST = /[^\n]*(\n|$)/y;
 
-/** Reads `.env` text: comments, `export`, single quotes verbatim, double quotes with escapes, nothing expanded. */
+/** Parses `.env` text: comments, `export`, verbatim single quotes, double quotes with escapes. Expands nothing. */
 export function parseEnvFile(text: string): EnvFile {
   const badLines: number[] = [];
-  const entries = scan(text, badLines).map(({ name, value, line }) => ({ name, value, line }));
-  return { entries, badLines };
+  return { entries: scan(text, badLines), badLines };
 }
 
-/** The text with `name` set to `value` (or removed, for undefined); everything else stays as it was, byte for byte. */
+/** Sets `name` to `value`, or removes it for undefined, and keeps every other byte of the text. */
 export function editEnvFile(text: string, name: string, value: string | undefined): string {
   const spans = scan(text, []).filter((span) => span.name === name);
   let edited = text;
@@ -80,7 +79,7 @@ function takeValue(take: (pattern: RegExp) => RegExpExecArray | undefined): stri
   if (double)
     return (double[1] ?? "").replace(/\\([\s\S])/g, (_, letter: string) => ESCAPES[letter] ?? letter);
   const rest = (take(REST)?.[0] ?? "").replace(/\r?\n$/, "");
-  if (/^["']/.test(rest)) return undefined; // a quote that nothing closes
+  if (/^["']/.test(rest)) return undefined; // unclosed quote
   const comment = rest.search(/(^|[ \t])#/);
   return (comment === -1 ? rest : rest.slice(0, comment)).trimEnd();
 }

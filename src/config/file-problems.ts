@@ -1,28 +1,32 @@
-import { z } from "zod";
-import { closest } from "../lib/did-you-mean.ts";
-import { type ConfigKey, suggestKey, unwrapSchema } from "./keys.ts";
-import type { Problem } from "./problem.ts";
-import { isUnbuilt, UNBUILT_SETTINGS, unbuiltProblem } from "./unbuilt-settings.ts";
-import type { Position, YamlFile } from "./yaml-file.ts";
+import type { z } from "zod";
+import { findClosest } from "../lib/text/did-you-mean.ts";
+import { type ConfigKey, suggestKey } from "./config-keys.ts";
+import { type Problem, unknownName, unreadable } from "./problem.ts";
+import { fieldNames } from "./schema.ts";
+import type { Layers } from "./settings.ts";
+import { isUnimplemented, UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "./unimplemented-settings.ts";
+import { formatPosition } from "./yaml-file.ts";
 
-interface SettingsFile {
-  readonly path: string;
-  readonly yaml: YamlFile;
-}
+/** Returns the schema of a key; defined for keys that some layer sets. */
+export type SchemaOf = (key: ConfigKey) => z.ZodType;
 
-/** What is wrong with the file as such: broken YAML, keys that nobody knows, values where a section should be. */
-export function fileProblems(keys: readonly ConfigKey[], file: SettingsFile): Problem[] {
-  const place = ({ line, column }: Position): string => `${file.path}:${line}:${column}`;
+type SettingsFile = NonNullable<Layers["file"]>;
+
+/** Finds problems of the file itself: invalid YAML, unknown keys, values in place of a section. */
+export function fileProblems(keys: readonly ConfigKey[], file: SettingsFile, schemaOf: SchemaOf): Problem[] {
+  const hint = "Correct the line with `hermes config edit`.";
   return [
-    ...syntaxProblems(file, place),
-    ...unknownKeys(keys, file, place),
-    ...unknownInside(keys, file, place),
+    ...file.yaml.problems.map(({ position, message }) =>
+      unreadable(formatPosition(file.path, position), message, hint),
+    ),
+    ...unknownKeys(keys, file),
+    ...unknownInside(keys, file, schemaOf),
   ];
 }
 
-/** A value without the fields that its schema does not know: those are reported, and must not hide the rest. */
-export function withoutUnknownFields(key: ConfigKey, value: unknown): unknown {
-  const unknown = unknownFields(key, value);
+/** Removes the fields that the schema does not know. They are reported separately and must not invalidate the other fields. */
+export function withoutUnknownFields(key: ConfigKey, schema: z.ZodType, value: unknown): unknown {
+  const unknown = unknownFields(key, schema, value);
   if (unknown.length === 0) return value;
   const copy: unknown = structuredClone(value);
   for (const { path, name } of unknown) {
@@ -32,72 +36,50 @@ export function withoutUnknownFields(key: ConfigKey, value: unknown): unknown {
   return copy;
 }
 
-function syntaxProblems({ yaml }: SettingsFile, place: (position: Position) => string): Problem[] {
-  return yaml.problems.map(({ position, message }) => ({
-    kind: "unreadable",
-    key: undefined,
-    where: place(position),
-    message,
-    hint: "Correct the line with `hermes config edit`.",
-    used: true,
-  }));
-}
-
-function unknownKeys(
-  keys: readonly ConfigKey[],
-  { yaml }: SettingsFile,
-  place: (position: Position) => string,
-): Problem[] {
+function unknownKeys(keys: readonly ConfigKey[], { path: file, yaml }: SettingsFile): Problem[] {
   const names = new Set(keys.map((key) => key.key));
-  const sections = sectionsOf([...keys.map((key) => key.key), ...Object.keys(UNBUILT_SETTINGS)]);
-  const problems: Problem[] = [];
-  for (const { path, position } of yaml.paths((candidate) => sections.has(candidate.join(".")))) {
+  const sections = sectionsOf([...names, ...Object.keys(UNIMPLEMENTED_SETTINGS)]);
+  return [...yaml.paths((candidate) => sections.has(candidate.join(".")))].flatMap(({ path, position }) => {
     const name = path.join(".");
-    if (isUnbuilt(name)) {
-      problems.push(unbuiltProblem(name, place(position)));
-      continue;
-    }
-    if (names.has(name) || (sections.has(name) && yaml.find(path)?.value === null)) continue;
-    problems.push(
-      sections.has(name)
-        ? bareSection(name, place(position))
-        : unknownKey(name, place(position), suggestKey(name, keys)),
-    );
-  }
-  return problems;
+    const where = formatPosition(file, position);
+    if (isUnimplemented(name)) return [unimplementedProblem(name, where)];
+    if (names.has(name)) return [];
+    if (!sections.has(name)) return [unknownKey(name, where, suggestKey(name, keys))];
+    if (yaml.find(path)?.value === null) return [];
+    const message = "is a section and needs keys below it";
+    const hint = `See its keys with \`hermes config show ${name}\`.`;
+    return [{ kind: "bad-value", key: name, where, message, hint, used: true }];
+  });
 }
 
 function unknownInside(
   keys: readonly ConfigKey[],
-  { yaml }: SettingsFile,
-  place: (position: Position) => string,
+  { path: file, yaml }: SettingsFile,
+  schemaOf: SchemaOf,
 ): Problem[] {
-  return keys.flatMap((key) =>
-    unknownFields(key, yaml.find(key.path)?.value).map((field) => {
+  return keys.flatMap((key) => {
+    const found = yaml.find(key.path);
+    if (found === undefined) return [];
+    const schema = schemaOf(key);
+    return unknownFields(key, schema, found.value).map((field) => {
       const path = [...key.path, ...field.path.map(String), field.name];
-      return unknownKey(
-        path.join("."),
-        place(yaml.positionOf(path)),
-        closest(field.name, fieldNames(key.schema)),
-      );
-    }),
-  );
+      const where = formatPosition(file, yaml.positionOf(path));
+      return unknownKey(path.join("."), where, findClosest(field.name, fieldNames(schema)));
+    });
+  });
 }
 
-function unknownFields(key: ConfigKey, value: unknown): { path: PropertyKey[]; name: string }[] {
-  if (value === undefined || (key.type !== "map" && key.type !== "list")) return [];
-  const result = key.schema.safeParse(value);
+function unknownFields(
+  key: ConfigKey,
+  schema: z.ZodType,
+  value: unknown,
+): { path: PropertyKey[]; name: string }[] {
+  if (key.type !== "map" && key.type !== "list") return [];
+  const result = schema.safeParse(value);
   if (result.success) return [];
   return result.error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys" ? issue.keys.map((name) => ({ path: issue.path, name })) : [],
   );
-}
-
-function fieldNames(schema: z.ZodType): string[] {
-  const inner = unwrapSchema(schema);
-  if (inner instanceof z.ZodArray) return fieldNames(inner.element as z.ZodType);
-  if (inner instanceof z.ZodRecord) return fieldNames(inner.valueType as z.ZodType);
-  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
 }
 
 function sectionsOf(names: readonly string[]): Set<string> {
@@ -107,30 +89,11 @@ function sectionsOf(names: readonly string[]): Set<string> {
   );
 }
 
-function bareSection(name: string, where: string): Problem {
-  const hint = `See its keys with \`hermes config show ${name}\`.`;
-  return {
-    kind: "bad-value",
-    key: name,
-    where,
-    message: "is a section and needs keys below it",
-    hint,
-    used: true,
-  };
-}
-
 function unknownKey(name: string, where: string, suggestion: string | undefined): Problem {
   const hint = name.endsWith(".api_key")
     ? "Put the key itself into .env and name its variable with key_env."
     : suggestion
       ? `Did you mean ${suggestion}?`
       : "Remove it, or see `hermes config keys`.";
-  return {
-    kind: "unknown-key",
-    key: name,
-    where,
-    message: "is not a setting of this version",
-    hint,
-    used: false,
-  };
+  return unknownName(name, where, "is not a setting of this version", hint);
 }

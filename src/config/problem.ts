@@ -1,22 +1,32 @@
-/** Something wrong in a layer of the settings, with the place and the way out. */
+/** A problem in a layer of the settings, with its location and a hint. */
 export interface Problem {
-  /** `unknown-key` and `unbuilt-key` only warn at start: another program or a newer version may share the home. */
+  /** `unknown-key` and `unbuilt-key` only cause a warning: another program or a newer version may share the home. */
   readonly kind: "bad-value" | "unknown-key" | "unbuilt-key" | "unreadable";
   readonly key: string | undefined;
   /** A flag, a variable, or file:line:column. */
   readonly where: string;
   readonly message: string;
   readonly hint: string;
-  /** False for a key that the chosen backend does not look at: it is reported, but does not stop the program. */
+  /** False for a key that the chosen backend does not use: the problem is reported, but does not stop the program. */
   readonly used: boolean;
 }
 
-/** Whether a program can start although nothing reads the setting. */
+/** Whether the problem is only a key that this version ignores, so that the program can start. */
 export function isIgnored({ kind }: Problem): boolean {
   return kind === "unknown-key" || kind === "unbuilt-key";
 }
 
-/** The problem as one line. */
-export function problemLine({ where, key, message }: Problem): string {
+/** Formats the problem as one line. */
+export function formatProblem({ where, key, message }: Problem): string {
   return key === undefined ? `${where}: ${message}` : `${where}: ${key} ${message}`;
+}
+
+/** A file or line that cannot be read. */
+export function unreadable(where: string, message: string, hint: string): Problem {
+  return { kind: "unreadable", key: undefined, where, message, hint, used: true };
+}
+
+/** A key or variable that this version does not know. */
+export function unknownName(key: string | undefined, where: string, message: string, hint: string): Problem {
+  return { kind: "unknown-key", key, where, message, hint, used: false };
 }

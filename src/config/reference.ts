@@ -1,11 +1,12 @@
 import { z } from "zod";
-import { type ConfigKey, configKeys } from "./keys.ts";
-import { expectation } from "./read-text.ts";
-import { configSchema } from "./schema.ts";
+import { type ConfigKey, configKeys } from "./config-keys.ts";
+import { loadSections } from "./schema.ts";
+import { describeExpectedText } from "./setting-text.ts";
 
-/** JSON Schema of config.yaml for editors. Secrets are left out: they may not stand in that file. */
-export function jsonSchema(): object {
-  const schema = z.toJSONSchema(configSchema, {
+/** JSON Schema of config.yaml for editors. Omits secrets, which that file must not contain. */
+export async function createJsonSchema(): Promise<object> {
+  const allSections = z.strictObject(Object.fromEntries(await loadSections()));
+  const schema = z.toJSONSchema(allSections, {
     io: "input",
     unrepresentable: "any",
     override({ jsonSchema: node, zodSchema }) {
@@ -20,8 +21,8 @@ export function jsonSchema(): object {
   return { ...schema, title: "Hermes config.yaml" };
 }
 
-/** The reference page: every setting by section. */
-export function referencePage(): string {
+/** Renders the reference page: every setting by section. */
+export function renderReferencePage(): string {
   const sections = groupBySection(configKeys());
   const pages = [...sections].map(([name, keys]) => [`## ${name}`, "", ...keys.map(entry)].join("\n"));
   return `${INTRODUCTION}\n${pages.join("\n\n")}\n`;
@@ -31,10 +32,10 @@ const INTRODUCTION = `# Settings
 
 Generated from the schema by \`npm run generate\`; do not edit.
 
-A setting comes from the strongest layer that speaks of it: flag, then environment variable (the real environment,
+The value of a setting comes from the first layer that sets it: flag, then environment variable (the real environment,
 then \`.env\` of the profile), then \`config.yaml\` of the profile, then its default. \`hermes config explain KEY\` shows
-every layer. In variables and flags booleans are true/1/yes/on or false/0/no/off, lists and maps are JSON, text is
-taken as it is. Secrets are read from variables and \`.env\` only.
+every layer. In variables and flags, booleans are true/1/yes/on or false/0/no/off, lists and maps are JSON, and text is
+used unchanged. Secrets are read only from variables and \`.env\`.
 `;
 
 function groupBySection(keys: readonly ConfigKey[]): Map<string, ConfigKey[]> {
@@ -47,7 +48,7 @@ function groupBySection(keys: readonly ConfigKey[]): Map<string, ConfigKey[]> {
 }
 
 function entry(key: ConfigKey): string {
-  const standard = key.secret ? "none (secret)" : `\`${JSON.stringify(key.default)}\``;
-  const only = key.usedBy ? ` Used when \`terminal.backend\` is ${key.usedBy.join(" or ")}.` : "";
-  return `- **\`${key.key}\`**: ${key.description}.${only}\n  Takes ${expectation(key)}. Default: ${standard}. Variable: \`${key.env[0]}\`.`;
+  const defaultText = key.secret ? "none (secret)" : `\`${JSON.stringify(key.default)}\``;
+  const condition = key.usedBy ? ` Used when \`terminal.backend\` is ${key.usedBy.join(" or ")}.` : "";
+  return `- **\`${key.key}\`**: ${key.description}.${condition}\n  Takes ${describeExpectedText(key)}. Default: ${defaultText}. Variable: \`${key.env[0]}\`.`;
 }

@@ -1,31 +1,73 @@
 import { z } from "zod";
-import { agentOptions } from "../agent/options.ts";
-import { kanbanOptions } from "../board/options.ts";
-import { terminalOptions } from "../environments/options.ts";
-import { toolOutputOptions } from "../environments/tool-output-options.ts";
-import { loggingOptions } from "../lib/log/options.ts";
-import { modelOptions, providersOption } from "../providers/options.ts";
 
 declare module "zod" {
   interface GlobalMeta {
-    /** Comes from `.env` or the environment only, and is never shown. */
+    /** The value comes only from `.env` or the environment and is never shown. */
     secret?: boolean;
-    /** The variable that overrides the key, where it is not the one that follows from its path. */
+    /** The variable that overrides the key, if it does not follow from the path. */
     env?: string;
-    /** Values of `terminal.backend` under which the key matters; under others a bad value does not stop the program. */
+    /** Values of `terminal.backend` that use the key; with other values a bad value does not stop the program. */
     usedBy?: readonly string[];
   }
 }
 
-/** The one list of settings: paths, variables, flags, reference page and editor schema are all computed from it. */
-export const configSchema = z.strictObject({
-  model: modelOptions.prefault({}),
-  providers: providersOption,
-  agent: agentOptions.prefault({}),
-  terminal: terminalOptions.prefault({}),
-  tool_output: toolOutputOptions.prefault({}),
-  kanban: kanbanOptions.prefault({}),
-  logging: loggingOptions.prefault({}),
-});
+/**
+ * The only list of settings: paths, variables, flags, reference page and editor schema are derived from it. A section is loaded
+ * when one of its values must be validated, because loading all sections takes as long as a short command.
+ */
+const SECTIONS = {
+  model: async () => (await import("../providers/options.ts")).modelOptions.prefault({}),
+  providers: async () => (await import("../providers/options.ts")).providersOption,
+  model_catalog: async () => (await import("../providers/options.ts")).modelCatalogOptions.prefault({}),
+  fallback_providers: async () => (await import("../providers/options.ts")).fallbackProvidersOption,
+  credential_pool_strategies: async () => (await import("../providers/options.ts")).poolStrategiesOption,
+  agent: async () => (await import("../agent/options.ts")).agentOptions.prefault({}),
+  compression: async () => (await import("../agent/options.ts")).compressionOptions.prefault({}),
+  auxiliary: async () => (await import("../agent/options.ts")).auxiliaryOptions.prefault({}),
+  context_file_max_chars: async () => (await import("../agent/options.ts")).contextFileMaxChars,
+  checkpoints: async () => (await import("../checkpoints/options.ts")).checkpointOptions.prefault({}),
+  approvals: async () => (await import("../policy/options.ts")).approvalsOptions.prefault({}),
+  terminal: async () => (await import("../environments/options.ts")).terminalOptions.prefault({}),
+  security: async () => (await import("../context/options.ts")).securityOptions.prefault({}),
+  tool_output: async () =>
+    (await import("../environments/tool-output-options.ts")).toolOutputOptions.prefault({}),
+  kanban: async () => (await import("../board/options.ts")).kanbanOptions.prefault({}),
+  display: async () => (await import("../cli/chat/options.ts")).displayOptions.prefault({}),
+  logging: async () => (await import("../lib/log/options.ts")).loggingOptions.prefault({}),
+};
 
-export type Config = z.infer<typeof configSchema>;
+type Section = keyof typeof SECTIONS;
+export type Config = { [Name in Section]: z.infer<Awaited<ReturnType<(typeof SECTIONS)[Name]>>> };
+
+/** Loads the schemas of the named sections, by default of all. */
+export async function loadSections(
+  names: Iterable<string> = Object.keys(SECTIONS),
+): Promise<ReadonlyMap<string, z.ZodType>> {
+  const loading = [...names].map(async (name) => [name, await SECTIONS[name as Section]()] as const);
+  return new Map(await Promise.all(loading));
+}
+
+/** Removes the default, prefault and nullable wrappers of a schema. */
+export function unwrapSchema(schema: z.ZodType): z.ZodType {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodNullable) {
+    return unwrapSchema(schema.unwrap() as z.ZodType);
+  }
+  return schema;
+}
+
+/** The schema of one setting. */
+export function schemaAt(sections: ReadonlyMap<string, z.ZodType>, path: readonly string[]): z.ZodType {
+  const [section = "", ...steps] = path;
+  return steps.reduce<z.ZodType>(
+    (schema, step) => (unwrapSchema(schema) as z.ZodObject).shape[step] as z.ZodType,
+    sections.get(section) as z.ZodType, // the caller has loaded the section
+  );
+}
+
+/** The names of the fields of a map or list of objects. */
+export function fieldNames(schema: z.ZodType): string[] {
+  const inner = unwrapSchema(schema);
+  if (inner instanceof z.ZodArray) return fieldNames(inner.element as z.ZodType);
+  if (inner instanceof z.ZodRecord) return fieldNames(inner.valueType as z.ZodType);
+  return inner instanceof z.ZodObject ? Object.keys(inner.shape) : [];
+}

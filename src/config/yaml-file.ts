@@ -1,25 +1,29 @@
-import { isMap, isPair, isScalar, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
+import { isMap, isNode, isPair, isScalar, LineCounter, type Node, parseDocument, type YAMLMap } from "yaml";
 
-/** A place in a text file, counted from 1. */
+/** A position in a text file, counted from 1. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** A settings file as values that know where they stand. */
+export function formatPosition(path: string, { line, column }: Position): string {
+  return `${path}:${line}:${column}`;
+}
+
+/** A parsed settings file whose values have positions. */
 export interface YamlFile {
   readonly problems: readonly { readonly position: Position; readonly message: string }[];
-  /** The value at a path, or undefined when the file does not speak of it. */
+  /** The value at a path, or undefined when the file does not set it. */
   find(
     path: readonly string[],
   ): { readonly value: unknown; readonly position: Position; readonly plain: boolean } | undefined;
-  /** Every path that stands below maps, as deep as `isSection` says a map is a section and not a value. */
+  /** Every path in the file. Descends into a map only if `isSection` is true for it; other maps are values. */
   paths(isSection: (path: readonly string[]) => boolean): Iterable<{ path: string[]; position: Position }>;
-  /** Position of a path or of its nearest ancestor. */
+  /** Position of a path, or of its nearest existing ancestor. */
   positionOf(path: readonly string[]): Position;
 }
 
-/** Parses YAML 1.2 text. Never throws: what is wrong with it is in `problems`. */
+/** Parses YAML 1.2 text. Never throws: syntax errors are in `problems`. */
 export function parseYamlFile(text: string): YamlFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
@@ -35,7 +39,7 @@ export function parseYamlFile(text: string): YamlFile {
   if (problems.length === 0 && root !== null && !isMap(root) && !(isScalar(root) && root.value === null)) {
     problems.push({
       position: at(root.range?.[0] ?? 0),
-      message: "the file must hold `section:` keys, not a bare value or list",
+      message: "the file must contain `section:` keys, not a bare value or list",
     });
   }
   const nodeAt = (path: readonly string[]): Node | undefined => {
@@ -80,17 +84,16 @@ function* walk(
   }
 }
 
-function isNode(value: unknown): value is Node {
-  return typeof value === "object" && value !== null && "range" in value;
-}
-
-/** The parser's codes in words a person can act on; the rest in its own words. */
+/** Replaces common parser messages by actionable ones. */
 function explain(code: string, message: string): string {
+  const [, bracket] = /^Flow (?:sequence|map) .* end with a ([\]}])/.exec(message) ?? [];
+  if (bracket !== undefined)
+    return `a bracket before this line is not closed: its closing ${bracket} is missing`;
   const words: Record<string, string> = {
-    TAB_AS_INDENT: "a tab indents this line; YAML wants spaces",
-    DUPLICATE_KEY: "this key stands twice in the same section; keep one of them",
-    BAD_INDENT: "the indentation does not fit; align the line with its neighbours",
-    MULTIPLE_DOCS: "the file holds several documents (`---`); keep one",
+    TAB_AS_INDENT: "a tab indents this line; YAML requires spaces",
+    DUPLICATE_KEY: "this key appears twice in the same section; keep one of them",
+    BAD_INDENT: "the indentation is inconsistent; align the line with the lines around it",
+    MULTIPLE_DOCS: "the file contains several documents (`---`); keep one",
   };
   return words[code] ?? (message.split("\n")[0] ?? message).replace(/\.$/, "");
 }

@@ -1,139 +1,160 @@
 import { randomUUID } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import type { AgentEvent } from "../agent/events.ts";
-import { runTurn, type TurnLimits } from "../agent/loop.ts";
-import { recorded } from "../agent/recorder.ts";
+import type { AgentEvent, AgentEventOf } from "../agent/events.ts";
 import type { ToolRules } from "../agent/run-tools.ts";
-import type { Clock } from "../lib/clock.ts";
+import { runTurn, type Turn } from "../agent/run-turn.ts";
+import type { TurnLimits } from "../agent/turn-limits.ts";
+import type { Approval } from "../approvals/approval.ts";
 import { AppError } from "../lib/errors.ts";
-import type { ProcessIdentity } from "../lib/process-identity.ts";
-import type { UserMessage } from "../providers/message.ts";
-import type { ModelEvent, ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
-import type { AttemptFailed, RetryingModel } from "../providers/with-retries.ts";
-import type { LoadedSession, SessionDraft, SessionModel } from "../sessions/session.ts";
+import type { ProcessIdentity } from "../lib/process/process-identity.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { FailoverModel } from "../providers/failover.ts";
+import type { ToolCallPart, UserMessage } from "../providers/message.ts";
+import type { ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
+import type { CompactionState, SessionDraft, SessionModel } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
+import { cutTitle } from "../sessions/session-title.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
 import { findTool } from "../tools/find-tool.ts";
 import { remainingBudget, type SpendingCaps } from "./spending.ts";
+import { withUniqueCalls } from "./unique-calls.ts";
 
 export interface ConversationParts {
   readonly store: SessionStore;
   readonly session: SessionDraft;
-  /** False for a session that comes into being with its first message. */
+  /** False for a new session, which is stored together with its first message. */
   readonly isStored: boolean;
   readonly identity: ProcessIdentity;
-  readonly model: RetryingModel;
-  /** To be kept with the session once it has answered; undefined where the session has it already. */
+  readonly model: FailoverModel;
+  /** Stored with the session once this model has answered; undefined when the session already has it. */
   readonly newModel: SessionModel | undefined;
   readonly reasoningEffort: ReasoningEffort | undefined;
   readonly maxOutputTokens: number | undefined;
   readonly rules: ToolRules;
   readonly haltsLoops: boolean;
+  readonly maxDenials: number;
   readonly spendingCaps: SpendingCaps;
+  /** Whether a new session gets a title from its first message. */
+  readonly isTitleCut: boolean;
+  redact(text: string): string;
   readonly clock: Clock;
-  /** The state of the session's shell as it is to be stored; undefined while there is none. */
+  /** How a turn compacts the conversation, which earlier compactions left in this state. */
+  createCompaction(state: CompactionState | undefined): Turn["compaction"];
+  /** The state of the session's shell in its stored form; undefined until a command has run. */
   saveShell(): string | undefined;
+  /** Called after a request was sent, so that other work can be done while the model thinks. */
+  onRequestSent(): void;
+  onTurnEnd(): Promise<void>;
 }
 
 /** One session, and the agent that answers in it. */
 export interface Conversation {
   readonly sessionId: string;
   /**
-   * A turn: everything that happens until the answer, each durable event committed before it is handed on. A turn that
-   * a crash left open ends when the message is stored, and its unfinished calls are reported to the model.
+   * Runs one turn and yields its events up to the answer. Each durable event is committed before it is yielded. If a
+   * crash left a turn open, storing the new message closes that turn, and the model is told which calls did not finish.
    */
   say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
-  /** A note for the running turn, which the model sees after the next results. */
+  /** Undoes the last turn and returns its message, to be sent again. */
+  undoLastTurn(signal: AbortSignal): Promise<UserMessage>;
+  /** Adds a note to the running turn; the model sees it after the next tool results. */
   steer(text: string): void;
-  /** Why the model gave no answer at the end of the last turn; undefined when it did. */
+  /** Why the model gave no answer at the end of the last turn; undefined if it answered. */
   failure(): ModelFailure | undefined;
 }
 
 export function createConversation(parts: ConversationParts): Conversation {
   const { store, session, identity, model, rules, haltsLoops, clock } = parts;
-  const definitions = JSON.parse(session.toolsJson) as ToolDefinition[];
+  const definitions = parseDefinitions(session);
   const steers: string[] = [];
   let { isStored, newModel } = parts;
   let failure: ModelFailure | undefined;
   let hasAnswered = false;
-  let keptShell: string | undefined;
+  let storedShell: string | undefined;
 
-  async function* run(
+  async function* say(
     message: UserMessage,
-    asked: TurnLimits,
+    requested: TurnLimits,
     signal: AbortSignal,
   ): AsyncGenerator<AgentEvent> {
     const maxCostUsd = remainingBudget(store.usage, parts.spendingCaps, {
       sessionId: session.id,
       now: clock.now(),
-      maxCostUsd: asked.maxCostUsd,
+      maxCostUsd: requested.maxCostUsd,
     });
-    const limits = { ...asked, maxCostUsd };
-    await using turn = await store.acquireTurn(isStored ? session.id : session, identity, signal);
-    const over = new AbortController();
-    const stop = AbortSignal.any([signal, turn.lost, over.signal]);
-    setMaxListeners(0, stop); // everything that runs in the turn listens to it
-    try {
-      // Another process may have gone on with it since we looked last.
-      const loaded = isStored ? store.loadSession(session.id) : undefined;
-      yield* play(turn, message, loaded, limits, stop);
-    } finally {
-      over.abort(); // whoever stops listening stops what runs
-    }
-  }
-
-  async function* play(
-    turn: SessionTurn,
-    message: UserMessage,
-    loaded: LoadedSession | undefined,
-    limits: TurnLimits,
-    signal: AbortSignal,
-  ): AsyncGenerator<AgentEvent> {
+    const title = parts.isTitleCut ? cutTitle(message, parts.redact) : undefined;
+    await using turn = await store.acquireTurn(
+      isStored ? session.id : { ...session, title },
+      identity,
+      signal,
+    );
+    const turnEnd = new AbortController();
+    const stop = AbortSignal.any([signal, turn.lost, turnEnd.signal]);
+    setMaxListeners(0, stop); // every request and call of the turn adds a listener
+    // Another process may have continued the session since it was last loaded.
+    const loaded = isStored ? store.loadSession(session.id) : undefined;
     const open = loaded?.openTurn;
+    // A model that the user has just chosen is no switch.
+    const last = newModel === undefined ? store.routes.last(session.id) : undefined;
+    model.startTurn({ last, isCostLimited: maxCostUsd !== undefined });
     const events = runTurn(
       {
         turnId: randomUUID(),
         message,
-        lookUp: ({ callId, tool }, within) => lookUp(tool, callId, within),
+        lookUp: async ({ call, started }, within) =>
+          started
+            ? lookUp(call, within)
+            : describeQuestion(store.approvals.findByCall(session.id, call.callId)),
         interrupted: open && { turnId: open.turnId, pending: open.pendingCalls },
-        ask: (request, within) =>
-          noted(
+        ask: ({ messages, tools }, within) =>
+          withUniqueCalls(
             model.stream(
               {
-                ...request,
+                messages,
+                tools,
                 conversationId: session.id,
                 reasoningEffort: parts.reasoningEffort,
                 maxOutputTokens: parts.maxOutputTokens,
               },
               within,
             ),
+            (callId) => store.isCallKnown(session.id, callId),
           ),
+        onAnswer(failed) {
+          failure = failed;
+          hasAnswered ||= failed === undefined;
+        },
         model,
         rules,
         definitions,
         history: loaded?.messages ?? [{ role: "system", text: session.systemPrompt }],
         lastPrefix: loaded?.prefix ?? [],
-        limits,
+        compaction: parts.createCompaction(loaded?.compaction),
+        limits: { ...requested, maxCostUsd },
         haltsLoops,
+        maxDenials: parts.maxDenials,
         clock,
         takeSteers: () => steers.splice(0),
       },
-      signal,
+      stop,
     );
-    // A stop must not keep the end of the turn from being written down.
-    const commit = async (event: AgentEvent): Promise<void> => {
-      if (event.type === "tool-end") await keepShell(turn);
-      await turn.record(event, turn.lost);
-      if (event.type === "assistant") await keepModel(turn);
-    };
-    for await (const event of recorded(events, commit)) {
-      isStored = true;
-      yield event;
+    try {
+      for await (const event of events) {
+        // Committing ignores `stop`, so that a stopped turn still gets its turn-end event.
+        if (event.type === "tool-end") await keepShell(turn);
+        await turn.record(event, turn.lost);
+        if (event.type === "assistant") await keepModel(turn, event);
+        if (event.type === "request-sent") parts.onRequestSent();
+        isStored = true;
+        yield event;
+      }
+    } finally {
+      turnEnd.abort(); // a caller that stops iterating also stops the running calls
+      await parts.onTurnEnd();
     }
   }
 
-  /** A place that cannot be reached tells nothing. */
-  async function lookUp(tool: string, callId: string, signal: AbortSignal): Promise<string | undefined> {
+  async function lookUp({ tool, callId }: ToolCallPart, signal: AbortSignal): Promise<string | undefined> {
     try {
       return await findTool(rules.tools, tool)?.lookUp?.(callId, signal);
     } catch (error) {
@@ -142,36 +163,65 @@ export function createConversation(parts: ConversationParts): Conversation {
     }
   }
 
-  /** Before the result of a call is committed: a model that was told of a new folder must find itself in it again. */
+  /** Runs before the result of a call is committed: a folder that the model has seen must be restored after a crash. */
   async function keepShell(turn: SessionTurn): Promise<void> {
     const shell = parts.saveShell();
-    if (shell === undefined || shell === keptShell) return;
+    if (shell === undefined || shell === storedShell) return;
     await turn.keepShell(shell, turn.lost);
-    keptShell = shell;
+    storedShell = shell;
   }
 
-  /** Only one that has answered: with a name that nobody knows, the session could not go on. */
-  async function keepModel(turn: SessionTurn): Promise<void> {
+  /** Stores the model only after it has answered itself: an unknown model name would leave the session unusable. */
+  async function keepModel(turn: SessionTurn, answer: AgentEventOf<"assistant">): Promise<void> {
     if (newModel === undefined || !hasAnswered) return;
+    if (answer.provider !== newModel.provider || answer.model !== newModel.model) return;
     await turn.keepModel(newModel, turn.lost);
     newModel = undefined;
   }
 
-  async function* noted<Event extends ModelEvent | AttemptFailed>(
-    events: AsyncIterable<Event>,
-  ): AsyncGenerator<Event> {
-    failure = undefined;
-    for await (const event of events) {
-      if (event.type === "failed") ({ failure } = event);
-      if (event.type === "message-end") hasAnswered = true;
-      yield event;
-    }
+  /** Reads the message before the undo: a transcript without a readable message is not changed. */
+  async function undoLastTurn(signal: AbortSignal): Promise<UserMessage> {
+    const history = store.history();
+    const last = history
+      .readTranscript(session.id)
+      .findLast(
+        ({ number, message }) =>
+          number !== undefined && message.role === "user" && message.kind === undefined,
+      );
+    if (last?.message.role !== "user" || last.isDamaged)
+      throw new AppError("turn-not-found", `Session ${session.id} has no message to send again.`);
+    await history.undo(session.id, 1, identity, signal);
+    return last.message;
   }
 
   return {
     sessionId: session.id,
     failure: () => failure,
-    say: run,
+    say,
+    undoLastTurn,
     steer: (text) => void steers.push(text),
   };
+}
+
+function parseDefinitions({ id, toolsJson }: SessionDraft): ToolDefinition[] {
+  try {
+    return JSON.parse(toolsJson) as ToolDefinition[];
+  } catch (cause) {
+    throw new AppError("session-damaged", `The tools of session ${id} cannot be read.`, { cause });
+  }
+}
+
+/** Describes the answer to the question about a call that never started. */
+function describeQuestion(approval: Approval | undefined): string | undefined {
+  if (approval === undefined || approval.state === "expired" || approval.state === "withdrawn")
+    return undefined;
+  if (approval.kind === "clarification")
+    return approval.state === "answered"
+      ? `The user has answered it in the meantime: ${approval.answer}`
+      : "The question still waits for the user's answer.";
+  if (approval.state === "approved")
+    return "The user has approved it in the meantime: repeat the same call to run it.";
+  if (approval.state === "denied")
+    return `The user has denied it in the meantime${approval.answer === undefined ? "" : `: ${approval.answer}`}. Do not repeat it.`;
+  return "The call waited for the user's approval, which is still missing.";
 }

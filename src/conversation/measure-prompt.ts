@@ -1,8 +1,9 @@
-import { type PromptFacts, promptSections } from "../agent/system-prompt.ts";
+import { createPromptSections, type PromptFacts } from "../agent/system-prompt.ts";
+import type { ToolDefinition } from "../providers/provider.ts";
 import type { Tool } from "../tools/tool.ts";
-import { definitionsOf } from "./first-prompt.ts";
+import { createToolDefinitions } from "./prompt-facts.ts";
 
-/** One part of what every request begins with. */
+/** One part of the prefix that every request of a session shares: a prompt section or a tool definition. */
 export interface PromptPart {
   readonly kind: "prompt" | "tool";
   readonly name: string;
@@ -10,28 +11,35 @@ export interface PromptPart {
   readonly tokens: number;
 }
 
-/** What a first request costs before the user has said a word, the largest part first. */
+/** Measures the system prompt and the tools of a first request, largest part first. */
 export function measurePrompt(
   facts: PromptFacts,
   tools: ReadonlyMap<string, Tool>,
   countTokens: (text: string) => number,
 ): { readonly parts: readonly PromptPart[]; readonly tokens: number } {
-  const measure = (kind: PromptPart["kind"], name: string, text: string): PromptPart => ({
-    kind,
-    name,
-    characters: text.length,
-    tokens: countTokens(text),
-  });
   const parts = [
-    ...promptSections(facts).map(({ name, text }) => measure("prompt", name, text)),
-    ...definitionsOf(tools).map(({ name, description, inputSchema }) => {
-      // As most providers want it; the others differ in a few words.
-      const body = { type: "function", function: { name, description, parameters: inputSchema } };
-      return measure("tool", name, JSON.stringify(body));
-    }),
+    ...createPromptSections(facts).map(
+      ({ name, text }): PromptPart => ({
+        kind: "prompt",
+        name,
+        characters: text.length,
+        tokens: countTokens(text),
+      }),
+    ),
+    ...createToolDefinitions(tools).map((definition) => measureTool(definition, countTokens)),
   ];
   return {
     parts: parts.toSorted((one, other) => other.tokens - one.tokens || one.name.localeCompare(other.name)),
     tokens: parts.reduce((sum, part) => sum + part.tokens, 0),
   };
+}
+
+/** Measures the definition of one tool, in the format of most providers; the others differ by a few tokens. */
+export function measureTool(
+  { name, description, inputSchema }: ToolDefinition,
+  countTokens: (text: string) => number,
+): PromptPart {
+  const body = { type: "function", function: { name, description, parameters: inputSchema } };
+  const text = JSON.stringify(body);
+  return { kind: "tool", name, characters: text.length, tokens: countTokens(text) };
 }

@@ -1,35 +1,50 @@
 import { mkdir } from "node:fs/promises";
 import { expect, test } from "vitest";
+import { storedSettings } from "../../test/support/route-settings.ts";
 import { scale } from "../../test/support/scale.ts";
 import { startScriptedServer } from "../../test/support/scripted-server.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent } from "../agent/events.ts";
-import { agentOptions } from "../agent/options.ts";
+import { agentOptions, auxiliaryOptions, compressionOptions } from "../agent/options.ts";
+import { checkpointOptions } from "../checkpoints/options.ts";
 import { createEnvironmentRegistry } from "../environments/environment-registry.ts";
 import { openEnvironment } from "../environments/open-environment.ts";
 import { terminalOptions } from "../environments/options.ts";
 import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
-import { modelOptions, providersOption } from "../providers/options.ts";
+import { approvalsOptions } from "../policy/options.ts";
+import { createTrustedRules } from "../policy/rules/trusted-rules.ts";
+import type { ApiMode } from "../providers/profiles.ts";
+import { openSessionStore } from "../sessions/session-store.ts";
 import { type ConversationRequest, openConversation } from "./open-conversation.ts";
 
 const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };
 const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) as const;
 
-async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}) {
+async function openTestHome(baseUrl: string, apiMode: Exclude<ApiMode, "scripted">, terminal: object = {}) {
   const folder = await tempFolder();
   const home = folder.file("home");
   await mkdir(home);
   const settings = {
-    model: modelOptions.parse({ provider: "mine", default: "m", api_mode: apiMode }),
-    providers: providersOption.parse({ mine: { base_url: baseUrl, api_mode: apiMode } }),
+    ...storedSettings(
+      { provider: "mine", default: "m", api_mode: apiMode },
+      { mine: { base_url: baseUrl, api_mode: apiMode } },
+    ),
+    fallback_providers: [],
+    credential_pool_strategies: {},
     agent: agentOptions.parse({}),
+    compression: compressionOptions.parse({}),
+    auxiliary: auxiliaryOptions.parse({}),
+    approvals: approvalsOptions.parse({}),
+    checkpoints: checkpointOptions.parse({}),
     tool_output: toolOutputOptions.parse({}),
+    context_file_max_chars: 20_000,
+    security: { allow_private_urls: false },
   };
   const environments = createEnvironmentRegistry({
     open: openEnvironment,
-    lookAfter: async () => undefined,
+    reclaimAbandoned: async () => undefined,
     onError: (what, error) => {
       throw new Error(what, { cause: error });
     },
@@ -37,6 +52,8 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
   const request = (resume: string | undefined): ConversationRequest => ({
     home,
     sessionsPath: folder.file("home/sessions.sqlite"),
+    keysPath: folder.file("home/keys.sqlite"),
+    spillHome: folder.file("home"),
     settings,
     redactor: createRedactor({ secrets: [] }),
     environments,
@@ -51,18 +68,27 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
       reporter: { onNotice: () => undefined, onProgress: () => undefined },
     },
     choice: { resume },
+    usesContextFiles: true,
     model: {},
-    settingsWin: false,
+    overrides: { model: undefined, provider: undefined, address: undefined, apiMode: undefined },
+    catalogue: { complete: async (route) => route, rememberWindow: async () => undefined },
     surface: {
       source: "cli",
-      words: "",
-      ask: undefined,
+      instructions: "",
       canNotify: false,
       takesNotes: false,
       haltsLoops: false,
       showsText: true,
+      whenAsked: "deny",
+      titledBy: "message",
     },
-    judge: () => undefined,
+    policy: { mode: "manual", isYolo: false, isPlanning: false },
+    rules: {
+      managedPath: folder.file("managed.yaml"),
+      configPath: folder.file("home/config.yaml"),
+      loadUserRules: async () => settings.approvals,
+      trusted: createTrustedRules(home),
+    },
   });
   return {
     request,
@@ -73,8 +99,8 @@ async function openPlace(baseUrl: string, apiMode: string, terminal: object = {}
   };
 }
 
-test.each(["chat_completions", "anthropic_messages"])(
-  "M2: the prompt of the last turn begins with that of the first, byte for byte, over calls, notes and new processes (%s)",
+test.each(["chat_completions", "anthropic_messages", "codex_responses", "google_generate"] as const)(
+  "M2: each prompt begins with the bytes of the previous one, across calls, notes and new processes (%s)",
   async (apiMode) => {
     await using server = await startScriptedServer({
       turns: Array.from({ length: scale.turns }, (_, index) => ({
@@ -94,13 +120,13 @@ test.each(["chat_completions", "anthropic_messages"])(
         ],
       })),
     });
-    await using place = await openPlace(`${server.url}/v1`, apiMode);
+    await using testHome = await openTestHome(`${server.url}/v1`, apiMode);
     const prefixes: (readonly string[])[] = [];
     const broken: AgentEvent[] = [];
     let session: string | undefined;
     for (let turn = 0; turn < scale.turns; ) {
-      // As another process would: from what is stored alone.
-      await using conversation = await openConversation(place.request(session), never);
+      // Like another process, a new conversation knows only the stored session.
+      await using conversation = await openConversation(testHome.request(session), never);
       session = conversation.sessionId;
       for (const until = turn + scale.turns / 4; turn < until; turn++) {
         if (turn % 8 === 0) conversation.steer("a note");
@@ -137,8 +163,8 @@ test.each([
         { when: "second", answers: [shell(":"), { text: "done" }] },
       ],
     });
-    await using place = await openPlace(`${server.url}/v1`, "chat_completions", { lifetime_seconds });
-    await using conversation = await openConversation(place.request(undefined), never);
+    await using testHome = await openTestHome(`${server.url}/v1`, "chat_completions", { lifetime_seconds });
+    await using conversation = await openConversation(testHome.request(undefined), never);
     const runTurn = async (word: string) => {
       let result = "";
       for await (const event of conversation.say(say(word), NO_LIMITS, never))
@@ -152,6 +178,29 @@ test.each([
     expect(isAlive(Number(pid)) ? "kept" : "closed").toBe(expected);
   },
 );
+
+test("D5: in a chat the model writes the title after the first answer, once, and the turns are the same without it", async () => {
+  await using server = await startScriptedServer({
+    turns: [
+      {
+        when: '{"user":',
+        answers: [{ text: '"Greeting between Friends."', usage: { input: 9, output: 4 } }],
+      },
+      { when: "hello there", answers: [{ text: "hi" }] },
+    ],
+  });
+  await using testHome = await openTestHome(`${server.url}/v1`, "chat_completions");
+  const request = testHome.request(undefined);
+  const chat = { ...request, surface: { ...request.surface, titledBy: "model" as const } };
+  await using conversation = await openConversation(chat, never);
+  for await (const _ of conversation.say(say("hello there"), NO_LIMITS, never));
+  using store = await openSessionStore(request.sessionsPath, {}, never);
+  const title = () => store.list.find(conversation.sessionId)?.title;
+  await expect.poll(title).toBe("Greeting between Friends");
+  expect(store.usage.ofSession(conversation.sessionId)).toMatchObject({ requests: 2, inputTokens: 9 });
+  for await (const _ of conversation.say(say("hello there again"), NO_LIMITS, never));
+  expect(server.requests.map(({ body }) => body.messages.length)).toEqual([2, 2, 4]);
+});
 
 function isAlive(pid: number): boolean {
   try {

@@ -1,91 +1,156 @@
-import type { AgentEvent } from "../agent/events.ts";
-import { createResultFitter } from "../agent/fit-result.ts";
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
+import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
+import type { AuxiliaryOptions } from "../agent/options.ts";
+import { runTools } from "../agent/run-tools.ts";
 import { createSystemPrompt } from "../agent/system-prompt.ts";
+import type { ApprovalDetails } from "../approvals/approval.ts";
+import type { ApprovalQueue } from "../approvals/approval-queue.ts";
+import type { CheckpointOptions } from "../checkpoints/options.ts";
+import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
+import { findHints, withFolderHints } from "../context/folder-hints.ts";
 import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
 import { type EnvironmentFacts, environmentTask } from "../environments/environment-request.ts";
 import { createOutputWindow } from "../environments/output-window.ts";
-import { createSpillFile } from "../environments/spill-file.ts";
-import { systemClock } from "../lib/clock.ts";
-import { ownIdentity } from "../lib/process-identity.ts";
+import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
+import { AppError } from "../lib/errors.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
-import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
-import type { Message } from "../providers/message.ts";
-import { openModel } from "../providers/open-model.ts";
-import { type ReasoningEffort, readEffort } from "../providers/provider.ts";
-import { createRouteHttp } from "../providers/route-http.ts";
-import { isLocalAddress } from "../providers/timeouts.ts";
-import { withRetries } from "../providers/with-retries.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import type { ApprovalsOptions } from "../policy/options.ts";
+import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
+import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
+import { withStatedWindows } from "../providers/catalogue/stated-window.ts";
+import type { RouteRequest } from "../providers/choose-provider.ts";
+import { openFailover } from "../providers/failover.ts";
+import type { ImagePart, Message, UserMessage } from "../providers/message.ts";
+import type { PoolStrategy } from "../providers/pool/choose-key.ts";
+import { createKeyStates } from "../providers/pool/key-states.ts";
+import { findEffort, type ReasoningEffort } from "../providers/provider.ts";
+import { isCostUnknown } from "../providers/resolve-route.ts";
+import { openRoute } from "../providers/route-http.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
-import { openSessionStore } from "../sessions/session-store.ts";
-import { todosOf } from "../tools/todo.ts";
+import type { LoadedSession, SessionSummary } from "../sessions/session.ts";
+import { openSessionStore, type SessionStore } from "../sessions/session-store.ts";
+import { createReadFile } from "../tools/files/read-file.ts";
+import { SeenFiles } from "../tools/files/seen-files.ts";
+import { parseTodos } from "../tools/todo.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
-import type { Ask, ToolParts } from "../tools/workspace.ts";
+import type { ToolParts } from "../tools/workspace.ts";
+import { createBackgroundTitle } from "./background-title.ts";
+import { type CallGateParts, createCallGate } from "./call-gate.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
-import { definitionsOf, enabledToolsets, loadPromptFacts } from "./first-prompt.ts";
+import { createPolicy, type PolicyRequest } from "./create-policy.ts";
+import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
 import { createPastSessions } from "./past-sessions.ts";
-import { findSessionRoute, isSameModel } from "./session-route.ts";
+import { findPastWrites } from "./past-writes.ts";
+import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt-facts.ts";
+import { findSessionRoute, isSameModel, type RunOverrides } from "./session-route.ts";
+import { remainingBudget } from "./spending.ts";
+import { createTitleModel } from "./title-model.ts";
+import {
+  type CompactionSettings,
+  createSummarizers,
+  createTurnCompaction,
+  findWindow,
+} from "./turn-compaction.ts";
+import { warmGate } from "./warm-gate.ts";
 import { createWorkspaceHolder } from "./workspace-holder.ts";
 
-/** What a surface says about itself. */
+/** Properties of a surface, the user interface that a conversation runs in. */
 export interface Surface {
-  /** The name under which its sessions are kept: cli, oneshot, telegram… */
+  /** The source under which its sessions are stored: cli, oneshot, telegram… */
   readonly source: string;
-  /** What the model should know of it, in a sentence or two. */
-  readonly words: string;
-  readonly ask: Ask | undefined;
-  /** Whether a session can be told later that a job has ended. */
+  /** What the model should know about the surface, in one or two sentences. */
+  readonly instructions: string;
   readonly canNotify: boolean;
-  /** Whether somebody may send notes while a turn runs. */
   readonly takesNotes: boolean;
-  /** Whether a turn that goes round in circles is ended, because nobody watches. */
+  /** Whether a turn that repeats itself is ended; for unattended surfaces. */
   readonly haltsLoops: boolean;
-  /** Whether a person reads the answer while it is written, so that it cannot be begun anew. */
+  /** Whether the answer is shown while it streams, so that a failed request cannot be restarted unnoticed. */
   readonly showsText: boolean;
-  /** The only groups of tools that are offered; all unless given. */
   readonly toolsets?: readonly string[] | undefined;
-  /** Tools that it brings along, whatever the settings say about others. */
+  readonly whenAsked: PolicyRequest["surface"]["whenAsked"];
+  /** Where a person chats, a model writes the title; elsewhere it is cut from the first message. */
+  readonly titledBy: "model" | "message" | "nobody";
+  /** Additional tools of this surface, which settings cannot disable. */
   readonly tools?: readonly Tool[] | undefined;
 }
 
-/** Everything that a conversation is made from, as values. */
 export interface ConversationRequest {
   readonly home: string;
   readonly sessionsPath: string;
-  readonly settings: RouteSettings & {
-    readonly agent: {
-      readonly api_max_retries: number;
-      readonly reasoning_effort: string;
-      readonly disabled_toolsets: readonly string[];
-      readonly max_session_cost_usd: number | null;
-      readonly max_daily_cost_usd: number | null;
+  /** The folder for results and output that are too long for the model. */
+  readonly spillHome: string;
+  /** The database with the states of keys. */
+  readonly keysPath: string;
+  readonly settings: FallbackSettings &
+    CompactionSettings & {
+      readonly credential_pool_strategies: Readonly<Record<string, PoolStrategy>>;
+      readonly agent: {
+        readonly api_max_retries: number;
+        readonly key_cooldown_seconds: number;
+        readonly reasoning_effort: string;
+        readonly disabled_toolsets: readonly string[];
+        readonly max_session_cost_usd: number | null;
+        readonly max_daily_cost_usd: number | null;
+        readonly image_input_mode: "auto" | "native" | "text";
+      };
+      readonly approvals: ApprovalsOptions;
+      readonly checkpoints: CheckpointOptions;
+      readonly auxiliary: Pick<AuxiliaryOptions, "title_generation" | "vision">;
+      readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
+      readonly context_file_max_chars: number;
+      readonly security: { readonly allow_private_urls: boolean };
     };
-    readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
-  };
   readonly redactor: Redactor;
-  /** Where its environment is opened, together with those of all other conversations of the process. */
+  /** Shared by all conversations of the process. */
   readonly environments: EnvironmentRegistry;
   readonly environment: EnvironmentFacts;
-  /** The task of the board that it works on. */
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
   readonly model: RouteRequest;
-  /** Whether a flag sets provider, model or address, which then count in a resumed session too. */
-  readonly settingsWin: boolean;
-  /** Instead of `agent.reasoning_effort`. */
+  /** Settings given for this run only; these also apply to a resumed session. */
+  readonly overrides: RunOverrides;
+  readonly catalogue: RouteCatalogue;
+  /** Overrides `agent.reasoning_effort`. */
   readonly reasoningEffort?: ReasoningEffort | undefined;
   readonly surface: Surface;
-  /** Why a command must not run, in words for the model; undefined when it may. */
-  judge(command: string): string | undefined;
+  readonly policy: PolicyRequest["policy"];
+  readonly rules: PolicyRequest["rules"];
+  /** The task that is blocked while its worker's question waits. */
+  readonly askingTask?: ApprovalDetails["task"];
+  /** False if a new session gets neither SOUL.md nor the project's instructions. */
+  readonly usesContextFiles: boolean;
 }
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
-  readonly model: { readonly provider: string; readonly name: string };
-  /** Whether it goes on with an earlier session. */
+  readonly model: {
+    readonly provider: string;
+    readonly name: string;
+    readonly contextTokens: number | undefined;
+  };
   readonly isResumed: boolean;
+  /** What is stored about a resumed session. */
+  readonly stored: SessionSummary | undefined;
+  /** The calls without a result of a last turn that a crash has cut off; undefined if the last turn has ended or runs. */
+  readonly cutOff: readonly PendingCall[] | undefined;
+  /** The conversation before this process opened it. */
+  readonly past: readonly Message[];
+  /** Questions to a person. */
+  readonly approvals: ApprovalQueue;
+  /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
+  runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
+  /**
+   * The parts to append to a message of a person: its images, and what its references name. A model that cannot see images
+   * gets descriptions of them.
+   */
+  loadParts(text: string, images: readonly ImagePart[], signal: AbortSignal): Promise<UserMessage["parts"]>;
 }
 
-/** Opens the session that is meant, or a new one, with its model, tools and place. Nothing is sent or run yet. */
+/** Opens the chosen session or a new one, with its model, tools and environment. Nothing is sent or run yet. */
 export async function openConversation(
   request: ConversationRequest,
   signal: AbortSignal,
@@ -93,119 +158,273 @@ export async function openConversation(
   const { settings, redactor, surface, environment } = request;
   const [store, identity] = await Promise.all([
     openSessionStore(request.sessionsPath, {}, signal),
-    ownIdentity(signal),
+    readOwnIdentity(signal),
   ]);
   try {
     const chosen = resolveSession(store.list, request.choice);
     const resumed = chosen === undefined ? undefined : store.loadSession(chosen.id);
-    const { route, notice } = findSessionRoute(request, resumed?.session, environment.variable);
-    if (notice !== undefined) environment.reporter.onNotice(notice);
-    const { provider, baseUrl } = route;
-    const answering = { provider, model: route.model, baseUrl };
-    const http = createRouteHttp(route, environment.variables);
-    const model = withRetries(await openModel(route, { http, clock: systemClock, cacheTtl: "5m" }), {
+    const found = findSessionRoute(request, resumed?.session, environment.variable);
+    const { kept, notice } = found;
+    const route = await request.catalogue.complete(
+      found.route,
+      { model: request.model.model, provider: request.model.provider },
+      signal,
+    );
+    const isSmall = resumed === undefined ? smallWindowNotice(route.model, route) : undefined;
+    for (const sentence of [notice, isSmall])
+      if (sentence !== undefined) environment.reporter.onNotice(sentence);
+    if (resumed !== undefined && resumed.damagedMessages > 0)
+      environment.reporter.onNotice(
+        `Session ${resumed.session.id} has damaged messages (${resumed.damagedMessages}); the model gets a sentence in place of each.`,
+      );
+    const model = await openFailover({
+      primary: route,
+      fallbacks: createFallbacks(settings, route, environment.variable),
+      strategies: settings.credential_pool_strategies,
+      states: createKeyStates(request.keysPath, {
+        clock: systemClock,
+        report: environment.reporter.onNotice,
+      }),
+      async open(one) {
+        const opened = await openRoute(one, environment.variables, { clock: systemClock, cacheTtl: "5m" });
+        const remember = (tokens: number) => request.catalogue.rememberWindow(one, tokens);
+        return { ...opened, model: withStatedWindows(opened.model, remember) };
+      },
+      cooldownMs: settings.agent.key_cooldown_seconds * 1_000,
       maxRetries: settings.agent.api_max_retries,
       showsText: surface.showsText,
       clock: systemClock,
       random: Math.random,
     });
-    const id = resumed?.session.id ?? store.createSession(NOTHING).id;
+    const draft =
+      resumed?.session ??
+      store.createSession({
+        source: surface.source,
+        cwd: environment.cwd,
+        ...kept,
+        systemPrompt: "",
+        toolsJson: "",
+      });
+    const { id } = draft;
+    const inUse = {
+      ...environment,
+      ...(resumed && { cwd: resumed.session.cwd }),
+      task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
+    };
     const holder = createWorkspaceHolder({
       environments: request.environments,
-      request: {
-        ...environment,
-        ...(resumed && { cwd: resumed.session.cwd }),
-        task: environmentTask(environment.options.isolation, { session: id, task: request.task }),
-      },
+      request: inUse,
       savedShell: resumed?.shell,
       onLoss(sentence) {
         environment.reporter.onNotice(sentence);
-        conversation.steer(sentence); // for the model, which would look for its files in vain
+        conversation.steer(sentence); // so that the model does not expect the old folder and variables
       },
       session: id,
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
+    const ownParts = toolParts(request, holder.workspace, id, store);
+    const own = createTools(ownParts, {
+      toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
+      todos: parseTodos(store.findLastResult(id, "todo")),
+    });
+    // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
+    const folder = environment.options.backend === "local" ? inUse.cwd : ".";
+    const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
     const tools = new Map([
-      ...createTools(toolParts(request, holder.workspace, id, createPastSessions(store)), {
-        toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
-        todos: todosOf(lastTodoResult(resumed?.messages ?? [])),
-      }),
+      ...(request.usesContextFiles
+        ? withFolderHints(own, {
+            workspace: holder.workspace,
+            folder,
+            home: request.home,
+            shown: (resumed?.messages ?? []).flatMap((message) =>
+              message.role === "tool" ? findHints(message.text) : [],
+            ),
+            maxResultChars: maxResultChars(model.contextTokens),
+            redact: ownParts.redact,
+            notify: environment.reporter.onNotice,
+          })
+        : own),
       ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
     ]);
-    const session =
-      resumed?.session ??
-      ({
-        id,
-        source: surface.source,
-        cwd: environment.cwd,
-        ...answering,
-        systemPrompt: createSystemPrompt(
+    if (checkpoints !== undefined) for (const [name, tool] of tools) tools.set(name, checkpoints.guard(tool));
+    const session = resumed?.session ?? {
+      ...draft,
+      // Context files and appended instructions may contain secrets.
+      systemPrompt: redactor.redact(
+        createSystemPrompt(
           await loadPromptFacts(
-            { home: request.home, environment, surface, now: systemClock.now() },
+            {
+              home: request.home,
+              environment,
+              surface,
+              now: systemClock.now(),
+              contextRules: request.usesContextFiles
+                ? {
+                    maxChars: settings.context_file_max_chars,
+                    notify: environment.reporter.onNotice,
+                  }
+                : undefined,
+            },
             tools,
             signal,
           ),
         ),
-        toolsJson: JSON.stringify(definitionsOf(tools)),
-      } as const);
+      ),
+      toolsJson: JSON.stringify(createToolDefinitions(tools)),
+    };
     const fit = createResultFitter({
-      home: request.home,
+      home: request.spillHome,
       contextTokens: model.contextTokens,
       spillBytes: settings.tool_output.spill_max_bytes,
       now: () => systemClock.now(),
     });
+    const reviews: ReviewCost[] = [];
+    const policy = await createPolicy(request, {
+      cwd: holder.cwd,
+      inUse,
+      model: model.current,
+      knownTools: new Set(tools.keys()),
+      rememberedRules: () => store.approvals.rememberedRules(id),
+      useGrant: (hash, within) => store.approvals.useGrant(id, hash, within),
+      pastWrites: () =>
+        findPastWrites(resumed?.messages ?? [], tools, {
+          cwd: inUse.cwd,
+          home: environment.variables["HOME"],
+        }),
+      onReview: (review) => void reviews.push(review),
+    });
+    const gateParts: CallGateParts = {
+      policy,
+      queue: store.approvals,
+      sessionId: id,
+      identity,
+      clock: systemClock,
+      timeoutMs: request.askingTask === undefined ? settings.approvals.timeout * 1_000 : undefined,
+      task: request.askingTask,
+      redact: (text) => redactor.redact(text),
+      takeReviews: () => reviews.splice(0),
+    };
+    let isGateWarm = false;
+    const spendingCaps = {
+      session: settings.agent.max_session_cost_usd ?? undefined,
+      day: settings.agent.max_daily_cost_usd ?? undefined,
+      isCostUnknown: isCostUnknown(route),
+    };
+    const { title_generation: titles } = settings.auxiliary;
+    const titleModel = createTitleModel(settings, async () => model.current(), environment);
+    const title =
+      surface.titledBy === "model" && titles.enabled
+        ? createBackgroundTitle({
+            store,
+            sessionId: id,
+            timeoutMs: titles.timeout * 1_000,
+            redact: (text) => redactor.redact(text),
+            openModel: titleModel.open,
+            requireBudget(writer) {
+              const isCostUnknown =
+                writer === model.current() ? spendingCaps.isCostUnknown : writer.price === undefined;
+              const now = systemClock.now();
+              const turn = { sessionId: id, now, maxCostUsd: undefined };
+              remainingBudget(store.usage, { ...spendingCaps, isCostUnknown }, turn);
+            },
+          })
+        : undefined;
+    const auxiliary = createSummarizers(settings, () => model.current(), environment);
+    let statedTokens: number | undefined; // the window that the server has stated since the session was opened
     const conversation = createConversation({
       store,
       session,
       isStored: resumed !== undefined,
       identity,
       model,
-      newModel: resumed === undefined || isSameModel(resumed.session, answering) ? undefined : answering,
-      reasoningEffort: request.reasoningEffort ?? readEffort(settings.agent.reasoning_effort),
+      newModel: resumed === undefined || isSameModel(resumed.session, kept) ? undefined : kept,
+      reasoningEffort: request.reasoningEffort ?? findEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
-      rules: { tools, judge: request.judge, fit },
+      rules: { tools, gate: createCallGate(gateParts), fit },
+      maxDenials: settings.approvals.denial_breaker_threshold,
       haltsLoops: surface.haltsLoops,
-      spendingCaps: {
-        session: settings.agent.max_session_cost_usd ?? undefined,
-        day: settings.agent.max_daily_cost_usd ?? undefined,
-        // Nobody is billed for a model of this machine or its network.
-        isCostUnknown:
-          route.price === undefined && route.apiMode !== "scripted" && !isLocalAddress(route.baseUrl),
-      },
+      spendingCaps,
+      redact: (text) => redactor.redact(text),
+      isTitleCut: title === undefined && surface.titledBy !== "nobody",
       clock: systemClock,
+      createCompaction: (state) =>
+        createTurnCompaction(
+          { store, sessionId: id, tools, summarizers: auxiliary.summarizers, settings },
+          {
+            windowTokens: () => findWindow(model.contextTokens, statedTokens),
+            onWindowStated(tokens) {
+              statedTokens = tokens;
+            },
+          },
+          state,
+        ),
       saveShell: holder.saveShell,
+      onRequestSent() {
+        holder.warm();
+        const terminal = tools.get("terminal");
+        if (isGateWarm || terminal === undefined) return;
+        isGateWarm = true;
+        warmGate(gateParts, terminal, signal).catch(() => undefined); // the first real call reports the problem
+      },
+      async onTurnEnd() {
+        // Neither is awaited, so that the answer is not delayed.
+        holder.startRelease();
+        title?.start();
+        await checkpoints?.endTurn();
+      },
     });
-    let isRehearsed = false;
-    /** What the first command needs of ours is run once while the model thinks: the first time takes much longer. */
-    const rehearse = (): void => {
-      if (isRehearsed) return;
-      isRehearsed = true;
-      for (const { commandsOf } of tools.values())
-        for (const command of commandsOf?.('{"command":":"}') ?? []) request.judge(command);
-    };
-    /** The shell is opened while the model thinks, and nobody holds the place between two turns. */
-    async function* inPlace(events: AsyncGenerator<AgentEvent>): AsyncGenerator<AgentEvent> {
-      try {
-        for await (const event of events) {
-          if (event.type === "request-sent") {
-            holder.warm();
-            rehearse();
-          }
-          yield event;
-        }
-      } finally {
-        holder.rest(); // and the person has the answer meanwhile
-      }
-    }
     return {
       ...conversation,
-      say: (message, limits, within) => inPlace(conversation.say(message, limits, within)),
-      model: { provider: route.provider, name: route.model },
+      model: { provider: route.provider, name: route.model, contextTokens: model.contextTokens },
       isResumed: resumed !== undefined,
+      stored: resumed?.session,
+      cutOff: await findCutOff(store, resumed, signal),
+      past: resumed?.messages ?? [],
+      approvals: store.approvals,
+      runCommand(command, within) {
+        const input = JSON.stringify({ command });
+        const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;
+        const isStored = store.list.find(id) !== undefined;
+        const gate = createCallGate(
+          isStored ? gateParts : { ...gateParts, queue: withoutSession(store.approvals) },
+        );
+        return runTools([call], { tools, gate, fit }, within);
+      },
+      async loadParts(text, images, within) {
+        const { redact } = ownParts;
+        const references = text.includes("@")
+          ? await (await import("../context/load-references.ts")).loadReferences(
+              text,
+              {
+                workspace: holder.workspace,
+                folder,
+                home: request.home,
+                userHome: environment.userHome,
+                readFile: createReadFile(ownParts, new SeenFiles()),
+                fetching: {
+                  variables: environment.variables,
+                  allowsPrivate: settings.security.allow_private_urls,
+                },
+                contextTokens: model.contextTokens,
+                redact,
+                notify: environment.reporter.onNotice,
+              },
+              within,
+            )
+          : [];
+        const parts = [...images, ...references];
+        if (!parts.some(({ type }) => type === "image")) return parts;
+        const { describeImages } = await import("./describe-images.ts");
+        const { variable, variables } = environment;
+        return describeImages(parts, text, { settings, route, variable, variables, redact }, within);
+      },
       async [Symbol.asyncDispose]() {
+        await title?.[Symbol.asyncDispose]();
+        await titleModel[Symbol.asyncDispose]();
         await holder[Symbol.asyncDispose]();
-        await http[Symbol.asyncDispose]();
+        await auxiliary[Symbol.asyncDispose]();
+        await model[Symbol.asyncDispose]();
         store[Symbol.dispose]();
       },
     };
@@ -215,46 +434,85 @@ export async function openConversation(
   }
 }
 
-const NOTHING = {
-  source: "",
-  cwd: "",
-  provider: "",
-  model: "",
-  baseUrl: "",
-  systemPrompt: "",
-  toolsJson: "",
-};
+/** Checkpoints of the project, if they are enabled and its files are on this machine. */
+async function openTurnCheckpoints(
+  { home, settings, environment, redactor }: ConversationRequest,
+  folder: string,
+  sessionId: string,
+): Promise<TurnCheckpoints | undefined> {
+  if (!settings.checkpoints.enabled) return undefined;
+  const { onNotice } = environment.reporter;
+  if (environment.options.backend !== "local") {
+    onNotice(
+      "Checkpoints do not cover files in a sandbox or on another host; `hermes sandbox snapshot` saves a sandbox.",
+    );
+    return undefined;
+  }
+  const { createTurnCheckpoints } = await import("../checkpoints/turn-checkpoints.ts");
+  const { createCheckpoints } = await import("../checkpoints/checkpoint-store.ts");
+  const location = { folder: join(home, "checkpoints"), variables: environment.variables };
+  return createTurnCheckpoints(
+    createCheckpoints(location, { options: settings.checkpoints, clock: systemClock }),
+    {
+      folder,
+      sessionId,
+      redact: (text) => redactor.redact(text),
+      onNotice,
+    },
+  );
+}
+
+async function findCutOff(
+  store: SessionStore,
+  resumed: LoadedSession | undefined,
+  signal: AbortSignal,
+): Promise<readonly PendingCall[] | undefined> {
+  if (resumed?.openTurn === undefined) return undefined;
+  const { openTurn, messages, session } = resumed;
+  // Only the end of the turn was lost, not the answer.
+  if (openTurn.pendingCalls.length === 0 && messages.at(-1)?.role === "assistant") return undefined;
+  return (await store.isTurnRunning(session.id, signal)) ? undefined : openTurn.pendingCalls;
+}
+
+/** A question belongs to a stored session, and a session is stored with its first message. */
+function withoutSession(queue: ApprovalQueue): ApprovalQueue {
+  return {
+    ...queue,
+    async ask({ reason }) {
+      throw new AppError("approval-denied", `Not run: ${reason}`, {
+        hint: "It can be asked about once the session has a message: send one, then repeat the command.",
+      });
+    },
+  };
+}
 
 function toolParts(
-  { home, settings, redactor, surface, environment }: ConversationRequest,
+  { home, spillHome, settings, redactor, surface, environment }: ConversationRequest,
   workspace: ToolParts["workspace"],
   owner: string,
-  pastSessions: ToolParts["pastSessions"],
+  store: SessionStore,
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
   return {
     workspace,
     owner,
     home,
-    pastSessions,
+    pastSessions: createPastSessions(store, (text) => redactor.redact(text)),
     limits: {
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,
     },
     canNotify: surface.canNotify,
-    ask: surface.ask,
+    findAnswer:
+      surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
     redact: (text, options) => redactor.redact(text, options),
     createWindow: () =>
       createOutputWindow({
         maxBytes,
-        spill: createSpillFile({ home, maxBytes: spillBytes, now: () => systemClock.now() }),
+        spill: withRedaction(
+          createSpillFile({ home: spillHome, maxBytes: spillBytes, now: () => systemClock.now() }),
+          (text) => redactor.redact(text),
+        ),
       }),
   };
-}
-
-function lastTodoResult(messages: readonly Message[]): string | undefined {
-  const last = messages.findLast(
-    (message) => message.role === "tool" && message.tool === "todo" && !message.failed,
-  );
-  return last?.role === "tool" ? last.text : undefined;
 }

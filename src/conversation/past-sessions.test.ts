@@ -10,21 +10,29 @@ import {
   turnStart,
 } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { openLocalPlace, openToolLab, SECRET, type ToolPlace } from "../../test/support/tool-lab.ts";
+import {
+  openLocalTestEnvironment,
+  openToolLab,
+  SECRET,
+  type TestEnvironment,
+} from "../../test/support/tool-lab.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { createPastSessions } from "./past-sessions.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-/** A real store, and the tool that looks into it. */
+/** A real store, and the tool that searches it. */
 async function openLab(owner = "session-1") {
   const temp = await tempFolder();
   const store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
-  const lab = await openToolLab(place, { pastSessions: createPastSessions(store), owner });
+  const lab = await openToolLab(testEnvironment, {
+    pastSessions: createPastSessions(store, (text) => text),
+    owner,
+  });
   return {
     store,
     search: async (input: object) => (await lab.call("session_search", input)).json() as unknown as Found,
@@ -59,7 +67,7 @@ interface Found {
   readonly hint?: string;
 }
 
-it("C3: discover finds the messages of earlier sessions, the best one with its surroundings", async () => {
+it("C3: discover finds messages of earlier sessions, and shows the messages around the best match", async () => {
   await using lab = await openLab();
   const other = await converse(lab.store, "how is the weather", "sunny");
   const id = await converse(lab.store, "where is the zebra kept", "in the stable");
@@ -76,7 +84,7 @@ it("C3: discover finds the messages of earlier sessions, the best one with its s
   );
 });
 
-it("C3: scroll shows what stands around a message, read shows a session, and both know its tools' results", async () => {
+it("C3: scroll shows the messages around a message, read shows a session, and both include tool results", async () => {
   await using lab = await openLab();
   const draft = lab.store.createSession(NEW_SESSION);
   const steps = Array.from({ length: 30 }, (_, n) => [
@@ -105,7 +113,7 @@ it("C3: scroll shows what stands around a message, read shows a session, and bot
   expect(await lab.call({ session_id: draft.id, around_message_id: 999 })).toMatchObject({ failed: true });
 });
 
-it("C3: browse lists the latest sessions, without the one that asks", async () => {
+it("C3: browse lists the latest sessions, without the current one", async () => {
   await using lab = await openLab();
   const first = await converse(lab.store, "one thing", "yes");
   const second = await converse(lab.store, "another thing", "no");
@@ -116,12 +124,15 @@ it("C3: browse lists the latest sessions, without the one that asks", async () =
   ]);
 });
 
-it("C3: the session that asks does not find itself", async () => {
+it("C3: the current session does not find itself", async () => {
   const temp = await tempFolder();
   using store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
   const own = await converse(store, "the zebra again", "yes");
   const other = await converse(store, "a zebra before", "yes");
-  await using lab = await openToolLab(place, { pastSessions: createPastSessions(store), owner: own });
+  await using lab = await openToolLab(testEnvironment, {
+    pastSessions: createPastSessions(store, (text) => text),
+    owner: own,
+  });
   for (const input of [{ query: "zebra", limit: 1 }, { limit: 1 }]) {
     const { sessions } = (await lab.call("session_search", input)).json() as unknown as Found;
     expect(sessions.map(({ session_id }) => session_id)).toEqual([other]);
@@ -129,7 +140,7 @@ it("C3: the session that asks does not find itself", async () => {
   await temp[Symbol.asyncDispose]();
 });
 
-it("C3: of a conversation in several parts one is found, and what a schedule made comes last", async () => {
+it("C3: a conversation that spans several sessions is found once, and scheduled sessions come last", async () => {
   await using lab = await openLab();
   const parent = await converse(lab.store, "zebra one", "yes");
   await converse(lab.store, "zebra two", "yes", { parent });
@@ -139,14 +150,14 @@ it("C3: of a conversation in several parts one is found, and what a schedule mad
   expect(sessions.at(-1)?.session_id).toBe(scheduled);
 });
 
-it("K6: what was said earlier is redacted too", async () => {
+it("K6: messages of earlier sessions are redacted too", async () => {
   await using lab = await openLab();
   const id = await converse(lab.store, `the zebra key is ${SECRET}`, "noted");
   for (const input of [{}, { query: "zebra" }, { session_id: id }, { session_id: id, around_message_id: 1 }])
     expect((await lab.call(input)).text).not.toContain(SECRET);
 });
 
-it("what cannot be is advice: an unknown session, a message without its session, nothing found", async () => {
+it("an unknown session, a message without its session and a search without results return a hint", async () => {
   await using lab = await openLab();
   await converse(lab.store, "one thing", "yes");
   expect(await lab.call({ session_id: "nope" })).toMatchObject({
@@ -157,7 +168,7 @@ it("what cannot be is advice: an unknown session, a message without its session,
     failed: true,
     text: expect.stringContaining("needs session_id"),
   });
-  expect((await lab.search({ query: "unheardof" })).hint).toContain("Nothing fits");
+  expect((await lab.search({ query: "unheardof" })).hint).toContain("Nothing found");
   expect((await lab.search({ query: '"' })).sessions).toEqual([]);
 });
 

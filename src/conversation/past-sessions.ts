@@ -1,23 +1,26 @@
-import { headOf } from "../lib/shorten.ts";
+import { headOf } from "../lib/text/shorten.ts";
 import type { Message } from "../providers/message.ts";
+import { collapseWhitespace } from "../sessions/search/snippet.ts";
 import type { SessionSummary } from "../sessions/session.ts";
-import { INNER_SOURCES } from "../sessions/session.ts";
+import { INTERNAL_SOURCES } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { PastMessage, PastSession, PastSessions } from "../tools/workspace.ts";
 
 const INPUT_CHARS = 500;
 
-/** The store as the tools may see it. */
-export function createPastSessions(store: SessionStore): PastSessions {
+/** The read-only view of the store that tools get. */
+export function createPastSessions(store: SessionStore, redact: (text: string) => string): PastSessions {
   const messages = (id: string): readonly PastMessage[] =>
     store
-      .loadSession(id)
-      .messages.filter((message) => message.role !== "system")
-      .map((message, index) => ({ number: index + 1, role: message.role, text: textOf(message) }));
+      .history()
+      .readTranscript(id)
+      .flatMap(({ number, message }) =>
+        number === undefined ? [] : [{ number, role: message.role, text: textOf(message) }],
+      );
 
   return {
-    async search({ text, roles, order, limit }, signal) {
-      const found = await store.search({ text, roles, order, limit, marks: { open: "", close: "" } }, signal);
+    async search(query, signal) {
+      const found = await store.search({ ...query, marks: { open: "", close: "" } }, signal);
       return found.map(({ session, hits }) => {
         const all = messages(session.id);
         return {
@@ -27,8 +30,8 @@ export function createPastSessions(store: SessionStore): PastSessions {
       });
     },
     list: (limit) =>
-      store.list.list({ without: INNER_SOURCES, limit }).map((session) => {
-        const { opening, messages: count } = store.list.describe(session);
+      store.list.list({ without: INTERNAL_SOURCES, limit }).map((session) => {
+        const { opening, messages: count } = store.list.describe(session, redact);
         return { ...describe(session), opening, messages: count };
       }),
     find(id) {
@@ -43,7 +46,6 @@ function describe({ id, title, source, cwd, activeAt, parent }: SessionSummary):
   return { id, title, source, cwd, activeAt, parent };
 }
 
-/** What was said aloud, called or answered, in words. */
 function textOf(message: Exclude<Message, { role: "system" }>): string {
   if (message.role === "tool") return message.text;
   return message.parts
@@ -55,12 +57,9 @@ function textOf(message: Exclude<Message, { role: "system" }>): string {
     .join(" ");
 }
 
-/** The search tells what it found but not where; the snippet stands in the message word by word. */
+/** A search hit has no message number, so the message is found by its snippet, which it contains verbatim. */
 function numberOf(messages: readonly PastMessage[], role: string, snippet: string): number | undefined {
-  const part = oneLine(snippet.replace(/^…|…$/g, ""));
-  return messages.find((message) => message.role === role && oneLine(message.text).includes(part))?.number;
-}
-
-function oneLine(text: string): string {
-  return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
+  const part = collapseWhitespace(snippet.replace(/^…|…$/g, ""));
+  return messages.find((message) => message.role === role && collapseWhitespace(message.text).includes(part))
+    ?.number;
 }

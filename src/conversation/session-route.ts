@@ -1,70 +1,176 @@
 import { AppError } from "../lib/errors.ts";
-import type { RouteRequest, RouteSettings, Variable } from "../providers/choose-provider.ts";
+import {
+  chooseProvider,
+  parseRouteRequest,
+  type RouteRequest,
+  type RouteSettings,
+  type Variable,
+} from "../providers/choose-provider.ts";
 import { type Route, resolveRoute } from "../providers/resolve-route.ts";
 import type { SessionModel } from "../sessions/session.ts";
+
+/** Settings of the section `model` that were given for this run only. */
+export interface RunOverrides {
+  /** `--model.default`. */
+  readonly model: string | undefined;
+  /** `--model.provider`. */
+  readonly provider: string | undefined;
+  /** The layer that set `model.base_url`, if not a file of the profile. */
+  readonly address: "flag" | "variable" | undefined;
+  readonly apiMode: string | undefined;
+}
 
 export interface SessionRouteRequest {
   readonly settings: RouteSettings;
   readonly model: RouteRequest;
-  readonly settingsWin: boolean;
+  readonly overrides: RunOverrides;
+}
+
+export interface SessionRoute {
+  readonly route: Route;
+  readonly kept: SessionModel;
+  /** Reports a route that the user may not expect. */
+  readonly notice: string | undefined;
 }
 
 /**
- * The way to the model that answers next. What is asked for now wins and means what it means in a new session. Otherwise
- * a session stays with its own, unless the settings have got another address: then they are followed whole, because the
- * name of a model means nothing at another server. Whatever a person may not expect is in the notice.
+ * The route to the model that answers next. A session keeps its provider, model and address; flags and variables of this
+ * run replace only the values that they set. A session moves to another server when the user requests another server, or
+ * when its address came from settings that have changed. Every move is reported in `notice`.
  */
 export function findSessionRoute(
-  { settings, model, settingsWin }: SessionRouteRequest,
+  request: SessionRouteRequest,
   session: SessionModel | undefined,
   variable: Variable,
-): { readonly route: Route; readonly notice: string | undefined } {
-  const isAsked = settingsWin || (model.model ?? model.provider) !== undefined;
-  if (session === undefined || isAsked)
-    return { route: resolveRoute(settings, model, variable), notice: undefined };
-  const route = resolveOwn(settings, session, variable);
-  if (!isMoved(route, session)) return { route, notice: differenceOf(settings, session, variable) };
-  const now = resolveRoute(settings, {}, variable);
-  const notice = `The address of the settings is another one than this session's: it goes on with ${now.model} at ${now.baseUrl}, no longer with ${session.model} at ${session.baseUrl}.`;
-  return { route: now, notice };
-}
-
-/** Whether a session has this model already. */
-export function isSameModel(one: SessionModel, other: SessionModel): boolean {
-  return one.provider === other.provider && one.model === other.model && one.baseUrl === other.baseUrl;
-}
-
-function resolveOwn(
-  settings: RouteSettings,
-  { provider, model, baseUrl }: SessionModel,
-  variable: Variable,
-): Route {
-  try {
-    return resolveRoute(settings, { provider, model }, variable);
-  } catch (error) {
-    const isGone = error instanceof AppError && error.code === "provider-incomplete" && baseUrl !== undefined;
-    if (!isGone) throw error;
-    const message = `This session was answered by ${model} at ${baseUrl}, and model.base_url is no longer set.`;
-    const hint = `Go on there with \`--model.base_url ${baseUrl} --model.default ${model}\`, or with another model: -m PROVIDER:NAME.`;
-    throw new AppError("provider-incomplete", message, { hint });
+): SessionRoute {
+  const { settings, model, overrides } = request;
+  if (session === undefined) return { ...resolveNew(request, variable), notice: undefined };
+  const requested = parseRequested(request, session);
+  const isOverridden = [model.model, model.provider, ...Object.values(overrides)].some(
+    (value) => value !== undefined,
+  );
+  const keepsServer =
+    (requested.provider ?? session.provider) === session.provider &&
+    !(
+      asksForAddress(request, session, requested.provider, variable) &&
+      trimSlashes(settings.model.base_url) !== session.baseUrl
+    );
+  const found = keepsServer
+    ? resolveOwn(request, session, requested, variable)
+    : resolveNew(request, variable);
+  const { route } = found;
+  if (session.baseUrl !== undefined && route.baseUrl !== session.baseUrl) {
+    const subject = keepsServer
+      ? "The address of this session's model has changed in the settings: the session"
+      : "This session";
+    const notice = `${subject} continues with ${route.model} at ${route.baseUrl || route.provider} instead of ${session.model} at ${session.baseUrl || session.provider}.`;
+    return { ...found, notice };
   }
+  return { ...found, notice: isOverridden ? undefined : formatDifference(settings, route, variable) };
 }
 
-/** A named server stays the same one wherever it is; the address of `model.base_url` is all the name that a server has. */
-function isMoved({ addressKey, baseUrl }: Route, session: SessionModel): boolean {
-  return addressKey === "model.base_url" && session.baseUrl !== undefined && session.baseUrl !== baseUrl;
+export function isSameModel(one: SessionModel, other: SessionModel): boolean {
+  return (
+    one.provider === other.provider &&
+    one.model === other.model &&
+    one.baseUrl === other.baseUrl &&
+    one.keepsAddress === other.keepsAddress &&
+    one.apiMode === other.apiMode
+  );
 }
 
-/** That new sessions begin with another model; settings without any are none of a session's business. */
-function differenceOf(
-  settings: RouteSettings,
+type ResolvedRoute = Omit<SessionRoute, "notice">;
+
+function resolveNew({ settings, model, overrides }: SessionRouteRequest, variable: Variable): ResolvedRoute {
+  const route = resolveRoute(settings, model, variable);
+  const keepsAddress = overrides.address !== undefined && route.addressKey === "model.base_url";
+  const apiMode = overrides.apiMode === route.apiMode ? overrides.apiMode : undefined;
+  return { route, kept: createSessionModel(route, keepsAddress, apiMode) };
+}
+
+/** Resolves the session's own provider, at the session's address unless settings set that address and have changed. */
+function resolveOwn(
+  request: SessionRouteRequest,
   session: SessionModel,
+  requested: { readonly provider: string | undefined; readonly model: string | undefined },
   variable: Variable,
-): string | undefined {
+): ResolvedRoute {
+  const { settings, overrides } = request;
+  const { model = session.model } = requested;
+  const { provider, baseUrl } = session;
+  const apiMode = overrides.apiMode ?? session.apiMode;
+  const resolve = (address: string | undefined): Route =>
+    resolveRoute(settings, { provider, model, kept: { address, apiMode } }, variable);
+  const keepsAddress = session.keepsAddress || asksForAddress(request, session, requested.provider, variable);
+  const keepServer = (): ResolvedRoute => {
+    const route = resolve(baseUrl || undefined);
+    return { route, kept: createSessionModel(route, keepsAddress, apiMode) };
+  };
+  if (keepsAddress || !baseUrl) return keepServer();
+  let route: Route;
   try {
-    const { provider, model } = resolveRoute(settings, {}, variable);
-    if (provider === session.provider && model === session.model) return undefined;
-    return `This session goes on with ${session.model} (${session.provider}); new ones begin with ${model} (${provider}). Change it with -m.`;
+    route = resolve(undefined);
+  } catch (error) {
+    // The settings name no other server.
+    if (error instanceof AppError && error.code === "provider-incomplete") return keepServer();
+    throw error;
+  }
+  if (route.baseUrl === baseUrl) return keepServer();
+  // A configured provider serves the same models at its new address. An unnamed server (`model.base_url`) may not know
+  // the session's model, so the settings choose the model as well.
+  return route.addressKey === "model.base_url"
+    ? resolveNew(request, variable)
+    : { route, kept: createSessionModel(route, false, apiMode) };
+}
+
+function createSessionModel(
+  { provider, model, baseUrl }: Route,
+  keepsAddress: boolean,
+  apiMode: SessionModel["apiMode"],
+): SessionModel {
+  return { provider, model, baseUrl, keepsAddress, apiMode };
+}
+
+function parseRequested({ settings, model, overrides }: SessionRouteRequest, session: SessionModel) {
+  const named = parseRouteRequest(
+    settings,
+    { model: model.model ?? overrides.model, provider: model.provider },
+    session.provider,
+  );
+  if (named.provider !== undefined || overrides.provider === undefined) return named;
+  return { ...parseRouteRequest(settings, { provider: overrides.provider }, undefined), model: named.model };
+}
+
+/**
+ * Whether `model.base_url` of this run applies to the session; from a variable, only if the run names the provider or the
+ * provider uses that setting.
+ */
+function asksForAddress(
+  { settings, overrides }: SessionRouteRequest,
+  { provider }: SessionModel,
+  named: string | undefined,
+  variable: Variable,
+): boolean {
+  if (overrides.address !== "variable") return overrides.address === "flag";
+  if (named !== undefined) return true;
+  return chooseProvider(settings, { provider, model: "any" }, variable).isConfigured;
+}
+
+function trimSlashes(address: string): string {
+  return address.replace(/\/+$/, "");
+}
+
+/** Reports that new sessions start with another model; undefined if the settings name no usable model. */
+function formatDifference(settings: RouteSettings, own: Route, variable: Variable): string | undefined {
+  try {
+    const other = resolveRoute(settings, {}, variable);
+    const isSameProvider = own.provider === other.provider;
+    const isElsewhere = isSameProvider && own.baseUrl !== other.baseUrl;
+    if (isSameProvider && own.model === other.model && !isElsewhere) return undefined;
+    const [here, there] = [own, other].map(
+      ({ model, provider, baseUrl }) => `${model} ${isElsewhere ? `at ${baseUrl}` : `(${provider})`}`,
+    );
+    return `This session continues with ${here}; new sessions start with ${there}. Change it with ${isElsewhere ? "--model.base_url" : "-m"}.`;
   } catch (error) {
     if (error instanceof AppError) return undefined;
     throw error;

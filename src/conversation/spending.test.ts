@@ -5,12 +5,12 @@ import { remainingBudget } from "./spending.ts";
 const NOON = new Date(2026, 4, 29, 12).getTime();
 const cost = (costUsd: number) => ({ costUsd }) as UsageTotals;
 const usage = {
-  ofSession: (id: string) => cost(id === "dear" ? 3 : 0.5),
+  ofSession: (id: string) => cost(id === "expensive" ? 3 : 0.5),
   between: (from: number) => cost(new Date(from).getHours() === 0 ? 4 : 0),
 };
 const turn = (sessionId: string, maxCostUsd?: number) => ({ sessionId, now: NOON, maxCostUsd });
 
-test("the smallest of what is left counts, and nothing is limited unless asked", () => {
+test("the smallest remaining budget applies, and there is no limit by default", () => {
   expect(
     remainingBudget(usage, { session: undefined, day: undefined, isCostUnknown: false }, turn("cheap")),
   ).toBeUndefined();
@@ -21,16 +21,16 @@ test("the smallest of what is left counts, and nothing is limited unless asked",
   expect(remainingBudget(usage, { session: 1, day: 50, isCostUnknown: false }, turn("cheap"))).toBe(0.5);
 });
 
-test("a cap that is reached refuses the turn and says how to raise it", () => {
+test("a turn is refused when a cap is reached", () => {
   expect(() =>
-    remainingBudget(usage, { session: 3, day: undefined, isCostUnknown: false }, turn("dear")),
+    remainingBudget(usage, { session: 3, day: undefined, isCostUnknown: false }, turn("expensive")),
   ).toThrow(/session has cost \$3.00/);
   expect(() =>
     remainingBudget(usage, { session: undefined, day: 4, isCostUnknown: false }, turn("cheap")),
   ).toThrow(/day has cost \$4.00/);
 });
 
-test("a cap is refused where the price is not known, and only a cap", () => {
+test("a turn with a cap is refused if the price is unknown; a turn without a cap runs", () => {
   const caps = { session: undefined, day: undefined, isCostUnknown: true };
   const refused = [
     () => remainingBudget(usage, { ...caps, session: 1 }, turn("cheap")),

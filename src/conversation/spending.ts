@@ -5,13 +5,13 @@ import type { SessionUsage } from "../sessions/session-usage.ts";
 export interface SpendingCaps {
   readonly session: number | undefined;
   readonly day: number | undefined;
-  /** Whether somebody is billed for the model at a price that we do not know. */
+  /** Whether the model is billed at an unknown price. */
   readonly isCostUnknown: boolean;
 }
 
-/** What a turn may still spend under its own limit and the caps; throws when a cap is reached or cannot be kept. */
+/** The amount that a turn may spend under its own limit and the caps; throws if a cap is reached or unenforceable. */
 export function remainingBudget(
-  usage: SessionUsage,
+  usage: Pick<SessionUsage, "ofSession" | "between">,
   { session, day, isCostUnknown }: SpendingCaps,
   turn: { readonly sessionId: string; readonly now: number; readonly maxCostUsd: number | undefined },
 ): number | undefined {
@@ -20,23 +20,28 @@ export function remainingBudget(
       "budget-unenforceable",
       "The price of the model is not known, so its cost cannot be limited.",
     );
-  const left = [turn.maxCostUsd];
+  const budgets = [turn.maxCostUsd];
   if (session !== undefined)
-    left.push(
-      requireLeft(session, usage.ofSession(turn.sessionId).costUsd, "session", "agent.max_session_cost_usd"),
+    budgets.push(
+      requireBudget(
+        session,
+        usage.ofSession(turn.sessionId).costUsd,
+        "session",
+        "agent.max_session_cost_usd",
+      ),
     );
   if (day !== undefined) {
     const midnight = new Date(turn.now).setHours(0, 0, 0, 0);
     const { costUsd } = usage.between(midnight, turn.now + 1);
-    left.push(requireLeft(day, costUsd, "day", "agent.max_daily_cost_usd"));
+    budgets.push(requireBudget(day, costUsd, "day", "agent.max_daily_cost_usd"));
   }
-  const known = left.filter((amount) => amount !== undefined);
+  const known = budgets.filter((amount) => amount !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);
 }
 
-function requireLeft(cap: number, spent: number, what: string, key: string): number {
+function requireBudget(cap: number, spent: number, period: string, key: string): number {
   if (spent < cap) return cap - spent;
-  throw new AppError("budget-spent", `This ${what} has cost $${spent.toFixed(2)}, and $${cap} are allowed.`, {
-    hint: `Raise it with \`hermes config set ${key} AMOUNT\`.`,
+  throw new AppError("budget-spent", `This ${period} has cost $${spent.toFixed(2)}; the limit is $${cap}.`, {
+    hint: `Raise the limit with \`hermes config set ${key} AMOUNT\`.`,
   });
 }

@@ -9,7 +9,7 @@ import {
 import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
-import { shorten } from "../lib/shorten.ts";
+import { shorten } from "../lib/text/shorten.ts";
 import type { Workspace } from "../tools/workspace.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
@@ -17,12 +17,14 @@ const RESTORE_WITHIN_MS = 30_000;
 const SHOWN_CHARS = 60;
 
 export interface WorkspaceHolder extends AsyncDisposable {
-  /** Opens the place when it is first asked for; a failure is forgotten, so that the next call tries again. */
+  /** Opens the environment on the first call; after a failure, the next call tries again. */
   workspace(signal: AbortSignal): Promise<Workspace>;
-  /** Opens the shell ahead of the first command, in a place that is there already. Never fails. */
+  /** Opens the shell ahead of the first command if its sandbox or connection already exists. Never fails. */
   warm(): void;
-  /** Begins to give the place back at the end of a turn; the shell's folder and variables stay with the session. */
-  rest(): void;
+  /** Starts releasing the environment at the end of a turn; the session keeps the shell's folder and variables. */
+  startRelease(): void;
+  /** The working folder of the shell; before the first command, the folder in which the shell will start. */
+  cwd(): string;
   /** The state of the shell as text, for the next process; undefined until a command has run. */
   saveShell(): string | undefined;
 }
@@ -30,78 +32,76 @@ export interface WorkspaceHolder extends AsyncDisposable {
 export interface WorkspaceParts {
   readonly environments: EnvironmentRegistry;
   readonly request: EnvironmentRequest;
-  /** What `saveShell` of an earlier process gave. */
   readonly savedShell: string | undefined;
-  /** Hears, in a sentence, what of the earlier process could not be restored. */
+  /** Called with one sentence per part of the earlier shell that could not be restored. */
   onLoss(sentence: string): void;
-  /** The session, as jobs know their owner. */
+  /** The session id, which is the owner of its jobs. */
   readonly session: string;
   redact(text: string): string;
-  /** Whether a session is still known; jobs of those that are not have nobody who will ask for them. */
+  /** Whether a session still exists; jobs of deleted sessions are ended. */
   isKnown(session: string): boolean;
 }
 
-/** The place of one session. No sandbox is made for a conversation that never runs anything. */
+/** Holds the environment of one session. A conversation that runs no command creates no sandbox. */
 export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
   const { environments, redact, isKnown } = parts;
   const reporter = createHeldReporter(parts.request.reporter);
   const request: EnvironmentRequest = { ...parts.request, reporter };
-  const place = environmentKey(request);
+  const ownKey = environmentKey(request);
   let environment: Environment | undefined;
   let session: ShellSession | undefined;
   let records: ProfileJobs | undefined;
-  let warming: { readonly stop: AbortController; readonly over: Promise<void> } | undefined;
-  let resting: Promise<void> | undefined;
+  let warming: { readonly stop: AbortController; readonly done: Promise<void> } | undefined;
+  let releasing: Promise<void> | undefined;
 
-  const jobs = retrying(async (signal) => {
+  const jobs = shareResult(async (signal) => {
     const { openProfileJobs } = await import("../environments/jobs/open-profile-jobs.ts");
-    if (environment === undefined) throw new Error("the jobs of a place are asked of the place");
+    if (environment === undefined) throw new Error("jobs were requested before the environment was opened");
     records ??= await openProfileJobs(request, redact, signal);
     return records.jobsOf(environment);
   });
 
-  /** Whoever has to do with jobs ends those that have outlived their session or their time, in this place. */
+  /** Ends jobs of this environment whose session was deleted or whose time is up; only if this session used jobs. */
   async function sweepJobs(): Promise<void> {
     const opened = await jobs.opened();
     const deadline = AbortSignal.timeout(SWEEP_WITHIN_MS);
     try {
       await opened?.sweepExpired((owner) => (isKnown(owner) ? "in-turn" : "gone"), deadline);
-      if (records?.last) tellOfJobs((await opened?.list(deadline)) ?? []);
+      if (records?.jobsSurvive) reportRunningJobs((await opened?.list(deadline)) ?? []);
     } catch (error) {
       const why = messageOf(error);
-      reporter.onNotice(`Jobs without a session were not ended, a later session tries again: ${why}`);
+      reporter.onNotice(`Jobs of deleted sessions were not ended; a later session tries again: ${why}`);
     }
   }
 
-  /** Nobody should find out by a taken port that something still runs. */
-  function tellOfJobs(all: readonly JobRecord[]): void {
+  /** Without this notice, users would notice a running job only from a port that is still in use. */
+  function reportRunningJobs(all: readonly JobRecord[]): void {
     const running = all.filter(({ owner, state }) => owner === parts.session && state !== "ended");
     for (const { id, command } of running) {
-      const [line = ""] = redact(command).split("\n");
-      const shown = shorten(line, SHOWN_CHARS);
+      const shown = shorten(redact(command).split("\n", 1).join(""), SHOWN_CHARS);
       reporter.onNotice(
-        `${id} still runs in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
+        `${id} is still running in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
       );
     }
   }
 
-  const open = retrying(async (signal) => {
+  const open = shareResult(async (signal) => {
     const [opened, { createEnvironmentFiles }, ripgrep] = await Promise.all([
       environments.acquire(request, signal),
       import("../environments/files/environment-files.ts"),
-      request.options.backend === "local" ? ownRipgrep() : undefined,
+      request.options.backend === "local" ? findOwnRipgrep() : undefined,
     ]);
     environment = opened;
     return { opened, createEnvironmentFiles, ripgrep };
   });
 
-  /** The session's shell: where the last process left it, as far as that is still there. */
+  /** Opens the session's shell with the saved folder and variables, as far as they can be restored. */
   async function openShell(opened: Environment, signal: AbortSignal): Promise<ShellSession> {
     const saved = parseSaved(parts.savedShell);
     if (saved === undefined) return opened.openSession();
-    if (saved.place !== place) {
+    if (saved.place !== ownKey) {
       parts.onLoss(
-        `Earlier commands of this session ran elsewhere (${saved.place}); their working folder and variables are not restored here (${place}).`,
+        `Earlier commands of this session ran in another environment (${saved.place}); their working folder and variables are not restored in this one (${ownKey}).`,
       );
       return opened.openSession();
     }
@@ -110,84 +110,81 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
     if ((await opened.run(probe, signal)).badWorkdir) {
       shell = opened.openSession({ ...saved, cwd: undefined });
       parts.onLoss(
-        `The working folder of this session, ${saved.cwd}, is gone; commands start in the default folder instead.`,
+        `The working folder of this session, ${saved.cwd}, no longer exists; commands start in the default folder instead.`,
       );
     }
-    if (saved.withheld.length > 0) {
-      const names = saved.withheld.join(", ");
-      parts.onLoss(
-        `These exported variables may hold secrets and were not stored, so they are not set: ${names}.`,
-      );
-    }
-    if (saved.tooLong.length > 0) {
-      const names = saved.tooLong.join(", ");
-      parts.onLoss(`These exported variables are too long to keep, so they are not set: ${names}.`);
-    }
+    const reportUnset = (names: readonly string[], why: string): void => {
+      if (names.length > 0)
+        parts.onLoss(`These exported variables ${why}, so they are not set: ${names.join(", ")}.`);
+    };
+    reportUnset(saved.withheld, "may hold secrets and were not stored");
+    reportUnset(saved.tooLong, "are too long to store");
     return shell;
   }
 
-  const build = retrying(async (signal): Promise<Workspace> => {
+  const build = shareResult(async (signal): Promise<Workspace> => {
     const { opened, createEnvironmentFiles, ripgrep } = await open.get(signal);
     session ??= await openShell(opened, signal);
     const files = createEnvironmentFiles(opened, session, { ripgrep });
     return { environment: opened, session, files, jobs: jobs.get };
   });
 
-  async function letGo(): Promise<void> {
+  async function releaseEnvironment(): Promise<void> {
     warming?.stop.abort();
-    await warming?.over;
+    await warming?.done;
     await open.opened();
-    const left = environment;
+    const released = environment;
     environment = undefined;
     open.forget();
     build.forget();
-    await left?.[Symbol.asyncDispose]();
+    await released?.[Symbol.asyncDispose]();
   }
 
   return {
     async workspace(signal) {
       reporter.release();
-      await resting;
+      await releasing;
       const stopWarming = (): void => warming?.stop.abort();
       signal.addEventListener("abort", stopWarming);
-      await warming?.over; // the shell that is being opened is there sooner than a second one
+      await warming?.done; // a shell that is already opening is ready sooner than a new one
       signal.removeEventListener("abort", stopWarming);
       return build.get(signal);
     },
     warm() {
-      if (warming !== undefined || (environment !== undefined && resting === undefined)) return;
+      if (warming !== undefined || (environment !== undefined && releasing === undefined)) return;
       const stop = new AbortController();
-      const over = Promise.resolve(resting)
+      const done = Promise.resolve(releasing)
         .then(() => open.get(stop.signal))
         .then(({ opened }) => opened.warm(stop.signal))
-        .catch(() => reporter.drop()) // the first command tries again, and reports why it cannot run
+        .catch(() => reporter.drop()) // the first command tries again and reports the failure
         .finally(() => {
           warming = undefined;
         });
-      warming = { stop, over };
+      warming = { stop, done };
     },
-    rest() {
-      if (records !== undefined) return; // jobs keep the place open that they run in
-      resting = letGo()
+    startRelease() {
+      if (records !== undefined) return; // jobs keep their environment open
+      releasing = releaseEnvironment()
         .catch((error: unknown) => reporter.onNotice(`The environment was not closed: ${messageOf(error)}`))
         .finally(() => {
-          resting = undefined;
+          releasing = undefined;
         });
     },
+    cwd: () => session?.cwd ?? parseSaved(parts.savedShell)?.cwd ?? request.cwd,
     saveShell() {
       const saved = session?.save(redact);
-      return saved && JSON.stringify({ place, ...saved } satisfies StoredShell);
+      return saved && JSON.stringify({ place: ownKey, ...saved } satisfies StoredShell);
     },
     async [Symbol.asyncDispose]() {
-      await resting;
+      await releasing;
       await sweepJobs();
-      await letGo();
+      await releaseEnvironment();
       records?.[Symbol.dispose]();
     },
   };
 }
 
-/** The shell with the environment it belongs to: its folders and variables mean nothing in another one. */
+/** A shell with the key of its environment: its folder and variables are meaningless in another environment. */
 interface StoredShell extends SavedShell {
   readonly place: string;
 }
@@ -199,24 +196,24 @@ const storedShell = z.object({
   variables: z.record(z.string(), z.string()),
   unset: z.array(z.string()),
   withheld: z.array(z.string()),
-  tooLong: z.array(z.string()).default([]), // sessions of earlier versions have none
+  tooLong: z.array(z.string()).default([]), // absent in sessions of earlier versions
 });
 
-/** Undefined where nothing is stored, and for what another version of the program has stored differently. */
+/** Undefined if nothing is stored, or if another version of the program stored another format. */
 function parseSaved(text: string | undefined): StoredShell | undefined {
   return text === undefined ? undefined : storedShell.safeParse(JSON.parse(text)).data;
 }
 
-/** Holds notices back until the place is used: nobody wants to hear of a sandbox that no command needs. */
+/** Holds notices back until a command uses the environment: notices about an unused sandbox are noise. */
 function createHeldReporter(reporter: Reporter): Reporter & { release(): void; drop(): void } {
   let held: string[] | undefined = [];
-  const tell = (text: string): void => {
+  const holdOrReport = (text: string): void => {
     if (held === undefined) reporter.onNotice(text);
     else held.push(text);
   };
   return {
-    onNotice: tell,
-    onProgress: (text) => (held === undefined ? reporter.onProgress(text) : tell(text)),
+    onNotice: holdOrReport,
+    onProgress: (text) => (held === undefined ? reporter.onProgress(text) : holdOrReport(text)),
     release() {
       const notices = held ?? [];
       held = undefined;
@@ -228,32 +225,26 @@ function createHeldReporter(reporter: Reporter): Reporter & { release(): void; d
   };
 }
 
-async function ownRipgrep(): Promise<string | undefined> {
+async function findOwnRipgrep(): Promise<string | undefined> {
   const { findBundledRipgrep } = await import("../environments/files/search/bundled-ripgrep.ts");
   return findBundledRipgrep();
 }
 
-/** Does something once for all who ask, and again for the next after a failure. */
-function retrying<Result>(action: (signal: AbortSignal) => Promise<Result>): {
-  readonly get: (signal: AbortSignal) => Promise<Result>;
-  /** What there is, without doing it. */
-  opened(): Promise<Result | undefined>;
-  /** The next who asks has it done again. */
-  forget(): void;
-} {
+/** Runs an action once and shares its result; after a failure, the next caller runs it again. */
+function shareResult<Result>(action: (signal: AbortSignal) => Promise<Result>) {
   let attempt: Promise<Result> | undefined;
   return {
-    get(signal) {
+    get(signal: AbortSignal): Promise<Result> {
       attempt ??= action(signal).catch((error: unknown) => {
         attempt = undefined;
         throw error;
       });
       return attempt;
     },
-    async opened() {
-      return await attempt?.catch(() => undefined);
-    },
-    forget() {
+    /** The result of a started action; undefined if it was not started or failed. */
+    opened: async (): Promise<Result | undefined> => attempt?.catch(() => undefined),
+    /** Makes the next caller run the action again. */
+    forget(): void {
       attempt = undefined;
     },
   };

@@ -12,7 +12,7 @@ import { type EnvironmentRequest, environmentTask } from "./environment-request.
 import { openEnvironment } from "./open-environment.ts";
 import { terminalOptions } from "./options.ts";
 
-const signal = AbortSignal.timeout(7_200_000); // for all of the file
+const signal = AbortSignal.timeout(7_200_000); // for the whole file
 const closedError = expect.objectContaining({ code: "environment-closed" });
 
 function createGate() {
@@ -23,7 +23,7 @@ function createGate() {
   return { passed, open: () => open() };
 }
 
-/** A place whose command `wait` ends when a test says so, or when it is told to stop. */
+/** An environment whose command `wait` ends on `endCommands` or on abort. */
 function fakeEnvironment(request: EnvironmentRequest) {
   const commands: CommandRequest[] = [];
   const end = createGate();
@@ -62,7 +62,7 @@ function fakeEnvironment(request: EnvironmentRequest) {
   return fake satisfies Environment;
 }
 
-interface Claim {
+interface RequestOverrides {
   readonly task?: string;
   readonly session?: string;
   readonly home?: string;
@@ -76,7 +76,7 @@ function requestOf({
   home = "/home-a",
   cwd = "/start",
   options: given = {},
-}: Claim): EnvironmentRequest {
+}: RequestOverrides): EnvironmentRequest {
   const options = terminalOptions.parse(given);
   return {
     options,
@@ -103,7 +103,7 @@ function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
       opened.push(fake);
       return fake;
     },
-    lookAfter: async () => undefined,
+    reclaimAbandoned: async () => undefined,
     onError: (what, error) => void errors.push(`${what} ${error instanceof Error ? error.message : error}`),
     ...parts,
   });
@@ -112,9 +112,10 @@ function setUp(parts: Partial<EnvironmentRegistryParts> = {}) {
     opened,
     errors,
     registry,
-    acquire: (claim: Claim = {}) => registry.acquire(requestOf(claim), new AbortController().signal),
-    /** The place that was opened at that turn. */
-    place(index: number) {
+    acquire: (overrides: RequestOverrides = {}) =>
+      registry.acquire(requestOf(overrides), new AbortController().signal),
+    /** The fake environment that was opened as number `index`. */
+    fake(index: number) {
       const found = opened[index];
       if (found === undefined) throw new Error(`only ${opened.length} were opened`);
       return found;
@@ -132,14 +133,14 @@ const command = (environment: Environment, more: Partial<CommandRequest> = {}): 
   ...more,
 });
 
-test("D2: calls at the same moment build one environment and share it", async () => {
+test("D2: concurrent callers open one environment and share it", async () => {
   const { acquire, names } = setUp();
-  const askers = Array.from({ length: 16 }, (_, index) => ({ task: `t${index}`, session: `s${index}` }));
-  await Promise.all(askers.map(acquire));
+  const callers = Array.from({ length: 16 }, (_, index) => ({ task: `t${index}`, session: `s${index}` }));
+  await Promise.all(callers.map(acquire));
   expect(names()).toEqual(["default"]);
 });
 
-test("D2: isolation says who shares: all of a profile, a session with its subagents, or one task", async () => {
+test("D2: isolation decides who shares: all of a profile, a session with its subagents, or one task", async () => {
   for (const [isolation, expected] of [
     ["shared", ["default", "default"]],
     ["session", ["s1", "s2", "s1"]],
@@ -155,7 +156,7 @@ test("D2: isolation says who shares: all of a profile, a session with its subage
   }
 });
 
-test("F22, F23: an environment is opened with the settings and the folder of whoever asks, never of another", async () => {
+test("F22, F23: an environment is opened with the settings and the folder of its own request", async () => {
   const { acquire, opened } = setUp();
   const old = await acquire({ cwd: "/one" });
   await acquire({ cwd: "/two" });
@@ -171,7 +172,7 @@ test("F22, F23: an environment is opened with the settings and the folder of who
   expect(await old.run(command(old), signal)).toMatchObject({ exitCode: 0 });
 });
 
-test("A21: a failed opening is told to all who wait, and whoever tries again starts from scratch", async () => {
+test("A21: a failed open rejects all waiting callers, and a retry starts over", async () => {
   let attempts = 0;
   const { acquire, registry, errors } = setUp({
     async open(request) {
@@ -188,15 +189,15 @@ test("A21: a failed opening is told to all who wait, and whoever tries again sta
   expect(errors).toEqual([]);
 });
 
-test("who waits may give up; when all have, the opening is ended and what it still made is closed", async () => {
+test("a waiting caller may give up; when all callers have, opening is aborted and an environment that opens late is closed", async () => {
   const gate = createGate();
   const signals: AbortSignal[] = [];
-  const made: ReturnType<typeof fakeEnvironment>[] = [];
+  const created: ReturnType<typeof fakeEnvironment>[] = [];
   const { registry } = setUp({
     async open(request, stop) {
       signals.push(stop);
       const fake = fakeEnvironment(request);
-      made.push(fake);
+      created.push(fake);
       await gate.passed;
       return fake;
     },
@@ -214,23 +215,23 @@ test("who waits may give up; when all have, the opening is ended and what it sti
   const third = registry.acquire(requestOf({}), signal);
   gate.open();
   await third;
-  await expect.poll(() => made.map(({ disposed }) => disposed)).toEqual([1, 0]);
+  await expect.poll(() => created.map(({ disposed }) => disposed)).toEqual([1, 0]);
 });
 
-test("C47: an environment unused for its lifetime is closed, and comes back with the same request (F24)", async () => {
+test("C47: an environment unused for its lifetime is closed, and is reopened with the same request (F24)", async () => {
   const { clock, acquire, opened, disposals } = setUp();
-  const claim = { options: { lifetime_seconds: 300 } };
-  const handle = await acquire(claim);
+  const overrides = { options: { lifetime_seconds: 300 } };
+  const handle = await acquire(overrides);
   await handle[Symbol.asyncDispose]();
   await clock.advance(299_000);
-  await (await acquire(claim))[Symbol.asyncDispose]();
+  await (await acquire(overrides))[Symbol.asyncDispose]();
   expect(opened).toHaveLength(1);
   await clock.advance(299_000);
   expect(disposals()).toEqual([0]);
   await clock.advance(61_000);
   expect(disposals()).toEqual([1]);
-  expect(clock.sleeping).toBe(0); // nothing is left to look after
-  await acquire(claim);
+  expect(clock.sleeping).toBe(0); // the reaper has stopped
+  await acquire(overrides);
   expect(opened).toHaveLength(2);
   const [before, after] = opened.map(({ request: { options, task, profile, cwd } }) => {
     return { options, task, profile, cwd };
@@ -238,17 +239,17 @@ test("C47: an environment unused for its lifetime is closed, and comes back with
   expect(after).toEqual(before);
 });
 
-test("a handle given back twice counts once", async () => {
+test("a handle disposed twice counts once", async () => {
   const { clock, acquire, disposals } = setUp();
-  const claim = { options: { lifetime_seconds: 1 } };
-  const [one] = [await acquire(claim), await acquire(claim)];
+  const overrides = { options: { lifetime_seconds: 1 } };
+  const [one] = [await acquire(overrides), await acquire(overrides)];
   await one[Symbol.asyncDispose]();
   await one[Symbol.asyncDispose]();
   await clock.advance(60_000);
   expect(disposals()).toEqual([0]);
 });
 
-test("F53: a held environment stays through any model call", async () => {
+test("F53: a held environment stays open however long a model call takes", async () => {
   const { clock, acquire, disposals } = setUp();
   const handle = await acquire({ options: { lifetime_seconds: 1 } });
   await clock.advance(600_000);
@@ -256,37 +257,37 @@ test("F53: a held environment stays through any model call", async () => {
   expect(await handle.run(command(handle), signal)).toMatchObject({ exitCode: 0 });
 });
 
-test("an environment in which something runs is not idle, and its time begins when that has ended", async () => {
-  const { clock, acquire, place } = setUp();
+test("an environment with a running command is not idle, and its lifetime starts when the command ends", async () => {
+  const { clock, acquire, fake } = setUp();
   const handle = await acquire({ options: { lifetime_seconds: 300 } });
-  place(0).busy = 1;
+  fake(0).busy = 1;
   await handle[Symbol.asyncDispose]();
   await clock.advance(600_000);
-  expect(place(0).disposed).toBe(0);
-  place(0).busy = 0;
+  expect(fake(0).disposed).toBe(0);
+  fake(0).busy = 0;
   await clock.advance(240_000);
-  expect(place(0).disposed).toBe(0);
+  expect(fake(0).disposed).toBe(0);
   await clock.advance(120_000);
-  expect(place(0).disposed).toBe(1);
+  expect(fake(0).disposed).toBe(1);
 });
 
-test("lifetime 0 closes with the last handle, but not under a command that still runs", async () => {
-  const { acquire, place } = setUp();
+test("lifetime 0 closes with the last handle, but not while a command still runs", async () => {
+  const { acquire, fake } = setUp();
   const options = { lifetime_seconds: 0 };
   const [one, two] = [await acquire({ options }), await acquire({ options })];
   const running = two.run(command(two, { command: "wait" }), signal);
   await one[Symbol.asyncDispose]();
   await two[Symbol.asyncDispose]();
   await turn();
-  expect(place(0).disposed).toBe(0);
-  place(0).endCommands();
+  expect(fake(0).disposed).toBe(0);
+  fake(0).endCommands();
   expect(await running).toMatchObject({ ended: "exited" });
   await turn();
-  expect(place(0).disposed).toBe(1);
+  expect(fake(0).disposed).toBe(1);
 });
 
-test("F53: a handle that was given back refuses, and so does everything of a closed registry", async () => {
-  const { acquire, registry, place } = setUp();
+test("F53: a disposed handle refuses every use, and so does a closed registry", async () => {
+  const { acquire, registry, fake } = setUp();
   const [given, held] = [await acquire(), await acquire()];
   const request = command(given);
   await given[Symbol.asyncDispose]();
@@ -295,29 +296,29 @@ test("F53: a handle that was given back refuses, and so does everything of a clo
   await registry[Symbol.asyncDispose]();
   await expect(held.run(request, signal)).rejects.toEqual(closedError);
   await expect(acquire()).rejects.toEqual(closedError);
-  expect(place(0).commands).toEqual([]);
+  expect(fake(0).commands).toEqual([]);
 });
 
 test("a command is stopped by its own signal, before and while it runs", async () => {
-  const { acquire, place } = setUp();
+  const { acquire, fake } = setUp();
   const handle = await acquire();
   await expect(handle.run(command(handle), AbortSignal.abort(new Error("no")))).rejects.toThrow("no");
-  expect(place(0).commands).toEqual([]);
+  expect(fake(0).commands).toEqual([]);
   const controller = new AbortController();
   const running = handle.run(command(handle, { command: "wait" }), controller.signal);
   controller.abort(new Error("enough"));
   expect(await running).toMatchObject({ ended: "stopped" });
 });
 
-test("C29: closing stops what runs, then closes each environment once, and never throws", async () => {
-  const { acquire, registry, place, disposals, errors, clock } = setUp();
+test("C29: closing stops running commands, then closes each environment once, and never throws", async () => {
+  const { acquire, registry, fake, disposals, errors, clock } = setUp();
   const first = await acquire();
   const others = [await acquire({ home: "/home-b" }), await acquire({ home: "/home-c" })];
   let runningAtEnd: number | undefined;
-  place(0).dispose = async () => {
-    runningAtEnd = place(0).busy;
+  fake(0).dispose = async () => {
+    runningAtEnd = fake(0).busy;
   };
-  place(1).dispose = () => Promise.reject(new Error("the engine is down"));
+  fake(1).dispose = () => Promise.reject(new Error("the engine is down"));
   const running = first.run(command(first, { command: "wait" }), signal);
   await Promise.all([registry[Symbol.asyncDispose](), registry[Symbol.asyncDispose]()]);
   expect(await running).toMatchObject({ ended: "stopped", exitCode: 130 });
@@ -328,33 +329,33 @@ test("C29: closing stops what runs, then closes each environment once, and never
   expect(clock.sleeping).toBe(0);
 });
 
-test("F7: closing waits for what the reaper began to close", async () => {
-  const { clock, acquire, registry, place } = setUp();
+test("F7: closing waits for the teardowns that the reaper started", async () => {
+  const { clock, acquire, registry, fake } = setUp();
   const handle = await acquire({ options: { lifetime_seconds: 1 } });
   const gate = createGate();
-  let torn = false;
-  place(0).dispose = async () => {
+  let isTornDown = false;
+  fake(0).dispose = async () => {
     await gate.passed;
-    torn = true;
+    isTornDown = true;
   };
   await handle[Symbol.asyncDispose]();
   await clock.advance(3_000);
-  expect(place(0).disposed).toBe(1);
-  const closing = registry[Symbol.asyncDispose]().then(() => torn);
+  expect(fake(0).disposed).toBe(1);
+  const closing = registry[Symbol.asyncDispose]().then(() => isTornDown);
   await turn();
   gate.open();
   expect(await closing).toBe(true);
 });
 
-test("C29: one that hangs does not hold up the end for ever, and is named", async () => {
-  const { acquire, registry, place, errors } = setUp({ teardownMs: 20 });
+test("C29: an environment that hangs does not block closing forever and is reported", async () => {
+  const { acquire, registry, fake, errors } = setUp({ teardownMs: 20 });
   await acquire();
-  place(0).dispose = () => new Promise(() => undefined);
+  fake(0).dispose = () => new Promise(() => undefined);
   await registry[Symbol.asyncDispose]();
-  expect(errors).toEqual(["The environment default is left behind. it was not closed within 0.02 s"]);
+  expect(errors).toEqual(["The environment default could not be closed. it did not close within 0.02 s"]);
 });
 
-test("who still waits for an opening when the registry closes is told so, even if the opening hangs", async () => {
+test("a caller that waits for an environment is rejected when the registry closes, even if opening hangs", async () => {
   const { acquire, registry } = setUp({ open: () => new Promise(() => undefined), teardownMs: 20 });
   const refused = expect(acquire()).rejects.toEqual(closedError);
   await turn();
@@ -362,25 +363,26 @@ test("who still waits for an opening when the registry closes is told so, even i
   await refused;
 });
 
-test("C33, C46: what was abandoned is looked for once per profile and backend, after the first command", async () => {
-  const looked: string[] = [];
+test("C33, C46: abandoned sandboxes are reclaimed once per profile and backend, after the first command", async () => {
+  const reclaimed: string[] = [];
   const { acquire } = setUp({
-    lookAfter: async ({ options, profile }) => void looked.push(`${options.backend} ${profile.home}`),
+    reclaimAbandoned: async ({ options, profile }) =>
+      void reclaimed.push(`${options.backend} ${profile.home}`),
   });
   const options = { backend: "docker", isolation: "task" };
   const all = await Promise.all(["a", "b", "c"].map((task) => acquire({ task, options })));
-  expect(looked).toEqual([]); // whoever runs nothing looks for nothing
+  expect(reclaimed).toEqual([]); // no command, no reclaim
   for (const handle of all) await handle.run(command(handle), signal);
-  expect(looked).toEqual(["docker /home-a"]);
+  expect(reclaimed).toEqual(["docker /home-a"]);
   const others = [await acquire({}), await acquire({ home: "/home-b", options })];
   for (const handle of others) await handle.run(command(handle), signal);
-  expect(looked).toEqual(["docker /home-a", "local /home-a", "docker /home-b"]);
+  expect(reclaimed).toEqual(["docker /home-a", "local /home-a", "docker /home-b"]);
 });
 
-test("C44: a failed look at what was abandoned costs nobody a command, and the end waits for one on its way", async () => {
+test("C44: a failed reclaim does not affect commands, and closing waits for a reclaim in progress", async () => {
   const gate = createGate();
   const { acquire, errors, registry } = setUp({
-    lookAfter: () => gate.passed.then(() => Promise.reject(new Error("no permission"))),
+    reclaimAbandoned: () => gate.passed.then(() => Promise.reject(new Error("no permission"))),
   });
   const handle = await acquire();
   expect(await handle.run(command(handle), signal)).toMatchObject({ exitCode: 0 });
@@ -388,7 +390,7 @@ test("C44: a failed look at what was abandoned costs nobody a command, and the e
   await turn();
   gate.open();
   await closing;
-  expect(errors).toEqual(["Abandoned sandboxes were not looked for. no permission"]);
+  expect(errors).toEqual(["Abandoned sandboxes could not be reclaimed. no permission"]);
 });
 
 test("an unused environment does not keep the process alive", async () => {
@@ -398,8 +400,8 @@ test("an unused environment does not keep the process alive", async () => {
   await writeFile(
     script,
     `import { createEnvironmentRegistry } from ${JSON.stringify(registryUrl)};
-     const place = { openSession: () => ({ cwd: undefined }), busy: 0, async [Symbol.asyncDispose]() {} };
-     const registry = createEnvironmentRegistry({ open: async () => place, lookAfter: async () => {}, onError() {} });
+     const environment = { openSession: () => ({ cwd: undefined }), busy: 0, async [Symbol.asyncDispose]() {} };
+     const registry = createEnvironmentRegistry({ open: async () => environment, reclaimAbandoned: async () => {}, onError() {} });
      const request = { task: "t", profile: { home: "/h" }, options: { lifetime_seconds: 300 } };
      await registry.acquire(request, new AbortController().signal);
      process.stdout.write("held");`,
@@ -411,13 +413,13 @@ test("an unused environment does not keep the process alive", async () => {
   expect(child).toMatchObject({ stdout: "held", stderr: "", status: 0 });
 });
 
-test("real environments serve two folders, and what runs ends with the registry", async () => {
+test("real environments serve two folders, and their commands end with the registry", async () => {
   await using folder = await tempFolder();
   const path = await realpath(folder.path);
   const errors: unknown[] = [];
   await using registry = createEnvironmentRegistry({
     open: openEnvironment,
-    lookAfter: async () => undefined,
+    reclaimAbandoned: async () => undefined,
     onError: (_, error) => void errors.push(error),
   });
   const options = { auto_source_bashrc: false, shell_init_files: ["/dev/null"] };

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { waitAtMost } from "../lib/time/wait-at-most.ts";
 import type { Environment } from "./environment.ts";
 import { type EnvironmentRequest, SHARED_TASK } from "./environment-request.ts";
-import { closed, createSharedEnvironment, type SharedEnvironment } from "./shared-environment.ts";
+import { createClosedError, createSharedEnvironment, type SharedEnvironment } from "./shared-environment.ts";
 
 const SHORTEST_CHECK_MS = 1_000;
 const LONGEST_CHECK_MS = 60_000;
@@ -11,35 +12,35 @@ const TEARDOWN_MS = 15_000;
 export interface EnvironmentRegistryParts {
   open(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment>;
   /**
-   * Looks after what earlier processes abandoned. Called once for each profile and backend, when the first command has
-   * run; the end of the process waits for it. A failure is reported and costs nobody an environment.
+   * Reclaims sandboxes that earlier processes abandoned. Called once per profile and backend, after the first command.
+   * The registry waits for it when it closes. A failure goes to `onError` and does not affect any environment.
    */
-  lookAfter(request: EnvironmentRequest): Promise<void>;
-  /** Hears what went wrong where nobody waits for an answer. */
+  reclaimAbandoned(request: EnvironmentRequest): Promise<void>;
+  /** Receives the errors of background work that no caller awaits. */
   onError(what: string, error: unknown): void;
-  /** Its sleeps should not keep the process alive. */
+  /** Its sleeps must not keep the process alive. */
   readonly clock?: Clock;
-  /** How long closing waits for each environment. */
+  /** How long the registry waits for each environment to close. */
   readonly teardownMs?: number;
 }
 
-/** The environments of a process: each is opened once for all who share it, and closed when nobody uses it any more. */
+/** The environments of a process. Each is opened once for all its holders and closed when it is no longer in use. */
 export interface EnvironmentRegistry extends AsyncDisposable {
   /**
-   * The environment of that name and those settings. It stays open until its last holder has disposed what this returns
-   * and `lifetime_seconds` have passed since.
+   * Returns a handle to the environment with that name and those settings. The environment stays open until all handles
+   * are disposed and `lifetime_seconds` have passed since then.
    */
   acquire(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment>;
 }
 
-/** The machine's clock, without keeping the process alive. */
+/** The system clock; its sleeps do not keep the process alive. */
 const backgroundClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) => delay(ms, undefined, { signal, ref: false }),
 };
 
 interface Entry {
-  /** Let go because the process ends, which is no end of a session: another process may go on with it. */
+  /** Closed because the process exits. The session has not ended: another process may resume it. */
   endsWithProcess: boolean;
   readonly task: string;
   readonly lifetimeMs: number;
@@ -48,14 +49,14 @@ interface Entry {
 
 export function createEnvironmentRegistry({
   open,
-  lookAfter,
+  reclaimAbandoned,
   onError,
   clock = backgroundClock,
   teardownMs = TEARDOWN_MS,
 }: EnvironmentRegistryParts): EnvironmentRegistry {
   const entries = new Map<string, Entry>();
-  const lookedAfter = new Map<string, Promise<void>>();
-  /** Also those that the reaper began: a process must not end before them. */
+  const reclaims = new Map<string, Promise<void>>();
+  /** Includes the teardowns that the reaper started: the process must not exit before they end. */
   const teardowns = new Map<Promise<void>, Entry>();
   const stop = new AbortController();
   let isReaping = false;
@@ -63,7 +64,7 @@ export function createEnvironmentRegistry({
 
   function enter(key: string, request: EnvironmentRequest): Entry {
     const { task, options } = request;
-    // Nobody but one session or task has files there, and they vanish with it: unused, there is nothing to keep.
+    // Only one session or task uses this sandbox, and its files are not kept: an unused one can be removed.
     const isEphemeral = task !== SHARED_TASK && !options.container_persistent;
     const lifetimeMs = options.lifetime_seconds * 1_000;
     const entry: Entry = {
@@ -75,27 +76,27 @@ export function createEnvironmentRegistry({
         clock,
         open: (signal) =>
           open({ ...request, mayRemove: () => isEphemeral && !entry.endsWithProcess }, signal),
-        onRun: () => lookAfterOnce(request),
+        onRun: () => reclaimOnce(request),
         onUnused: () => {
-          if (entry.shared.isOver()) retire(key, entry);
+          if (entry.shared.isExpired()) retire(key, entry);
         },
       }),
     };
     entries.set(key, entry);
-    void reap().catch((error) => onError("Unused environments are not closed any more.", error));
+    void reap().catch((error) => onError("Unused environments are no longer closed.", error));
     return entry;
   }
 
-  function lookAfterOnce(request: EnvironmentRequest): void {
+  function reclaimOnce(request: EnvironmentRequest): void {
     const key = JSON.stringify([request.profile.home, request.options.backend]);
-    if (lookedAfter.has(key)) return;
-    const work = lookAfter(request).catch((error: unknown) =>
-      onError("Abandoned sandboxes were not looked for.", error),
+    if (reclaims.has(key)) return;
+    const reclaim = reclaimAbandoned(request).catch((error: unknown) =>
+      onError("Abandoned sandboxes could not be reclaimed.", error),
     );
-    lookedAfter.set(key, work);
+    reclaims.set(key, reclaim);
   }
 
-  /** Off the list at once, so that nobody gets it any more; closed meanwhile. */
+  /** Removes the entry at once, so that it is not handed out again, and closes it in the background. */
   function retire(key: string, entry: Entry): void {
     if (entries.get(key) !== entry) return;
     entries.delete(key);
@@ -114,7 +115,7 @@ export function createEnvironmentRegistry({
         const shortest = Math.min(...[...entries.values()].map(({ lifetimeMs }) => lifetimeMs));
         const checkMs = Math.max(SHORTEST_CHECK_MS, Math.min(LONGEST_CHECK_MS, shortest));
         await clock.sleep(checkMs, stop.signal);
-        for (const [key, entry] of entries) if (entry.shared.isOver()) retire(key, entry);
+        for (const [key, entry] of entries) if (entry.shared.isExpired()) retire(key, entry);
       }
     } catch (error) {
       if (!stop.signal.aborted) throw error;
@@ -123,34 +124,27 @@ export function createEnvironmentRegistry({
     }
   }
 
-  async function within(teardown: Promise<void>, { task }: Entry): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<"late">((resolve) => {
-      timer = setTimeout(() => resolve("late"), teardownMs);
-    });
-    const outcome = await Promise.race([teardown, late]);
-    clearTimeout(timer);
-    if (outcome !== "late") return;
-    onError(
-      `The environment ${task} is left behind.`,
-      new Error(`it was not closed within ${teardownMs / 1_000} s`),
-    );
+  async function waitForTeardown(teardown: Promise<void>, { task }: Entry): Promise<void> {
+    await waitAtMost(teardownMs, teardown);
+    if (!teardowns.has(teardown)) return;
+    const late = new Error(`it did not close within ${teardownMs / 1_000} s`);
+    onError(`The environment ${task} could not be closed.`, late);
   }
 
   async function close(): Promise<void> {
-    stop.abort(closed());
+    stop.abort(createClosedError());
     for (const [key, entry] of entries) {
       entry.endsWithProcess = true;
       retire(key, entry);
     }
-    await Promise.allSettled([...teardowns].map(([teardown, entry]) => within(teardown, entry)));
-    await Promise.all(lookedAfter.values());
+    await Promise.allSettled([...teardowns].map(([teardown, entry]) => waitForTeardown(teardown, entry)));
+    await Promise.all(reclaims.values());
   }
 
   return {
     async acquire(request, signal) {
       signal.throwIfAborted();
-      if (stop.signal.aborted) throw closed();
+      if (stop.signal.aborted) throw createClosedError();
       const { profile, task, cwd, options } = request;
       const key = JSON.stringify([profile.home, task, cwd, options]);
       const entry = entries.get(key) ?? enter(key, request);

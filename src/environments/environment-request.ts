@@ -1,49 +1,48 @@
 import type { TerminalOptions } from "./options.ts";
 import type { Offer } from "./sync/offered-file.ts";
 
-/** Who hears what a person should know, in sentences. */
+/** Receives messages for the user, as complete sentences. */
 export interface Reporter {
   onNotice(text: string): void;
-  /** A line about something that takes long. */
+  /** One line about a slow operation. */
   onProgress(text: string): void;
 }
 
 export interface LentFiles {
-  /** A plain word that nobody else uses at the same time. */
+  /** A plain word that is unique among the lenders of one environment. */
   readonly owner: string;
   list(signal: AbortSignal): Promise<Offer>;
 }
 
-/** What an environment may know of its profile and this machine. Values only: nothing here is looked up later. */
+/** Facts about the profile and this machine that an environment may use, resolved before the environment is opened. */
 export interface EnvironmentFacts {
   readonly options: TerminalOptions;
   readonly profile: { readonly name: string; readonly root: string; readonly home: string };
-  /** Asked for only by environments that outlive us. */
+  /** Read only by environments that outlive this process. */
   profileId(): Promise<string>;
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** A variable of the environment, else of the profile's `.env`. */
+  /** Reads a variable from the process environment, else from the profile's `.env`. */
   variable(name: string): string | undefined;
   readonly userHome: string;
   readonly cwd: string;
   readonly reporter: Reporter;
-  /** Files that are copied to an environment which cannot mount them, and removed there when it is let go. */
+  /** Files that are copied to an environment that cannot mount them, and removed from it when it is closed. */
   readonly lent?: LentFiles | undefined;
 }
 
-/** Which environment is wanted. */
 export interface EnvironmentRequest extends EnvironmentFacts {
-  /** The name that all who share the environment ask for. */
+  /** Callers that share an environment pass the same name. */
   readonly task: string;
-  /** A command follows at once, so that its shell may be started before everything is known about the place. */
+  /** A command follows immediately: its shell may be started before the sandbox has been inspected. */
   readonly runsAtOnce?: boolean;
-  /** Asked when the environment is let go: whether the place itself may go too, if nobody else uses it. */
+  /** Called when the environment is closed: whether its sandbox may be removed too, unless another process uses it. */
   mayRemove?(): boolean;
 }
 
 /** The name of the environment that all sessions of a profile share. */
 export const SHARED_TASK = "default";
 
-/** The name of a conversation's environment by the setting `isolation`; without a task of the board a session is its own. */
+/** The name of a conversation's environment under the setting `isolation`. Without a board task, the session is the task. */
 export function environmentTask(
   isolation: TerminalOptions["isolation"],
   { session, task = session }: { readonly session: string; readonly task?: string | undefined },
@@ -51,7 +50,7 @@ export function environmentTask(
   return { shared: SHARED_TASK, session, task }[isolation];
 }
 
-/** The name of the environment in what is stored: the same for every process that means the same place. */
+/** The name of the environment in stored records: every process computes the same name for the same environment. */
 export function environmentKey({ options, task }: Pick<EnvironmentRequest, "options" | "task">): string {
   if (options.backend === "local") return "local";
   if (options.backend !== "ssh") return `${options.backend}:${task}`;

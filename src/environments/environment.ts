@@ -1,51 +1,51 @@
-/** A path inside an environment. It is never looked up on our own machine, even where the two look alike. */
+/** A path inside an environment. Never resolve it on this machine, even if the same path exists here. */
 export type TargetPath = string & { readonly target?: never };
 
 export type OutputStream = "stdout" | "stderr";
 
-/** What of a session's shell outlives a process: no functions, no aliases, and no value that may be a secret. */
+/** The part of a session's shell state that is saved: no functions, no aliases, and no value that may be a secret. */
 export interface SavedShell {
-  /** Undefined for the folder that the place itself starts in. */
+  /** Undefined means the environment's own start folder. */
   readonly cwd?: TargetPath | undefined;
-  /** Where `cd -` leads. */
+  /** The target of `cd -`. */
   readonly previousCwd?: TargetPath | undefined;
-  /** Exported variables that a fresh shell has not, or not with this value. */
+  /** Exported variables that a fresh shell lacks or has with another value. */
   readonly variables: Readonly<Record<string, string>>;
   /** Variables of a fresh shell that the session has removed. */
   readonly unset: readonly string[];
   /** Names of exported variables whose values may be secrets and were not saved. */
   readonly withheld: readonly string[];
-  /** Names of exported variables whose values were not saved only because of their size. */
+  /** Names of exported variables whose values were too long to save. */
   readonly tooLong: readonly string[];
 }
 
-/** The state of one session's shell: two sessions in one environment never move each other. */
+/** The shell state of one session. Sessions of one environment do not affect each other's folder and variables. */
 export interface ShellSession {
-  /** Where the next command starts; undefined until one has run. */
+  /** The folder of the next command; undefined until a command has run. */
   readonly cwd: TargetPath | undefined;
-  /** What the next process can go on with; undefined until a command has run. `redact` hides what it knows as secret. */
+  /** The state that a later process can resume; undefined until a command has run. `redact` hides known secrets. */
   save(redact: (text: string) => string): SavedShell | undefined;
 }
 
 export interface CommandRequest {
   readonly command: string;
   readonly session: ShellSession;
-  /** Where to run instead of the session's own folder; `~` is the far end's home. */
+  /** The folder to run in instead of the session's own; `~` is the home folder inside the environment. */
   readonly workdir?: TargetPath | undefined;
   readonly timeoutMs: number;
-  /** Nothing unless given: a command that reads then sees the end at once. */
+  /** If absent, a command that reads standard input gets end-of-file at once. */
   readonly stdin?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  /** Variables of this command alone. */
+  /** Variables for this command only. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Names its processes in their environment (HERMES_COMMAND_ID), for whoever looks for them later; random unless given. */
+  /** Set as HERMES_COMMAND_ID in the command's processes, so that they can be found later; random unless given. */
   readonly mark?: string | undefined;
   /** Send both streams as stdout, in the order in which they were written. */
   readonly mergeStderr?: boolean;
-  /** Gets each chunk as it comes; while it returns a promise, the command has to wait. */
+  /** Receives each chunk as it arrives. A returned promise holds the command back until it settles. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void | Promise<void>;
 }
 
-/** A process that outlived every attempt to end it. */
+/** A process that survived every attempt to end it. */
 export interface Survivor {
   readonly pid: number;
   readonly user: number | undefined;
@@ -53,30 +53,29 @@ export interface Survivor {
 
 export interface CommandResult {
   /**
-   * `exited`: by itself. `timed-out` and `stopped`: ended by us, exit code 124 and 130. `lost`: the shell between us and
-   * the command died; it was not started again, and whether it did its work is unknown.
+   * `exited`: the command ended by itself. `timed-out` and `stopped`: we ended it, exit codes 124 and 130. `lost`: the
+   * shell that ran the command died. The command was not run again, and whether it finished is unknown.
    */
   readonly ended: "exited" | "timed-out" | "stopped" | "lost";
-  /** 126 when the folder does not exist; 125 when lost. */
+  /** 126 if the folder does not exist; 125 if `lost`. */
   readonly exitCode: number;
   readonly badWorkdir: boolean;
-  /** Where the session is now. */
+  /** The session's folder after the command. */
   readonly cwd: TargetPath | undefined;
-  /** Empty unless something could not be ended; then a person should know. */
+  /** Processes that could not be ended; report them to the user. */
   readonly survivors: readonly Survivor[];
-  /** What the reader should know besides the output, in sentences. */
+  /** Complete sentences for the reader of the output. */
   readonly notices: readonly string[];
   readonly durationMs: number;
 }
 
-/** A place where commands run. Disposing lets go of it; whether the place itself goes is the lifecycle's rule. */
+/** Where commands run. Whether disposing also removes the sandbox depends on the kind of environment and the settings. */
 export interface Environment extends AsyncDisposable {
-  /** Begins where a saved shell was, if one is given; its folder may be gone by now, as any session's folder may. */
+  /** Starts from the saved shell, if given. The saved folder may have been deleted since. */
   openSession(saved?: SavedShell): ShellSession;
-  /** Opens a shell ahead of the first command, unless the place would have to be created or connected to for that. */
+  /** Opens a shell before the first command, unless a sandbox would have to be created or a host connected to. */
   warm(signal: AbortSignal): Promise<void>;
-  /** Resolves however the command ends. Rejects only when it could not be started at all, or `signal` was aborted before. */
+  /** Resolves however the command ends. Rejects only if the command could not be started or `signal` was already aborted. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
-  /** How many commands run right now. */
   readonly busy: number;
 }

@@ -1,13 +1,8 @@
 import type { Reporter } from "./environment-request.ts";
 
-/** Keeps notices for the next result, so that its reader has them; progress cannot wait and goes on at once. */
-export function createNoticeBox({ onProgress }: Reporter): {
-  readonly tell: Reporter;
-  take(): readonly string[];
-} {
+/** Holds notices back until the next command result can carry them; progress lines pass through at once. */
+export function createNoticeBox({ onProgress }: Reporter) {
   const notices: string[] = [];
-  return {
-    tell: { onProgress, onNotice: (text) => void notices.push(text) },
-    take: () => notices.splice(0),
-  };
+  const reporter: Reporter = { onProgress, onNotice: (text) => void notices.push(text) };
+  return { reporter, take: (): readonly string[] => notices.splice(0) };
 }

@@ -26,7 +26,7 @@ const OPEN: { readonly [Kind in Backend]: Open } = {
   },
 };
 
-/** Opens the environment that the settings name. There is no other one to fall back to. */
+/** Opens the environment that the settings name. There is no fallback to another kind. */
 export function openEnvironment(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
   return OPEN[request.options.backend](request, signal);
 }
@@ -37,47 +37,43 @@ async function withLent(environment: Environment, lent: LentFiles | undefined): 
   return lendFiles(environment, lent);
 }
 
-/** Docker and Podman differ in the program that is called, and in what it can do. */
+/** Docker and Podman differ only in the program that is called and its capabilities. */
 async function openContainer(request: EnvironmentRequest, signal: AbortSignal): Promise<Environment> {
-  const { prepareDocker } = await import("./docker/prepare-docker.ts");
+  const { prepareExistingSandbox } = await import("./docker/engine/prepare-docker.ts");
   const { reporter } = request;
   const mayRemove = () => request.mayRemove?.() ?? false;
-  const prepared = await prepareDocker(request, signal);
+  const prepared = await prepareExistingSandbox(request, signal);
   const early = request.runsAtOnce
-    ? (await import("./docker/early-shell.ts")).startEarlyShell(prepared.engine, prepared.spec)
+    ? await (await import("./docker/engine/early-shell.ts")).startEarlyShell(prepared.engine, prepared.spec)
     : undefined;
   const { openDockerEnvironment } = await import("./docker/docker-environment.ts");
   return openDockerEnvironment({ ...prepared, reporter, early, mayRemove });
 }
 
 /**
- * What a process owes its predecessors before or beside its own work, in the backends that outlive a process. Once the
- * profile has another name or is deleted, that is up to the processes that know it by its new name.
+ * Reclaims what earlier processes abandoned, in the backends whose sandboxes outlive a process. Does nothing if the
+ * profile was renamed or deleted meanwhile: processes that use the new name do the work then.
  */
-export async function lookAfterAbandoned(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
+export async function reclaimAbandonedSandboxes(
+  request: EnvironmentRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const { options, reporter } = request;
   try {
-    await lookAfterBackend(request, signal);
+    if (options.backend === "singularity") {
+      const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
+      const { reclaimInstances } = await import("./singularity/reclaim-instances.ts");
+      const profileId = await request.profileId();
+      const prepared = await prepareSingularity(request, signal);
+      await reclaimInstances({ ...prepared, options, profileId, now: Date.now() }, signal);
+    } else if (OPEN[options.backend] === openContainer) {
+      const { findDocker } = await import("./docker/engine/prepare-docker.ts");
+      const { reclaimAtStart } = await import("./docker/reclaim/reclaim-at-start.ts");
+      const prepared = await findDocker(request);
+      const profileId = await request.profileId();
+      await reclaimAtStart({ ...prepared, options, profileId, reporter, now: Date.now() }, signal);
+    }
   } catch (error) {
     if (!(error instanceof AppError && error.code === "home-gone")) throw error;
   }
-}
-
-async function lookAfterBackend(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
-  if (request.options.backend === "singularity") return lookAfterInstances(request, signal);
-  if (OPEN[request.options.backend] !== openContainer) return;
-  const { findDocker } = await import("./docker/prepare-docker.ts");
-  const { reclaimAtStart } = await import("./docker/reclaim-at-start.ts");
-  const { engine, sandboxesFolder } = await findDocker(request);
-  const { options, reporter } = request;
-  const profileId = await request.profileId();
-  await reclaimAtStart({ engine, options, profileId, sandboxesFolder, reporter, now: Date.now() }, signal);
-}
-
-async function lookAfterInstances(request: EnvironmentRequest, signal: AbortSignal): Promise<void> {
-  const { prepareSingularity } = await import("./singularity/prepare-singularity.ts");
-  const { reclaimInstances } = await import("./singularity/reclaim-instances.ts");
-  const { options } = request;
-  const profileId = await request.profileId();
-  const place = await prepareSingularity(request, signal);
-  await reclaimInstances({ ...place, options, profileId, now: Date.now() }, signal);
 }

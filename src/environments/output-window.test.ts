@@ -22,7 +22,7 @@ function inPieces(bytes: Uint8Array, size: number): Uint8Array[] {
   return pieces;
 }
 
-test("A16: output that fits is given exactly as it was written, and there is no file", async () => {
+test("A16: output that fits is returned exactly as it was written, and no file is created", async () => {
   await using home = await tempFolder();
   const text = "\uFEFFone\r\nzwei ß 漢 👍\n\0\u001b[31m";
   const bytes = Buffer.from(text);
@@ -43,13 +43,13 @@ test("A16: of longer output the first 40 % and the last 60 % of the limit are sh
   for (const size of [1, 7, 60, 101, 400]) {
     const output = await windowOf(inPieces(bytes, size), 100);
     expect(output.text).toBe(
-      `${"a".repeat(40)}\n\n[Output truncated: 300 of 400 bytes are omitted here.]\n\n${"c".repeat(60)}`,
+      `${"a".repeat(40)}\n\n[Output truncated: 300 of 400 bytes are omitted.]\n\n${"c".repeat(60)}`,
     );
     expect(output).toMatchObject({ totalBytes: 400, omittedBytes: 300 });
   }
 });
 
-test("whatever is written in whatever pieces, what is shown is its true beginning and its true end", async () => {
+test("the shown parts are the exact beginning and end of the stream, whatever the chunk sizes", async () => {
   const stream = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 12 });
   await fc.assert(
     fc.asyncProperty(stream, fc.integer({ min: 1, max: 60 }), async (chunks, maxBytes) => {
@@ -73,7 +73,7 @@ test("whatever is written in whatever pieces, what is shown is its true beginnin
   );
 });
 
-test("no character is cut in half, and the bytes left out for that are counted", async () => {
+test("no character is split, and the bytes dropped for that are counted as omitted", async () => {
   for (const character of ["é", "漢", "👍"]) {
     const bytes = Buffer.from(character.repeat(100));
     for (const maxBytes of [20, 21, 22, 23, 24, 25]) {
@@ -85,13 +85,13 @@ test("no character is cut in half, and the bytes left out for that are counted",
   }
 });
 
-test("a byte that is no UTF-8 is shown as a replacement, and its neighbours stay", async () => {
+test("an invalid byte becomes a replacement character, and its neighbours are unchanged", async () => {
   expect((await windowOf([Buffer.from([0x61, 0xff, 0x62]), Buffer.from([0xc3])], 10)).text).toBe(
     "a\uFFFDb\uFFFD",
   );
 });
 
-test("F41: memory stays flat while much goes through", async () => {
+test("F41: memory stays flat while a long stream is written", async () => {
   await using home = await tempFolder();
   const spill = createSpillFile({ home: home.path, maxBytes: 3_000_000, now: Date.now });
   const window = createOutputWindow({ maxBytes: 50_000, spill });
@@ -112,14 +112,14 @@ test("F41: memory stays flat while much goes through", async () => {
   expect(output.text.length).toBeLessThan(51_000);
 });
 
-test("F41: the whole stream from its first byte is in a private file that the notice names", async () => {
+test("F41: the whole stream is saved in a private file that the notice names", async () => {
   await using home = await tempFolder();
   const bytes = Buffer.from(Array.from({ length: 5_000 }, (_, line) => `line ${line} ✓\n`).join(""));
   for (const size of [10, 999, 4_096]) {
     const spill = createSpillFile({ home: home.path, maxBytes: 5_000_000, now: () => Date.UTC(2026, 4, 29) });
     const output = await windowOf(inPieces(bytes, size), 1_000, spill);
     const path = output.spillPath ?? "";
-    expect(output.text).toContain(`All of it is in ${path}]`);
+    expect(output.text).toContain(`The full output is in ${path}]`);
     expect(path).toMatch(
       new RegExp(
         `^${home.path}/cache/terminal-output/out-20260529T000000Z-${process.pid}-[0-9a-f]{8}\\.log$`,
@@ -131,7 +131,7 @@ test("F41: the whole stream from its first byte is in a private file that the no
   }
 });
 
-test("both streams of a command may write at once: nobody waited for still comes in order", async () => {
+test("both streams of a command may write concurrently: writes that are not awaited stay in order", async () => {
   await using home = await tempFolder();
   const spill = createSpillFile({ home: home.path, maxBytes: 1_000_000, now: Date.now });
   await using window = createOutputWindow({ maxBytes: 10, spill });
@@ -142,30 +142,30 @@ test("both streams of a command may write at once: nobody waited for still comes
   expect(await readFile(spillPath)).toEqual(Buffer.concat(chunks));
 });
 
-test("a file that reaches its limit ends with a line that says so, after a whole character", async () => {
+test("a file that reaches its limit ends with a notice, after a complete character", async () => {
   await using home = await tempFolder();
   const bytes = Buffer.from("漢".repeat(100));
   for (const maxBytes of [30, 31, 32, 33]) {
     for (const size of [1, 2, 32, 300]) {
       const spill = createSpillFile({ home: home.path, maxBytes, now: Date.now });
       const { spillPath = "", text } = await windowOf(inPieces(bytes, size), 10, spill);
-      expect(text).toContain(`Its beginning is in ${spillPath}]`);
+      expect(text).toContain(`The beginning of the output is in ${spillPath}]`);
       expect(await readFile(spillPath, "utf8")).toBe(
-        `${"漢".repeat(Math.floor(maxBytes / 3))}\n[Cut here: only the first ${maxBytes} bytes of the output were kept.]\n`,
+        `${"漢".repeat(Math.floor(maxBytes / 3))}\n[Truncated: only the first ${maxBytes} bytes of the output were kept.]\n`,
       );
     }
   }
 });
 
-test("a file of exactly the limit is whole", async () => {
+test("a file of exactly the limit is complete", async () => {
   await using home = await tempFolder();
   const spill = createSpillFile({ home: home.path, maxBytes: 20, now: Date.now });
   const { spillPath = "", text } = await windowOf([Buffer.alloc(20, "x")], 10, spill);
   expect(await readFile(spillPath, "utf8")).toBe("x".repeat(20));
-  expect(text).toContain("All of it is in");
+  expect(text).toContain("The full output is in");
 });
 
-test("a new file removes those of ours that are older than 7 days, and nothing else", async () => {
+test("a new file removes spill files that are older than 7 days, and nothing else", async () => {
   await using home = await tempFolder();
   const folder = home.file("cache/terminal-output");
   await mkdir(folder, { recursive: true });
@@ -187,18 +187,18 @@ test("a new file removes those of ours that are older than 7 days, and nothing e
   );
 });
 
-test("where no file can be made the output says why and is otherwise the same", async () => {
+test("if no file can be created, the notice gives the reason and the output is otherwise the same", async () => {
   await using home = await tempFolder();
   await writeFile(home.file("cache"), "not a folder");
   const spill = createSpillFile({ home: home.path, maxBytes: 100, now: Date.now });
   const output = await windowOf(inPieces(Buffer.alloc(50, "x"), 5), 10, spill);
   expect(output).toMatchObject({ totalBytes: 50, omittedBytes: 40, spillPath: undefined });
   expect(output.text).toMatch(
-    /^xxxx\n\n\[Output truncated: .* It could not be saved: Cannot use .*\]\n\nxxxxxx$/,
+    /^xxxx\n\n\[Output truncated: .* The full output could not be saved: Cannot use .*\]\n\nxxxxxx$/,
   );
 });
 
-test("a disk that gets full on the way leaves a notice and no part of a file", async () => {
+test("a disk that fills up during the write leaves a notice and no partial file", async () => {
   await using home = await tempFolder();
   const script = home.file("write.mts");
   await writeFile(
@@ -218,11 +218,11 @@ test("a disk that gets full on the way leaves a notice and no part of a file", a
   const output = JSON.parse(child.stdout);
   expect(output).toMatchObject({ totalBytes: 2_000_000 });
   expect(output).not.toHaveProperty("spillPath");
-  expect(output.text).toContain("It could not be saved: EFBIG");
+  expect(output.text).toContain("The full output could not be saved: EFBIG");
   expect(await readdir(home.file("cache/terminal-output"))).toEqual([]);
 });
 
-test("what is written after the end is nobody's", async () => {
+test("bytes written after finish are dropped", async () => {
   const window = createOutputWindow({ maxBytes: 10, spill: noSpill() });
   window.write(Buffer.from("in time"));
   const output = await window.finish();

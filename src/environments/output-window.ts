@@ -1,38 +1,31 @@
 import type { SpillFile, SpillResult } from "./spill-file.ts";
-import { leftoverBytes, unfinishedBytes } from "./utf8-boundary.ts";
+import { continuationHeadBytes, incompleteTailBytes } from "./utf8-boundary.ts";
 
 const HEAD_SHARE = 0.4;
 
 export interface OutputWindowOptions {
-  /** How much is shown of a longer stream; a notice comes on top. At least 1. */
+  /** How much of a longer stream is shown, not counting the notice. At least 1. */
   readonly maxBytes: number;
-  /** Gets the whole stream once it is too long to be shown. */
+  /** Receives the whole stream once it is too long to show. */
   readonly spill: SpillFile;
 }
 
 export interface WindowedOutput {
-  /** All of a stream that fits; else its beginning, a notice and its end. Invalid bytes are U+FFFD. */
+  /** The whole stream if it fits, else its beginning, a notice and its end. Invalid bytes become U+FFFD. */
   readonly text: string;
   readonly totalBytes: number;
   readonly omittedBytes: number;
-  /** The file with the whole stream, or as much of it as may be kept; only when something was omitted. */
+  /** The file with the stream, up to the size limit of the spill file. Set only if something was omitted. */
   readonly spillPath: string | undefined;
 }
 
-/** Keeps the beginning and the end of a stream in memory that does not grow. */
-export interface OutputWindow extends AsyncDisposable {
-  /** Takes the next bytes; a promise means that the disk is behind and the writer should wait for it. */
-  write(bytes: Uint8Array): void | Promise<void>;
-  /** The result. What is written afterwards, by a process left behind, is nobody's any more. */
-  finish(): Promise<WindowedOutput>;
-  /** Bytes in memory now: at most `maxBytes`, and what is on its way to the disk. */
-  readonly heldBytes: number;
-}
+export type OutputWindow = ReturnType<typeof createOutputWindow>;
 
-export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions): OutputWindow {
+/** Keeps the beginning and the end of a stream in a fixed amount of memory. */
+export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions) {
   const headBytes = Math.floor(maxBytes * HEAD_SHARE);
   const tailBytes = maxBytes - headBytes;
-  /** The head, then a ring that holds the last bytes; until the stream is too long, simply the stream. */
+  /** The whole stream while it fits; after that the head, followed by a ring buffer of the last bytes. */
   const kept = Buffer.allocUnsafe(maxBytes);
   let total = 0;
   let spilling: Promise<void> = Promise.resolve();
@@ -54,8 +47,8 @@ export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions): Ou
     return headBytes + (Math.max(0, offset - headBytes) % tailBytes);
   }
 
-  /** In order, although the two streams of a command do not wait for each other. */
-  function toSpill(bytes: Uint8Array): void {
+  /** Queues the writes: stdout and stderr call this concurrently. */
+  function queueSpill(bytes: Uint8Array): void {
     spillingBytes += bytes.length;
     spilling = spilling.then(async () => {
       await spill.write(bytes);
@@ -73,10 +66,10 @@ export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions): Ou
     const head = kept.subarray(0, headBytes);
     const start = ringPosition(total);
     const tail = Buffer.concat([kept.subarray(start), kept.subarray(headBytes, start)]);
-    const shownHead = head.subarray(0, head.length - unfinishedBytes(head));
-    const shownTail = tail.subarray(leftoverBytes(tail));
+    const shownHead = head.subarray(0, head.length - incompleteTailBytes(head));
+    const shownTail = tail.subarray(continuationHeadBytes(tail));
     const omittedBytes = total - shownHead.length - shownTail.length;
-    const notice = noticeOf(omittedBytes, total, spilled);
+    const notice = formatNotice(omittedBytes, total, spilled);
     const text = `${shownHead.toString("utf8")}\n\n[${notice}]\n\n${shownTail.toString("utf8")}`;
     return { text, totalBytes: total, omittedBytes, spillPath: spilled.path };
   }
@@ -84,31 +77,34 @@ export function createOutputWindow({ maxBytes, spill }: OutputWindowOptions): Ou
   let finished: Promise<WindowedOutput> | undefined;
   const finish = (): Promise<WindowedOutput> => (finished ??= conclude());
   return {
-    get heldBytes() {
+    /** Bytes in memory: at most `maxBytes` plus the bytes that are being written to disk. */
+    get heldBytes(): number {
       return Math.min(total, maxBytes) + spillingBytes;
     },
-    write(bytes) {
+    /** Takes the next bytes. A returned promise means that the disk is slow and the writer should wait. */
+    write(bytes: Uint8Array): void | Promise<void> {
       if (finished !== undefined) return;
-      const wasWhole = total <= maxBytes;
-      const isWhole = total + bytes.length <= maxBytes;
-      if (!isWhole && !spill.isFull) {
-        if (wasWhole) toSpill(Buffer.from(kept.subarray(0, total)));
-        toSpill(bytes);
+      const didFit = total <= maxBytes;
+      const stillFits = total + bytes.length <= maxBytes;
+      if (!stillFits && !spill.isFull) {
+        if (didFit) queueSpill(Buffer.from(kept.subarray(0, total)));
+        queueSpill(bytes);
       }
       keep(bytes);
       if (spillingBytes > 0) return spilling;
     },
+    /** Returns the result. Later writes, for example by a leftover background process, are dropped. */
     finish,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await finish();
     },
   };
 }
 
-function noticeOf(omitted: number, total: number, { path, isCut, problem }: SpillResult): string {
-  const sentence = `Output truncated: ${omitted} of ${total} bytes are omitted here.`;
+function formatNotice(omitted: number, total: number, { path, isCut, problem }: SpillResult): string {
+  const sentence = `Output truncated: ${omitted} of ${total} bytes are omitted.`;
   if (path !== undefined) {
-    return `${sentence} ${isCut ? "Its beginning" : "All of it"} is in ${path}`;
+    return `${sentence} ${isCut ? "The beginning of the output" : "The full output"} is in ${path}`;
   }
-  return problem === undefined ? sentence : `${sentence} It could not be saved: ${problem}`;
+  return problem === undefined ? sentence : `${sentence} The full output could not be saved: ${problem}`;
 }

@@ -1,20 +1,20 @@
-/** Variables of model providers: an agent that could read its own key could be talked into giving it away. */
+/** Variables of model providers: an agent that can read its own key can be tricked into revealing it. */
 const PROVIDER =
   /^(OPENAI|ANTHROPIC|OPENROUTER|NOUS|GOOGLE|GEMINI|GROQ|MISTRAL|DEEPSEEK|XAI|COHERE|TOGETHER|FIREWORKS|PERPLEXITY|HUGGINGFACE|HF|NOVITA|ZAI|GLM|KIMI|MOONSHOT|MINIMAX|KILOCODE|XIAOMI|ARCEE|GMI|UPSTAGE|DASHSCOPE|ALIBABA|NVIDIA|OLLAMA|QWEN|OPENCODE|AI_GATEWAY|AZURE_(OPENAI|FOUNDRY)|LMSTUDIO|STEPFUN|TENCENT|NEBIUS|COPILOT|CODEX|CLAUDE)_(.*_)?(API_?KEY|KEY|TOKEN|SECRET|BASE_URL|API_BASE|OAUTH.*)$/i;
 
-/** Whether a variable is a model provider's, which no setting lets through to commands. */
-export function isOfProvider(name: string): boolean {
+/** Whether a variable belongs to a model provider. No setting passes such a variable to commands. */
+export function isProviderVariable(name: string): boolean {
   return PROVIDER.test(name);
 }
 
-/** The variables that `env_passthrough` hands to an environment that is not our own machine. */
-export function passedVariables(
+/** The variables that `env_passthrough` passes to an environment other than this machine. */
+export function selectPassedVariables(
   names: readonly string[],
   find: (name: string) => string | undefined,
 ): Record<string, string> {
   return Object.fromEntries(
     names.flatMap((name) => {
-      const value = isOfProvider(name) ? undefined : find(name);
+      const value = isProviderVariable(name) ? undefined : find(name);
       return value === undefined ? [] : [[name, value]];
     }),
   );

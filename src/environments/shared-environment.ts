@@ -1,42 +1,35 @@
-import type { Clock } from "../lib/clock.ts";
 import { AppError } from "../lib/errors.ts";
-import type { CommandRequest, CommandResult, Environment } from "./environment.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { CommandRequest, Environment } from "./environment.ts";
 
 export interface SharedEnvironmentParts {
   /** Called once. */
   open(signal: AbortSignal): Promise<Environment>;
   readonly lifetimeMs: number;
   readonly clock: Clock;
-  /** A command has ended. */
+  /** Called after each command. */
   onRun(): void;
-  /** Nobody holds it any more, or its last command has ended. */
+  /** Called when the last handle was disposed, and after each command that ends without a handle left. */
   onUnused(): void;
 }
 
-/** One environment that several hold: opened once, and usable by each until it is given back. */
-export interface SharedEnvironment {
-  /** Waits until it is open. Disposing the result gives it back; using it afterwards is refused. */
-  hold(signal: AbortSignal): Promise<Environment>;
-  /** Whether nobody has held it, and nothing has run in it, for as long as it is kept. */
-  isOver(): boolean;
-  /** Ends what still runs and lets go of the place. Later calls give the same answer. */
-  close(): Promise<void>;
-}
+export type SharedEnvironment = ReturnType<typeof createSharedEnvironment>;
 
+/** One environment with several holders. It is opened once; a holder may use it until the holder disposes its handle. */
 export function createSharedEnvironment({
   open,
   lifetimeMs,
   clock,
   onRun,
   onUnused,
-}: SharedEnvironmentParts): SharedEnvironment {
+}: SharedEnvironmentParts) {
   const stop = new AbortController();
   const running = new Map<AbortController, Promise<unknown>>();
   let environment: Environment | undefined;
   let holders = 0;
   let usedAt = clock.now();
   let closing: Promise<void> | undefined;
-  // It belongs to all who wait, so the signal of one of them must not end it.
+  // All holders share the opening, so the signal of a single holder must not abort it.
   const opening = Promise.resolve()
     .then(() => open(stop.signal))
     .then((opened) => {
@@ -44,34 +37,30 @@ export function createSharedEnvironment({
       return opened;
     });
   const ready = untilAborted(opening, stop.signal);
-  ready.catch(() => undefined); // told to each who waits
+  ready.catch(() => undefined); // each holder gets the error from `hold`
 
-  function letGo(): void {
+  function release(): void {
     holders--;
     usedAt = clock.now();
     if (holders === 0) onUnused();
   }
 
-  async function run(
-    opened: Environment,
-    request: CommandRequest,
-    signal: AbortSignal,
-  ): Promise<CommandResult> {
+  async function run(opened: Environment, request: CommandRequest, signal: AbortSignal) {
     signal.throwIfAborted();
-    const cut = new AbortController();
-    const relay = (): void => cut.abort(signal.reason);
+    const controller = new AbortController();
+    const relay = (): void => controller.abort(signal.reason);
     signal.addEventListener("abort", relay, { once: true });
-    const result = opened.run(request, cut.signal);
-    running.set(cut, result);
+    const result = opened.run(request, controller.signal);
+    running.set(controller, result);
     try {
       const done = await result;
       onRun();
       return done;
     } catch (error) {
-      throw stop.signal.aborted && !signal.aborted ? closed() : error;
+      throw stop.signal.aborted && !signal.aborted ? createClosedError() : error;
     } finally {
       signal.removeEventListener("abort", relay);
-      running.delete(cut);
+      running.delete(controller);
       usedAt = clock.now();
       if (holders === 0) onUnused();
     }
@@ -80,7 +69,7 @@ export function createSharedEnvironment({
   function createHandle(opened: Environment): Environment {
     let isHeld = true;
     const requireUsable = (): void => {
-      if (!isHeld || stop.signal.aborted) throw closed();
+      if (!isHeld || stop.signal.aborted) throw createClosedError();
     };
     return {
       openSession(saved) {
@@ -101,43 +90,46 @@ export function createSharedEnvironment({
       async [Symbol.asyncDispose]() {
         if (!isHeld) return;
         isHeld = false;
-        letGo();
+        release();
       },
     };
   }
 
   async function end(): Promise<void> {
-    stop.abort(closed());
-    for (const cut of running.keys()) cut.abort(closed());
+    stop.abort(createClosedError());
+    for (const controller of running.keys()) controller.abort(createClosedError());
     const opened = await opening.catch(() => undefined);
     await Promise.allSettled(running.values());
     await opened?.[Symbol.asyncDispose]();
   }
 
   return {
-    async hold(signal) {
+    /** Waits until the environment is open and returns a handle. A disposed handle refuses further use. */
+    async hold(signal: AbortSignal): Promise<Environment> {
       holders++;
       try {
         const opened = await untilAborted(ready, signal);
-        if (stop.signal.aborted) throw closed();
+        if (stop.signal.aborted) throw createClosedError();
         return createHandle(opened);
       } catch (error) {
-        letGo();
+        release();
         throw error;
       }
     },
-    isOver() {
+    /** Whether the environment has had no holder and no running command for `lifetimeMs`. */
+    isExpired(): boolean {
       if (holders > 0 || running.size > 0) return false;
-      if (environment === undefined) return true; // it failed, or nobody waits for it any more
+      if (environment === undefined) return true; // opening failed, or all holders gave up
       if (environment.busy > 0) usedAt = clock.now();
       return environment.busy === 0 && clock.now() - usedAt >= lifetimeMs;
     },
+    /** Stops running commands and disposes the environment. Idempotent. */
     close: () => (closing ??= end()),
   };
 }
 
-/** What whoever uses a closed environment is told: an empty result would look like success. */
-export function closed(): AppError {
+/** The error for any use of a closed environment: an empty result would look like success. */
+export function createClosedError(): AppError {
   return new AppError("environment-closed", "The environment is closed.");
 }
 

@@ -1,48 +1,44 @@
 import { randomBytes } from "node:crypto";
-import { type FileHandle, lstat, open, readdir, rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { messageOf } from "../lib/errors.ts";
-import { ensurePrivateFolder } from "../lib/files.ts";
-import { unfinishedBytes } from "./utf8-boundary.ts";
+import { ensurePrivateFolder, removeOldFiles } from "../lib/files/files.ts";
+import { createStreamRedactor } from "../lib/redact/stream-redactor.ts";
+import { incompleteTailBytes } from "./utf8-boundary.ts";
 
 const KEEP_MS = 7 * 24 * 60 * 60 * 1_000;
-const OURS = /^out-.*\.log$/;
-const LONGEST_PIECE_OF_CHARACTER = 3;
+const SPILL_FILE_NAME = /^out-.*\.log$/;
+const MAX_PARTIAL_CHARACTER_BYTES = 3;
 
 export interface SpillOptions {
   /** Home of the profile. */
   readonly home: string;
-  /** What is kept of the stream; 0 keeps nothing and makes no file. */
+  /** How much of the stream is kept; 0 creates no file. */
   readonly maxBytes: number;
   now(): number;
 }
 
-/** Where a stream went. Without a path there is no file, and `problem` says why if that was not wanted. */
+/** The saved stream. Without `path` there is no file; `problem` gives the reason if saving failed. */
 export interface SpillResult {
   readonly path: string | undefined;
-  /** Whether the file has only the beginning of the stream. */
+  /** Whether the file holds only the beginning of the stream. */
   readonly isCut: boolean;
   readonly problem: string | undefined;
 }
 
-/** Takes a whole stream to a private file. Never throws: a disk that refuses is a result without a file. */
-export interface SpillFile {
-  /** Appends; the file is made by the first call. One call at a time. */
-  write(bytes: Uint8Array): Promise<void>;
-  /** Whether further bytes would be dropped anyway, so that nobody need wait for them. */
-  readonly isFull: boolean;
-  /** Closes the file. Later calls give the same answer. */
-  finish(): Promise<SpillResult>;
-}
+export type SpillFile = ReturnType<typeof createSpillFile>;
 
-/** A file `out-<time>-<pid>-<id>.log` below `cache/terminal-output` of the home, made only when something is written. */
-export function createSpillFile({ home, maxBytes, now }: SpillOptions): SpillFile {
+/**
+ * Saves a stream to a private file `out-<time>-<pid>-<id>.log` below `cache/terminal-output` of the home. Never throws: a
+ * disk error yields a result without a file.
+ */
+export function createSpillFile({ home, maxBytes, now }: SpillOptions) {
   let file: FileHandle | undefined;
   let path: string | undefined;
   let problem: string | undefined;
   let isCut = false;
   let size = 0;
-  /** The last bytes of the file, because the character that they belong to may have to go again. */
+  /** The last bytes of the file: if the next write is cut, an incomplete character at the end is removed. */
   let last: Uint8Array = new Uint8Array();
 
   async function append(bytes: Uint8Array): Promise<void> {
@@ -51,38 +47,37 @@ export function createSpillFile({ home, maxBytes, now }: SpillOptions): SpillFil
     if (part.length < bytes.length) return cut(file, part);
     await writeAll(file, part, size);
     size += part.length;
-    last = Buffer.concat([last, part.subarray(-LONGEST_PIECE_OF_CHARACTER)]).subarray(
-      -LONGEST_PIECE_OF_CHARACTER,
-    );
+    last = Buffer.concat([last, part.subarray(-MAX_PARTIAL_CHARACTER_BYTES)]);
+    last = last.subarray(-MAX_PARTIAL_CHARACTER_BYTES);
   }
 
   async function create(): Promise<FileHandle> {
     const folder = join(home, "cache", "terminal-output");
     await ensurePrivateFolder(folder);
-    await prune(folder, now() - KEEP_MS);
+    await removeOldFiles(folder, SPILL_FILE_NAME, now() - KEEP_MS);
     const time = new Date(now()).toISOString().replace(/[-:]|\.\d+/g, "");
     const name = `out-${time}-${process.pid}-${randomBytes(4).toString("hex")}.log`;
-    const made = await open(join(folder, name), "wx", 0o600);
+    const created = await open(join(folder, name), "wx", 0o600);
     path = join(folder, name);
-    return made;
+    return created;
   }
 
-  /** Ends the file with a line that says so; half a character would make it binary to whoever reads it. */
+  /** Ends the file with a notice, after a complete character: half a character would make the file look binary. */
   async function cut(target: FileHandle, part: Uint8Array): Promise<void> {
     const end = Buffer.concat([last, part]);
-    const whole = end.subarray(0, end.length - unfinishedBytes(end));
-    const note = Buffer.from(`\n[Cut here: only the first ${maxBytes} bytes of the output were kept.]\n`);
-    await writeAll(target, Buffer.concat([whole, note]), size - last.length);
+    const whole = end.subarray(0, end.length - incompleteTailBytes(end));
+    const notice = Buffer.from(`\n[Truncated: only the first ${maxBytes} bytes of the output were kept.]\n`);
+    await writeAll(target, Buffer.concat([whole, notice]), size - last.length);
     isCut = true;
   }
 
   async function giveUp(error: unknown): Promise<void> {
     problem = messageOf(error);
-    const left = path;
+    const partial = path;
     path = undefined;
-    await file?.close().catch(() => undefined); // the first problem is the one to tell
+    await file?.close().catch(() => undefined); // the first error is the one to report
     file = undefined;
-    if (left !== undefined) await rm(left, { force: true }).catch(() => undefined);
+    if (partial !== undefined) await rm(partial, { force: true }).catch(() => undefined);
   }
 
   async function close(): Promise<SpillResult> {
@@ -90,7 +85,7 @@ export function createSpillFile({ home, maxBytes, now }: SpillOptions): SpillFil
       await file?.close();
       file = undefined;
     } catch (error) {
-      await giveUp(error); // some file systems tell only now that there was no room
+      await giveUp(error); // some file systems report a full disk only on close
     }
     return { path, isCut, problem };
   }
@@ -98,26 +93,18 @@ export function createSpillFile({ home, maxBytes, now }: SpillOptions): SpillFil
   let finished: Promise<SpillResult> | undefined;
   const isFull = (): boolean => isCut || problem !== undefined || maxBytes === 0 || finished !== undefined;
   return {
-    get isFull() {
+    /** Whether further bytes would be dropped, so that callers can skip `write`. */
+    get isFull(): boolean {
       return isFull();
     },
-    async write(bytes) {
+    /** Appends; the first call creates the file. Calls must not overlap. */
+    async write(bytes: Uint8Array): Promise<void> {
       if (isFull() || bytes.length === 0) return;
       await append(bytes).catch(giveUp);
     },
+    /** Closes the file. Idempotent. */
     finish: () => (finished ??= close()),
   };
-}
-
-/** Removes files that are too old to be asked for. One that cannot be removed must not cost the new one. */
-async function prune(folder: string, before: number): Promise<void> {
-  const names = (await readdir(folder)).filter((name) => OURS.test(name));
-  await Promise.allSettled(
-    names.map(async (name) => {
-      const found = await lstat(join(folder, name));
-      if (found.isFile() && found.mtimeMs < before) await rm(join(folder, name), { force: true });
-    }),
-  );
 }
 
 async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): Promise<void> {
@@ -126,4 +113,25 @@ async function writeAll(file: FileHandle, bytes: Uint8Array, position: number): 
     const { bytesWritten } = await file.write(bytes, done, bytes.length - done, position + done);
     done += bytesWritten;
   }
+}
+
+/** A spill file that gets its stream as redacted text; bytes that are not UTF-8 become U+FFFD. */
+export function withRedaction(file: SpillFile, redact: (text: string) => string): SpillFile {
+  const redactor = createStreamRedactor(redact);
+  const decoder = new TextDecoder();
+  const write = (text: string): Promise<void> => file.write(Buffer.from(text));
+  let finished: Promise<SpillResult> | undefined;
+  const finish = async (): Promise<SpillResult> => {
+    await write(redactor.take(decoder.decode()) + redactor.end());
+    return file.finish();
+  };
+  return {
+    get isFull() {
+      return finished !== undefined || file.isFull;
+    },
+    async write(bytes) {
+      if (finished === undefined) await write(redactor.take(decoder.decode(bytes, { stream: true })));
+    },
+    finish: () => (finished ??= finish()),
+  };
 }

@@ -1,12 +1,13 @@
 import { z } from "zod";
 
-/** Section `tool_output`: how much of what a command prints is shown to the model and kept. */
+/** Section `tool_output`: how much of a command's output the model sees and how much is saved. */
 export const toolOutputOptions = z.strictObject({
-  // The upper bound is memory: each running command holds this much.
+  // Each running command holds this much in memory, hence the upper bound.
   max_bytes: z.int().min(1).max(10_000_000).default(50_000).meta({
-    description: "Bytes of a command's output that are shown: the first 40 % and the last 60 % of them",
+    description:
+      "Bytes of a command's output to show; of longer output, 40 % are its beginning and 60 % its end",
   }),
   spill_max_bytes: z.int().min(0).default(5_000_000).meta({
-    description: "Bytes of longer output that are kept in a file under cache/terminal-output; 0 keeps none",
+    description: "Bytes of longer output to save in a file under cache/terminal-output; 0 saves none",
   }),
 });

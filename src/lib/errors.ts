@@ -1,196 +1,157 @@
-/** Every known failure: its HTTP status, its exit code, and the advice given when the thrower has none better. */
-export const ERROR_CODES = {
-  "usage-wrong": { http: 400, exit: 2, hint: "See `hermes --help`." },
-  "config-invalid": { http: 400, exit: 78, hint: "Run `hermes config check` to see every problem at once." },
-  "config-key-unknown": { http: 404, exit: 78, hint: "List every setting with `hermes config keys`." },
-  "home-unusable": {
-    http: 500,
-    exit: 1,
-    hint: "Point HERMES_HOME at a folder that you own and can write to.",
-  },
-  "home-gone": {
-    http: 404,
-    exit: 1,
-    hint: "The profile was renamed or deleted meanwhile; see `hermes profile list`.",
-  },
-  "file-unreadable": { http: 500, exit: 1, hint: "Check that the file exists and that you may read it." },
-  "file-unwritable": { http: 500, exit: 1, hint: "Check free space and permissions of its folder." },
-  "profile-name-invalid": {
-    http: 400,
-    exit: 1,
-    hint: "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
-  },
-  "profile-not-found": { http: 404, exit: 1, hint: "See `hermes profile list`." },
-  "profile-exists": { http: 409, exit: 1, hint: "Choose another name, or delete the profile first." },
-  "profile-rename-unfinished": {
-    http: 409,
-    exit: 1,
-    hint: "Run the same `hermes profile rename` again; it goes on where it was.",
-  },
-  "profile-protected": {
-    http: 409,
-    exit: 1,
-    hint: "The default profile is the home itself and always exists.",
-  },
-  "database-newer": { http: 500, exit: 1, hint: "Update Hermes, or use another HERMES_HOME." },
-  "database-foreign": { http: 500, exit: 1, hint: "Move the file aside, or use another HERMES_HOME." },
-  "database-damaged": { http: 500, exit: 1, hint: "Restore the file from a backup, or move it aside." },
-  "database-unavailable": { http: 503, exit: 1, hint: "Check free space and permissions of its folder." },
-  "database-busy": { http: 503, exit: 1, hint: "Another process holds the database; try again in a moment." },
-  "lock-busy": { http: 503, exit: 1, hint: "Another process is doing the same; try again in a moment." },
-  "process-unstartable": { http: 500, exit: 1, hint: "Check that the program is installed and on the PATH." },
-  "process-timeout": { http: 504, exit: 1, hint: "Try again, or allow more time." },
-  "http-failed": { http: 502, exit: 1, hint: "Check the network, HTTPS_PROXY and NO_PROXY." },
-  "channel-unopened": { http: 503, exit: 1, hint: "Check that the environment runs and has a shell." },
-  "ssh-unreachable": {
-    http: 503,
-    exit: 1,
-    hint: "Check terminal.ssh_host and terminal.ssh_port, and that the host answers.",
-  },
-  "ssh-denied": { http: 502, exit: 1, hint: "Check terminal.ssh_user and terminal.ssh_key." },
-  "ssh-host-key-changed": { http: 502, exit: 1, hint: "Find out why before you connect again." },
-  "sandbox-unavailable": {
-    http: 503,
-    exit: 1,
-    hint: "Check that the container engine runs, for instance with `docker version`.",
-  },
-  "sandbox-image-missing": {
-    http: 502,
-    exit: 1,
-    hint: "Check terminal.docker_image and the network, or fetch the image yourself.",
-  },
-  "sandbox-drifted": {
-    http: 409,
-    exit: 1,
-    hint: "Set terminal.docker_on_drift to keep or replace, or remove the sandbox.",
-  },
-  "sandbox-refused": { http: 409, exit: 1, hint: "Change the setting that the message names." },
-  "sandbox-mount-refused": {
-    http: 400,
-    exit: 1,
-    hint: "Mount a project folder of its own instead.",
-  },
-  "snapshot-not-found": { http: 404, exit: 1, hint: "See `hermes sandbox snapshots`." },
-  "snapshot-exists": { http: 409, exit: 1, hint: "Choose another name, or remove that one first." },
-  "sandbox-held": { http: 409, exit: 1, hint: "Wait until nobody uses the sandbox." },
-  "sandbox-exists": { http: 409, exit: 1, hint: "Choose another task, or remove its sandbox first." },
-  "environment-unbuilt": {
-    http: 501,
-    exit: 78,
-    hint: "Set terminal.backend to local, docker, podman or ssh.",
-  },
-  "environment-closed": { http: 503, exit: 1, hint: "Nothing was run. Ask for the environment again." },
-  "budget-unenforceable": {
-    http: 400,
-    exit: 78,
-    hint: "Set its price below `providers` (NAME.models.MODEL.price: { input, output } in dollars per million tokens), or drop the limit.",
-  },
-  "budget-spent": { http: 402, exit: 3, hint: "Raise the limit, or wait until it begins anew." },
-  "turn-failed": { http: 500, exit: 1, hint: "Go on with `hermes -c -z` and a new message." },
-  "job-not-found": { http: 404, exit: 1, hint: "See their ids with `hermes sandbox jobs --all`." },
-  "job-unstarted": { http: 409, exit: 125, hint: "Nothing of it runs. Change what the message names." },
-  "job-survived": {
-    http: 500,
-    exit: 1,
-    hint: "It stays in the list. Try again, or stop the sandbox; a process of another user only that user can end.",
-  },
-  "job-unreachable": { http: 503, exit: 1, hint: "Try again; the job itself may still run." },
-  "session-not-found": { http: 404, exit: 1, hint: "See `hermes sessions list`." },
-  "session-ambiguous": { http: 409, exit: 1, hint: "Give more of the id." },
-  "session-busy": { http: 409, exit: 1, hint: "Wait until that turn is over, or stop it there." },
-  "session-lost": {
-    http: 409,
-    exit: 1,
-    hint: "Another process goes on with this session; look at it there.",
-  },
-  "session-gone": {
-    http: 410,
-    exit: 1,
-    hint: "What the run did is done, but its session cannot be gone on with. Look at what was done before you run it again.",
-  },
-  "session-event-refused": {
-    http: 409,
-    exit: 1,
-    hint: "What was stored before is unchanged; load the session again.",
-  },
-  "session-title-invalid": { http: 400, exit: 1, hint: "Give a title of 1 to 100 visible characters." },
-  "session-title-taken": { http: 409, exit: 1, hint: "Choose another title." },
-  "board-slug-invalid": {
-    http: 400,
-    exit: 1,
-    hint: "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
-  },
-  "board-not-found": { http: 404, exit: 1, hint: "See `hermes kanban boards list`." },
-  "board-not-empty": { http: 409, exit: 1, hint: "Import into a new board." },
-  "board-import-invalid": { http: 400, exit: 1, hint: "Nothing was imported. Export the board again." },
-  "board-action-denied": {
-    http: 403,
-    exit: 1,
-    hint: "Do it in your own task, or block that with a question to a person.",
-  },
-  "task-ambiguous": { http: 409, exit: 1, hint: "Give more of the id." },
-  "task-not-found": { http: 404, exit: 1, hint: "See `hermes kanban list`." },
-  "task-input-invalid": { http: 400, exit: 2, hint: "Nothing was changed. Correct what the message names." },
-  "task-move-refused": { http: 409, exit: 1, hint: "See `hermes kanban show` for where the task stands." },
-  "task-parents-open": { http: 409, exit: 1, hint: "Finish or unlink the tasks that it waits for." },
-  "task-link-cycle": {
-    http: 409,
-    exit: 1,
-    hint: "A task cannot wait for itself. Remove another link first.",
-  },
-  "task-limit-reached": {
-    http: 409,
-    exit: 1,
-    hint: "Do the rest in this task, or hand it over to a person with its summary.",
-  },
-  "task-running": {
-    http: 409,
-    exit: 1,
-    hint: "Wait for its run to end, or end it with `hermes kanban reclaim`.",
-  },
-  "run-superseded": { http: 409, exit: 1, hint: "Stop: this run is over, and another one may be at work." },
-  "workspace-refused": {
-    http: 409,
-    exit: 1,
-    hint: "Correct the workspace of the task, or the folder it names.",
-  },
-  "artifact-refused": {
-    http: 400,
-    exit: 1,
-    hint: "Nothing was completed. Put the file into the workspace and try again, or leave it out.",
-  },
-  "attachment-too-large": { http: 413, exit: 1, hint: "Attach less than 25 MiB, or a link to it." },
-  "attachment-damaged": {
-    http: 409,
-    exit: 1,
-    hint: "Attach the file again, and take the damaged one away with `hermes kanban attach-rm`.",
-  },
-  "attachment-missing": { http: 404, exit: 1, hint: "See `hermes kanban attachments`." },
-  "provider-unknown": { http: 400, exit: 78, hint: "See `hermes config explain model.provider`." },
-  "provider-incomplete": { http: 400, exit: 78, hint: "Set model.base_url." },
-  "provider-key-missing": {
-    http: 401,
-    exit: 78,
-    hint: "Put the provider's key into the .env file of the profile.",
-  },
-  "model-unnamed": { http: 400, exit: 78, hint: "Set model.default." },
-  "script-invalid": { http: 400, exit: 78, hint: "See docs/scripted-model.md." },
-  "confirmation-missing": { http: 400, exit: 1, hint: "Add --yes to go ahead without being asked." },
-  "checks-failed": { http: 500, exit: 1, hint: "Follow the advice beside each and run it again." },
-  "folder-gone": { http: 409, exit: 1, hint: "Change to a folder that exists, for instance with `cd`." },
-  "output-unwritable": { http: 500, exit: 1, hint: "Check free space where the output goes." },
-  // What a signal ended: 128 and its number, as shells have it.
-  /** The reader of our output left early. Other programs die of SIGPIPE then. */
-  "reader-gone": { http: 499, exit: 141, hint: "Run the command again to see the rest." },
-  "hung-up": { http: 499, exit: 129, hint: "Run the command again to go on." },
-  quit: { http: 499, exit: 131, hint: "Run the command again to go on." },
-  interrupted: { http: 499, exit: 130, hint: "Run the command again to go on." },
-  terminated: { http: 499, exit: 143, hint: "Run the command again to go on." },
-} as const satisfies Record<string, { http: number; exit: number; hint: string }>;
+/** Every known failure, with the hint for an error without its own hint. */
+export const HINTS = {
+  "usage-wrong": "See `hermes --help`.",
+  "config-invalid": "Run `hermes config check` to see every problem at once.",
+  "config-key-unknown": "List every setting with `hermes config keys`.",
+  "home-unusable": "Point HERMES_HOME at a folder that you own and can write to.",
+  "home-gone": "The profile was renamed or deleted; see `hermes profile list`.",
+  "file-unreadable": "Check that the file exists and that you may read it.",
+  "reference-refused": "Correct the reference, or write \\@ to send it as text.",
+  "reference-too-large": "Name fewer files, or only some lines, as in @file:PATH:1-200.",
+  "model-blind":
+    "Choose another model with -m, or one that describes images with auxiliary.vision.model. If it can see them, set agent.image_input_mode to native.",
+  "image-undescribed": "Try again, or choose another model with auxiliary.vision.model.",
+  "address-private": "To allow such addresses, set security.allow_private_urls.",
+  "file-unwritable": "Check free space and permissions of its folder.",
+  "profile-name-invalid": "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
+  "profile-not-found": "See `hermes profile list`.",
+  "profile-exists": "Choose another name, or delete the profile first.",
+  "profile-rename-unfinished": "Run the same `hermes profile rename` again to resume.",
+  "profile-protected": "The default profile is the home itself and always exists.",
+  "database-newer": "Update Hermes, or use another HERMES_HOME.",
+  "database-foreign": "Move the file aside, or use another HERMES_HOME.",
+  "database-damaged": "Restore the file from a backup, or move it aside.",
+  "database-replaced": "Run the command again to use the current file.",
+  "database-unavailable": "Check free space and permissions of its folder.",
+  "database-busy": "Another process holds the database; try again in a moment.",
+  "lock-busy": "Another process is doing the same; try again in a moment.",
+  "process-unstartable": "Check that the program is installed and on the PATH.",
+  "http-failed": "Check the network, HTTPS_PROXY and NO_PROXY.",
+  "channel-unopened": "Check that the environment runs and has a shell.",
+  "shell-init-slow":
+    "Find the slow line with `bash -xlc true`, or name other files in terminal.shell_init_files (`/dev/null` for none).",
+  "ssh-unreachable": "Check terminal.ssh_host and terminal.ssh_port, and that the host answers.",
+  "ssh-denied": "Check terminal.ssh_user and terminal.ssh_key.",
+  "ssh-host-key-changed": "Find out why the key changed before you connect again.",
+  "sandbox-unavailable": "Check that the container engine runs, for instance with `docker version`.",
+  "sandbox-image-missing": "Check terminal.docker_image and the network, or pull the image yourself.",
+  "sandbox-drifted": "Set terminal.docker_on_drift to keep or replace, or remove the sandbox.",
+  "sandbox-refused": "Change the setting named in the message.",
+  "sandbox-mount-refused": "Mount a separate project folder instead.",
+  "snapshot-not-found": "See `hermes sandbox snapshots`.",
+  "snapshot-exists": "Choose another name, or remove that one first.",
+  "sandbox-held": "Wait until the sandbox is no longer in use.",
+  "sandbox-exists": "Choose another task, or remove its sandbox first.",
+  "environment-closed": "No command was run. Open the environment again.",
+  "budget-unenforceable":
+    "Set its price below `providers` (NAME.models.MODEL.price: { input, output } in dollars per million tokens), or drop the limit.",
+  "budget-spent": "Raise the limit, or wait until it resets.",
+  "turn-failed": "Continue with `hermes -c -z` and a new message.",
+  "job-not-found": "List job ids with `hermes sandbox jobs --all`.",
+  "job-unstarted": "The job was not started. Correct the problem named in the message.",
+  "job-survived":
+    "The job stays in the list. Try again, or stop the sandbox. A process of another user can be ended only by that user.",
+  "job-unreachable": "Try again; the job itself may still run.",
+  "session-not-found": "See `hermes sessions list`.",
+  "session-ambiguous": "Give more of the id.",
+  "session-busy": "Wait until that turn has ended, or stop it in its own process.",
+  "session-lost": "Another process has taken over this session; continue there.",
+  "session-gone":
+    "The changes made by the run remain, but its session cannot be resumed. Check the changes before you run it again.",
+  "session-damaged": "Read it with `hermes sessions show`, and continue in a new session.",
+  "turn-not-found": "See `hermes sessions show SESSION`.",
+  "message-not-found": "`hermes sessions show SESSION` shows the number of each message.",
+  "session-event-refused": "The stored events are unchanged; load the session again.",
+  "rules-invalid":
+    "A rule file has the lists allow, ask and deny. Correct it; see `hermes approvals --help`.",
+  "approval-denied": "Answer the question in a terminal of your own.",
+  "approval-not-found": "See `hermes approvals list`.",
+  "approval-kind-wrong": "See `hermes approvals list` for what is asked.",
+  "approval-answered": "See `hermes approvals list --all` for its answer.",
+  "call-not-found": "List decisions with `hermes audit`.",
+  "session-interrupted": "Send a message to the session first, so that its turn ends.",
+  "compaction-pointless": "Continue as usual; nothing was changed.",
+  "compaction-failed": "The session is unchanged. Set another model with auxiliary.compression.model.",
+  "session-title-invalid": "Give a title of 1 to 100 visible characters.",
+  "title-unwritten": "Give a title yourself, or choose another model with auxiliary.title_generation.model.",
+  "session-title-taken": "Choose another title.",
+  "board-slug-invalid": "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
+  "board-not-found": "See `hermes kanban boards list`.",
+  "board-not-empty": "Import into a new board.",
+  "board-import-invalid": "Nothing was imported. Export the board again.",
+  "board-action-denied": "Act on your own task, or block it with a question to a person.",
+  "task-ambiguous": "Give more of the id.",
+  "task-not-found": "See `hermes kanban list`.",
+  "task-input-invalid": "Nothing was changed. Correct the input named in the message.",
+  "task-move-refused": "See `hermes kanban show` for the state of the task.",
+  "task-parents-open": "Finish or unlink the tasks that it waits for.",
+  "task-link-cycle": "A task cannot wait for itself. Remove another link first.",
+  "task-limit-reached": "Do the rest in this task, or hand it over to a person with its summary.",
+  "task-running": "Wait for its run to end, or end it with `hermes kanban reclaim`.",
+  "run-superseded": "Stop: this run has ended, and another run may be in progress.",
+  "checkpoint-failed":
+    "Free space or correct the reason, then continue; until then `hermes rollback` cannot undo turns.",
+  "checkpoint-missing":
+    "Checkpoints are taken while `checkpoints.enabled` is true. `hermes rollback --list` shows them.",
+  "workspace-refused": "Correct the workspace of the task, or the folder it names.",
+  "artifact-refused":
+    "The task was not completed. Put the file into the workspace and try again, or leave it out.",
+  "attachment-too-large": "Attach less than 25 MiB, or a link to it.",
+  "attachment-damaged": "Attach the file again, and remove the damaged one with `hermes kanban attach-rm`.",
+  "attachment-missing": "See `hermes kanban attachments`.",
+  "provider-unknown": "See `hermes config explain model.provider`.",
+  "provider-incomplete": "Set model.base_url.",
+  "provider-key-missing": "Put the provider's key into the .env file of the profile.",
+  "key-not-found": "See `hermes auth list`.",
+  "key-exists": "See `hermes auth list`.",
+  "key-unproved": "Check the key, or add --no-test.",
+  "model-unnamed": "Set model.default.",
+  "model-unknown": "See `hermes model list`.",
+  "model-unanswered": "Run `hermes doctor`.",
+  "models-unlisted": "Try again later; the model itself may still answer: `hermes model test`.",
+  "model-data-invalid": "The data file in use is unchanged. Check model_catalog.url.",
+  "terminal-missing":
+    "Run it in a terminal, or set a model without questions: `hermes auth add PROVIDER` with the key on standard input, or `hermes config set model.base_url ADDRESS`.",
+  "script-invalid": "See docs/scripted-model.md.",
+  "confirmation-missing": "Add --yes to skip the confirmation.",
+  "checks-failed": "Follow the hint of each finding, then run the command again.",
+  "folder-gone": "Change to a folder that exists, for instance with `cd`.",
+  "output-unwritable": "Check free space where the output goes.",
+  "reader-gone": "Run the command again to see the rest.",
+  "hung-up": "Run the command again to continue.",
+  quit: "Run the command again to continue.",
+  interrupted: "Run the command again to continue.",
+  terminated: "Run the command again to continue.",
+} as const;
 
-export type ErrorCode = keyof typeof ERROR_CODES;
+export type ErrorCode = keyof typeof HINTS;
 
-/** A failure we know: what happened in the message, what to do next in the hint. Anything else thrown is a bug. */
+/** Exit codes other than 1. A failure that a signal caused has 128 plus the signal number, as in shells. */
+export const EXIT_CODES = {
+  "usage-wrong": 2,
+  "config-invalid": 78,
+  "config-key-unknown": 78,
+  "rules-invalid": 78,
+  "budget-unenforceable": 78,
+  "budget-spent": 3,
+  "job-unstarted": 125,
+  "task-input-invalid": 2,
+  "provider-unknown": 78,
+  "provider-incomplete": 78,
+  "provider-key-missing": 78,
+  "model-unnamed": 78,
+  "model-unknown": 78,
+  "terminal-missing": 78,
+  "script-invalid": 78,
+  /** The reader of our output closed the pipe; SIGPIPE would end other programs. */
+  "reader-gone": 141,
+  "hung-up": 129,
+  quit: 131,
+  interrupted: 130,
+  terminated: 143,
+} as const satisfies Partial<Record<ErrorCode, number>>;
+
+/** A known failure: the message says what happened, the hint what to do next. Any other thrown error is a bug. */
 export class AppError extends Error {
   override readonly name = "AppError";
   readonly code: ErrorCode;
@@ -199,25 +160,22 @@ export class AppError extends Error {
   constructor(code: ErrorCode, message: string, options: { hint?: string; cause?: unknown } = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
-    this.hint = options.hint ?? ERROR_CODES[code].hint;
+    this.hint = options.hint ?? HINTS[code];
   }
 
   get exitCode(): number {
-    return ERROR_CODES[this.code].exit;
-  }
-
-  get httpStatus(): number {
-    return ERROR_CODES[this.code].http;
+    const codes: Partial<Record<ErrorCode, number>> = EXIT_CODES;
+    return codes[this.code] ?? 1;
   }
 }
 
-/** The errno name (`ENOENT`, `EACCES`…) of a failed system call, or undefined for any other throw. */
+/** The errno name (`ENOENT`, `EACCES`…) of a failed system call, or undefined for any other error. */
 export function errnoOf(error: unknown): string | undefined {
   if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-/** The text of anything that was thrown. */
+/** The message of any thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

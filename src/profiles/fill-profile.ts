@@ -1,24 +1,23 @@
-import { cp, mkdir, readdir, stat } from "node:fs/promises";
+import { cp, mkdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { isMap, parseDocument } from "yaml";
-import { errnoOf } from "../lib/errors.ts";
-import { readTextFile, writeFileAtomic } from "../lib/files.ts";
+import { readTextFile, writeFileAtomic } from "../lib/files/files.ts";
+import { exists, listNames } from "../lib/files/unless-missing.ts";
 import type { Profile } from "./profile.ts";
 
-/** What a new profile takes over from another one. */
+/** What a new profile copies from another one. */
 export interface CloneOptions {
   readonly source: Profile;
-  /** Everything but history, instead of only settings, secrets, persona, skills and memories. */
+  /** Copies everything except history, instead of only settings, secrets, persona, skills and memories. */
   readonly everything: boolean;
-  /** Also the messaging accounts. Off by default: two profiles answering on one bot token fight over it. */
+  /** Copies the messaging accounts too. Off by default: two profiles with one bot token would compete for its messages. */
   readonly channels: boolean;
 }
 
 const CLONED = ["config.yaml", ".env", "SOUL.md", "skills", "memories/MEMORY.md", "memories/USER.md"];
-/** History, caches, runtime files and what names the profile itself. */
+/** History, caches, runtime files and files that identify the profile. */
 const NEVER_CLONED =
   /^(profile-id|profiles|active_profile|sessions|sessions\.sqlite.*|state\.db.*|board\.sqlite.*|kanban|kanban\.db.*|backups|state-snapshots|checkpoints|cron|logs|cache|sandboxes|processes\.json|gateway.*|auth\.json|.*\.lock)$/;
-/** Blocks of config.yaml that a new profile needs to be able to answer at all. */
+/** Blocks of config.yaml without which a new profile cannot call a model. */
 const MODEL_BLOCKS = ["model", "fallback_providers", "providers"];
 const CHANNEL_WORDS =
   "TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX|MATTERMOST|EMAIL|SMS|TWILIO|IRC|XMPP|TEAMS|FEISHU|LARK|DINGTALK|WECOM|WEIXIN|QQ|LINE|HOMEASSISTANT|HASS|BLUEBUBBLES|NTFY|MQTT|GOOGLE_CHAT|WEBHOOK|GATEWAY";
@@ -28,11 +27,12 @@ const CHANNEL_VARIABLE = new RegExp(
 );
 const CHANNEL_SECTION = new RegExp(`^(?:${CHANNEL_WORDS}|platforms)$`, "i");
 
-const EMPTY_ENV = "# Keys and passwords of this profile, one NAME=value a line.\n";
+const EMPTY_ENV = "# Keys and passwords of this profile, one NAME=value per line.\n";
 
-/** Fills a blank profile: no secrets, and the model block of the default profile. */
-export async function fillNew(target: Profile, template: Profile): Promise<void> {
+/** Fills a new profile with the model blocks of the default profile, without secrets. */
+export async function fillNewProfile(target: Profile, template: Profile): Promise<void> {
   await writeFileAtomic(target.envPath, EMPTY_ENV, { mode: 0o600 });
+  const { isMap, parseDocument } = await import("yaml");
   const document = parseDocument((await readTextFile(template.configPath)) ?? "");
   if (document.errors.length > 0 || !isMap(document.contents)) return;
   for (const pair of [...document.contents.items]) {
@@ -43,13 +43,15 @@ export async function fillNew(target: Profile, template: Profile): Promise<void>
   }
 }
 
-/** Fills a profile from another one; links are followed, so that the copy stands on its own. */
-export async function fillFromClone(
+/** Fills a profile from another one. Follows links, so that the copy is independent of the source. */
+export async function fillFromProfile(
   target: Profile,
   { source, everything, channels }: CloneOptions,
 ): Promise<void> {
-  const wanted = everything ? (await names(source.home)).filter((name) => !NEVER_CLONED.test(name)) : CLONED;
-  for (const name of wanted) {
+  const names = everything
+    ? (await listNames(source.home)).filter((name) => !NEVER_CLONED.test(name))
+    : CLONED;
+  for (const name of names) {
     if (!(await exists(join(source.home, name)))) continue;
     await mkdir(join(target.home, dirname(name)), { recursive: true, mode: 0o700 });
     await cp(join(source.home, name), join(target.home, name), {
@@ -68,6 +70,7 @@ async function dropChannels(target: Profile): Promise<void> {
     await writeFileAtomic(target.envPath, env.replace(CHANNEL_VARIABLE, ""), { mode: 0o600 });
   const config = await readTextFile(target.configPath);
   if (config === undefined) return;
+  const { isMap, parseDocument } = await import("yaml");
   const document = parseDocument(config);
   if (document.errors.length > 0 || !isMap(document.contents)) return;
   const sections = document.contents.items
@@ -75,23 +78,4 @@ async function dropChannels(target: Profile): Promise<void> {
     .filter((name) => CHANNEL_SECTION.test(name));
   for (const name of sections) document.delete(name);
   if (sections.length > 0) await writeFileAtomic(target.configPath, document.toString({ lineWidth: 0 }), {});
-}
-
-async function names(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return [];
-    throw error;
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return false;
-    throw error;
-  }
 }

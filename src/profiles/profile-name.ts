@@ -1,14 +1,14 @@
 import { AppError } from "../lib/errors.ts";
-import { shorten } from "../lib/shorten.ts";
+import { shorten } from "../lib/text/shorten.ts";
 
 /** The profile that is the root home itself. */
 export const DEFAULT_PROFILE = "default";
 
 const PATTERN = /^[a-z0-9][a-z0-9_-]{0,63}$/;
-/** Names that would read as something else in a path or a command line. */
+/** Names that would be misleading in a path or on a command line. */
 const RESERVED = new Set(["hermes", "test", "tmp", "root", "sudo"]);
 
-/** The name in its one spelling; throws on anything that could not be a folder of its own. */
+/** Normalises a profile name; throws for a text that is not a valid folder name. */
 export function parseProfileName(text: string): string {
   const name = text.trim().toLowerCase();
   if (!PATTERN.test(name)) {
@@ -18,7 +18,7 @@ export function parseProfileName(text: string): string {
   return name;
 }
 
-/** Like `parseProfileName`, and also refuses the names that a new profile may not take. */
+/** Like `parseProfileName`, but also refuses names that a new profile may not have. */
 export function parseNewProfileName(text: string): string {
   const name = parseProfileName(text);
   if (name === DEFAULT_PROFILE) throw new AppError("profile-exists", "The profile default always exists.");

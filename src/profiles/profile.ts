@@ -1,33 +1,39 @@
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { AppError, errnoOf } from "../lib/errors.ts";
-import { readTextFile } from "../lib/files.ts";
+import { readTextFile } from "../lib/files/files.ts";
 import { DEFAULT_PROFILE, parseProfileName } from "./profile-name.ts";
 
-/** One identity: a home folder with its own settings, secrets, sessions and logs. A value, handed down to every part. */
+/** One identity: a home with its own settings, secrets, sessions and logs. A plain value that is passed down. */
 export interface Profile {
   readonly name: string;
-  /** The folder shared by all profiles: the default profile's home, with the board and the list of profiles. */
+  /** The root home: the home of the default profile, with the boards and the folder of the other profiles. */
   readonly root: string;
   readonly home: string;
   readonly configPath: string;
   readonly envPath: string;
   readonly logsFolder: string;
-  /** The database of its sessions. */
+  /** The database of the profile's sessions. */
   readonly sessionsPath: string;
+  /** The database with the states of the profile's keys. */
+  readonly keysPath: string;
 }
 
-/** What decides which profile a command runs as. */
+/** The inputs that select the profile of a command. */
 export interface ProfileChoice {
   /** `-p NAME`. */
-  readonly flag: string | undefined;
-  /** HERMES_HOME: a root home, or the home of one profile (`…/profiles/NAME`). */
-  readonly hermesHome: string | undefined;
+  readonly profile?: string | undefined;
+  /** HERMES_HOME is a root home, or the home of one profile (`…/profiles/NAME`). */
+  readonly variables: Readonly<Record<string, string | undefined>>;
   readonly userHome: string;
 }
 
-/** Root home, and the profile that HERMES_HOME itself names, if it does. */
-export function rootOf({ hermesHome, userHome }: ProfileChoice): { root: string; named: string | undefined } {
+/** The root home, and the profile that HERMES_HOME names, if any. */
+export function resolveRoot({ variables, userHome }: ProfileChoice): {
+  root: string;
+  named: string | undefined;
+} {
+  const hermesHome = variables["HERMES_HOME"];
   if (hermesHome === undefined || hermesHome === "")
     return { root: join(userHome, ".hermes"), named: undefined };
   const home = resolve(hermesHome.replace(/^~(?=$|\/)/, userHome));
@@ -35,11 +41,11 @@ export function rootOf({ hermesHome, userHome }: ProfileChoice): { root: string;
   return { root: dirname(dirname(home)), named: basename(home) };
 }
 
-/** The profile a command runs as: `-p`, then a profile named by HERMES_HOME, then `profile use`, then default. */
+/** Selects the profile of a command: `-p`, then a profile named by HERMES_HOME, then `profile use`, then default. */
 export async function resolveProfile(choice: ProfileChoice): Promise<Profile> {
-  const { root, named } = rootOf(choice);
+  const { root, named } = resolveRoot(choice);
   await requireOwnFolder(root);
-  if (choice.flag !== undefined) return requireProfile(root, choice.flag);
+  if (choice.profile !== undefined) return requireProfile(root, choice.profile);
   if (named !== undefined) return requireProfile(root, named);
   const active = await findActiveName(root);
   if (active === undefined) return profileAt(root, DEFAULT_PROFILE);
@@ -59,7 +65,7 @@ export async function requireProfile(root: string, text: string, hint?: string):
   return profile;
 }
 
-/** The profile value for a name, whether it exists or not. */
+/** Creates the profile value for a name; the profile need not exist. */
 export function profileAt(root: string, name: string): Profile {
   const home = name === DEFAULT_PROFILE ? root : join(root, "profiles", name);
   return {
@@ -70,17 +76,18 @@ export function profileAt(root: string, name: string): Profile {
     envPath: join(home, ".env"),
     logsFolder: join(home, "logs"),
     sessionsPath: join(home, "sessions.sqlite"),
+    keysPath: join(home, "keys.sqlite"),
   };
 }
 
 /** The file that `profile use` writes. */
-export function activeFile(root: string): string {
+export function activeProfilePath(root: string): string {
   return join(root, "active_profile");
 }
 
-/** The name that `profile use` left behind, if any. */
+/** The name that `profile use` stored, if any. */
 export async function findActiveName(root: string): Promise<string | undefined> {
-  const text = (await readTextFile(activeFile(root)))?.trim();
+  const text = (await readTextFile(activeProfilePath(root)))?.trim();
   return text === undefined || text === "" ? undefined : text;
 }
 
@@ -88,7 +95,7 @@ export async function isFolder(path: string): Promise<boolean> {
   return (await statOrUndefined(path))?.isDirectory() ?? false;
 }
 
-/** A home that someone else owns could hold their commands in our settings, so it is not even read. */
+/** Refuses a home that another user owns: its settings could make us run that user's commands. */
 async function requireOwnFolder(path: string): Promise<void> {
   const found = await statOrUndefined(path);
   if (found === undefined) return;
@@ -99,7 +106,7 @@ async function requireOwnFolder(path: string): Promise<void> {
       "home-unusable",
       `The home ${path} belongs to user ${found.uid}, and you are user ${uid}.`,
       {
-        hint: `Use your own with HERMES_HOME, or take it over with \`sudo chown -R ${uid} ${path}\`.`,
+        hint: `Choose your own home with HERMES_HOME, or take over this one with \`sudo chown -R ${uid} ${path}\`.`,
       },
     );
   }
@@ -112,7 +119,9 @@ async function statOrUndefined(path: string) {
     const code = errnoOf(error);
     if (code === "ENOENT") return undefined;
     if (code === "ENOTDIR")
-      throw new AppError("home-unusable", `The home ${path} lies below a file.`, { cause: error });
-    throw new AppError("home-unusable", `The home ${path} cannot be looked at: ${code}.`, { cause: error });
+      throw new AppError("home-unusable", `The home ${path} cannot exist: one of its parents is a file.`, {
+        cause: error,
+      });
+    throw new AppError("home-unusable", `The home ${path} cannot be accessed: ${code}.`, { cause: error });
   }
 }

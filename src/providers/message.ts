@@ -1,4 +1,4 @@
-/** What a vendor wants to see again with a part, unchanged (signatures, item ids). Nobody but its provider reads it. */
+/** Data that a vendor expects back unchanged with a part (signatures, item ids). Only the part's provider reads it. */
 export type VendorData = Readonly<Record<string, unknown>>;
 
 export interface TextPart {
@@ -25,7 +25,7 @@ export interface ToolCallPart {
   /** Unique within its session. */
   readonly callId: string;
   readonly tool: string;
-  /** JSON as the model wrote it, which need not be valid. */
+  /** JSON as the model wrote it; it may be invalid. */
   readonly input: string;
   readonly vendor?: VendorData | undefined;
 }
@@ -38,7 +38,7 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user";
   readonly parts: readonly (TextPart | ImagePart)[];
-  /** A note that a person gave while tools ran; it follows their results and is never merged with a later prompt. */
+  /** `steer` marks a note that the user gave while tools ran; it follows their results, separate from later prompts. */
   readonly kind?: "steer" | undefined;
 }
 
@@ -47,7 +47,6 @@ export interface AssistantMessage {
   readonly parts: readonly (TextPart | ReasoningPart | ToolCallPart)[];
 }
 
-/** The one result of one tool call. */
 export interface ToolMessage {
   readonly role: "tool";
   readonly callId: string;
@@ -56,18 +55,18 @@ export interface ToolMessage {
   readonly failed: boolean;
 }
 
-/** What a conversation consists of. User and assistant alternate; only tool messages may repeat. */
+/** One message of a conversation. User and assistant messages alternate; only tool messages may repeat. */
 export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
 
-/** Stands for an answer of which nothing can be sent: left out, two messages of a person would follow each other. */
+/** Replaces an answer that has no sendable content; without it, two user messages would follow each other. */
 export const NO_TEXT = "[No text.]";
 
-/** The calls that an assistant message asks for, in order. */
+/** The tool calls of an assistant message, in order. */
 export function toolCallsOf(message: AssistantMessage): ToolCallPart[] {
   return message.parts.filter((part) => part.type === "tool-call");
 }
 
-/** What an assistant message says aloud. */
+/** The text of a message, without reasoning and calls. */
 export function textOf(message: AssistantMessage | UserMessage): string {
   return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 }

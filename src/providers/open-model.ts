@@ -1,5 +1,5 @@
-import type { Clock } from "../lib/clock.ts";
-import type { HttpClient } from "../lib/http.ts";
+import type { HttpClient } from "../lib/http/http.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
 import { type ApiMode, findProfile } from "./profiles.ts";
 import type { Model } from "./provider.ts";
@@ -8,7 +8,7 @@ import type { Route } from "./resolve-route.ts";
 export interface OpenModelOptions {
   readonly http: HttpClient;
   readonly clock: Clock;
-  /** How long Anthropic keeps the prompt: an hour is dearer to write and right where people pause. */
+  /** How long Anthropic caches the prompt. An hour costs more, and pays off where the user pauses between turns. */
   readonly cacheTtl: CacheTtl;
 }
 
@@ -17,17 +17,27 @@ type Opener = (route: Route, options: OpenModelOptions) => Promise<Model>;
 const OPENERS: { readonly [Mode in ApiMode]: Opener } = {
   async chat_completions(route, options) {
     const { openOpenaiCompatibleModel } = await import("./openai-compatible/openai-compatible-model.ts");
-    const { replayReasoning, outputLimitField, conversationHeader } = findProfile(route.profile) ?? {};
+    const profile = findProfile(route.profile);
     return openOpenaiCompatibleModel({
       ...wireOptions(route, options),
-      replayReasoning: replayReasoning ?? false,
-      outputLimitField: outputLimitField ?? "max_tokens",
-      conversationHeader,
+      replayReasoning: profile?.replayReasoning ?? false,
+      outputLimitField: profile?.outputLimitField ?? "max_tokens",
+      asksForUsage: !profile?.refusesStreamOptions,
+      cacheTtl: profile?.markedModels?.test(route.model) ? options.cacheTtl : undefined,
+      conversationHeader: profile?.conversationHeader,
     });
   },
   async anthropic_messages(route, options) {
     const { openAnthropicModel } = await import("./anthropic/anthropic-model.ts");
     return openAnthropicModel({ ...wireOptions(route, options), cacheTtl: options.cacheTtl });
+  },
+  async codex_responses(route, options) {
+    const { openOpenaiResponsesModel } = await import("./openai-responses/openai-responses-model.ts");
+    return openOpenaiResponsesModel(wireOptions(route, options));
+  },
+  async google_generate(route, options) {
+    const { openGoogleModel } = await import("./google/google-model.ts");
+    return openGoogleModel(wireOptions(route, options));
   },
   async scripted({ model, contextTokens }, { clock }) {
     const [{ loadScript }, { openScriptedModel }] = await Promise.all([
@@ -38,38 +48,11 @@ const OPENERS: { readonly [Mode in ApiMode]: Opener } = {
   },
 };
 
-/** Opens the model at the end of a route; nothing is sent yet. */
+/** Opens the model of a route without sending anything. */
 export async function openModel(route: Route, options: OpenModelOptions): Promise<Model> {
   return OPENERS[route.apiMode](route, options);
 }
 
 function wireOptions(route: Route, { http, clock }: OpenModelOptions) {
-  const {
-    provider,
-    model,
-    baseUrl,
-    addressKey,
-    key,
-    keyAdvice,
-    headers,
-    requestOverrides,
-    timeouts,
-    contextTokens,
-    price,
-  } = route;
-  return {
-    provider,
-    name: model,
-    baseUrl,
-    addressKey,
-    apiKey: key,
-    keyAdvice,
-    headers,
-    requestOverrides,
-    timeouts,
-    contextTokens,
-    price,
-    http,
-    clock,
-  };
+  return { ...route, name: route.model, apiKey: route.key, http, clock };
 }

@@ -3,15 +3,15 @@ import type { AssistantMessage, Message } from "./message.ts";
 import type { Model, ModelEvent, ModelRequest, ToolDefinition } from "./provider.ts";
 import type { ScriptInput } from "./scripted/script.ts";
 
-/** A model that answers as a script says, and whatever serves it. */
-export interface ScriptedLab extends AsyncDisposable {
+/** A model that answers from a script, and the server behind it, if any. */
+export interface ScriptedSetup extends AsyncDisposable {
   readonly model: Model;
 }
 
 export interface ContractDifferences {
-  /** Why reasoning is not tested. */
+  /** The reason why reasoning is not tested. */
   readonly noReasoning?: string;
-  /** Why counts are not compared. */
+  /** The reason why token counts are not compared. */
   readonly noUsage?: string;
 }
 
@@ -24,7 +24,7 @@ const TOOLS: readonly ToolDefinition[] = [
   { name: "read_file", description: "Reads a file", inputSchema: { type: "object", properties: {} } },
 ];
 
-export const soon = () => AbortSignal.timeout(300_000);
+export const createTestSignal = () => AbortSignal.timeout(300_000);
 
 export function ask(...messages: readonly (Message | string)[]): ModelRequest {
   return {
@@ -69,33 +69,40 @@ export function messageOf(events: readonly ModelEvent[]): AssistantMessage {
   return last.message;
 }
 
+/** The parts of a message without reasoning that only its provider can read. */
+function readableParts(message: AssistantMessage): AssistantMessage["parts"] {
+  return message.parts.filter((part) => part.type !== "reasoning" || part.text !== "");
+}
+
 function callsOf(message: AssistantMessage) {
   return message.parts.filter((part) => part.type === "tool-call");
 }
 
-/** What every kind of model promises. */
+/** The contract that every kind of model passes. */
 export function providerContract(
-  open: (script: ScriptInput) => Promise<ScriptedLab>,
+  open: (script: ScriptInput) => Promise<ScriptedSetup>,
   { noReasoning, noUsage }: ContractDifferences = {},
 ): void {
-  it("streams text in pieces and ends with the whole message", async () => {
+  it("streams text in pieces and ends with the complete message", async () => {
     await using lab = await open({ answers: [{ text: "Hello, how are you today?", chunk: 5 }] });
-    const events = await collect(lab.model.stream(ask("hi"), soon()));
+    const events = await collect(lab.model.stream(ask("hi"), createTestSignal()));
     expect(events[0]?.type).toBe("request-sent");
     const deltas = ofType(events, "text-delta");
     expect(deltas.length).toBeGreaterThan(1);
     expect(deltas.map(({ text }) => text).join("")).toBe("Hello, how are you today?");
-    expect(messageOf(events).parts).toMatchObject([{ type: "text", text: "Hello, how are you today?" }]);
+    expect(readableParts(messageOf(events))).toMatchObject([
+      { type: "text", text: "Hello, how are you today?" },
+    ]);
     expect(lastOf(events)).toMatchObject({ finish: "stop" });
   });
 
   it.skipIf(noReasoning !== undefined)(
-    "M7: keeps reasoning apart from text and counts it as content",
+    "M7: separates reasoning from text and accepts an answer that is only reasoning",
     async () => {
       await using lab = await open({
         answers: [{ reasoning: "Let me think.", text: "Yes." }, { reasoning: "Hm." }],
       });
-      const events = await collect(lab.model.stream(ask("hi"), soon()));
+      const events = await collect(lab.model.stream(ask("hi"), createTestSignal()));
       expect(
         ofType(events, "reasoning-delta")
           .map(({ text }) => text)
@@ -106,17 +113,17 @@ export function providerContract(
         { type: "reasoning", text: "Let me think." },
         { type: "text", text: "Yes." },
       ]);
-      const next = await collect(lab.model.stream(ask("hi", message, "and?"), soon()));
+      const next = await collect(lab.model.stream(ask("hi", message, "and?"), createTestSignal()));
       expect(messageOf(next).parts).toMatchObject([{ type: "reasoning", text: "Hm." }]);
     },
   );
 
-  it("hands a tool call over whole, with the input as the model wrote it", async () => {
+  it("delivers a tool call complete, with the input as the model wrote it", async () => {
     const input = { command: 'echo "hi"\n\tü' };
     await using lab = await open({
       answers: [{ text: "Let me look.", tools: [{ name: "terminal", input }], chunk: 4 }],
     });
-    const events = await collect(lab.model.stream(ask("hi"), soon()));
+    const events = await collect(lab.model.stream(ask("hi"), createTestSignal()));
     const [call] = callsOf(messageOf(events));
     expect(call).toMatchObject({ tool: "terminal" });
     expect(JSON.parse(call?.input ?? "")).toEqual(input);
@@ -124,7 +131,7 @@ export function providerContract(
     expect(lastOf(events)).toMatchObject({ finish: "tool-calls" });
   });
 
-  it("hands parallel calls over in order, each with an id of its own, also across answers", async () => {
+  it("delivers parallel calls in order, with ids that are unique across answers", async () => {
     const tools = [
       { name: "terminal", input: { command: "a" } },
       { name: "read_file", input: { path: "b" } },
@@ -134,7 +141,7 @@ export function providerContract(
     const history: (Message | string)[] = ["hi"];
     const ids: string[] = [];
     for (let round = 0; round < 2; round++) {
-      const message = messageOf(await collect(lab.model.stream(ask(...history), soon())));
+      const message = messageOf(await collect(lab.model.stream(ask(...history), createTestSignal())));
       const calls = callsOf(message);
       expect(calls.map(({ tool, input }) => [tool, JSON.parse(input)])).toEqual(
         tools.map(({ name, input }) => [name, input]),
@@ -145,17 +152,17 @@ export function providerContract(
         history.push({ role: "tool", callId, tool, text: `result of ${callId}`, failed: false });
     }
     expect(new Set(ids).size).toBe(6);
-    const end = await collect(lab.model.stream(ask(...history), soon()));
-    expect(messageOf(end).parts).toMatchObject([{ type: "text", text: "Done." }]);
+    const end = await collect(lab.model.stream(ask(...history), createTestSignal()));
+    expect(readableParts(messageOf(end))).toMatchObject([{ type: "text", text: "Done." }]);
   });
 
   it.skipIf(noUsage !== undefined)("reports the tokens that the provider counted", async () => {
     await using lab = await open({ answers: [{ text: "Hi.", usage: { input: 120, output: 7 } }] });
-    const events = await collect(lab.model.stream(ask("hi"), soon()));
+    const events = await collect(lab.model.stream(ask("hi"), createTestSignal()));
     expect(lastOf(events)).toMatchObject({ usage: { inputTokens: 120, outputTokens: 7 } });
   });
 
-  it("M7: an abort in the middle of an answer ends it with a failure and no message", async () => {
+  it("M7: an abort in the middle of an answer ends the stream with a failure and without a message", async () => {
     await using lab = await open({ answers: [{ text: "word ".repeat(2_000), chunk: 5, delay_ms: 5 }] });
     const stop = new AbortController();
     const events: ModelEvent[] = [];
@@ -167,14 +174,14 @@ export function providerContract(
     expect(ofType(events, "text-delta").length).toBeLessThan(100);
   });
 
-  it("a request that is aborted before it begins is not sent", async () => {
+  it("a request that is aborted before it starts is not sent", async () => {
     await using lab = await open({ answers: [{ text: "Hi." }] });
     const events = await collect(lab.model.stream(ask("hi"), AbortSignal.abort()));
     expect(events.map(({ type }) => type)).toEqual(["failed"]);
     expect(lastOf(events)).toMatchObject({ failure: { kind: "aborted" } });
   });
 
-  it("M2: the hashes of a request are the start of those of every later one", async () => {
+  it("M2: the hashes of every later request start with the hashes of this request", async () => {
     const tools = [{ name: "terminal", input: { command: "echo {n}" } }];
     await using lab = await open({
       answers: [
@@ -186,7 +193,7 @@ export function providerContract(
     const history: (Message | string)[] = ["begin"];
     let before: readonly string[] = [];
     for (let step = 0; step < 30; step++) {
-      const events = await collect(lab.model.stream(ask(...history), soon()));
+      const events = await collect(lab.model.stream(ask(...history), createTestSignal()));
       const prefix = ofType(events, "request-sent")[0]?.prefix ?? [];
       expect(prefix.length).toBeGreaterThan(before.length);
       expect(prefix.slice(0, before.length)).toEqual(before);
@@ -198,18 +205,26 @@ export function providerContract(
       if (step % 3 === 0)
         history.push({ role: "user", kind: "steer", parts: [{ type: "text", text: `note ${step}` }] });
     }
-    // A request that got no answer, and then a word from a person: no message of ours stands between.
+    // After a request without an answer, a note follows with no assistant message in between.
     const beforeDone = history.slice(0, -1);
-    const unanswered = ofType(await collect(lab.model.stream(ask(...beforeDone), soon())), "request-sent")[0]
-      ?.prefix;
-    const word: Message = { role: "user", kind: "steer", parts: [{ type: "text", text: "wait" }] };
-    const [after] = ofType(await collect(lab.model.stream(ask(...beforeDone, word), soon())), "request-sent");
+    const unanswered = ofType(
+      await collect(lab.model.stream(ask(...beforeDone), createTestSignal())),
+      "request-sent",
+    )[0]?.prefix;
+    const note: Message = { role: "user", kind: "steer", parts: [{ type: "text", text: "wait" }] };
+    const [after] = ofType(
+      await collect(lab.model.stream(ask(...beforeDone, note), createTestSignal())),
+      "request-sent",
+    );
     expect(after?.prefix).toHaveLength((unanswered?.length ?? 0) + 1);
     expect(after?.prefix.slice(0, -1)).toEqual(unanswered);
     const changed = [...history];
     changed[0] = "begin otherwise";
-    const [sent] = ofType(await collect(lab.model.stream(ask(...changed), soon())), "request-sent");
+    const [sent] = ofType(
+      await collect(lab.model.stream(ask(...changed), createTestSignal())),
+      "request-sent",
+    );
     const same = before.findIndex((hash, index) => hash !== sent?.prefix[index]);
-    expect(same).toBe(2); // tools and system prompt are as they were, the first prompt is not
+    expect(same).toBe(2); // tools and system prompt are unchanged, the first prompt is not
   });
 }

@@ -1,6 +1,6 @@
 import type { AssistantMessage, Message } from "./message.ts";
 
-/** A tool as the model is told of it. */
+/** The description of a tool that a request gives the model. */
 export interface ToolDefinition {
   readonly name: string;
   readonly description: string;
@@ -8,7 +8,7 @@ export interface ToolDefinition {
   readonly inputSchema: Readonly<Record<string, unknown>>;
 }
 
-/** How hard a model may be asked to think, from not at all; a provider takes those that it knows. */
+/** Reasoning efforts from lowest to highest; a provider may support only some of them. */
 export const REASONING_EFFORTS = [
   "none",
   "minimal",
@@ -21,30 +21,30 @@ export const REASONING_EFFORTS = [
 ] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
-/** The effort that a word means, in whatever case; undefined when it means none that is known. */
-export function readEffort(word: string): ReasoningEffort | undefined {
+/** Parses the name of an effort in any case; undefined if it is unknown. */
+export function findEffort(word: string): ReasoningEffort | undefined {
   const wanted = word.trim().toLowerCase();
   return wanted === "off" ? "none" : REASONING_EFFORTS.find((effort) => effort === wanted);
 }
 
 export interface ModelRequest {
-  /** The system message first, if there is one. */
+  /** Starts with the system message, if the conversation has one. */
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   readonly maxOutputTokens?: number | undefined;
-  /** The provider's default unless given. */
+  /** Undefined means the provider's default. */
   readonly reasoningEffort?: ReasoningEffort | undefined;
-  /** The same for all requests of a conversation, for providers that route by it. */
+  /** The same for all requests of a conversation, for providers that route requests by it. */
   readonly conversationId?: string | undefined;
 }
 
-/** Tokens of one request as the provider counted them; undefined where it said nothing. */
+/** The token counts of one request that the provider reported; undefined for counts that it did not report. */
 export interface Usage {
-  /** All of the prompt, cached parts included. */
+  /** The whole prompt, including cached parts. */
   readonly inputTokens: number | undefined;
   readonly cacheReadTokens: number | undefined;
   readonly cacheWriteTokens: number | undefined;
-  /** All of the answer, reasoning included. */
+  /** The whole answer, including reasoning. */
   readonly outputTokens: number | undefined;
   readonly reasoningTokens: number | undefined;
 }
@@ -57,73 +57,71 @@ export const NO_USAGE: Usage = {
   reasoningTokens: undefined,
 };
 
-/** The sum of two; what neither says stays unknown. */
+/** Adds two usages; a count that neither of them has stays undefined. */
 export function addUsage(one: Usage, other: Usage): Usage {
-  const sum = (key: keyof Usage): number | undefined =>
-    one[key] === undefined && other[key] === undefined ? undefined : (one[key] ?? 0) + (other[key] ?? 0);
-  return {
-    inputTokens: sum("inputTokens"),
-    cacheReadTokens: sum("cacheReadTokens"),
-    cacheWriteTokens: sum("cacheWriteTokens"),
-    outputTokens: sum("outputTokens"),
-    reasoningTokens: sum("reasoningTokens"),
-  };
+  const sums: { -readonly [Count in keyof Usage]: Usage[Count] } = { ...one };
+  for (const key of Object.keys(NO_USAGE) as (keyof Usage)[])
+    if (other[key] !== undefined) sums[key] = (one[key] ?? 0) + other[key];
+  return sums;
 }
 
-/** Why a model stopped; `length` is its output limit, `window` the end of its context window. */
+/** Why a model stopped; `length` is its output limit, `window` is the end of its context window. */
 export const FINISH_REASONS = ["stop", "tool-calls", "length", "window", "content-filter", "other"] as const;
 export type FinishReason = (typeof FINISH_REASONS)[number];
 
-/** Every way a request can fail; `retriable` ones may succeed when they are sent again unchanged. */
+/**
+ * Every way a request can fail, and what may help: `retriable` to send it again unchanged, `rotates` to use another key
+ * of the same provider, `fallsBack` to use another provider. A conversation that is too long or refused never moves.
+ */
 export const FAILURE_KINDS = {
-  aborted: { retriable: false },
-  /** No connection: refused, no such host, reset before the first byte. */
-  unreachable: { retriable: true },
-  /** Nothing came for too long. */
-  stalled: { retriable: true },
-  /** The answer ended before it was whole. */
-  cut: { retriable: true },
-  /** The provider broke or is overloaded: 5xx, 529. */
-  unavailable: { retriable: true },
-  "rate-limited": { retriable: true },
-  /** The plan or the money is used up: 402, or 429 that says so. */
-  quota: { retriable: false },
+  aborted: { retriable: false, rotates: false, fallsBack: false },
+  /** No connection: refused, unknown host, or reset before the first byte. */
+  unreachable: { retriable: true, rotates: false, fallsBack: true },
+  /** The provider sent nothing for too long. */
+  stalled: { retriable: true, rotates: false, fallsBack: true },
+  cut: { retriable: true, rotates: false, fallsBack: true },
+  /** The provider failed or is overloaded: 5xx, 529. */
+  unavailable: { retriable: true, rotates: false, fallsBack: true },
+  "rate-limited": { retriable: true, rotates: true, fallsBack: true },
+  /** The plan or the credit is used up: 402, or 429 with such a message. */
+  quota: { retriable: false, rotates: true, fallsBack: true },
   /** 401 and 403. */
-  auth: { retriable: false },
+  auth: { retriable: false, rotates: true, fallsBack: true },
   /** 404: the model or the address does not exist. */
-  "not-found": { retriable: false },
-  /** The conversation does not fit into the model's window. */
-  "too-long": { retriable: false },
-  /** 400 and 422: the request is wrong. */
-  refused: { retriable: false },
-  /** What came back is not what the format promises: HTML, broken JSON. */
-  malformed: { retriable: true },
-  /** Neither text nor reasoning nor a call. */
-  empty: { retriable: true },
-} as const satisfies Record<string, { retriable: boolean }>;
+  "not-found": { retriable: false, rotates: false, fallsBack: true },
+  "too-long": { retriable: false, rotates: false, fallsBack: false },
+  /** 400 and 422: the provider rejects the request. */
+  refused: { retriable: false, rotates: false, fallsBack: false },
+  /** The response violates the wire format: HTML, invalid JSON. */
+  malformed: { retriable: true, rotates: false, fallsBack: true },
+  /** The answer has no text, no reasoning and no call. */
+  empty: { retriable: true, rotates: false, fallsBack: true },
+} as const satisfies Record<string, { retriable: boolean; rotates: boolean; fallsBack: boolean }>;
 export type FailureKind = keyof typeof FAILURE_KINDS;
 
 export interface ModelFailure {
   readonly kind: FailureKind;
-  /** What happened, naming the provider; no secret is in it. */
+  /** What happened, with the name of the provider and without secrets. */
   readonly message: string;
-  /** What a person should do next. */
   readonly hint: string;
   readonly status: number | undefined;
-  /** How long the provider asks us to wait. */
+  /** How long the provider asks clients to wait. */
   readonly retryAfterMs: number | undefined;
-  /** Tools whose calls had begun to arrive: none of them was whole, so none may run. */
+  /** The context window that the provider stated when it refused a conversation as too long. */
+  readonly windowTokens?: number | undefined;
+  /** Tools whose calls had started to arrive. The calls are incomplete, so none of them may run. */
   readonly droppedTools: readonly string[];
-  /** Whether text had been shown already. */
   readonly sawText: boolean;
+  /** The tokens that the provider counted although the request failed. */
+  readonly usage?: Usage | undefined;
 }
 
 export type ModelEvent =
-  /** The request has left. One hash per message of the body really sent, tools and system prompt first. */
+  /** The request was sent. `prefix` has hashes of the tools, the system prompt and each message of the sent body. */
   | { readonly type: "request-sent"; readonly prefix: readonly string[] }
   | { readonly type: "text-delta"; readonly text: string }
   | { readonly type: "reasoning-delta"; readonly text: string }
-  /** A call is being written; only `message-end` has it whole. */
+  /** The model starts to write a call; only `message-end` has the complete call. */
   | { readonly type: "tool-call-start"; readonly callId: string; readonly tool: string }
   | { readonly type: "tool-input-delta"; readonly callId: string; readonly text: string }
   | {
@@ -131,25 +129,36 @@ export type ModelEvent =
       readonly message: AssistantMessage;
       readonly finish: FinishReason;
       readonly usage: Usage;
-      /** Tools whose calls were cut off by a limit, and are therefore not in the message. */
+      /** Tools whose calls were cut off by a limit and are therefore not in the message. */
       readonly droppedTools: readonly string[];
     }
   | { readonly type: "failed"; readonly failure: ModelFailure };
 
-/** One model of one provider. */
 export interface Model {
-  /** As the settings name it. */
+  /** The provider's name in the settings. */
   readonly provider: string;
   readonly name: string;
-  /** How much a conversation may hold; undefined when nobody has said. */
+  /** The size of the context window; undefined if unknown. */
   readonly contextTokens: number | undefined;
-  /** US dollars for one million tokens; undefined when unknown. */
+  /** US dollars per million tokens; undefined if unknown. */
   readonly price: ModelPrice | undefined;
   /**
-   * One attempt. Never throws and never rejects: the last event is `message-end` or `failed`, also after an abort.
-   * No event is a half one: a call that did not arrive whole is in no message.
+   * Makes one attempt. It never throws or rejects: the last event is `message-end` or `failed`, even after an abort.
+   * A message never contains an incomplete call.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent>;
+}
+
+/** The model and key that a request goes to. */
+export interface RouteName {
+  readonly provider: string;
+  readonly model: string;
+  /** Name of the setting or variable that contains the key. */
+  readonly keySource: string | undefined;
+}
+
+export function formatRoute({ provider, model, keySource }: RouteName): string {
+  return `${provider}/${model}${keySource === undefined ? "" : ` (${keySource})`}`;
 }
 
 export interface ModelPrice {

@@ -1,16 +1,15 @@
-import { shorten } from "../lib/shorten.ts";
+import { shorten } from "../lib/text/shorten.ts";
 
 const LONGEST_QUOTE = 300;
 
-/** What a vendor's error says, whatever shape it has. */
 export interface VendorError {
-  /** One line without control characters; empty when there is nothing to quote. */
+  /** One line without control characters; empty if the vendor gave no text. */
   readonly text: string;
-  /** Codes and types in the vendor's words, for comparison only. */
+  /** The vendor's own codes and types, for comparison only. */
   readonly codes: readonly string[];
-  /** The HTTP status that an error in the middle of a stream names. */
+  /** The HTTP status that the error contains or implies. */
   readonly status: number | undefined;
-  /** How long to wait, where the text says so. */
+  /** How long to wait, if the text contains a time. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -29,10 +28,11 @@ const STATUS_OF_TYPE: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   invalid_request_error: 400,
+  invalid_prompt: 400,
 };
 
-/** Reads the body of a refusal, or the payload of an error event. */
-export function readVendorError(payload: unknown): VendorError {
+/** Parses the body of an error response or the payload of an error event. */
+export function parseVendorError(payload: unknown): VendorError {
   const fields = flatten(typeof payload === "string" ? parseOrText(payload) : payload);
   const codes = fields.codes.map(String);
   const numeric = codes.map(Number).find((code) => Number.isInteger(code) && code >= 400 && code < 600);
@@ -48,13 +48,13 @@ export function readVendorError(payload: unknown): VendorError {
   };
 }
 
-/** Whether a body is about an error, although its status says otherwise. */
+/** Whether a body describes an error, although its status means success. */
 export function isErrorBody(body: string): boolean {
   const value = parseOrText(body);
   return typeof value === "object" && value !== null && ("error" in value || "detail" in value);
 }
 
-/** Whether an answer is a page for people: of a proxy, a login or the wrong address. */
+/** Whether a body is a web page, such as the page of a proxy, a login or a wrong address. */
 export function isHtml(body: string, contentType: string): boolean {
   return contentType.startsWith("text/html") || /^\s*<(?:!doctype|html)\b/i.test(body);
 }
@@ -77,21 +77,21 @@ function flatten(value: unknown): { text: string; codes: (string | number)[] } {
   const codes = [record["code"], record["type"], record["status"]].filter(
     (code) => typeof code === "string" || typeof code === "number",
   );
-  const passedOn = flatten(rawOf(record["metadata"]));
-  const texts = [inner.text || (typeof own === "string" ? own : ""), passedOn.text].filter(
+  const upstream = flatten(rawOf(record["metadata"]));
+  const texts = [inner.text || (typeof own === "string" ? own : ""), upstream.text].filter(
     (text) => text !== "",
   );
-  return { text: texts.join(": "), codes: [...inner.codes, ...passedOn.codes, ...codes] };
+  return { text: texts.join(": "), codes: [...inner.codes, ...upstream.codes, ...codes] };
 }
 
-/** What a router's own provider said, which the router only calls "Provider returned error". */
+/** The upstream provider's error, which a router itself only reports as "Provider returned error". */
 function rawOf(metadata: unknown): unknown {
   if (typeof metadata !== "object" || metadata === null || !("raw" in metadata)) return undefined;
   return typeof metadata.raw === "string" ? parseOrText(metadata.raw) : metadata.raw;
 }
 
 function oneLine(text: string): string {
-  // Vendors' words reach a terminal, so no escape sequence may be left in them.
+  // The text is printed to a terminal, so it must not contain escape sequences.
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   return shorten(line, LONGEST_QUOTE);
 }

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { ask } from "./provider.contract.ts";
-import type { FailureKind, Model, ModelEvent, ModelFailure } from "./provider.ts";
+import {
+  FAILURE_KINDS,
+  type FailureKind,
+  type Model,
+  type ModelEvent,
+  type ModelFailure,
+} from "./provider.ts";
 import { type AttemptFailed, withRetries } from "./with-retries.ts";
 
 function failure(kind: FailureKind, facts: Partial<ModelFailure> = {}): ModelFailure {
@@ -17,7 +23,7 @@ function failure(kind: FailureKind, facts: Partial<ModelFailure> = {}): ModelFai
   };
 }
 
-/** A model whose attempts fail one after the other as listed, and then succeed. */
+/** A model whose attempts fail as listed, in order, and then succeed. */
 function failing(failures: readonly ModelFailure[]) {
   const seen = { attempts: 0 };
   const model: Model = {
@@ -72,27 +78,38 @@ async function run(
 }
 
 describe("A7: retries", () => {
-  it("asks again, later each time, until it succeeds", async () => {
+  const TEMPORARY = ["unreachable", "stalled", "cut", "unavailable", "rate-limited", "malformed", "empty"];
+  it.each(Object.keys(FAILURE_KINDS) as FailureKind[])(
+    "a request that failed as %s is sent again only if the failure is temporary",
+    async (kind) => {
+      const isTemporary = TEMPORARY.includes(kind);
+      const { attempts, last } = await run([failure(kind)]);
+      expect(attempts).toBe(isTemporary ? 2 : 1);
+      expect(last?.type).toBe(isTemporary ? "message-end" : "failed");
+    },
+  );
+
+  it("retries with increasing waits until it succeeds", async () => {
     const { last, waits, attempts } = await run([failure("unavailable"), failure("cut"), failure("empty")]);
     expect(last?.type).toBe("message-end");
     expect(waits).toEqual([500, 1000, 2000]);
     expect(attempts).toBe(4);
   });
 
-  it("spreads the waits, and never waits longer than half a minute of its own accord", async () => {
+  it("randomizes the waits, and never waits longer than 30 seconds unless the provider asks for it", async () => {
     const many = Array.from({ length: 8 }, () => failure("unavailable"));
     const { waits } = await run(many, { maxRetries: 8, random: 0.5 });
     expect(waits).toEqual([750, 1500, 3000, 6000, 12_000, 22_500, 22_500, 22_500]);
   });
 
-  it("passes the last failure on when all attempts are used", async () => {
+  it("yields the last failure when all attempts are used", async () => {
     const { last, attempts } = await run([1, 2, 3, 4, 5].map(() => failure("unavailable")));
     expect(last).toMatchObject({ type: "failed", failure: { kind: "unavailable" } });
     expect(attempts).toBe(4);
     expect((await run([failure("unavailable")], { maxRetries: 0 })).attempts).toBe(1);
   });
 
-  it("waits as long as the provider asks, and not if that is too long", async () => {
+  it("waits as long as the provider asks, and fails at once if that is too long", async () => {
     expect((await run([failure("rate-limited", { retryAfterMs: 20_000 })])).waits).toEqual([20_000]);
     expect((await run([failure("rate-limited", { retryAfterMs: 20_000 })], { random: 0.9 })).waits).toEqual([
       21_800,
@@ -101,23 +118,15 @@ describe("A7: retries", () => {
     expect(tooLong).toMatchObject({ attempts: 1, last: { type: "failed" } });
   });
 
-  it.each(["auth", "quota", "too-long", "refused", "not-found", "aborted"] as const)(
-    "does not ask again after %s",
-    async (kind) => {
-      expect(await run([failure(kind)])).toMatchObject({
-        attempts: 1,
-        last: { type: "failed", failure: { kind } },
-      });
-    },
-  );
-
-  it("A6: does not repeat text that was shown, but a call that died after it", async () => {
-    expect((await run([failure("stalled", { sawText: true })])).attempts).toBe(1);
-    const died = await run([failure("cut", { sawText: true, droppedTools: ["terminal"] })]);
-    expect(died).toMatchObject({ attempts: 2, last: { type: "message-end" } });
+  it("A6: does not retry after shown text, but retries after text that was not shown and after a lost call", async () => {
+    const broken = failure("stalled", { sawText: true });
+    expect((await run([broken])).attempts).toBe(1);
+    expect((await run([broken], { showsText: false })).attempts).toBe(2);
+    const lost = await run([failure("cut", { sawText: true, droppedTools: ["terminal"] })]);
+    expect(lost).toMatchObject({ attempts: 2, last: { type: "message-end" } });
   });
 
-  it("M7: an abort during the wait ends it at once and sends nothing more", async () => {
+  it("M7: an abort during the wait ends it at once, and no request follows", async () => {
     const stop = new AbortController();
     const clock = new TurnableClock();
     const { model, seen } = failing([failure("unavailable", { retryAfterMs: 100_000 })]);
@@ -131,7 +140,7 @@ describe("A7: retries", () => {
     expect(seen.attempts).toBe(1);
   });
 
-  it("is the same model to everybody else", () => {
+  it("keeps the model's name, provider, context window and price", () => {
     const { model } = failing([]);
     const retrying = withRetries(model, {
       maxRetries: 1,

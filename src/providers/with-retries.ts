@@ -1,4 +1,4 @@
-import type { Clock } from "../lib/clock.ts";
+import type { Clock } from "../lib/time/clock.ts";
 import {
   FAILURE_KINDS,
   type Model,
@@ -7,42 +7,42 @@ import {
   type ModelRequest,
 } from "./provider.ts";
 
-/** An attempt failed and another follows: what was streamed since `request-sent` is void. */
+/** An attempt failed and another one follows: consumers discard everything streamed since `request-sent`. */
 export interface AttemptFailed {
   readonly type: "attempt-failed";
   readonly failure: ModelFailure;
   readonly retryInMs: number;
 }
 
-/** A model that asks again by itself. Its stream keeps the promises of `Model`, over several attempts. */
+/** A model that retries failed requests. Its stream keeps the contract of `Model` across attempts. */
 export interface RetryingModel extends Omit<Model, "stream"> {
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ModelEvent | AttemptFailed>;
 }
 
 export interface RetryOptions {
-  /** Attempts after the first one. */
+  /** Maximum number of attempts after the first one. */
   readonly maxRetries: number;
-  /** Whether somebody has read the text of an attempt by the time that it fails. */
+  /** Whether the user may already have read the text of an attempt when it fails. */
   readonly showsText: boolean;
+  /** Whether another key can be used: then a rate limit is retried once, and only after a short wait. */
+  readonly hasSpareKey?: boolean;
   readonly clock: Clock;
-  /** From 0 up to, but not, 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
 }
 
 const FIRST_WAIT_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
-const LONGEST_RETRY_AFTER_MS = 120_000; // who asks for more is passed on, so that another provider can take over
+const LONGEST_RETRY_AFTER_MS = 120_000; // a longer wait fails the request, so that the caller can use another provider
+const LONGEST_WAIT_WITH_SPARE_KEY_MS = 10_000;
 
-/** Repeats attempts whose failure may pass, later and later, and passes the last failure on. */
+/** Retries attempts with temporary failures, with increasing waits, and yields the last failure. */
 export function withRetries(
   model: Model,
-  { maxRetries, showsText, clock, random }: RetryOptions,
+  { maxRetries, showsText, hasSpareKey = false, clock, random }: RetryOptions,
 ): RetryingModel {
   return {
-    provider: model.provider,
-    name: model.name,
-    contextTokens: model.contextTokens,
-    price: model.price,
+    ...model,
     async *stream(request, signal) {
       for (let attempt = 0; ; attempt++) {
         let failure: ModelFailure | undefined;
@@ -51,8 +51,12 @@ export function withRetries(
           else yield event;
         }
         if (failure === undefined) return;
-        const retryInMs = waitBefore(attempt, failure.retryAfterMs, random);
-        if (attempt >= maxRetries || signal.aborted || !mayRepeat(failure, showsText)) {
+        const retryInMs = retryDelay(attempt, failure.retryAfterMs, random);
+        const usesSpareKey =
+          hasSpareKey &&
+          failure.kind === "rate-limited" &&
+          (attempt > 0 || (failure.retryAfterMs ?? 0) > LONGEST_WAIT_WITH_SPARE_KEY_MS);
+        if (attempt >= maxRetries || signal.aborted || usesSpareKey || !mayRetry(failure, showsText)) {
           yield { type: "failed", failure };
           return;
         }
@@ -62,7 +66,7 @@ export function withRetries(
           () => true, // only the signal ends a sleep early
         );
         if (stopped || signal.aborted) {
-          yield { type: "failed", failure: stoppedInstead(failure) };
+          yield { type: "failed", failure: toAborted(failure) };
           return;
         }
       }
@@ -70,27 +74,30 @@ export function withRetries(
   };
 }
 
-function mayRepeat(
-  { kind, sawText, droppedTools, retryAfterMs = 0 }: ModelFailure,
-  showsText: boolean,
-): boolean {
-  if (!FAILURE_KINDS[kind].retriable || retryAfterMs > LONGEST_RETRY_AFTER_MS) return false;
-  // Text that a person has read would come twice; a call that died was announced by it, and is worth it.
+function mayRetry(failure: ModelFailure, showsText: boolean): boolean {
+  const { kind, retryAfterMs = 0 } = failure;
+  return (
+    FAILURE_KINDS[kind].retriable && retryAfterMs <= LONGEST_RETRY_AFTER_MS && mayRepeat(failure, showsText)
+  );
+}
+
+/** Whether the request may be sent again. Text that the user has read is repeated only to get a lost call. */
+export function mayRepeat({ sawText, droppedTools }: ModelFailure, showsText: boolean): boolean {
   return !(sawText && showsText) || droppedTools.length > 0;
 }
 
-function waitBefore(attempt: number, retryAfterMs: number | undefined, random: () => number): number {
+function retryDelay(attempt: number, retryAfterMs: number | undefined, random: () => number): number {
   const backoff = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** attempt) * (0.5 + random() / 2);
-  // Never earlier than asked, and not all at the same moment.
+  // Never retry earlier than asked; the jitter spreads the retries of several clients.
   return Math.round(Math.max(backoff, (retryAfterMs ?? 0) * (1 + random() / 10)));
 }
 
-function stoppedInstead(failure: ModelFailure): ModelFailure {
+function toAborted(failure: ModelFailure): ModelFailure {
   return {
     ...failure,
     kind: "aborted",
-    message: `Stopped while waiting to ask again. ${failure.message}`,
-    hint: "Send a message to go on.",
+    message: `Stopped while waiting to retry. ${failure.message}`,
+    hint: "Send a message to continue.",
     retryAfterMs: undefined,
   };
 }

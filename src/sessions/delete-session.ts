@@ -1,17 +1,17 @@
-import type { Database } from "../lib/database.ts";
 import { AppError } from "../lib/errors.ts";
-import type { Leases } from "../lib/lease.ts";
-import type { ProcessIdentity } from "../lib/process-identity.ts";
+import type { ProcessIdentity } from "../lib/process/process-identity.ts";
+import type { Database } from "../lib/sqlite/database.ts";
+import type { Leases } from "../lib/sqlite/lease.ts";
 import type { SearchIndex } from "./search/search-index.ts";
-import { busyError, TURN_TIMES, turnLeaseName } from "./session-turn.ts";
+import { createBusyError, TURN_TIMES, turnLeaseName } from "./session-turn.ts";
 
 export interface DeletedSessions {
-  /** The session itself first, then those of its subagents. */
+  /** The session itself first, then the sessions of its subagents. */
   readonly ids: readonly string[];
   readonly messages: number;
 }
 
-interface Doomed {
+interface SessionKey {
   readonly key: number;
   readonly id: string;
 }
@@ -20,11 +20,13 @@ export type DeleteSession = (
   id: string,
   identity: ProcessIdentity,
   signal: AbortSignal,
+  /** Refuses to delete the session if it was used since this time. */
+  unusedSince?: number,
 ) => Promise<DeletedSessions>;
 
-/** Removes a session for good, with its messages, their index and the sessions of its subagents; never one in use. */
+/** Deletes a session with its messages, index entries and subagent sessions; refuses a session that is in use. */
 export function createSessionDeleter(database: Database, leases: Leases, index: SearchIndex): DeleteSession {
-  const family = database.prepare<Doomed>(`
+  const family = database.prepare<SessionKey>(`
     with recursive family (key, id) as (
       select key, id from session where id = ?
       union select session.key, session.id from session join family on session.parent_key = family.key
@@ -34,34 +36,39 @@ export function createSessionDeleter(database: Database, leases: Leases, index: 
     "select message.key from turn join message on message.turn_key = turn.key where turn.session_key = ?",
   );
   const remove = database.prepare("delete from session where key = ?");
+  const isUsedSince = database.prepare("select 1 from session where id = ? and active_at >= ?");
 
   function removeAll(
-    doomed: readonly Doomed[],
+    sessions: readonly SessionKey[],
     held: ReadonlyMap<string, number>,
     forget: (keys: readonly number[]) => void,
   ): DeletedSessions {
     let messages = 0;
-    for (const { key, id } of doomed) {
-      if (!held.has(id)) throw new AppError("session-busy", `Session ${id} has just begun.`);
+    for (const { key, id } of sessions) {
+      if (!held.has(id)) throw new AppError("session-busy", `Session ${id} has just been started.`);
       const keys = listMessages.all(key).map((row) => row.key);
       messages += keys.length;
       forget(keys);
       remove.run(key);
     }
-    return { ids: doomed.map(({ id }) => id), messages };
+    return { ids: sessions.map(({ id }) => id), messages };
   }
 
-  return async (id, identity, signal) => {
+  return async (id, identity, signal, unusedSince = Number.POSITIVE_INFINITY) => {
     const held = new Map<string, number>();
     try {
-      // Nobody can begin a turn while we hold its lease.
+      // While this process holds a session's lease, no other process can start a turn in that session.
       for (const session of family.all(id)) {
         const taken = await leases.acquire(turnLeaseName(session.id), identity, TURN_TIMES.leaseMs, signal);
-        if ("heldBy" in taken) throw busyError(database, session.id, taken, identity);
+        if ("heldBy" in taken) throw createBusyError(database, session.id, taken, identity);
         held.set(session.id, taken.token);
       }
       if (held.size === 0) throw new AppError("session-not-found", `There is no session ${id}.`);
-      return await index.change((forget) => removeAll(family.all(id), held, forget), signal);
+      return await index.change((forget) => {
+        if (isUsedSince.get(id, unusedSince) !== undefined)
+          throw new AppError("session-busy", `Session ${id} has just been used.`);
+        return removeAll(family.all(id), held, forget);
+      }, signal);
     } finally {
       for (const [name, token] of held) await leases.release(turnLeaseName(name), token, signal);
     }

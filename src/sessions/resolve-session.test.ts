@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { converse, recordAll, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { resolveSession, type SessionChoice } from "./resolve-session.ts";
 import { openSessionStore } from "./session-store.ts";
 
@@ -26,13 +27,13 @@ async function openLab() {
   };
 }
 
-test("nothing is resumed unless asked for", async () => {
+test("no session is resumed unless the user selects one", async () => {
   await using lab = await openLab();
   await lab.add();
   expect(lab.resolve({})).toBeUndefined();
 });
 
-test("M5: -c means the session used last, one-shot runs included, but never one that a program made", async () => {
+test("M5: -c selects the most recently used session, including one-shot runs, but never a session that a program started", async () => {
   await using lab = await openLab();
   const first = await lab.add();
   const oneshot = await lab.add({ source: "oneshot", cwd: "/elsewhere" });
@@ -48,7 +49,7 @@ test("M5: -c means the session used last, one-shot runs included, but never one 
   );
 });
 
-test("-r takes an id, the beginning of just one, or a title", async () => {
+test("-r takes an id, a unique prefix of an id, or a title", async () => {
   await using lab = await openLab();
   const first = await lab.add({ title: "Ports" });
   const second = await lab.add();
@@ -58,7 +59,7 @@ test("-r takes an id, the beginning of just one, or a title", async () => {
   expect(lab.resolve({ continue: "Ports" })).toBe(first);
 });
 
-test("a beginning of several ids is refused with the candidates, an unknown name with the nearest", async () => {
+test("an ambiguous prefix is refused with the candidates, an unknown name with the closest match", async () => {
   await using lab = await openLab();
   const first = await lab.add({ title: "release notes" });
   const second = await lab.add();
@@ -79,17 +80,30 @@ test("a beginning of several ids is refused with the candidates, an unknown name
   expect(() => lab.resolve({ resume: "" })).toThrow(expect.objectContaining({ code: "session-not-found" }));
 });
 
-test("D: a title means the newest of its line", async () => {
+test("M5: a title means the session with exactly this title, never another one with the same words", async () => {
   await using lab = await openLab();
   const first = await lab.add({ title: "plan" });
   const second = await lab.add({ title: "plan" });
-  await lab.add({ title: "plan #x" });
-  await lab.add({ title: "planet" });
   expect(lab.store.list.find(second)?.title).toBe("plan #2");
-  expect(lab.resolve({ continue: "plan" })).toBe(second);
-  expect(lab.resolve({ resume: "PLAN #2" })).toBe(second);
-  await lab.store.list.rename(second, "other", never);
   expect(lab.resolve({ continue: "plan" })).toBe(first);
+  expect(lab.resolve({ resume: "PLAN #2" })).toBe(second);
+  await lab.store.list.rename(first, "other", never);
+  expect(() => lab.resolve({ continue: "plan" })).toThrow(
+    expect.objectContaining({ code: "session-not-found" }),
+  );
+});
+
+test("D4: an archived session is never the latest one, and a new message brings it back", async () => {
+  await using lab = await openLab();
+  const first = await lab.add();
+  const second = await lab.add({ title: "done" });
+  await lab.store.history().setArchived(second, true, await readOwnIdentity(never), never);
+  expect(lab.resolve({ continue: true })).toBe(first);
+  expect(lab.resolve({ resume: "done" })).toBe(second);
+  expect(lab.store.list.list({ archived: true, limit: 9 }).map(({ id }) => id)).toEqual([second]);
+  await recordAll(lab.store, second, [turnStart("t2", "more"), turnEnd("t2")]);
+  expect(lab.store.list.list({ archived: false, limit: 9 })).toHaveLength(2);
+  expect(lab.resolve({ continue: true })).toBe(second);
 });
 
 test("D: a title is one visible line of at most 100 characters that no other session has", async () => {
@@ -109,7 +123,7 @@ test("D: a title is one visible line of at most 100 characters that no other ses
     message: expect.stringContaining(first),
   });
   await expect(list.rename("nowhere", "b", never)).rejects.toMatchObject({ code: "session-not-found" });
-  expect(await list.suggestTitle(first, "better", never)).toBe(false); // a person's title wins
+  expect(await list.suggestTitle(first, "better", never)).toBe(false); // the user's title is kept
   expect(await list.suggestTitle(second, "plan", never)).toBe(true);
   expect(list.find(second)?.title).toBe("plan #2");
 });

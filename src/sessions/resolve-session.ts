@@ -1,13 +1,14 @@
-import { closest } from "../lib/did-you-mean.ts";
 import { AppError } from "../lib/errors.ts";
-import { INNER_SOURCES, type SessionSummary } from "./session.ts";
+import { findClosest } from "../lib/text/did-you-mean.ts";
+import { INTERNAL_SOURCES, type SessionSummary } from "./session.ts";
 import type { SessionList } from "./session-list.ts";
+import { LATEST } from "./session-title.ts";
 
-/** How a person says which session: `-c`, `-c TITLE`, `-r ID|PREFIX|TITLE|latest`. */
+/** The session that the user selects: `-c`, `-c TITLE`, `-r ID|PREFIX|TITLE|latest`. */
 export interface SessionChoice {
-  /** True for the latest, or a title. */
+  /** True for the latest session, or a title. */
   readonly continue?: true | string | undefined;
-  /** An id, the beginning of one, a title, or "latest". */
+  /** An id, a prefix of an id, a title, or "latest". */
   readonly resume?: string | undefined;
   /** Only sessions of this folder count as latest. */
   readonly cwd?: string | undefined;
@@ -16,18 +17,22 @@ export interface SessionChoice {
 const CANDIDATES = 10;
 const KNOWN_NAMES = 500;
 
-/** The session that is meant, for every entry point alike; undefined when none was asked for. */
+/** The selected session; undefined if none was selected. Every entry point uses this function. */
 export function resolveSession(sessions: SessionList, choice: SessionChoice): SessionSummary | undefined {
   if (choice.resume !== undefined) {
-    return choice.resume === "latest" ? latest(sessions, choice.cwd) : named(sessions, choice.resume);
+    return choice.resume === LATEST
+      ? requireLatest(sessions, choice.cwd)
+      : requireNamed(sessions, choice.resume);
   }
   if (choice.continue === undefined) return undefined;
-  return choice.continue === true ? latest(sessions, choice.cwd) : titled(sessions, choice.continue);
+  return choice.continue === true
+    ? requireLatest(sessions, choice.cwd)
+    : requireTitled(sessions, choice.continue);
 }
 
-/** Also one made by a one-shot run: whoever says "go on" after one means just that. */
-function latest(sessions: SessionList, cwd: string | undefined): SessionSummary {
-  const [newest] = sessions.list({ without: INNER_SOURCES, cwd, limit: 1 });
+/** Includes one-shot runs: `-c` right after a one-shot run means that run. */
+function requireLatest(sessions: SessionList, cwd: string | undefined): SessionSummary {
+  const [newest] = sessions.list({ without: INTERNAL_SOURCES, cwd, archived: false, limit: 1 });
   if (newest !== undefined) return newest;
   const where = cwd === undefined ? "" : ` in ${cwd}`;
   throw new AppError("session-not-found", `There is no session to continue${where} yet.`, {
@@ -35,15 +40,15 @@ function latest(sessions: SessionList, cwd: string | undefined): SessionSummary 
   });
 }
 
-function titled(sessions: SessionList, title: string): SessionSummary {
-  const [newest] = sessions.findByTitle(title.trim());
-  if (newest !== undefined) return newest;
+function requireTitled(sessions: SessionList, title: string): SessionSummary {
+  const found = sessions.findByTitle(title.trim());
+  if (found !== undefined) return found;
   throw notFound(sessions, title, "called");
 }
 
-function named(sessions: SessionList, text: string): SessionSummary {
+function requireNamed(sessions: SessionList, text: string): SessionSummary {
   const word = text.trim();
-  const exact = sessions.find(word) ?? sessions.findByTitle(word)[0];
+  const exact = sessions.find(word) ?? sessions.findByTitle(word);
   if (exact !== undefined) return exact;
   const candidates = /^[\da-f_]+$/.test(word) ? sessions.findByPrefix(word, CANDIDATES + 1) : [];
   const [only, another] = candidates;
@@ -63,7 +68,7 @@ function describe({ id, title }: SessionSummary): string {
 
 function notFound(sessions: SessionList, word: string, how: string): AppError {
   const known = sessions.list({ limit: KNOWN_NAMES });
-  const near = closest(
+  const near = findClosest(
     word,
     known.flatMap(({ id, title }) => (title === undefined ? [id] : [id, title])),
   );

@@ -1,12 +1,13 @@
-import { leaseMigration } from "../lib/lease.ts";
-import type { Migration } from "../lib/migrate.ts";
+import { approvalMigration, clarificationMigration } from "../approvals/approval-schema.ts";
+import { leaseMigration } from "../lib/sqlite/lease.ts";
+import type { Migration } from "../lib/sqlite/migrate.ts";
 import { searchMigration } from "./search/search-schema.ts";
 
 const sessionMigration: Migration = {
   name: "sessions",
-  // Texts that a provider sees again are kept as JSON: plain UTF-8 cannot hold half a surrogate pair. The large
-  // columns come last, so that reading the others never touches their pages. Keys of sessions and messages are never
-  // given twice: processes and the search index remember how far they have come by them.
+  // Texts that are sent to a provider again are stored as JSON, because UTF-8 cannot hold half a surrogate pair. The
+  // large columns come last, so that reading the others does not touch their pages. Keys of sessions and messages are
+  // never reused: processes and the search index store their progress as a key.
   sql: `
     create table session (
       key integer primary key autoincrement,
@@ -103,7 +104,7 @@ const shellMigration: Migration = {
 
 const outcomeMigration: Migration = {
   name: "outcomes of a turn",
-  // Which there are, the program says: a list in the schema would be one more migration with each new one.
+  // The program defines the outcomes: a list in the schema would need a migration for every new outcome.
   sql: `
     create table new_turn (
       key integer primary key,
@@ -130,6 +131,83 @@ const addressMigration: Migration = {
   sql: "alter table session add column base_url text",
 };
 
+const keptRouteMigration: Migration = {
+  name: "what a session keeps of its route",
+  sql: `
+    alter table session add column keeps_address integer not null default 0 check (keeps_address in (0, 1));
+    alter table session add column api_mode text`,
+};
+
+const routeSwitchMigration: Migration = {
+  name: "switches of key and model",
+  // Keys appear only as the names of their variables.
+  sql: `
+    alter table request add column key_source text;
+    create table route_switch (
+      key integer primary key,
+      session_key integer not null references session (key) on delete cascade,
+      turn_key integer not null references turn (key) on delete cascade,
+      switched_at integer not null,
+      from_provider text not null,
+      from_model text not null,
+      from_key_source text,
+      to_provider text not null,
+      to_model text not null,
+      to_key_source text,
+      reason text not null,
+      lost_cache_tokens integer,
+      lost_cache_usd real
+    ) strict;
+    create index route_switch_by_session on route_switch (session_key);
+    create index route_switch_by_turn on route_switch (turn_key)`,
+};
+
+const lineageMigration: Migration = {
+  name: "branches, undone turns and archived sessions",
+  // A copied turn refers to its original while that exists, so that a search shows the text only once.
+  sql: `
+    alter table session add column parent_link text check (parent_link <> '');
+    alter table session add column archived_at integer;
+    alter table turn add column undone_at integer;
+    alter table turn add column origin_key integer references turn (key) on delete set null;
+    create index turn_by_origin on turn (origin_key) where origin_key is not null`,
+};
+
+const reviewMigration: Migration = {
+  name: "requests to the reviewer",
+  sql: "alter table request add column is_review integer not null default 0 check (is_review in (0, 1))",
+};
+
+const compactionMigration: Migration = {
+  name: "compactions",
+  // `from_key` is the first message that the model still gets unchanged; it never moves back, so that no message is
+  // compacted twice. `request_key` is the last request before the compaction: the prompt after it differs on purpose.
+  sql: `
+    create table compaction (
+      key integer primary key,
+      session_key integer not null references session (key) on delete cascade,
+      turn_key integer not null references turn (key) on delete cascade,
+      created_at integer not null,
+      trigger text not null check (trigger <> ''),
+      method text not null check (method <> ''),
+      from_key integer not null,
+      request_key integer not null,
+      tokens_before integer not null,
+      tokens_after integer not null,
+      duration_ms real not null,
+      cost_usd real,
+      replacement text not null check (json_valid(replacement))
+    ) strict;
+    create index compaction_by_session on compaction (session_key);
+    create index compaction_by_turn on compaction (turn_key);
+    create trigger compaction_moves_forward before insert on compaction
+      when new.from_key < (select max(from_key) from compaction join turn on turn.key = compaction.turn_key
+                            where compaction.session_key = new.session_key and turn.undone_at is null)
+      begin select raise(abort, 'these messages are already compacted'); end;
+    alter table session add column compaction_failures integer not null default 0 check (compaction_failures >= 0);
+    alter table session add column compaction_retry_at integer not null default 0`,
+};
+
 /** The schema of `sessions.sqlite`. */
 export const sessionMigrations: readonly Migration[] = [
   leaseMigration,
@@ -138,4 +216,11 @@ export const sessionMigrations: readonly Migration[] = [
   shellMigration,
   outcomeMigration,
   addressMigration,
+  keptRouteMigration,
+  approvalMigration,
+  routeSwitchMigration,
+  lineageMigration,
+  clarificationMigration,
+  reviewMigration,
+  compactionMigration,
 ];

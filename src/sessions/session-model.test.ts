@@ -10,7 +10,7 @@ import {
 } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import type { AgentEvent, ToolOutcome } from "../agent/events.ts";
-import { ownIdentity } from "../lib/process-identity.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import type { AssistantMessage, Message, UserMessage } from "../providers/message.ts";
 import { openSessionStore } from "./session-store.ts";
 
@@ -28,7 +28,7 @@ interface Step {
   readonly reasoning: string;
   readonly vendor: object | undefined;
   readonly calls: readonly { input: string; outcome: ToolOutcome; result: string }[];
-  /** In which order results come, by sorting. */
+  /** Sort keys for the order in which results arrive. */
   readonly order: readonly number[];
   readonly steer: string | undefined;
   readonly prefix: readonly string[];
@@ -58,7 +58,7 @@ const turns = fc.array(
   },
 );
 
-/** Events, and what a conversation of them is by the plainest rules. */
+/** Builds events and, by a simple reference model, the expected conversation. */
 function play(script: typeof turns extends fc.Arbitrary<infer Value> ? Value : never) {
   const events: AgentEvent[] = [];
   const messages: Message[] = [{ role: "system", text: NEW_SESSION.systemPrompt }];
@@ -111,12 +111,12 @@ function play(script: typeof turns extends fc.Arbitrary<infer Value> ? Value : n
   return { events, messages, prefix, open: script.at(-1)?.ended === false };
 }
 
-test("any valid conversation loads back as a plain model has it, in this and in another store", async () => {
+test("any valid conversation loads back as a reference model predicts, in the same and in another store", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await openSessionStore(path, {}, never);
   using other = await openSessionStore(path, {}, never);
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   await fc.assert(
     fc.asyncProperty(turns, async (script) => {
       const { events, messages, prefix, open } = play(script);

@@ -4,8 +4,8 @@ import { startChild, startChildren } from "../../test/support/child.ts";
 import { scale } from "../../test/support/scale.ts";
 import { assistant, converse, turnEnd, turnStart } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { ownIdentity } from "../lib/process-identity.ts";
-import { loadSqlite } from "../lib/sqlite.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
+import { loadSqlite } from "../lib/sqlite/sqlite.ts";
 import type { Message } from "../providers/message.ts";
 import { toolCallsOf } from "../providers/message.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
@@ -14,7 +14,7 @@ const CHILD = new URL("../../test/support/sessions-child.ts", import.meta.url);
 const never = new AbortController().signal;
 const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
 
-/** Throws unless each call has at most one result, right behind its message and in order. */
+/** Throws unless each call has at most one result, right after its message and in order. */
 function requireValid(messages: readonly Message[], pending: ReadonlySet<string>): void {
   const seen = new Set<string>();
   for (let at = 0; at < messages.length; at++) {
@@ -31,7 +31,7 @@ function requireValid(messages: readonly Message[], pending: ReadonlySet<string>
   }
 }
 
-test("M5: killed at any moment, a transcript is whole, in order and can be gone on with", {
+test("M5: after a kill at any time, a transcript is complete, in order and can be continued", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
@@ -41,7 +41,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
   for (let kill = 0; kill < scale.kills; kill++) {
     await using child = startChild(CHILD, "record-forever", { path, id });
     for (let turns = kill % 3; turns >= 0; turns--) await child.next();
-    await sleep(Math.random() * 40); // any moment will do, and no two should be alike
+    await sleep(Math.random() * 40); // kills at varying times
     await child.kill();
     using store = await open(path);
     if (store.list.find(id) === undefined) continue;
@@ -55,7 +55,7 @@ test("M5: killed at any moment, a transcript is whole, in order and can be gone 
   expect(await store.checkIntegrity()).toEqual([]);
 });
 
-/** What was there stays, but for results that came later in between. */
+/** Whether all earlier messages are unchanged; later results may have been inserted between them. */
 function isKept(before: readonly Message[], after: readonly Message[]): boolean {
   const plain = (messages: readonly Message[]) =>
     messages.filter(({ role }) => role !== "tool").map((message) => JSON.stringify(message));
@@ -63,7 +63,7 @@ function isKept(before: readonly Message[], after: readonly Message[]): boolean 
   return now.every((message, index) => message === old[index]);
 }
 
-test("many processes write a session each at once, and none loses anything", {
+test("many processes each write a session at the same time, and no event is lost", {
   timeout: 600_000,
 }, async () => {
   await using folder = await tempFolder();
@@ -71,7 +71,7 @@ test("many processes write a session each at once, and none loses anything", {
   (await open(path))[Symbol.dispose]();
   await using children = startChildren(scale.processes, CHILD, "record-turns", { path, turns: 5 });
   await children.next();
-  children.tell("go");
+  children.send("go");
   const ids = (await children.next<{ id: string }>()).map(({ id }) => id);
   expect(new Set(ids).size).toBe(scale.processes);
   using store = await open(path);
@@ -84,14 +84,14 @@ test("many processes write a session each at once, and none loses anything", {
   expect(await store.checkIntegrity()).toEqual([]);
 });
 
-test("A1: a second process on one session is refused and told who holds it; after a kill it takes over at once", async () => {
+test("A1: a second process on one session is refused with the holder's pid; after the holder is killed it takes over at once", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await open(path);
   const id = await converse(store, "hello", "hi");
   await using child = startChild(CHILD, "hold", { path, id });
   await child.next();
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   await expect(store.acquireTurn(id, own, never)).rejects.toMatchObject({
     code: "session-busy",
     message: expect.stringMatching(new RegExp(`process ${child.pid} on this machine since 20\\d\\d-`)),
@@ -102,15 +102,15 @@ test("A1: a second process on one session is refused and told who holds it; afte
   await turn.record(turnEnd("held"), never);
 });
 
-test("a holder that was replaced can no longer write, and learns of it", async () => {
+test("a replaced holder can no longer write, and its lost signal aborts", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await open(path, { times: { leaseMs: 30_000, renewEveryMs: 20 } });
   const id = await converse(store, "hello", "hi");
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   await using turn = await store.acquireTurn(id, own, never);
   await turn.record(turnStart("t2", "more"), never);
-  // What happens to a process that slept longer than its lease.
+  // As if the process had slept longer than its lease.
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.prepare("update lease set expires_at = 0, ttl_ms = 1").run();
@@ -126,7 +126,7 @@ test("a holder that was replaced can no longer write, and learns of it", async (
   await successor[Symbol.asyncDispose]();
 });
 
-/** The other one renews what has expired as long as nobody came, so this may take a few attempts. */
+/** Until it is replaced, the holder may renew even an expired lease, so this may take several attempts. */
 async function takeOver<Result>(acquire: () => Promise<Result>): Promise<Result> {
   for (let attempt = 0; ; attempt++) {
     try {
@@ -138,12 +138,12 @@ async function takeOver<Result>(acquire: () => Promise<Result>): Promise<Result>
   }
 }
 
-test("a lease is renewed while it is held and given back at the end", async () => {
+test("a lease is renewed while it is held and released at the end", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await open(path, { times: { leaseMs: 300, renewEveryMs: 30 } });
   const id = await converse(store, "hello", "hi");
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path, { readonly: true });
   const expiry = () => raw.prepare("select expires_at from lease").pluck().get() as number | undefined;

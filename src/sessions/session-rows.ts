@@ -1,32 +1,34 @@
-import type { SessionSummary } from "./session.ts";
+import type { SessionModel, SessionSummary } from "./session.ts";
 
-/** What `toSummary` needs, of `session` joined with itself as `parent`. */
+/** The columns that `toSummary` needs, for `session` left-joined with itself as `parent`. */
 export const SUMMARY_COLUMNS =
   "session.id, session.source, session.title, session.cwd, session.provider, session.model, " +
-  "session.created_at, session.active_at, parent.id as parent_id";
+  "parent.id as parent, session.parent_link as parentLink, session.created_at as createdAt, " +
+  "session.active_at as activeAt, session.archived_at as archivedAt";
 
-export interface SummaryRow {
-  readonly id: string;
-  readonly source: string;
-  readonly title: string | null;
-  readonly cwd: string;
-  readonly provider: string;
-  readonly model: string;
-  readonly created_at: number;
-  readonly active_at: number;
-  readonly parent_id: string | null;
+type NullableColumn = "title" | "parent" | "parentLink" | "archivedAt";
+
+export type SummaryRow = Omit<SessionSummary, NullableColumn> & {
+  readonly [Column in NullableColumn]: Exclude<SessionSummary[Column], undefined> | null;
+};
+
+export function toSummary<Row extends SummaryRow>(row: Row) {
+  return {
+    ...row,
+    title: row.title ?? undefined,
+    parent: row.parent ?? undefined,
+    parentLink: row.parentLink ?? undefined,
+    archivedAt: row.archivedAt ?? undefined,
+  };
 }
 
-export function toSummary(row: SummaryRow): SessionSummary {
+/** The column values of a session's model. */
+export function modelColumns({ provider, model, baseUrl, keepsAddress, apiMode }: SessionModel) {
   return {
-    id: row.id,
-    source: row.source,
-    title: row.title ?? undefined,
-    cwd: row.cwd,
-    provider: row.provider,
-    model: row.model,
-    parent: row.parent_id ?? undefined,
-    createdAt: row.created_at,
-    activeAt: row.active_at,
+    provider,
+    model,
+    baseUrl: baseUrl ?? null,
+    keepsAddress: keepsAddress ? 1 : 0,
+    apiMode: apiMode ?? null,
   };
 }

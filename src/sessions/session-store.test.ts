@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import {
   assistant,
@@ -15,26 +15,29 @@ import {
 } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
-import { systemClock } from "../lib/clock.ts";
-import { openDatabase } from "../lib/database.ts";
-import { ownIdentity } from "../lib/process-identity.ts";
-import { loadSqlite } from "../lib/sqlite.ts";
+import type { AgentEventOf } from "../agent/events.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
+import { openDatabase } from "../lib/sqlite/database.ts";
+import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import type { AssistantMessage } from "../providers/message.ts";
+import { COMPACTION_SQL } from "./compaction-rows.ts";
 import { LOAD_SQL } from "./load-session.ts";
 import { LIST_SQL } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
+import { ROUTE_SQL } from "./session-routes.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
 import { USAGE_SQL } from "./session-usage.ts";
 
 const never = new AbortController().signal;
 const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);
 
-test("M5: a session exists from its first message on, and not before", async () => {
+test("M5: a session is stored together with its first message", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
   expect(draft.id).toMatch(/^\d{8}_\d{6}_[0-9a-f]{6}$/);
-  await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+  await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
   expect(() => store.loadSession(draft.id)).toThrow("There is no session");
   expect(store.list.list({ limit: 10 })).toEqual([]);
   await turn.record(turnStart("t1", "hello"), never);
@@ -44,13 +47,13 @@ test("M5: a session exists from its first message on, and not before", async () 
   expect(loaded.openTurn).toMatchObject({ turnId: "t1", pendingCalls: [] });
 });
 
-test("a file that was removed or replaced takes no more events, instead of swallowing them", async () => {
+test("after the file was removed or replaced, further events are refused instead of lost", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   for (const isReplaced of [false, true]) {
     using store = await open(path);
     const draft = store.createSession(NEW_SESSION);
-    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
     await turn.record(turnStart("t1", "hello"), never);
     for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix);
     if (isReplaced) (await open(path))[Symbol.dispose]();
@@ -58,7 +61,7 @@ test("a file that was removed or replaced takes no more events, instead of swall
   }
 });
 
-test("a file that was moved away takes the events of a turn with it", async () => {
+test("a moved file still receives the events of the running turn", async () => {
   await using folder = await tempFolder();
   const [path, moved] = [folder.file("s.sqlite"), folder.file("moved.sqlite")];
   let id = "";
@@ -66,16 +69,16 @@ test("a file that was moved away takes the events of a turn with it", async () =
     using store = await open(path);
     const draft = store.createSession(NEW_SESSION);
     id = draft.id;
-    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
     await turn.record(turnStart("t1", "hello"), never);
     for (const suffix of ["", "-wal", "-shm"]) renameSync(path + suffix, moved + suffix);
     await turn.record(assistant("hi"), never);
   }
   using store = await open(moved);
-  expect(store.loadSession(id).messages).toHaveLength(3); // with the words of the system
+  expect(store.loadSession(id).messages).toHaveLength(3); // including the system message
 });
 
-test("history comes back as it was: vendor data, raw tool input, halves of surrogate pairs, zero bytes", async () => {
+test("history is loaded back unchanged: vendor data, raw tool input, lone surrogates, zero bytes", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   const hostile = 'a\u0000b\ud83d "quote" \u2028 \u{1f600} \udc00';
@@ -100,7 +103,7 @@ test("history comes back as it was: vendor data, raw tool input, halves of surro
       assistant("", [], { message: { role: "assistant", parts } }),
       { type: "tools-start", calls: [parts[2]] },
       toolEnd("c1", hostile, "failed"),
-      { type: "steer", message: { ...user("rather so"), kind: "steer" } },
+      { type: "steer", message: { ...user("do this instead"), kind: "steer" } },
       assistant("done"),
       turnEnd("t1"),
     ]);
@@ -114,13 +117,13 @@ test("history comes back as it was: vendor data, raw tool input, halves of surro
       image,
       { role: "assistant", parts },
       { role: "tool", callId: "c1", tool: "terminal", text: hostile, failed: true },
-      { ...user("rather so"), kind: "steer" },
+      { ...user("do this instead"), kind: "steer" },
       { role: "assistant", parts: [{ type: "text", text: "done" }] },
     ]),
   );
 });
 
-test("results stand in the order of their calls, in whichever order they came", async () => {
+test("results are in the order of their calls, whatever order they arrive in", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
@@ -137,7 +140,7 @@ test("results stand in the order of their calls, in whichever order they came", 
   expect(openTurn?.pendingCalls).toEqual([{ call: call("a"), started: true }]);
 });
 
-test("A5: a message after a crash is stored first; planned and started calls wait for their results until somebody gives them", async () => {
+test("A5: a message after a crash is stored first; planned and started calls stay open until their results are recorded", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
@@ -174,11 +177,11 @@ test("A5: a message after a crash is stored first; planned and started calls wai
   expect(openTurn).toBeUndefined();
 });
 
-test("an event that does not fit is refused and changes nothing", async () => {
+test("an event that contradicts the transcript is refused and changes nothing", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const draft = store.createSession(NEW_SESSION);
-  await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+  await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
   const refuse = async (event: Parameters<typeof turn.record>[0], why: RegExp) => {
     const before = JSON.stringify(store.loadSession(draft.id).messages);
     await expect(turn.record(event, never)).rejects.toMatchObject({
@@ -200,23 +203,23 @@ test("an event that does not fit is refused and changes nothing", async () => {
   await turn.record(toolEnd("c1", "once"), never);
   await refuse(toolEnd("c1", "twice"), /no call c1/);
   await turn.record(toolEnd("c2", "ok"), never);
-  await refuse(turnEnd("t2"), /t1 is the open one/);
-  await refuse(assistant("", [call("c4"), call("c1")]), /c1 is there already/);
+  await refuse(turnEnd("t2"), /the open turn is t1/);
+  await refuse(assistant("", [call("c4"), call("c1")]), /c1 already exists/);
   await turn.record(assistant("done"), never);
   await turn.record(turnEnd("t1"), never);
   await refuse(assistant("after the end"), /no turn is open/);
   await refuse({ type: "turn-start", turnId: "t2", message: user("again"), interrupted }, /no turn is open/);
 });
 
-test("events that nobody needs again are ignored", async () => {
+test("events that are not durable are ignored", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
-  await using turn = await store.acquireTurn("nowhere", await ownIdentity(never), never);
+  await using turn = await store.acquireTurn("nowhere", await readOwnIdentity(never), never);
   await turn.record({ type: "text-delta", text: "x" }, never);
   await expect(turn.record(turnEnd("t1"), never)).rejects.toMatchObject({ code: "session-not-found" });
 });
 
-test("the prefix of the last request is known in any process, and only what was added is stored", async () => {
+test("the prefix of the last request is known in every process, and only its new hashes are stored", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   const long = Array.from({ length: 50 }, (_, index) => `hash-${index}`);
@@ -245,7 +248,17 @@ test("the prefix of the last request is known in any process, and only what was 
   ]);
 });
 
-test("M2: usage and cost are summed for a session and for a day, failed attempts and unknown prices included", async () => {
+const FAILURE = {
+  kind: "empty",
+  message: "m",
+  hint: "h",
+  status: undefined,
+  retryAfterMs: undefined,
+  droppedTools: [],
+  sawText: false,
+} as const;
+
+test("M2: usage and cost are summed for a session and for a day, including failed attempts and unknown prices", async () => {
   await using folder = await tempFolder();
   const clock = new TurnableClock();
   using store = await open(folder.file("s.sqlite"), { clock });
@@ -255,6 +268,7 @@ test("M2: usage and cost are summed for a session and for a day, failed attempts
   await recordAll(store, first, [
     turnStart("t1", "go"),
     requestSent(["a"]),
+    { type: "attempt-failed", failure: { ...FAILURE, usage }, retryInMs: 1, costUsd: 0.125 },
     requestSent(["a"]),
     assistant("x", [], { usage, costUsd: 0.25 }),
     turnEnd("t1"),
@@ -272,15 +286,15 @@ test("M2: usage and cost are summed for a session and for a day, failed attempts
   ]);
   expect(store.usage.ofSession(first.id)).toEqual({
     requests: 3,
-    inputTokens: 200,
-    cacheReadTokens: 120,
+    inputTokens: 300,
+    cacheReadTokens: 180,
     cacheWriteTokens: 0,
-    outputTokens: 20,
+    outputTokens: 30,
     reasoningTokens: 0,
-    costUsd: 0.25,
+    costUsd: 0.375,
     unpriced: 1,
   });
-  expect(store.usage.between(day, day + 86_400_000)).toMatchObject({ requests: 2, costUsd: 0.25 });
+  expect(store.usage.between(day, day + 86_400_000)).toMatchObject({ requests: 2, costUsd: 0.375 });
   expect(store.usage.between(day + 86_400_000, day + 2 * 86_400_000)).toMatchObject({
     requests: 2,
     costUsd: 0.5,
@@ -296,32 +310,35 @@ test("M5: no query of a session reads the whole store", async () => {
     { migrations: sessionMigrations, synchronous: "NORMAL", clock: systemClock },
     never,
   );
-  const queries = { ...LOAD_SQL, ...USAGE_SQL, prefix: LIST_SQL.prefix, title: LIST_SQL.title };
+  const { prefix, title, family } = LIST_SQL;
+  const queries = { ...LOAD_SQL, ...COMPACTION_SQL, ...USAGE_SQL, ...ROUTE_SQL, prefix, title, family };
   for (const [name, sql] of Object.entries(queries)) {
-    const parameters = sql.match(/\?/g)?.map(() => 1) ?? [{ prefix: "a", title: "a", limit: 1 }];
+    const parameters = sql.match(/\?/g)?.map(() => 1) ?? [{ prefix: "a", limit: 1 }];
     const plan = database.prepare<{ detail: string }>(`explain query plan ${sql}`).all(...parameters);
     const sorts = name === "messages" ? plan.filter(({ detail }) => detail.includes("ORDER BY")) : [];
     expect({ name, sorts }).toEqual({ name, sorts: [] });
-    expect({ name, scans: plan.filter(({ detail }) => /\bSCAN (?!CONSTANT)/.test(detail)) }).toEqual({
+    expect({ name, scans: plan.filter(({ detail }) => /\bSCAN (?!CONSTANT|up|down)/.test(detail)) }).toEqual({
       name,
       scans: [],
     });
   }
-  // The list walks along the index of activity and stops at its limit.
+  // The list query follows the index on activity and stops at its limit.
   const list = database.prepare<{ detail: string }>(`explain query plan ${LIST_SQL.list}`);
-  const plan = list.all({ sources: null, without: "[]", cwd: null, limit: 1 }).map(({ detail }) => detail);
+  const plan = list
+    .all({ sources: null, without: "[]", cwd: null, archived: null, limit: 1 })
+    .map(({ detail }) => detail);
   expect(plan.join("\n")).toContain("USING INDEX session_by_activity");
   expect(plan.join("\n")).not.toContain("ORDER BY");
 });
 
-test("a deleted session takes its messages, their index and its subagents along, and says so", async () => {
+test("deleting a session also deletes its messages, their index entries and its subagents, and reports them", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const kept = await converse(store, "the zebra stays", "yes");
   const parent = await converse(store, "the zebra goes", "yes");
   const child = await converse(store, "zebra below", "yes", { source: "subagent", parent });
   const branch = await converse(store, "zebra beside", "yes", { parent });
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   expect(await store.deleteSession(parent, own, never)).toEqual({ ids: [parent, child], messages: 4 });
   expect(() => store.loadSession(parent)).toThrow("no session");
   expect(store.loadSession(branch).session.parent).toBeUndefined();
@@ -335,7 +352,7 @@ test("a session in the middle of a turn is not deleted", async () => {
   await using folder = await tempFolder();
   using store = await open(folder.file("s.sqlite"));
   const id = await converse(store, "hello", "hi");
-  const own = await ownIdentity(never);
+  const own = await readOwnIdentity(never);
   {
     await using _turn = await store.acquireTurn(id, own, never);
     await expect(store.deleteSession(id, own, never)).rejects.toMatchObject({ code: "session-busy" });
@@ -343,7 +360,7 @@ test("a session in the middle of a turn is not deleted", async () => {
   expect(await store.deleteSession(id, own, never)).toMatchObject({ ids: [id] });
 });
 
-test("a damaged, foreign or newer file is refused with its own code and left as it is", async () => {
+test("a damaged, foreign or newer file is refused with its own code and left unchanged", async () => {
   await using folder = await tempFolder();
   const damaged = folder.file("damaged.sqlite");
   writeFileSync(damaged, "this is no database, but it is longer than a header of one".repeat(40), {
@@ -358,7 +375,7 @@ test("a damaged, foreign or newer file is refused with its own code and left as 
   await expect(open(newer)).rejects.toMatchObject({ code: "database-newer" });
 });
 
-test.skipIf(process.getuid?.() === 0)("a file that may not be written is refused", async () => {
+test.skipIf(process.getuid?.() === 0)("a read-only file is refused", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   (await open(path))[Symbol.dispose]();
@@ -366,12 +383,12 @@ test.skipIf(process.getuid?.() === 0)("a file that may not be written is refused
   await expect(open(path)).rejects.toMatchObject({ code: "database-unavailable" });
 });
 
-test("a store held by another writer gives up with a known failure, and nothing is half-written", async () => {
+test("a write to a store that another writer holds fails with a known error and writes nothing", async () => {
   await using folder = await tempFolder();
   const path = folder.file("s.sqlite");
   using store = await open(path, { busyDeadlineMs: 200 });
   const id = await converse(store, "hello", "hi");
-  await using turn = await store.acquireTurn(id, await ownIdentity(never), never);
+  await using turn = await store.acquireTurn(id, await readOwnIdentity(never), never);
   const Sqlite = await loadSqlite();
   const raw = new Sqlite(path);
   raw.exec("begin immediate");
@@ -383,3 +400,106 @@ test("a store held by another writer gives up with a known failure, and nothing 
   expect(store.loadSession(id).openTurn?.turnId).toBe("t2");
   expect(existsSync(path)).toBe(true);
 });
+
+test("an emptied file counts as damaged, not as a new store", async () => {
+  await using folder = await tempFolder();
+  const path = folder.file("s.sqlite");
+  (await open(path))[Symbol.dispose]();
+  truncateSync(path, 0);
+  await expect(open(path)).rejects.toMatchObject({ code: "database-damaged" });
+});
+
+test("D: a title that has another meaning in a command is refused", async () => {
+  await using folder = await tempFolder();
+  using store = await open(folder.file("s.sqlite"));
+  const session = store.createSession(NEW_SESSION);
+  await recordAll(store, session, [turnStart("t1", "go"), turnEnd("t1")]);
+  for (const title of ["latest", " Latest "])
+    await expect(store.list.rename(session.id, title, never)).rejects.toMatchObject({
+      code: "session-title-invalid",
+    });
+});
+
+const COMPACTION: AgentEventOf<"compaction"> = {
+  type: "compaction",
+  trigger: "threshold",
+  method: "model",
+  replacement: [user("a summary")],
+  kept: 1,
+  tokensBefore: 100,
+  tokensAfter: 10,
+  provider: "scripted",
+  model: "m-1",
+  usage: { ...NO_USAGE, inputTokens: 50, outputTokens: 5 },
+  costUsd: 0.25,
+  durationMs: 1,
+};
+
+test("A8: a compaction keeps the newest messages; it waits for results, and never reaches behind an earlier one", async () => {
+  await using folder = await tempFolder();
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const draft = store.createSession(NEW_SESSION);
+  const calls = [call("c1")];
+  await recordAll(store, draft, [turnStart("t1", "first"), assistant("one"), turnEnd("t1")]);
+  await recordAll(store, draft.id, [turnStart("t2", "second"), assistant("", calls)]);
+  await expect(recordAll(store, draft.id, [COMPACTION])).rejects.toThrow("call c1 has no result yet");
+  await recordAll(store, draft.id, [toolEnd("c1", "result"), COMPACTION]);
+  const { messages, compaction } = store.loadSession(draft.id);
+  expect(messages.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool"]);
+  expect(messages[1]).toEqual(user("a summary"));
+  expect(compaction).toMatchObject({ replaced: 1, anchor: undefined });
+  const transcript = store.history().readTranscript(draft.id);
+  expect(transcript.map(({ isCompacted }) => isCompacted)).toEqual([true, true, true, false, false]);
+  expect(store.usage.ofSession(draft.id)).toMatchObject({ inputTokens: 50, costUsd: 0.25 });
+  await expect(recordAll(store, draft.id, [{ ...COMPACTION, kept: 3 }])).rejects.toThrow("already compacted");
+  await expect(recordAll(store, draft.id, [{ ...COMPACTION, kept: 9 }])).rejects.toThrow("has fewer");
+  await recordAll(store, draft.id, [{ ...COMPACTION, kept: 0 }, assistant("two"), turnEnd("t2")]);
+  expect(store.loadSession(draft.id).messages.slice(1)).toEqual([user("a summary"), assistantMessage("two")]);
+  expect(await store.checkIntegrity()).toEqual([]);
+});
+
+test("A8: undoing the turn of a compaction brings the full messages back, and a redo the summary", async () => {
+  await using folder = await tempFolder();
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const draft = store.createSession(NEW_SESSION);
+  const own = await readOwnIdentity(never);
+  await recordAll(store, draft, [turnStart("t1", "first"), assistant("one"), turnEnd("t1")]);
+  await recordAll(store, draft.id, [turnStart("t2", "second"), COMPACTION, assistant("two"), turnEnd("t2")]);
+  const compacted = store.loadSession(draft.id).messages;
+  await store.history().undo(draft.id, 1, own, never);
+  expect(store.loadSession(draft.id).messages.slice(1)).toEqual([user("first"), assistantMessage("one")]);
+  await store.history().redo(draft.id, own, never);
+  expect(store.loadSession(draft.id).messages).toEqual(compacted);
+  await store.history().undo(draft.id, 1, own, never);
+  const again = [turnStart("t3", "third"), { ...COMPACTION, kept: 2 }, assistant("three"), turnEnd("t3")];
+  await recordAll(store, draft.id, again);
+  expect(store.loadSession(draft.id).messages.slice(1)).toEqual([
+    user("a summary"),
+    assistantMessage("one"),
+    user("third"),
+    assistantMessage("three"),
+  ]);
+});
+
+test("A8: the size that the provider counted is loaded with the session, up to the message that it counts", async () => {
+  await using folder = await tempFolder();
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const draft = store.createSession(NEW_SESSION);
+  const usage = { ...NO_USAGE, inputTokens: 1_000, outputTokens: 20 };
+  await recordAll(store, draft, [
+    turnStart("t1", "first"),
+    requestSent(["tools", "system", "a"]),
+    assistant("", [call("c1")], { usage }),
+    toolEnd("c1", "result"),
+  ]);
+  expect(store.loadSession(draft.id).compaction.anchor).toEqual({ tokens: 1_020, messages: 3 });
+  await recordAll(store, draft.id, [COMPACTION]);
+  expect(store.loadSession(draft.id)).toMatchObject({
+    compaction: { anchor: undefined },
+    prefix: ["tools", "system"], // the messages of the next prompt differ on purpose
+  });
+});
+
+function assistantMessage(text: string) {
+  return { role: "assistant", parts: [{ type: "text", text }] };
+}

@@ -1,44 +1,30 @@
-import { checkIntegrity } from "../lib/check-integrity.ts";
-import { checkSchema } from "../lib/check-schema.ts";
-import { type Clock, systemClock } from "../lib/clock.ts";
-import { openDatabase } from "../lib/database.ts";
+import { randomBytes } from "node:crypto";
+import { createApprovalQueue } from "../approvals/approval-queue.ts";
+import { createDecisionLog } from "../approvals/decision-log.ts";
 import { AppError } from "../lib/errors.ts";
-import { createLeases } from "../lib/lease.ts";
-import type { ProcessIdentity } from "../lib/process-identity.ts";
-import { createSessionDeleter, type DeleteSession } from "./delete-session.ts";
+import type { ProcessIdentity } from "../lib/process/process-identity.ts";
+import { checkIntegrity } from "../lib/sqlite/check-integrity.ts";
+import { checkSchema } from "../lib/sqlite/check-schema.ts";
+import { openDatabase } from "../lib/sqlite/database.ts";
+import { createLeases } from "../lib/sqlite/lease.ts";
+import { type Clock, systemClock } from "../lib/time/clock.ts";
+import { createSessionDeleter } from "./delete-session.ts";
+import { createCallFinder, createResultFinder } from "./find-call.ts";
 import { createSessionLoader } from "./load-session.ts";
 import { createPrefixStore } from "./prefix-store.ts";
 import { createEventRecorder } from "./record-event.ts";
 import { createSearchIndex } from "./search/search-index.ts";
-import { createSessionSearch, type FoundSession, type SearchQuery } from "./search/search-sessions.ts";
+import { createSessionSearch } from "./search/search-sessions.ts";
 import type { LoadedSession, NewSession, SessionDraft } from "./session.ts";
-import { createSessionId } from "./session-id.ts";
-import { createSessionList, type SessionList } from "./session-list.ts";
+import { createSessionHistory } from "./session-history.ts";
+import { createSessionList } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
-import { acquireTurn, type SessionTurn, TURN_TIMES, type TurnTimes } from "./session-turn.ts";
-import { createSessionUsage, type SessionUsage } from "./session-usage.ts";
+import { createSessionRoutes } from "./session-routes.ts";
+import { acquireTurn, TURN_TIMES, type TurnTimes, turnLeaseName } from "./session-turn.ts";
+import { createSessionUsage } from "./session-usage.ts";
 
 /** All conversations of one profile, shared with every process that has the file open. */
-export interface SessionStore extends Disposable {
-  readonly list: SessionList;
-  readonly usage: SessionUsage;
-  /** A session with an id of its own; nothing is stored before its first turn begins. */
-  createSession(session: NewSession): SessionDraft;
-  /** Throws `session-not-found`. */
-  loadSession(id: string): LoadedSession;
-  /** The right to add to a session; throws `session-busy` while another process has it. */
-  acquireTurn(
-    session: string | SessionDraft,
-    identity: ProcessIdentity,
-    signal: AbortSignal,
-  ): Promise<SessionTurn>;
-  search(query: SearchQuery, signal: AbortSignal): Promise<readonly FoundSession[]>;
-  /** Makes the search index anew from the messages. */
-  rebuildSearch(signal: AbortSignal): Promise<void>;
-  readonly deleteSession: DeleteSession;
-  /** Every damage found, the search index included; none means sound. Blocks while it reads. */
-  checkIntegrity(): Promise<readonly string[]>;
-}
+export type SessionStore = Awaited<ReturnType<typeof openSessionStore>>;
 
 export interface SessionStoreOptions {
   readonly clock?: Clock;
@@ -46,15 +32,22 @@ export interface SessionStoreOptions {
   readonly busyDeadlineMs?: number;
 }
 
-/** Opens the store, made and migrated as needed. */
+/** Opens the store; creates or migrates its file if necessary. */
 export async function openSessionStore(
   path: string,
   { clock = systemClock, times = TURN_TIMES, ...rest }: SessionStoreOptions,
   signal: AbortSignal,
-): Promise<SessionStore> {
+) {
   const database = await openDatabase(
     path,
-    { migrations: sessionMigrations, synchronous: "NORMAL", clock, ...rest },
+    {
+      migrations: sessionMigrations,
+      synchronous: "NORMAL",
+      isNeverEmpty: true,
+      canShrink: true,
+      clock,
+      ...rest,
+    },
     signal,
   );
   const prefixes = createPrefixStore(database);
@@ -62,36 +55,68 @@ export async function openSessionStore(
   const load = createSessionLoader(database, prefixes);
   const list = createSessionList(database);
   const leases = createLeases(database);
+  const createId = (): string => {
+    let id = createSessionId(clock.now());
+    while (list.find(id) !== undefined) id = createSessionId(clock.now());
+    return id;
+  };
   const turnParts = {
     database,
     leases,
-    recorder: createEventRecorder(database, prefixes),
+    recordEvent: createEventRecorder(database, prefixes),
     times,
-    // Indexing turn by turn keeps the first search after a long time short; what is left, that search adds.
-    afterwards: (signal: AbortSignal) => index.refresh(signal, 1),
+    // Indexing after each turn keeps the next search short; that search indexes the remaining messages.
+    afterTurn: (signal: AbortSignal) => index.refresh(signal, 1),
   };
 
   return {
     list,
     usage: createSessionUsage(database),
-    createSession(session) {
-      let id = createSessionId(clock.now());
-      while (list.find(id) !== undefined) id = createSessionId(clock.now());
-      return { ...session, id };
-    },
-    loadSession(id) {
+    routes: createSessionRoutes(database),
+    /** Questions to a person. */
+    approvals: createApprovalQueue(database),
+    /** Why each call was or was not run. */
+    decisions: createDecisionLog(database),
+    /** Creates a session with a new id; nothing is stored before its first turn starts. */
+    createSession: (session: NewSession): SessionDraft => ({ ...session, id: createId() }),
+    /** Loads what the model gets; throws `session-not-found`. */
+    loadSession(id: string): LoadedSession {
       const loaded = load(id);
       if (loaded === undefined) throw new AppError("session-not-found", `There is no session ${id}.`);
       return loaded;
     },
-    acquireTurn: (session, identity, signal) => acquireTurn(turnParts, session, identity, signal),
+    /** Prepares its statements on use, because most processes only record. */
+    history: () => createSessionHistory(database, leases, createId),
+    /** The last successful result of a tool in a session, including compacted ones. */
+    findLastResult: createResultFinder(database),
+    isCallKnown: createCallFinder(database),
+    /** Acquires the right to write to a session; throws `session-busy` while another process holds it. */
+    acquireTurn: (session: string | SessionDraft, identity: ProcessIdentity, signal: AbortSignal) =>
+      acquireTurn(turnParts, session, identity, signal),
+    /** Whether a process is running a turn of the session. */
+    isTurnRunning: (id: string, signal: AbortSignal) => leases.isHeld(turnLeaseName(id), signal),
     search: createSessionSearch(database, index),
-    rebuildSearch: (signal) => index.rebuild(signal),
+    rebuildSearch: (signal: AbortSignal) => index.rebuild(signal),
     deleteSession: createSessionDeleter(database, leases, index),
-    checkIntegrity: async () => [
+    /** Makes the file smaller after sessions were deleted; false if it is too large for that. */
+    async releaseSpace(signal: AbortSignal): Promise<boolean> {
+      await index.compact(signal);
+      return database.releaseSpace(signal);
+    },
+    /** Every problem found, including the search index; empty for an intact store. Blocks while it reads. */
+    checkIntegrity: async (): Promise<readonly string[]> => [
       ...checkIntegrity(database),
       ...(await checkSchema(database, sessionMigrations)),
     ],
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };
+}
+
+/** A new id that sorts by time: `YYYYMMDD_HHMMSS_<6 hex>`, in the local time of the machine. */
+function createSessionId(now: number): string {
+  const date = new Date(now);
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}${two(date.getMonth() + 1)}${two(date.getDate())}`;
+  const time = `${two(date.getHours())}${two(date.getMinutes())}${two(date.getSeconds())}`;
+  return `${day}_${time}_${randomBytes(3).toString("hex")}`;
 }

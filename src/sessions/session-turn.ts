@@ -1,26 +1,26 @@
 import type { AgentEvent } from "../agent/events.ts";
-import type { Database } from "../lib/database.ts";
 import { AppError, messageOf } from "../lib/errors.ts";
-import type { AcquireResult, Leases } from "../lib/lease.ts";
-import type { ProcessIdentity } from "../lib/process-identity.ts";
-import { type EventRecorder, isDurable } from "./record-event.ts";
+import type { ProcessIdentity } from "../lib/process/process-identity.ts";
+import type { Database } from "../lib/sqlite/database.ts";
+import type { AcquireResult, Leases } from "../lib/sqlite/lease.ts";
+import { isDurable, type RecordEvent } from "./record-event.ts";
 import type { SessionDraft, SessionModel } from "./session.ts";
+import { modelColumns } from "./session-rows.ts";
 
-/** The right to add to one session, held until disposed and renewed meanwhile. */
+/** The right to write to one session; its lease is renewed until it is disposed. */
 export interface SessionTurn extends AsyncDisposable {
   readonly sessionId: string;
   readonly token: number;
-  /** Aborts with `session-lost` when another process has taken over, or may do so at any moment. */
+  /** Aborts with `session-lost` when another process has taken over or the lease may expire at any time. */
   readonly lost: AbortSignal;
   /**
-   * Commits a durable event and ignores the others. What does not fit the transcript is refused with
-   * `session-event-refused`, what comes from a holder that was replaced with `session-lost`, and anything with
-   * `session-gone` when the file is no longer there; none of them changes anything.
+   * Commits a durable event and ignores the others. Writes nothing and throws `session-event-refused` if the event
+   * contradicts the transcript, `session-lost` if another process has taken over, and `session-gone` if the file was
+   * removed.
    */
   record(event: AgentEvent, signal: AbortSignal): Promise<void>;
-  /** Stores the state of the session's shell, JSON without secrets, for the process that goes on with it. */
+  /** Stores the state of the session's shell, as JSON without secrets, for the process that resumes the session. */
   keepShell(shell: string, signal: AbortSignal): Promise<void>;
-  /** Makes a model the one that the session goes on with. */
   keepModel(model: SessionModel, signal: AbortSignal): Promise<void>;
 }
 
@@ -35,19 +35,18 @@ const RELEASE_WITHIN_MS = 5_000;
 interface TurnParts {
   readonly database: Database;
   readonly leases: Leases;
-  readonly recorder: EventRecorder;
+  readonly recordEvent: RecordEvent;
   readonly times: TurnTimes;
-  /** Runs after the lease was given back. */
-  readonly afterwards: (signal: AbortSignal) => Promise<void>;
+  readonly afterTurn: (signal: AbortSignal) => Promise<void>;
 }
 
 export function turnLeaseName(sessionId: string): string {
   return `turn/${sessionId}`;
 }
 
-/** Takes the session for this process, at once if its holder is provably dead; throws `session-busy` while it lives. */
+/** Acquires the session's lease, at once if its holder has exited; throws `session-busy` while the holder runs. */
 export async function acquireTurn(
-  { database, leases, recorder, times, afterwards }: TurnParts,
+  { database, leases, recordEvent, times, afterTurn }: TurnParts,
   session: string | SessionDraft,
   identity: ProcessIdentity,
   signal: AbortSignal,
@@ -55,18 +54,19 @@ export async function acquireTurn(
   const sessionId = typeof session === "string" ? session : session.id;
   const name = turnLeaseName(sessionId);
   const taken = await leases.acquire(name, identity, times.leaseMs, signal);
-  if ("heldBy" in taken) throw busyError(database, sessionId, taken, identity);
+  if ("heldBy" in taken) throw createBusyError(database, sessionId, taken, identity);
   const { token } = taken;
   const holds = database.prepare("select 1 from lease where name = ? and token = ?");
   const updateShell = database.prepare("update session set shell = ? where id = ?");
   const updateModel = database.prepare(
-    "update session set provider = :provider, model = :model, base_url = :baseUrl where id = :id",
+    `update session set provider = :provider, model = :model, base_url = :baseUrl,
+            keeps_address = :keepsAddress, api_mode = :apiMode where id = :id`,
   );
-  const write = (change: () => void, signal: AbortSignal): Promise<void> =>
+  const write = (update: () => void, signal: AbortSignal): Promise<void> =>
     database.write(() => {
       if (!database.hasFile()) throw goneError(database.path);
       if (holds.get(name, token) === undefined) throw lostError(sessionId);
-      change();
+      update();
     }, signal);
   const lost = new AbortController();
   const heartbeat = startHeartbeat(
@@ -79,21 +79,21 @@ export async function acquireTurn(
     token,
     lost: lost.signal,
     async record(event, signal) {
-      if (isDurable(event)) await write(() => recorder.record(session, event), signal);
+      if (isDurable(event)) await write(() => recordEvent(session, event), signal);
     },
     keepShell: (shell, signal) => write(() => void updateShell.run(shell, sessionId), signal),
-    keepModel: ({ provider, model, baseUrl }, signal) =>
-      write(() => void updateModel.run({ provider, model, baseUrl: baseUrl ?? null, id: sessionId }), signal),
+    keepModel: (model, signal) =>
+      write(() => void updateModel.run({ ...modelColumns(model), id: sessionId }), signal),
     async [Symbol.asyncDispose]() {
       heartbeat.stop();
       const deadline = AbortSignal.timeout(RELEASE_WITHIN_MS);
-      await tolerate(leases.release(name, token, deadline), deadline); // else it ends by itself
-      await tolerate(afterwards(deadline), deadline);
+      await tolerate(leases.release(name, token, deadline), deadline); // if this fails, the lease expires
+      await tolerate(afterTurn(deadline), deadline);
     },
   };
 }
 
-/** Renews until it is stopped; `onLost` is called when that is no longer possible. */
+/** Renews the lease until stopped; calls `onLost` once the lease is lost or cannot be renewed in time. */
 function startHeartbeat(
   { leaseMs, renewEveryMs }: TurnTimes,
   renew: () => Promise<boolean>,
@@ -116,7 +116,7 @@ function startHeartbeat(
       if (await renew()) renewedAt = startedAt;
       else lose();
     } catch (error) {
-      // The database may be back in time; only a lease that could end before the next beat is lost.
+      // The database may recover in time; the lease counts as lost only if it could expire before the next beat.
       if (performance.now() - renewedAt + renewEveryMs >= leaseMs) lose(error);
     }
     if (state === "renewing") state = "idle";
@@ -129,7 +129,7 @@ function startHeartbeat(
   return { stop };
 }
 
-/** For what a turn does at its end and can leave undone, so that no failure of it becomes one of the turn. */
+/** Ignores known failures of optional cleanup at the end of a turn, so that they do not fail the turn. */
 async function tolerate(action: Promise<unknown>, deadline: AbortSignal): Promise<void> {
   try {
     await action;
@@ -140,18 +140,20 @@ async function tolerate(action: Promise<unknown>, deadline: AbortSignal): Promis
 
 function lostError(sessionId: string, cause?: unknown): AppError {
   const why = cause === undefined ? "another process has taken over its turn" : messageOf(cause);
-  return new AppError("session-lost", `Session ${sessionId} is no longer ours: ${why}.`, { cause });
+  return new AppError("session-lost", `This process no longer holds session ${sessionId}: ${why}.`, {
+    cause,
+  });
 }
 
 function goneError(path: string): AppError {
   return new AppError(
     "session-gone",
-    `The transcript of this run can no longer be stored: ${path} was removed meanwhile.`,
+    `The transcript of this run can no longer be stored: ${path} was removed during the run.`,
   );
 }
 
-/** Who is in the way, and until when at most. */
-export function busyError(
+/** Names the process that holds the session, and when its lease expires at the latest. */
+export function createBusyError(
   database: Database,
   sessionId: string,
   { heldBy, expiresAt }: Extract<AcquireResult, { readonly heldBy: unknown }>,
@@ -161,13 +163,13 @@ export function busyError(
     .prepare<{ started_at: number }>(`
       select started_at from turn where outcome is null and session_key = (select key from session where id = ?)`)
     .get(sessionId);
-  const place = heldBy.hostId === own.hostId ? "this machine" : `the machine ${heldBy.hostId.slice(0, 8)}`;
+  const machine = heldBy.hostId === own.hostId ? "this machine" : `the machine ${heldBy.hostId.slice(0, 8)}`;
   const since = open === undefined ? "" : ` since ${new Date(open.started_at).toISOString()}`;
   return new AppError(
     "session-busy",
-    `Session ${sessionId} is being worked on by process ${heldBy.pid} on ${place}${since}.`,
+    `Session ${sessionId} is in use by process ${heldBy.pid} on ${machine}${since}.`,
     {
-      hint: `Wait until that turn is over, or stop it there; without a sign of life it is free at ${new Date(expiresAt).toISOString()}.`,
+      hint: `Wait until that turn ends, or stop it there; unless that process renews its lease, the session is free at ${new Date(expiresAt).toISOString()}.`,
     },
   );
 }

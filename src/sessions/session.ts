@@ -1,26 +1,31 @@
-import type { Message, ToolCallPart } from "../providers/message.ts";
+import type { PendingCall } from "../agent/events.ts";
+import type { Message } from "../providers/message.ts";
 
-/** Which model answers in a session, and where. */
+/** The model that answers in a session, and its address. */
 export interface SessionModel {
   readonly provider: string;
   readonly model: string;
-  /** Undefined in sessions that are older than its being kept. */
+  /** Undefined in sessions of versions that did not store the address. */
   readonly baseUrl: string | undefined;
+  /** Whether the user chose the address, so that settings do not change it. */
+  readonly keepsAddress: boolean;
+  /** The wire format, if the user chose one; otherwise the settings decide. */
+  readonly apiMode: string | undefined;
 }
 
-/** What a session is born with; prompt and tools stay as they are for its life, since the provider caches them. */
+/** The initial state of a session. Prompt and tools never change, because the provider caches them. */
 export interface NewSession extends SessionModel {
-  /** Which surface it belongs to: cli, oneshot, telegram, kanban… */
+  /** The surface that started the session: cli, oneshot, telegram, kanban… */
   readonly source: string;
   readonly cwd: string;
   readonly systemPrompt: string;
   readonly toolsJson: string;
   readonly title?: string | undefined;
-  /** Id of the session it came from. */
+  /** Id of the session that this session continues, or that started this session. */
   readonly parent?: string | undefined;
 }
 
-/** A session that is not stored yet: it comes into being together with its first message. */
+/** A session that is not stored yet; it is stored together with its first message. */
 export interface SessionDraft extends NewSession {
   readonly id: string;
 }
@@ -33,9 +38,13 @@ export interface SessionSummary {
   readonly provider: string;
   readonly model: string;
   readonly parent: string | undefined;
+  /** `branch`: a copy of a part of its parent. Undefined: its parent started it, or it has none. */
+  readonly parentLink: "branch" | undefined;
   readonly createdAt: number;
-  /** When its last turn began or ended. */
+  /** When its last turn started or ended. */
   readonly activeAt: number;
+  /** When the user hid it from lists. */
+  readonly archivedAt: number | undefined;
 }
 
 export interface Session extends SessionSummary, SessionModel {
@@ -43,32 +52,39 @@ export interface Session extends SessionSummary, SessionModel {
   readonly toolsJson: string;
 }
 
-export interface PendingCall {
-  readonly call: ToolCallPart;
-  /** It may have run, wholly or in part. */
-  readonly started: boolean;
-}
-
-/** A turn that nobody has ended; when nobody holds its lease either, its process died. */
+/** A turn that has not ended. If no process holds its lease, its process crashed. */
 export interface OpenTurn {
   readonly turnId: string;
   readonly startedAt: number;
-  /** Calls without a result, in order; also those of an earlier turn that nobody has reported yet. */
+  /** Calls without a result, in order, including unreported calls of an earlier turn. */
   readonly pendingCalls: readonly PendingCall[];
+}
+
+/** What a session's conversation looks like after its newest compaction. */
+export interface CompactionState {
+  /** How many messages after the system message come from the compaction and not from the transcript. */
+  readonly replaced: number;
+  /** The size of the conversation when the model last answered; undefined if it has not answered since the compaction. */
+  readonly anchor: { readonly tokens: number | undefined; readonly messages: number } | undefined;
+  /** Summaries that failed in a row, and the time before which no other one is tried. */
+  readonly failures: number;
+  readonly retryAt: number;
 }
 
 export interface LoadedSession {
   readonly session: Session;
-  /** The system message first, results in the order of their calls. */
+  /** What the model gets: the system message, the newest compaction, and the messages after it in the order of their calls. */
   readonly messages: readonly Message[];
+  /** How many of the messages cannot be read; a sentence stands in their place. */
+  readonly damagedMessages: number;
+  readonly compaction: CompactionState;
   readonly openTurn: OpenTurn | undefined;
-  /** The hashes of the last request that was sent. */
   readonly prefix: readonly string[];
-  /** The state of its shell, as JSON that whoever kept it understands. */
+  /** The saved state of its shell, as JSON that this module does not interpret. */
   readonly shell: string | undefined;
 }
 
-/** Sums of many requests. A count that no provider gave is 0. */
+/** Sums over requests. A count that no provider reported is 0. */
 export interface UsageTotals {
   readonly requests: number;
   readonly inputTokens: number;
@@ -81,7 +97,7 @@ export interface UsageTotals {
   readonly unpriced: number;
 }
 
-/** Made by programs for programs: never what a person means by "the latest". */
-export const INNER_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
-/** Left out of pickers and lists unless asked for. */
-export const UNLISTED_SOURCES: readonly string[] = ["oneshot", ...INNER_SOURCES];
+/** Sessions that programs start; "the latest session" never means one of these. */
+export const INTERNAL_SOURCES: readonly string[] = ["kanban", "subagent", "tool"];
+/** Sources hidden from pickers and lists by default. */
+export const UNLISTED_SOURCES: readonly string[] = ["oneshot", ...INTERNAL_SOURCES];

@@ -2,9 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { assistant, call, recordAll, toolEnd, turnEnd, user } from "../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
-import { systemClock } from "../lib/clock.ts";
-import { openDatabase } from "../lib/database.ts";
-import { loadSqlite } from "../lib/sqlite.ts";
+import { openDatabase } from "../lib/sqlite/database.ts";
+import { loadSqlite } from "../lib/sqlite/sqlite.ts";
+import { systemClock } from "../lib/time/clock.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore } from "./session-store.ts";
 
@@ -13,17 +13,19 @@ const never = new AbortController().signal;
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../test/fixtures/sessions/${name}.sql`, import.meta.url), "utf8");
 
-/** Every shape that the file of a released version had, as it was written down then, and the present one. */
+/** The schema of every released version, as recorded at its release, and the current schema. */
 const SHAPES = [
   { version: 3, sql: fixture("version-3") },
   { version: 4, sql: fixture("version-4") },
+  { version: 6, sql: fixture("version-6") },
+  { version: 7, sql: fixture("version-7") },
   {
     version: sessionMigrations.length,
     sql: sessionMigrations.map((step) => ("sql" in step ? step.sql : "")).join(";\n"),
   },
 ];
 
-/** A turn that is over, and one that was interrupted in its second call. */
+/** A completed turn, and a turn that was interrupted in its second call. */
 const ROWS = `
   insert into session (key, id, source, title, cwd, provider, model, created_at, active_at, system_prompt, tools_json)
     values (7, '20250101_000000_abcdef', 'cli', 'mine', '/work', 'scripted', 'm-1', 1, 2, '"You help."', '[]');
@@ -43,7 +45,7 @@ const ROWS = `
   insert into lease (token, name, owner, ttl_ms, expires_at) values (41, 'turn/other', 'x', 1, 1);`;
 
 test.each(SHAPES)(
-  "sessions of version $version are upgraded whole, and an older build refuses them from then on",
+  "sessions of version $version are upgraded completely, and an older build refuses them afterwards",
   async ({ version, sql }) => {
     await using folder = await tempFolder();
     const path = folder.file("sessions.sqlite");
@@ -68,7 +70,7 @@ test.each(SHAPES)(
     expect(openTurn).toMatchObject({ turnId: "t2", pendingCalls: [{ call: call("c2"), started: true }] });
     const found = await store.search({ text: "haystack", limit: 9, order: "best" }, never);
     expect(found.map(({ session }) => session.id)).toEqual([id]);
-    // An outcome that the first version did not know.
+    // An outcome that the first version did not have.
     await recordAll(store, id, [
       toolEnd("c2", "?", "unknown"),
       assistant("cut here"),

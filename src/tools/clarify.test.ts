@@ -1,62 +1,45 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openLocalPlace, openToolLab, type ToolPlace } from "../../test/support/tool-lab.ts";
-import type { Ask } from "./workspace.ts";
+import { openLocalTestEnvironment, openToolLab, type TestEnvironment } from "../../test/support/tool-lab.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-/** Answers, and notes what was asked. */
-function person(answer: readonly string[] | undefined) {
-  const asked: { question: string; choices: readonly string[]; several: boolean }[] = [];
-  const ask: Ask = async (question, choices, { several }) => {
-    asked.push({ question, choices, several });
-    return answer;
-  };
-  return { ask, asked };
-}
+const openLab = (answer: string | undefined) => openToolLab(testEnvironment, { findAnswer: () => answer });
 
-it("C3: the person's choice comes back without the word that recommends it", async () => {
-  const { ask, asked } = person(["red"]);
-  await using own = await openToolLab(place, { ask });
+it("C3: a call asks its question with plain choices, and returns the answer", async () => {
+  await using own = await openLab("red");
   const choices = ["red (Recommended)", { label: "blue" }, { value: 5 }, { other: true }];
-  const { failed, text } = await own.call("clarify", { question: "Which?", choices });
-  expect({ failed, text }).toEqual({ failed: false, text: '{"question":"Which?","answer":"red"}' });
-  expect(asked).toEqual([
-    { question: "Which?", choices: ["red", "blue", "5", '{"other":true}'], several: false },
-  ]);
-});
-
-it("C3: several answers come as a list where several are allowed", async () => {
-  const { ask, asked } = person(["red", "blue"]);
-  await using own = await openToolLab(place, { ask });
-  const result = await own.call("clarify", {
-    question: "Which?",
-    choices: ["red", "blue"],
-    multi_select: true,
+  const input = { question: "Which?", choices };
+  expect(own.tools.get("clarify")?.effectsOf?.(JSON.stringify(input))).toEqual({
+    asks: { question: "Which?", choices: ["red", "blue", "5", '{"other":true}'], several: false },
   });
-  expect(result.json()["answer"]).toEqual(["red", "blue"]);
-  expect(asked[0]?.several).toBe(true);
+  const { failed, text } = await own.call("clarify", input);
+  expect({ failed, text }).toEqual({ failed: false, text: '{"question":"Which?","answer":"red"}' });
 });
 
-it("C3: silence means to use one's own judgement", async () => {
-  await using own = await openToolLab(place, { ask: person(undefined).ask });
+it("C3: several answers are returned as a list if several are allowed", async () => {
+  await using own = await openLab("red\nblue");
+  const input = { question: "Which?", choices: ["red", "blue"], multi_select: true };
+  expect((await own.call("clarify", input)).json()["answer"]).toEqual(["red", "blue"]);
+});
+
+it("C3: without an answer the model is asked to use its own judgement", async () => {
+  await using own = await openLab(undefined);
   const { text } = await own.call("clarify", { question: "Which?" });
   expect(text).toContain("best judgement");
 });
 
-it("C3: there are at most four choices", async () => {
-  const { ask, asked } = person(["1"]);
-  await using own = await openToolLab(place, { ask });
-  expect(await own.call("clarify", { question: "?", choices: ["1", "2", "3", "4", "5"] })).toMatchObject({
-    failed: true,
-  });
-  expect(asked).toEqual([]);
+it("C3: a call with more than four choices asks nothing", async () => {
+  await using own = await openLab("1");
+  const input = { question: "?", choices: ["1", "2", "3", "4", "5"] };
+  expect(own.tools.get("clarify")?.effectsOf?.(JSON.stringify(input))).not.toHaveProperty("asks");
+  expect(await own.call("clarify", input)).toMatchObject({ failed: true });
 });
 
-it("C3: where nobody can be asked there is no such tool", async () => {
-  await using own = await openToolLab(place);
+it("C3: a surface that cannot ask the user does not offer the tool", async () => {
+  await using own = await openToolLab(testEnvironment);
   expect(own.tools.has("clarify")).toBe(false);
 });

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool } from "./tool.ts";
-import type { Ask } from "./workspace.ts";
+import type { ToolParts } from "./workspace.ts";
 
 const choice = z
   .union([z.string(), z.record(z.string(), z.unknown())])
@@ -23,8 +23,11 @@ const input = z.strictObject({
 
 const RECOMMENDED = /\s*\(recommended\)\s*$/i;
 
-/** Asks the person; only there where one can answer. */
-export function createClarify(ask: Ask): Tool {
+/**
+ * Asks the user; offered only on surfaces that can ask. The question is asked before the call starts, as an approval is,
+ * so that it survives the process; the call itself only returns the answer.
+ */
+export function createClarify(findAnswer: NonNullable<ToolParts["findAnswer"]>): Tool {
   return defineTool({
     name: "clarify",
     toolset: "clarify",
@@ -33,12 +36,18 @@ export function createClarify(ask: Ask): Tool {
     input,
     mutates: false,
     exclusive: true,
-    async run({ question, choices, multi_select }, { signal }) {
-      const plain = choices.map((text) => text.replace(RECOMMENDED, ""));
-      const answer = await ask(question, plain, { several: multi_select }, signal);
+    effectsOf: ({ question, choices, multi_select }) => ({
+      asks: {
+        question,
+        choices: choices.map((text) => text.replace(RECOMMENDED, "")),
+        several: multi_select,
+      },
+    }),
+    async run({ question, multi_select }, { callId }) {
+      const answer = findAnswer(callId);
       if (answer === undefined)
-        return failed("Nobody answered in time. Use your best judgement and say what you assumed.");
-      return okJson({ question, answer: multi_select ? answer : (answer[0] ?? "") });
+        return failed("The user did not answer in time. Use your best judgement and say what you assumed.");
+      return okJson({ question, answer: multi_select ? answer.split("\n") : answer });
     },
   });
 }

@@ -34,7 +34,7 @@ it.each([
   ["{'text': 'a', 'on': True, 'count': None,}", { text: "a", count: 1, on: true, list: [] }],
   ['{text: "a", // why\n list: [{n: 1,}]}', { text: "a", count: 1, on: false, list: [{ n: 1 }] }],
   ['{"text": "a\nb"}', { text: "a\nb", count: 1, on: false, list: [] }],
-])("%s is understood as it is meant", async (text, expected) => {
+])("%s is parsed as intended", async (text, expected) => {
   expect(JSON.parse((await tool().call(text, context)).text)).toEqual(expected);
 });
 
@@ -48,18 +48,18 @@ it.each([
   '{"text":"a","list":"1"}',
   '{"text":""}',
   '{"text":null}',
-  // What was cut is not completed, also where it looks like an end.
+  // Truncated input is not completed, even if it ends with a brace.
   '{"text":"rm -r build/old',
   '{"text":"function f() { }',
   "{'text':'function f() { }",
   '{"text":"a","list":[{"n":1}',
-  // A repair that leads to other arguments is none.
+  // A repair that would produce other arguments is refused.
   '{"text":"say "hi", "count" or so"}',
-])("%s is not guessed at", async (text) => {
+])("%s is refused without guessing", async (text) => {
   expect(await tool().call(text, context)).toMatchObject({ failed: true });
 });
 
-it("an argument that no tool has is ignored and named; what models say about their own call is not even named", async () => {
+it("an unknown argument is ignored and named; a model's remarks about its call are ignored silently", async () => {
   const { text, failed } = await tool().call(
     '{"text":"a","colour":"red","description":"says a","__proto__":{"count":5}}',
     context,
@@ -67,11 +67,11 @@ it("an argument that no tool has is ignored and named; what models say about the
   const [answer = "", note] = text.split("\n\n");
   expect([failed, JSON.parse(answer)]).toEqual([false, { text: "a", count: 1, on: false, list: [] }]);
   expect(note).toBe(
-    '[t has no argument "colour", "__proto__", so that was ignored. Its arguments are: text, count, on, list.]',
+    '[t has no argument "colour", "__proto__", so it was ignored. Its arguments are: text, count, on, list.]',
   );
 });
 
-it("A4: arguments that are nested without end are refused in words, wherever they stand", async () => {
+it("A4: arguments that are nested too deeply are refused with an explanation, wherever they occur", async () => {
   const deep = "[".repeat(200_000) + "]".repeat(200_000);
   for (const text of [
     `{"text":${deep}}`,
@@ -83,7 +83,7 @@ it("A4: arguments that are nested without end are refused in words, wherever the
   expect((await tool().call(`{"text":${deep}}`, context)).text).toContain("nested too deeply");
 });
 
-it("A4: a known failure is an answer with what to do, a bug is thrown", async () => {
+it("A4: a known failure is returned with a hint, a bug is thrown", async () => {
   const fails = tool(async () => {
     throw new AppError("job-unreachable", "It does not answer.", { hint: "Look again." });
   });
@@ -97,7 +97,7 @@ it("A4: a known failure is an answer with what to do, a bug is thrown", async ()
   await expect(buggy.call('{"text":"a"}', context)).rejects.toThrow("x is not a function");
 });
 
-it("M2: the schema says types, choices and bounds, and nothing that advice says anyway", () => {
+it("M2: the schema contains types, choices and bounds, but no constraint that a refusal explains anyway", () => {
   expect(tool().inputSchema).toEqual({
     type: "object",
     properties: {
@@ -113,7 +113,7 @@ it("M2: the schema says types, choices and bounds, and nothing that advice says 
   });
 });
 
-it("advice about a huge argument is short", async () => {
+it("a refusal of a huge argument is short", async () => {
   const long = "x".repeat(1_000_000);
   for (const text of [`{"text":"a","${long}":1}`, `{"text":"${long}`])
     expect((await tool().call(text, context)).text.length).toBeLessThan(1_000);

@@ -1,38 +1,37 @@
-import type { z } from "zod";
-import { closest } from "../lib/did-you-mean.ts";
+import { z } from "zod";
 import { AppError } from "../lib/errors.ts";
-import { isTooDeep } from "../lib/json-depth.ts";
-import { shorten } from "../lib/shorten.ts";
-import { coerceInput } from "./coerce-input.ts";
-import { type Arguments, readHabits } from "./model-habits.ts";
+import { findClosest } from "../lib/text/did-you-mean.ts";
+import { isTooDeep } from "../lib/text/json-depth.ts";
+import { shorten } from "../lib/text/shorten.ts";
+import type { Effects } from "../policy/decision.ts";
+import { type Arguments, mapArguments } from "./model-habits.ts";
 import { parseArguments } from "./parse-arguments.ts";
 import type { Tool, ToolCallContext, ToolResult } from "./tool.ts";
-import { toolSchema } from "./tool-schema.ts";
 
-/** Advice quotes what the model sent, which may be long. */
-const MOST_QUOTED = 200;
+/** A refusal quotes the model's input, which may be long. */
+const MAX_QUOTED_CHARS = 200;
 
 interface ToolSpec<Schema extends z.ZodObject> {
   readonly name: string;
   readonly toolset: string;
   readonly description: string;
-  /** Strict: what is not in it is refused, unless it is a habit of models that can be understood or ignored. */
+  /** Strict: unknown arguments are refused, unless they are known habits of models that can be mapped or ignored. */
   readonly input: Schema;
-  /** Arguments that cannot work where the tool is offered: understood, but not sent to the model. */
+  /** Arguments that have no effect on this surface: accepted, but not offered to the model. */
   readonly hidden?: readonly string[];
   readonly mutates: boolean;
   readonly exclusive?: boolean;
-  readonly commandsOf?: (input: z.infer<Schema>) => readonly string[];
+  readonly effectsOf?: (input: z.infer<Schema>) => Effects;
   run(input: z.infer<Schema>, context: ToolCallContext): Promise<ToolResult>;
   readonly lookUp?: Tool["lookUp"];
-  /** The shape of a result that says only why nothing was done; plain words unless given. */
-  refuse?(advice: string, hint: string | undefined): ToolResult;
+  /** Formats a refusal; plain text by default. */
+  refuse?(message: string, hint: string | undefined): ToolResult;
 }
 
-/** A tool whose input is checked before it runs. What is wrong with it, and every known failure, comes back as advice. */
+/** Creates a tool that validates its input before it runs. Invalid input and known failures are returned as refusals. */
 export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): Tool {
-  const { name, toolset, description, mutates, exclusive, commandsOf, run, lookUp } = spec;
-  const { refuse = (advice, hint) => failed(hint === undefined ? advice : `${advice} ${hint}`) } = spec;
+  const { name, toolset, description, mutates, exclusive, effectsOf, run, lookUp } = spec;
+  const { refuse = (message, hint) => failed(hint === undefined ? message : `${message} ${hint}`) } = spec;
   return {
     name,
     toolset,
@@ -40,23 +39,24 @@ export function defineTool<Schema extends z.ZodObject>(spec: ToolSpec<Schema>): 
     mutates,
     exclusive,
     get inputSchema() {
-      return toolSchema(spec.input, spec.hidden);
+      return createToolSchema(spec.input, spec.hidden);
     },
-    ...(commandsOf && {
-      commandsOf(text: string) {
-        const read = readInput(spec, text);
-        return "input" in read ? commandsOf(read.input) : [];
+    ...(effectsOf && {
+      effectsOf(text: string) {
+        const read = parseInput(spec, text);
+        // A call with invalid input is refused before it does anything.
+        return "input" in read ? effectsOf(read.input) : { changesNothing: true };
       },
     }),
     ...(lookUp && { lookUp }),
     async call(text, context) {
-      const read = readInput(spec, text);
-      if ("advice" in read) return refuse(`${name} was not run: ${read.advice}`, undefined);
+      const read = parseInput(spec, text);
+      if ("refusal" in read) return refuse(`${name} was not run: ${read.refusal}`, undefined);
       try {
         const result = await run(read.input, context);
         return read.note === undefined ? result : { ...result, text: `${result.text}\n\n[${read.note}]` };
       } catch (error) {
-        if (context.signal.aborted) return failed("Stopped before it had a result.");
+        if (context.signal.aborted) return failed("Stopped before the call had a result.");
         if (error instanceof AppError) return refuse(error.message, error.hint);
         throw error;
       }
@@ -72,7 +72,7 @@ export function failed(text: string, display?: string): ToolResult {
   return { failed: true, text, display };
 }
 
-/** An answer in JSON, which models read most reliably; what is undefined is left out. */
+/** A JSON result, which models read most reliably; undefined values are omitted. */
 export function okJson(value: Readonly<Record<string, unknown>>, display?: string): ToolResult {
   return ok(JSON.stringify(value), display);
 }
@@ -81,12 +81,14 @@ export function failedJson(value: Readonly<Record<string, unknown>>): ToolResult
   return failed(JSON.stringify(value));
 }
 
-type Read<Input> = { readonly input: Input; readonly note: string | undefined } | { readonly advice: string };
+type ParsedInput<Input> =
+  | { readonly input: Input; readonly note: string | undefined }
+  | { readonly refusal: string };
 
-function readInput<Schema extends z.ZodObject>(
+function parseInput<Schema extends z.ZodObject>(
   { name: tool, input: schema, hidden = [] }: Pick<ToolSpec<Schema>, "name" | "input" | "hidden">,
   text: string,
-): Read<z.infer<Schema>> {
+): ParsedInput<z.infer<Schema>> {
   let value: unknown;
   let isRepaired = false;
   try {
@@ -94,28 +96,28 @@ function readInput<Schema extends z.ZodObject>(
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
-      advice: `its arguments are not valid JSON (${shorten(reason, MOST_QUOTED)}). Send the whole call again with valid JSON.`,
+      refusal: `its arguments are not valid JSON (${shorten(reason, MAX_QUOTED_CHARS)}). Send the whole call again with valid JSON.`,
     };
   }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return { advice: "its arguments must be one JSON object." };
+    return { refusal: "its arguments must be one JSON object." };
   }
-  if (isTooDeep(value)) return { advice: "its arguments are nested too deeply." };
+  if (isTooDeep(value)) return { refusal: "its arguments are nested too deeply." };
   const known = Object.keys(schema.shape);
   const offered = known.filter((argument) => !hidden.includes(argument));
-  const { input, unknown } = readHabits(tool, unwrapped(value as Arguments, known), known);
-  // A misspelt argument was surely meant, and a repair that invents arguments is none.
-  const kept = isRepaired ? unknown : unknown.filter((key) => closest(key, known) !== undefined);
+  const { input, unknown } = mapArguments(tool, unwrapArguments(value as Arguments, known), known);
+  // A misspelt argument is refused, not ignored, and so is every unknown argument that a JSON repair produced.
+  const kept = isRepaired ? unknown : unknown.filter((key) => findClosest(key, known) !== undefined);
   const given = { ...withoutNulls(schema, input), ...Object.fromEntries(kept.map((key) => [key, true])) };
   const first = schema.safeParse(given);
   const parsed = first.success ? first : schema.safeParse(coerceInput(given, first.error.issues));
-  if (parsed.success) return { input: parsed.data, note: noteOf(tool, unknown, offered) };
+  if (parsed.success) return { input: parsed.data, note: formatIgnored(tool, unknown, offered) };
   const problems = parsed.error.issues.map((issue) => describeIssue(issue, given, known));
-  return { advice: `${problems.join("; ")}. Its arguments are: ${offered.join(", ")}.` };
+  return { refusal: `${problems.join("; ")}. Its arguments are: ${offered.join(", ")}.` };
 }
 
-/** Some models send `{"arguments": {…}}` or `{"parameters": {…}}`, as the template of Llama has it. */
-function unwrapped(value: Arguments, known: readonly string[]): Arguments {
+/** Some models send `{"arguments": {…}}` or `{"parameters": {…}}`, as in Llama's template. */
+function unwrapArguments(value: Arguments, known: readonly string[]): Arguments {
   const [key, ...others] = Object.keys(value).filter((one) => one !== "name");
   const inner = key === undefined ? undefined : value[key];
   const isWrapper = others.length === 0 && /^(?:arguments|parameters|args)$/.test(key ?? "");
@@ -124,7 +126,7 @@ function unwrapped(value: Arguments, known: readonly string[]): Arguments {
     : value;
 }
 
-/** Models that fill in every argument send null for those that they do not need (strict mode of OpenAI). */
+/** Models that must fill in every argument send null for unused ones (OpenAI's strict mode). */
 function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
   return Object.fromEntries(
     Object.entries(input).filter(
@@ -133,18 +135,22 @@ function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
   );
 }
 
-function noteOf(tool: string, unknown: readonly string[], known: readonly string[]): string | undefined {
+function formatIgnored(
+  tool: string,
+  unknown: readonly string[],
+  known: readonly string[],
+): string | undefined {
   if (unknown.length === 0) return undefined;
-  const names = unknown.map((key) => JSON.stringify(shorten(key, MOST_QUOTED))).join(", ");
-  return `${tool} has no argument ${names}, so that was ignored. Its arguments are: ${known.join(", ")}.`;
+  const names = unknown.map((key) => JSON.stringify(shorten(key, MAX_QUOTED_CHARS))).join(", ");
+  return `${tool} has no argument ${names}, so it was ignored. Its arguments are: ${known.join(", ")}.`;
 }
 
 function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly string[]): string {
   if (issue.code === "unrecognized_keys" && issue.path.length === 0) {
     return issue.keys
       .map((key) => {
-        const near = closest(key, known);
-        return `there is no argument "${shorten(key, MOST_QUOTED)}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
+        const near = findClosest(key, known);
+        return `there is no argument "${shorten(key, MAX_QUOTED_CHARS)}"${near === undefined ? "" : `, did you mean "${near}"?`}`;
       })
       .join("; ");
   }
@@ -154,4 +160,56 @@ function describeIssue(issue: z.core.$ZodIssue, value: object, known: readonly s
     return `the argument "${first}" is missing (it may have been dropped on the way; send the whole call again)`;
   }
   return path === "" ? issue.message : `"${path}": ${issue.message}`;
+}
+
+/** The JSON Schema of a tool's input for the model: names, types, choices and meaningful bounds only. */
+function createToolSchema(input: z.ZodObject, hidden: readonly string[] = []): Record<string, unknown> {
+  const { $schema: _, ...schema } = z.toJSONSchema(input, {
+    io: "input",
+    override: ({ jsonSchema }) => minimize(jsonSchema),
+  });
+  for (const name of hidden) delete schema.properties?.[name];
+  return schema;
+}
+
+/** Every request pays for the schema, so constraints that a refusal explains anyway are omitted. */
+function minimize(schema: z.core.JSONSchema.BaseSchema): void {
+  delete schema.additionalProperties;
+  delete schema.propertyNames;
+  if (schema.minLength === 1) delete schema.minLength;
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
+  if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
+  // In every tool, an omitted argument means off or none, so these defaults carry no information.
+  const { default: value } = schema;
+  if (value === false || value === "" || (Array.isArray(value) && value.length === 0)) delete schema.default;
+}
+
+/**
+ * Converts values of the wrong type where the intent is unambiguous: models send `"5"` for 5, `"true"` for true, and a
+ * list as JSON text or as its only item. A number is not converted to text: a number is never a valid command.
+ */
+function coerceInput(value: object, issues: readonly z.core.$ZodIssue[]): object {
+  const copy = structuredClone(value);
+  for (const issue of issues) {
+    if (issue.code !== "invalid_type") continue;
+    const key = issue.path.at(-1);
+    const holder = issue.path.slice(0, -1).reduce<unknown>(memberOf, copy);
+    if (key === undefined || typeof holder !== "object" || holder === null) continue;
+    const given: unknown = Reflect.get(holder, key);
+    if (typeof given === "string") Reflect.set(holder, key, convert(given, issue.expected));
+  }
+  return copy;
+}
+
+function convert(text: string, expected: string): unknown {
+  if (!["number", "int", "boolean", "array", "object"].includes(expected)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return expected === "array" ? [text] : text; // unchanged text fails validation
+  }
+}
+
+function memberOf(holder: unknown, key: PropertyKey): unknown {
+  return typeof holder === "object" && holder !== null ? Reflect.get(holder, key) : undefined;
 }

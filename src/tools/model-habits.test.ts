@@ -1,19 +1,24 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openLocalPlace, openToolLab, type ToolLab, type ToolPlace } from "../../test/support/tool-lab.ts";
+import {
+  openLocalTestEnvironment,
+  openToolLab,
+  type TestEnvironment,
+  type ToolLab,
+} from "../../test/support/tool-lab.ts";
 import { findTool } from "./find-tool.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 let lab: ToolLab;
 beforeAll(async () => {
-  place = await openLocalPlace();
-  lab = await openToolLab(place, { setUp: "printf 'one\\ntwo\\nthree\\nfour\\n' > a.txt" });
+  testEnvironment = await openLocalTestEnvironment();
+  lab = await openToolLab(testEnvironment, { setUp: "printf 'one\\ntwo\\nthree\\nfour\\n' > a.txt" });
 });
 afterAll(async () => {
   await lab[Symbol.asyncDispose]();
-  await place[Symbol.asyncDispose]();
+  await testEnvironment[Symbol.asyncDispose]();
 });
 
-/** Calls as other agents' tools would have them, each with a part of what it must lead to. */
+/** Calls in the style of other agents' tools, each with a part of the expected result. */
 test.each<readonly [source: string, tool: string, input: object, expected: string]>([
   ["Codex CLI", "exec_command", { cmd: "echo hi", workdir: ".", justification: "because" }, "hi"],
   ["Codex CLI", "shell", { command: ["bash", "-lc", "echo a b | wc -w"], timeout_ms: 2_000 }, "2"],
@@ -59,7 +64,7 @@ test.each<readonly [source: string, tool: string, input: object, expected: strin
     '"id":"1"',
   ],
   ["Codex CLI", "update_plan", { plan: [{ step: "look", status: "completed" }] }, '"content":"look"'],
-])("what %s taught models is understood: %s %j", async (_, name, input, expected) => {
+])("a call in the style of %s works: %s %j", async (_, name, input, expected) => {
   const tool = findTool(lab.tools, name);
   const result = await lab.call(tool?.name ?? name, input);
   expect(result).toMatchObject({ failed: false, text: expect.stringContaining(expected) });

@@ -1,168 +1,125 @@
 /**
- * What models write because another agent taught them to, and what it means here. One table for tools, one for
- * arguments, one for values; each row names the agent or model that it comes from.
+ * Maps the tool names, arguments and values that models have learnt from other agents to those of Hermes. Comments name
+ * the agents.
  */
 
-type Row<Meaning> = readonly [theirs: string, ours: Meaning, source: string];
-
-/** Lower-cased, without a prefix such as `functions.` (gpt-oss) or `default_api:` (Gemini). */
-const TOOLS: readonly Row<string>[] = [
-  ["bash", "terminal", "Claude Code, opencode, pi"],
-  ["shell", "terminal", "Codex CLI"],
-  ["local_shell", "terminal", "Codex CLI"],
-  ["exec_command", "terminal", "Codex CLI"],
-  ["run_shell_command", "terminal", "Gemini CLI, Qwen Code"],
-  ["run_terminal_cmd", "terminal", "Cursor"],
-  ["run_in_terminal", "terminal", "GitHub Copilot"],
-  ["execute_command", "terminal", "Cline"],
-  ["execute_bash", "terminal", "OpenHands"],
-  ["read", "read_file", "Claude Code, opencode, pi"],
-  ["write", "write_file", "Claude Code, opencode, pi"],
-  ["write_to_file", "write_file", "Cline"],
-  ["create_file", "write_file", "GitHub Copilot"],
-  ["edit", "patch", "Claude Code, opencode, pi"],
-  ["replace", "patch", "Gemini CLI"],
-  ["apply_patch", "patch", "Codex CLI, GitHub Copilot"],
-  ["replace_string_in_file", "patch", "GitHub Copilot"],
-  ["grep", "search_files", "Claude Code, opencode"],
-  ["grep_files", "search_files", "Codex CLI"],
-  ["grep_search", "search_files", "Cursor, GitHub Copilot"],
-  ["search_file_content", "search_files", "Gemini CLI"],
-  ["todowrite", "todo", "Claude Code, opencode"],
-  ["todo_write", "todo", "Cursor"],
-  ["update_plan", "todo", "Codex CLI"],
-];
-
-/** Arguments by our tool, in snake_case: `filePath` (opencode, GitHub Copilot) is read as `file_path`. */
-const ARGUMENTS: Readonly<Record<string, readonly Row<string | ((value: unknown) => Arguments)>[]>> = {
-  terminal: [
-    ["cmd", "command", "Codex CLI"],
-    ["cwd", "workdir", "Cline, OpenHands"],
-    ["working_directory", "workdir", "Cursor"],
-    ["directory", "workdir", "Gemini CLI"],
-    ["dir_path", "workdir", "Gemini CLI"],
-    ["run_in_background", "background", "Claude Code"],
-    ["is_background", "background", "Cursor, GitHub Copilot, Qwen Code"],
-    ["timeout_ms", (value) => ({ timeout: secondsOf(value) }), "Codex CLI"],
-    ["tty", "pty", "Codex CLI"],
-  ],
-  process: [
-    ["id", "session_id", "general"],
-    ["process_id", "session_id", "general"],
-    ["bash_id", "session_id", "Claude Code"],
-    ["shell_id", "session_id", "Claude Code"],
-    ["input", "data", "general"],
-    ["chars", "data", "Codex CLI"],
-  ],
-  read_file: [
-    ["file_path", "path", "Claude Code, Codex CLI, Gemini CLI, opencode"],
-    ["absolute_path", "path", "Gemini CLI"],
-    ["target_file", "path", "Cursor"],
-    ["file", "path", "general"],
-    ["start_line", "offset", "GitHub Copilot, Cline"],
-    ["start_line_one_indexed", "offset", "Cursor"],
-    ["view_range", rangeOf, "Anthropic's text editor"],
-  ],
-  write_file: [
-    ["file_path", "path", "Claude Code, Gemini CLI, opencode"],
-    ["target_file", "path", "Cursor"],
-    ["file", "path", "general"],
-    ["file_text", "content", "Anthropic's text editor"],
-    ["contents", "content", "Cursor"],
-  ],
-  patch: [
-    ["file_path", "path", "Claude Code, Gemini CLI, opencode"],
-    ["target_file", "path", "Cursor"],
-    ["file", "path", "general"],
-    ["old_str", "old_string", "Anthropic's text editor, OpenHands"],
-    ["new_str", "new_string", "Anthropic's text editor, OpenHands"],
-    ["old_text", "old_string", "pi"],
-    ["new_text", "new_string", "pi"],
-    ["input", "patch", "Codex CLI"],
-    ["diff", "patch", "Roo Code"],
-  ],
-  search_files: [
-    ["query", "pattern", "Cursor, GitHub Copilot"],
-    ["regex", "pattern", "Cline"],
-    ["include", "file_glob", "Codex CLI, Gemini CLI, opencode"],
-    ["include_pattern", "file_glob", "Cursor, GitHub Copilot"],
-    ["file_pattern", "file_glob", "Cline"],
-    ["glob", "file_glob", "Claude Code"],
-    ["directory", "path", "general"],
-    ["dir_path", "path", "Gemini CLI"],
-    ["head_limit", "limit", "Claude Code"],
-    ["max_results", "limit", "GitHub Copilot"],
-    ["_c", "context", "Claude Code, as -C"],
-  ],
-  todo: [
-    ["plan", (value) => ({ todos: planOf(value) }), "Codex CLI"],
-    ["items", "todos", "general"],
-  ],
+/** Names of each tool in other agents, lower-cased, without a prefix such as `functions.` (gpt-oss) or `default_api:` (Gemini). */
+const TOOLS: Readonly<Record<string, string>> = {
+  // Claude Code, opencode, pi; Codex CLI (3); Gemini CLI, Qwen Code; Cursor; GitHub Copilot; Cline; OpenHands
+  terminal:
+    "bash shell local_shell exec_command run_shell_command run_terminal_cmd run_in_terminal execute_command execute_bash",
+  read_file: "read", // Claude Code, opencode, pi
+  write_file: "write write_to_file create_file", // Claude Code, opencode, pi; Cline; GitHub Copilot
+  patch: "edit replace apply_patch replace_string_in_file", // Claude Code, opencode, pi; Gemini CLI; Codex CLI; GitHub Copilot
+  search_files: "grep grep_files grep_search search_file_content", // Claude Code, opencode; Codex CLI; Cursor; Gemini CLI
+  todo: "todowrite todo_write update_plan", // Claude Code, opencode; Cursor; Codex CLI
 };
 
-/** Values that another agent's tool takes for an argument of the same name. */
-const VALUES: Readonly<Record<string, readonly Row<(value: unknown) => unknown>[]>> = {
-  terminal: [
-    ["command", (value) => (Array.isArray(value) ? joinWords(value) : value), "Codex CLI"],
-    [
-      "timeout",
-      (value) => (isMilliseconds(value) ? secondsOf(value) : value),
-      "Claude Code, opencode, Codex CLI",
-    ],
-  ],
-  write_file: [["content", contentOf, "models that write JSON files"]],
-  search_files: [
-    ["output_mode", (value) => (value === "files_with_matches" ? "files_only" : value), "Claude Code"],
-  ],
+/** Names of each tool's arguments in other agents, in snake_case: `filePath` (opencode, GitHub Copilot) is read as `file_path`. */
+const ARGUMENTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  terminal: {
+    command: "cmd", // Codex CLI
+    workdir: "cwd working_directory directory dir_path", // Cline, OpenHands; Cursor; Gemini CLI (2)
+    background: "run_in_background is_background", // Claude Code; Cursor, GitHub Copilot, Qwen Code
+    pty: "tty", // Codex CLI
+  },
+  process: {
+    session_id: "id process_id bash_id shell_id", // general (2); Claude Code (2)
+    data: "input chars", // general; Codex CLI
+  },
+  read_file: {
+    // Claude Code, Codex CLI, Gemini CLI, opencode; Gemini CLI; Cursor; general
+    path: "file_path absolute_path target_file file",
+    offset: "start_line start_line_one_indexed", // GitHub Copilot, Cline; Cursor
+  },
+  write_file: {
+    path: "file_path target_file file", // Claude Code, Gemini CLI, opencode; Cursor; general
+    content: "file_text contents", // Anthropic's text editor; Cursor
+  },
+  patch: {
+    path: "file_path target_file file", // Claude Code, Gemini CLI, opencode; Cursor; general
+    old_string: "old_str old_text", // Anthropic's text editor, OpenHands; pi
+    new_string: "new_str new_text", // Anthropic's text editor, OpenHands; pi
+    patch: "input diff", // Codex CLI; Roo Code
+  },
+  search_files: {
+    pattern: "query regex", // Cursor, GitHub Copilot; Cline
+    // Codex CLI, Gemini CLI, opencode; Cursor, GitHub Copilot; Cline; Claude Code
+    file_glob: "include include_pattern file_pattern glob",
+    path: "directory dir_path", // general; Gemini CLI
+    limit: "head_limit max_results", // Claude Code; GitHub Copilot
+    context: "_c", // Claude Code, as -C
+  },
+  todo: { todos: "items" }, // general
 };
 
-/** Words of a model about its own call, which no tool needs; all others that are unknown are told to it. */
-const REMARKS = new Set([
-  "description", // Claude Code, opencode, Gemini CLI
-  "explanation", // Cursor, GitHub Copilot, Codex CLI
-  "justification", // Codex CLI
-  "instructions", // Cursor
-  "reasoning",
-  "thought",
-  "security_risk", // OpenHands
-  "requires_approval", // Cline
-  "should_read_entire_file", // Cursor
-]);
+type Convert<Result> = Readonly<Record<string, Readonly<Record<string, (value: unknown) => Result>>>>;
+
+/** Arguments of other agents that mean arguments with other values. */
+const CONVERTED: Convert<Arguments> = {
+  terminal: { timeout_ms: (value) => ({ timeout: secondsOf(value) }) }, // Codex CLI
+  read_file: { view_range: rangeOf }, // Anthropic's text editor
+  todo: { plan: (value) => ({ todos: planOf(value) }) }, // Codex CLI
+};
+
+/** Values that other agents' tools accept for an argument of the same name. */
+const VALUES: Convert<unknown> = {
+  terminal: {
+    command: (value) => (Array.isArray(value) ? joinWords(value) : value), // Codex CLI
+    timeout: (value) => (isMilliseconds(value) ? secondsOf(value) : value), // Claude Code, opencode, Codex CLI
+  },
+  write_file: { content: contentOf }, // models that write JSON files
+  search_files: { output_mode: (value) => (value === "files_with_matches" ? "files_only" : value) }, // Claude Code
+};
+
+/** A model's remarks about its own call, ignored silently; other unknown arguments are reported to the model. */
+const REMARKS = new Set(
+  // Claude Code, opencode, Gemini CLI; Cursor, GitHub Copilot, Codex CLI; Codex CLI; Cursor; general (2); OpenHands; Cline; Cursor
+  (
+    "description explanation justification instructions reasoning thought security_risk requires_approval " +
+    "should_read_entire_file"
+  ).split(" "),
+);
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** The name under which a tool is known here; of a name that nobody knows, only the prefix is gone. */
-export function ourToolName(name: string): string {
+/** Our name of a tool; an unknown name is returned without its prefix. */
+export function mapToolName(name: string): string {
   const plain = name.replace(/^.*[.:]/, "");
-  return TOOLS.find(([theirs]) => theirs === plain.toLowerCase())?.[1] ?? plain;
+  return findOwn(TOOLS, plain.toLowerCase()) ?? plain;
 }
 
-/** The arguments as the tool knows them, and the names of those that it does not have. */
-export function readHabits(
+function findOwn(names: Readonly<Record<string, string>>, theirs: string): string | undefined {
+  return Object.keys(names).find((ours) => names[ours]?.split(" ").includes(theirs));
+}
+
+/** Maps the given arguments to the tool's own, and lists the names of unknown arguments. */
+export function mapArguments(
   tool: string,
   given: Arguments,
   known: readonly string[],
 ): { readonly input: Arguments; readonly unknown: readonly string[] } {
   const entries = new Map<string, unknown>();
   const unknown: string[] = [];
-  const theirs: Arguments[] = [];
-  const meantBy = (name: string, value: unknown): unknown =>
-    VALUES[tool]?.find(([one]) => one === name)?.[1](value) ?? value;
+  const mapped: Arguments[] = [];
+  const conversions = CONVERTED[tool] ?? {};
+  const convert = (name: string, value: unknown): unknown => VALUES[tool]?.[name]?.(value) ?? value;
   for (const [key, value] of Object.entries(given)) {
     const name = known.includes(key) ? key : toSnakeCase(key);
-    const meaning = ARGUMENTS[tool]?.find(([one]) => one === name)?.[1];
-    if (known.includes(name)) entries.set(name, meantBy(name, value));
-    else if (meaning !== undefined)
-      theirs.push(typeof meaning === "string" ? { [meaning]: value } : meaning(value));
+    const ours = findOwn(ARGUMENTS[tool] ?? {}, name);
+    const convertAll = Object.hasOwn(conversions, name) ? conversions[name] : undefined;
+    if (known.includes(name)) entries.set(name, convert(name, value));
+    else if (ours !== undefined) mapped.push({ [ours]: value });
+    else if (convertAll !== undefined) mapped.push(convertAll(value));
     else if (!REMARKS.has(name)) unknown.push(key);
   }
-  // What a model wrote under our own name wins.
-  for (const [key, value] of theirs.flatMap((one) => Object.entries(one)))
-    if (!entries.has(key)) entries.set(key, meantBy(key, value));
+  // An argument under our own name takes precedence over a mapped one.
+  for (const [key, value] of mapped.flatMap((one) => Object.entries(one)))
+    if (!entries.has(key)) entries.set(key, convert(key, value));
   return { input: Object.fromEntries(entries), unknown };
 }
 
-/** `filePath`, `file-path` and `FILE_PATH` are `file_path`. */
+/** `filePath`, `file-path` and `FILE_PATH` become `file_path`. */
 export function toSnakeCase(name: string): string {
   return name
     .replace(/([a-z0-9])([A-Z])/g, "$1_$2")
@@ -170,7 +127,7 @@ export function toSnakeCase(name: string): string {
     .toLowerCase();
 }
 
-/** No command may take so many seconds. */
+/** A timeout this large must be in milliseconds, because no command may run for so many seconds. */
 function isMilliseconds(value: unknown): boolean {
   return Number(value) >= 10_000;
 }
@@ -186,7 +143,7 @@ function rangeOf(value: unknown): Arguments {
   return last === undefined || last < first ? { offset: first } : { offset: first, limit: last - first + 1 };
 }
 
-/** The text of a file that was given as the value of its JSON. */
+/** File content that the model gave as a JSON value instead of text. */
 function contentOf(value: unknown): unknown {
   if (typeof value === "string" || value === null) return value;
   return typeof value === "object" ? `${JSON.stringify(value, undefined, 2)}\n` : String(value);

@@ -1,9 +1,9 @@
 import { jsonrepair } from "jsonrepair";
 
 /**
- * The arguments of a call as a value, also when they are only nearly JSON: fenced, with words around them, single quotes,
- * trailing commas, Python's constants, or JSON within a text. Throws `SyntaxError` otherwise. A text that ends in the
- * middle of something is never completed: half of a command or of a file is not what was meant.
+ * Parses the arguments of a call, including near-JSON: fenced, surrounded by text, with single quotes, trailing commas,
+ * Python's constants, or JSON inside a string. Throws `SyntaxError` otherwise. Truncated input is never completed,
+ * because half of a command or of a file is not what the model meant.
  */
 export function parseArguments(text: string): { readonly value: unknown; readonly isRepaired: boolean } {
   try {
@@ -17,12 +17,12 @@ export function parseArguments(text: string): { readonly value: unknown; readonl
     try {
       return { value: JSON.parse(jsonrepair(object)), isRepaired: true };
     } catch {
-      throw error; // what the first parser says is easier to understand
+      throw error; // the message of the first parser is easier to understand
     }
   }
 }
 
-/** The first object in a text that has an end and is not empty; quotes of both kinds are honoured. */
+/** Finds the first complete, non-empty object in a text; braces in single or double quotes do not count. */
 function findObject(text: string): string | undefined {
   let start = -1;
   let depth = 0;

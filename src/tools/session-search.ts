@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { headOf } from "../lib/shorten.ts";
+import { headOf, tailOf } from "../lib/text/shorten.ts";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool, ToolResult } from "./tool.ts";
 import type { PastHit, PastMessage, PastSession, PastSessions } from "./workspace.ts";
 
 const input = z.strictObject({
-  query: z.string().min(1).optional().describe('Words; "a phrase", OR, NOT, begin*'),
+  query: z.string().min(1).optional().describe('Words; "a phrase", OR, NOT, prefix*'),
   session_id: z.string().min(1).optional(),
   around_message_id: z.int().min(1).optional().describe("With session_id"),
   window: z.int().min(1).max(50).default(5).describe("Messages on each side"),
@@ -14,19 +14,19 @@ const input = z.strictObject({
   role_filter: z.array(z.enum(["user", "assistant", "tool"])).default([]),
 });
 
-/** Of a session that is read whole, these at each end when it is too long. */
+/** A long session is shown with this many messages of its start and of its end. */
 const BOOKEND_MESSAGES = 20;
 const SURROUNDING_BOOKENDS = 3;
 const LONG_MESSAGE = 2_000;
 const SHORT_MESSAGE = 300;
 
-/** Looks into earlier conversations: what fits words, around a message, a whole one, or which there are. */
+/** Searches earlier sessions, reads a session or the part around a message, or lists the latest sessions. */
 export function createSessionSearch(sessions: PastSessions, current: string): Tool {
   return defineTool({
     name: "session_search",
     toolset: "session_search",
     description:
-      "Look into earlier sessions with this user: query finds messages, session_id reads one (around_message_id: a part of it), nothing lists the latest.",
+      "Search earlier sessions with this user: query finds messages, session_id reads a session (around_message_id: a part of it), no arguments list the latest.",
     input,
     mutates: false,
     async run(call, { signal }) {
@@ -35,19 +35,18 @@ export function createSessionSearch(sessions: PastSessions, current: string): To
         const session = sessions.find(id);
         if (session === undefined)
           return failed(
-            `There is no session ${id}, or several begin so. Call without arguments to list them.`,
+            `There is no session ${id}, or several ids start with it. Call without arguments to list sessions.`,
           );
         return read(session, sessions.messages(session.id), around, window);
       }
       if (around !== undefined) return failed("around_message_id needs session_id.");
       if (query === undefined) return browse(sessions, current, limit);
       const order = call.sort;
-      // One more, because the session that asks is not told of itself.
       const found = await sessions.search(
-        { text: query, roles: call.role_filter, order, limit: limit + 1 },
+        { text: query, roles: call.role_filter, order, limit, searcher: current },
         signal,
       );
-      return discover(sessions, chosen(found, current, limit), window);
+      return discover(sessions, rankHits(found), window);
     },
   });
 }
@@ -66,26 +65,27 @@ function browse(sessions: PastSessions, current: string, limit: number): ToolRes
   });
 }
 
-/** One hit for each conversation, of however many parts it consists; what a schedule has made comes last. */
-function chosen(found: readonly PastHit[], current: string, limit: number): readonly PastHit[] {
+/** Keeps one hit per conversation, even if it spans several sessions; scheduled sessions come last. */
+function rankHits(found: readonly PastHit[]): readonly PastHit[] {
   const isScheduled = ({ session }: PastHit): boolean => session.source === "cron";
   const ranked = [...found.filter((hit) => !isScheduled(hit)), ...found.filter(isScheduled)];
   const seen = new Set<string>();
-  const first = ranked.filter(({ session: { id, parent } }) => {
-    if (id === current || seen.has(id) || (parent !== undefined && seen.has(parent))) return false;
+  return ranked.filter(({ session: { id, parent } }) => {
+    if (seen.has(id) || (parent !== undefined && seen.has(parent))) return false;
     seen.add(id);
     if (parent !== undefined) seen.add(parent);
     return true;
   });
-  return first.slice(0, limit);
 }
 
-/** The best one with what stands around it, the others in a few words. */
+/** The best hit with its surrounding messages, the others with their snippets only. */
 function discover(sessions: PastSessions, hits: readonly PastHit[], window: number): ToolResult {
-  if (hits.length === 0) return okJson({ sessions: [], hint: "Nothing fits. Try other or fewer words." });
+  if (hits.length === 0) return okJson({ sessions: [], hint: "Nothing found. Try other or fewer words." });
   const [top] = hits;
   const at = top?.matches.find(({ number }) => number !== undefined)?.number;
   const messages = top === undefined || at === undefined ? [] : sessions.messages(top.session.id);
+  const snippets = new Map(top?.matches.map(({ number, snippet }) => [number, snippet]));
+  const around = at === undefined ? [] : surrounding(messages, at, window);
   return okJson({
     sessions: hits.map(({ session, matches }) => ({
       ...describe(session),
@@ -95,11 +95,11 @@ function discover(sessions: PastSessions, hits: readonly PastHit[], window: numb
       at === undefined
         ? undefined
         : {
-            opening: shown(messages.slice(0, SURROUNDING_BOOKENDS), SHORT_MESSAGE),
-            around: shown(messages.slice(Math.max(0, at - 1 - window), at + window), LONG_MESSAGE),
-            ending: shown(messages.slice(-SURROUNDING_BOOKENDS), SHORT_MESSAGE),
+            opening: showMessages(messages.slice(0, SURROUNDING_BOOKENDS), SHORT_MESSAGE),
+            around: showMessages(around, LONG_MESSAGE, snippets),
+            ending: showMessages(messages.slice(-SURROUNDING_BOOKENDS), SHORT_MESSAGE),
           },
-    hint: "Read on with session_id, or with session_id and around_message_id.",
+    hint: "Read more with session_id, or with session_id and around_message_id.",
   });
 }
 
@@ -110,33 +110,46 @@ function read(
   window: number,
 ): ToolResult {
   const total = messages.length;
-  if (around !== undefined) {
-    if (around > total) return failed(`${session.id} has ${total} messages; ${around} is past its end.`);
-    const part = messages.slice(Math.max(0, around - 1 - window), around + window);
-    return okJson({ ...describe(session), total_messages: total, messages: shown(part, LONG_MESSAGE) });
-  }
-  const isLong = total > 2 * BOOKEND_MESSAGES;
-  const part = isLong
-    ? [...messages.slice(0, BOOKEND_MESSAGES), ...messages.slice(-BOOKEND_MESSAGES)]
-    : messages;
+  if (around !== undefined && around > total)
+    return failed(`${session.id} has ${total} messages; ${around} is past its end.`);
+  const isLong = around === undefined && total > 2 * BOOKEND_MESSAGES;
+  const bookends = [...messages.slice(0, BOOKEND_MESSAGES), ...messages.slice(-BOOKEND_MESSAGES)];
+  const part = around === undefined ? (isLong ? bookends : messages) : surrounding(messages, around, window);
   return okJson({
     ...describe(session),
     total_messages: total,
-    messages: shown(part, LONG_MESSAGE),
+    messages: showMessages(part, LONG_MESSAGE),
     hint: isLong
-      ? `Only the first and the last ${BOOKEND_MESSAGES}; the rest with around_message_id.`
+      ? `Only the first and the last ${BOOKEND_MESSAGES} messages; read the others with around_message_id.`
       : undefined,
   });
+}
+
+function surrounding(messages: readonly PastMessage[], at: number, window: number): readonly PastMessage[] {
+  return messages.slice(Math.max(0, at - 1 - window), at + window);
 }
 
 function describe({ id, title, source, cwd, activeAt }: PastSession) {
   return { session_id: id, title, source, cwd, last_active: new Date(activeAt).toISOString() };
 }
 
-function shown(messages: readonly PastMessage[], most: number) {
-  return messages.map(({ number, role, text }) => ({ id: number, role, text: shorten(text, most) }));
+/** Each message up to `maxChars`: around its snippet if it was found, otherwise its beginning. */
+function showMessages(
+  messages: readonly PastMessage[],
+  maxChars: number,
+  snippets: ReadonlyMap<number | undefined, string> = new Map(),
+) {
+  return messages.map(({ number, role, text }) => {
+    const snippet = snippets.get(number);
+    return { id: number, role, text: shorten(text, maxChars, snippet) };
+  });
 }
 
-function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${headOf(text, most)}… (${text.length} characters)`;
+function shorten(text: string, maxChars: number, snippet = ""): string {
+  if (text.length <= maxChars) return text;
+  const found = snippet.replace(/^…|…$/g, "");
+  const flat = found === "" ? text : text.replace(/[\s\p{Cc}]+/gu, " "); // as in snippets
+  const at = Math.max(0, flat.indexOf(found) - Math.floor((maxChars - found.length) / 2));
+  const part = headOf(tailOf(flat, flat.length - at), maxChars);
+  return `${at > 0 ? "… " : ""}${part}… (${text.length} characters)`;
 }

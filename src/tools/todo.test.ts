@@ -1,12 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openLocalPlace, openToolLab, type ToolLab, type ToolPlace } from "../../test/support/tool-lab.ts";
-import { NO_TODOS, todosOf } from "./todo.ts";
+import {
+  openLocalTestEnvironment,
+  openToolLab,
+  type TestEnvironment,
+  type ToolLab,
+} from "../../test/support/tool-lab.ts";
+import { NO_TODOS, parseTodos } from "./todo.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
 const PLAN = [
   { id: "1", content: "look", status: "in_progress" },
@@ -17,8 +22,8 @@ async function todo(lab: ToolLab, input: object) {
   return (await lab.call("todo", input)).json();
 }
 
-it("C3: every answer has the whole list in order, counts and the revision; nothing given reads", async () => {
-  await using own = await openToolLab(place);
+it("C3: every result has the whole list in order, counts and the revision; a call without todos reads", async () => {
+  await using own = await openToolLab(testEnvironment);
   expect(await todo(own, {})).toEqual({ todos: [], counts: { total: 0 }, revision: 0 });
   const list = {
     todos: [
@@ -33,8 +38,8 @@ it("C3: every answer has the whole list in order, counts and the revision; nothi
   expect((await own.call("todo", { todos: PLAN })).display).toBe("[>] look\n[ ] change");
 });
 
-it("C3: merge changes what it names and adds what is new; without it the list is replaced", async () => {
-  await using own = await openToolLab(place);
+it("C3: merge changes known items and adds new ones; without merge the list is replaced", async () => {
+  await using own = await openToolLab(testEnvironment);
   await todo(own, { todos: PLAN });
   const merged = await todo(own, {
     merge: true,
@@ -54,8 +59,8 @@ it("C3: merge changes what it names and adds what is new; without it the list is
   expect(replaced["todos"]).toEqual([{ id: "9", content: "anew", status: "pending" }]);
 });
 
-it("C3: one item is in progress: the one that was just set, and the answer names the others", async () => {
-  await using own = await openToolLab(place);
+it("C3: only the item that was just set is in progress, and the result names the others", async () => {
+  await using own = await openToolLab(testEnvironment);
   await todo(own, { todos: PLAN });
   const moved = await todo(own, { merge: true, todos: [{ id: "2", status: "in_progress" }] });
   expect(moved["counts"]).toMatchObject({ in_progress: 1, pending: 1 });
@@ -64,7 +69,7 @@ it("C3: one item is in progress: the one that was just set, and the answer names
 });
 
 it("C3: a new item without content, and too many items, change nothing", async () => {
-  await using own = await openToolLab(place);
+  await using own = await openToolLab(testEnvironment);
   await todo(own, { todos: PLAN });
   const many = Array.from({ length: 255 }, (_, id) => ({ id: `n${id}`, content: "x" }));
   for (const todos of [[{ id: "7", status: "completed" }], many])
@@ -74,18 +79,18 @@ it("C3: a new item without content, and too many items, change nothing", async (
   expect(await todo(own, {})).toMatchObject({ revision: 1, counts: { total: 2 } });
 });
 
-it("a list that came as a text is understood", async () => {
-  await using own = await openToolLab(place);
+it("a list in a JSON string is accepted", async () => {
+  await using own = await openToolLab(testEnvironment);
   expect(await todo(own, { todos: JSON.stringify(PLAN) })).toMatchObject({ counts: { total: 2 } });
 });
 
-it("the last answer is enough to go on with, also with a note of the loop below it", async () => {
-  await using own = await openToolLab(place);
+it("the list is restored from the last result, even if the loop appended a note", async () => {
+  await using own = await openToolLab(testEnvironment);
   const { text } = await own.call("todo", { todos: PLAN });
   for (const last of [text, `${text}\n\n[The same call has had the same result 2 times.]`]) {
-    await using later = await openToolLab(place, { todos: todosOf(last) });
+    await using later = await openToolLab(testEnvironment, { todos: parseTodos(last) });
     expect(await todo(later, {})).toEqual(JSON.parse(text));
   }
-  expect(todosOf(undefined)).toEqual(NO_TODOS);
-  expect(todosOf(`${text.slice(0, 20)}`)).toEqual(NO_TODOS);
+  expect(parseTodos(undefined)).toEqual(NO_TODOS);
+  expect(parseTodos(`${text.slice(0, 20)}`)).toEqual(NO_TODOS);
 });

@@ -2,8 +2,9 @@ import { z } from "zod";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool } from "./tool.ts";
 
-const MOST_ITEMS = 256;
-const LONGEST = 4_000;
+const MAX_ITEMS = 256;
+const MAX_CONTENT_CHARS = 4_000;
+const ONE_IN_PROGRESS = "Only one item can be in_progress; back to pending";
 
 const status = z.enum(["pending", "in_progress", "completed", "cancelled"]);
 const item = z.object({
@@ -19,53 +20,50 @@ const change = z.object({
     .union([z.string().min(1), z.int()])
     .transform(String)
     .optional(),
-  content: z.string().min(1).max(LONGEST).optional(),
+  content: z.string().min(1).max(MAX_CONTENT_CHARS).optional(),
   status: status.optional(),
   parent: z.string().optional(),
 });
 type Change = z.infer<typeof change> & { readonly id: string };
 
 const input = z.strictObject({
-  todos: z.array(change).max(MOST_ITEMS).optional().describe("In order of priority; none to read the list"),
+  todos: z.array(change).max(MAX_ITEMS).optional().describe("In order of priority; none to read the list"),
   merge: z.boolean().default(false).describe("Change or add items by id instead of replacing the list"),
 });
 
-/** What a session goes on with. */
+/** The state with which a resumed session starts. */
 export interface TodoState {
   readonly items: readonly TodoItem[];
   readonly revision: number;
 }
 
-/** The plan of a session, which the model keeps for itself and for the person who watches. */
+/** The plan of a session, which the model maintains for itself and for the user. */
 export function createTodo(initial: TodoState): Tool {
   let { items, revision } = initial;
   return defineTool({
     name: "todo",
     toolset: "todo",
     description:
-      "Keep the plan of a task with three steps or more. One item in_progress at a time; without todos it reads.",
+      "Keep the plan of a task with three steps or more. One item in_progress at a time; omit todos to read the plan.",
     input,
-    mutates: false, // nothing but the list itself, which every result holds
+    mutates: false, // changes only the list, which every result contains
     exclusive: true,
     async run({ todos, merge }) {
       if (todos === undefined) return okJson({ todos: items, counts: countsOf(items), revision });
       const changes = todos.map((one, index) => ({ ...one, id: one.id ?? `${index + 1}` }));
-      const next = merged(merge ? items : [], changes);
+      const next = mergeItems(merge ? items : [], changes);
       const incomplete = next.find(({ content }) => content === undefined);
       if (incomplete !== undefined)
         return failed(`todo was not changed: the item "${incomplete.id}" is new and needs content.`);
-      if (next.length > MOST_ITEMS)
+      if (next.length > MAX_ITEMS)
         return failed(
-          `todo was not changed: it would have ${next.length} items; ${MOST_ITEMS} are the most.`,
+          `todo was not changed: it would have ${next.length} items; the maximum is ${MAX_ITEMS}.`,
         );
       const set = new Set(changes.filter((one) => one.status === "in_progress").map(({ id }) => id));
       const { list, demoted } = withOneInProgress(next.map(complete), set);
       items = list;
       revision++;
-      const note =
-        demoted.length === 0
-          ? undefined
-          : `Only one item can be in_progress; back to pending: ${demoted.join(", ")}.`;
+      const note = demoted.length > 0 ? `${ONE_IN_PROGRESS}: ${demoted.join(", ")}.` : undefined;
       return okJson({ todos: items, counts: countsOf(items), revision, note }, render(items));
     },
   });
@@ -73,31 +71,27 @@ export function createTodo(initial: TodoState): Tool {
 
 const result = z.object({ todos: z.array(item), revision: z.int() });
 
-/** The list as the last result of the tool has it, to go on with after a restart. */
-export function todosOf(lastResult: string | undefined): TodoState {
+/** Restores the list from the tool's last result. */
+export function parseTodos(lastResult: string | undefined): TodoState {
   if (lastResult === undefined) return NO_TODOS;
   try {
-    // The loop may have put a note of its own below.
+    // The loop may have appended notes.
     const { todos, revision } = result.parse(JSON.parse(lastResult.replace(/(?:\n\n\[[^\n]*\])+$/, "")));
     return { items: todos, revision };
   } catch {
-    return NO_TODOS; // a result that was cut, or of another version
+    return NO_TODOS; // a truncated result, or a result of another version
   }
 }
 
 export const NO_TODOS: TodoState = { items: [], revision: 0 };
 
-/** Known items keep their places and what a change does not name; of two changes of one item the later counts. */
-function merged(items: readonly TodoItem[], changes: readonly Change[]): Change[] {
+/** Known items keep their positions and the fields that a change omits; the last change of an item wins. */
+function mergeItems(items: readonly TodoItem[], changes: readonly Change[]): Change[] {
   const byId = new Map<string, Change>(items.map((old) => [old.id, old]));
   for (const { id, content, status, parent } of changes) {
     const old = byId.get(id);
-    byId.set(id, {
-      id,
-      content: content ?? old?.content,
-      status: status ?? old?.status,
-      ...((parent ?? old?.parent) !== undefined && { parent: parent ?? old?.parent }),
-    });
+    const kept = { content: content ?? old?.content, status: status ?? old?.status };
+    byId.set(id, { id, ...kept, parent: parent ?? old?.parent });
   }
   return [...byId.values()];
 }
@@ -106,7 +100,7 @@ function complete({ id, content = "", status = "pending", parent }: Change): Tod
   return { id, content, status, ...(parent !== undefined && { parent }) };
 }
 
-/** Of several in progress one stays so: one that was just set before those that were, else the first. */
+/** Keeps one item in progress: the first of those just set, otherwise the first. Resets the others to pending. */
 function withOneInProgress(
   items: readonly TodoItem[],
   justSet: ReadonlySet<string>,

@@ -1,58 +1,85 @@
 import { createClarify } from "./clarify.ts";
-import { createFileMemory } from "./files/file-memory.ts";
 import { createPatch } from "./files/patch.ts";
 import { createReadFile } from "./files/read-file.ts";
-import { createRepeatedSearch } from "./files/repeated-search.ts";
-import { createSearchFiles } from "./files/search-files.ts";
+import { createSearchFiles, SearchCounter } from "./files/search-files.ts";
+import { SeenFiles } from "./files/seen-files.ts";
 import { createWriteFile } from "./files/write-file.ts";
-import { redactedTool } from "./redacted-tool.ts";
 import { createSessionSearch } from "./session-search.ts";
 import { createProcess } from "./terminal/process.ts";
 import { createTerminal } from "./terminal/terminal.ts";
 import { createTodo, type TodoState } from "./todo.ts";
 import type { Tool } from "./tool.ts";
+import { withCall } from "./with-call.ts";
 import type { ToolParts } from "./workspace.ts";
 
-/** Groups of tools that can be switched on and off together. */
+/** Groups of tools that are enabled and disabled together. */
 export const TOOLSETS = ["terminal", "file", "todo", "session_search", "clarify"] as const;
 
-/** The tools of a session, in an order that never changes: they are the beginning of every prompt. */
+/** The names of all tools, for rules. */
+export const TOOL_NAMES: ReadonlySet<string> = new Set([
+  ...["terminal", "process", "read_file", "write_file", "patch", "search_files"],
+  ...["todo", "session_search", "clarify"],
+]);
+
+/** The tools of a session, in a fixed order: every prompt starts with them, and providers cache that prefix. */
 export function createTools(
   parts: ToolParts,
   { toolsets, todos }: { readonly toolsets: ReadonlySet<string>; readonly todos: TodoState },
 ): ReadonlyMap<string, Tool> {
-  const memory = createFileMemory();
-  const searches = createRepeatedSearch();
-  const { ask, pastSessions } = parts;
+  const seenFiles = new SeenFiles();
+  const searches = new SearchCounter();
+  const { findAnswer, pastSessions } = parts;
   const all: readonly Tool[] = [
     createTerminal(parts, { hasFileTools: toolsets.has("file") }),
     createProcess(parts),
-    createReadFile(parts, memory),
-    createWriteFile(parts, memory),
-    createPatch(parts, memory),
+    createReadFile(parts, seenFiles),
+    createWriteFile(parts, seenFiles),
+    createPatch(parts, seenFiles),
     createSearchFiles(parts, searches),
     createTodo(todos),
     ...(pastSessions === undefined ? [] : [createSessionSearch(pastSessions, parts.owner)]),
-    ...(ask === undefined ? [] : [createClarify(ask)]),
+    ...(findAnswer === undefined ? [] : [createClarify(findAnswer)]),
   ];
   const redact = (text: string): string => parts.redact(text, { code: true });
   return new Map(
     all
       .filter(({ toolset }) => toolsets.has(toolset))
-      .map((tool) => [tool.name, redactedTool(tool.mutates ? before(tool, searches.reset) : tool, redact)]),
+      .map((tool) => [
+        tool.name,
+        redactTool(tool.mutates ? beforeCall(tool, () => searches.reset()) : tool, redact),
+      ]),
   );
 }
 
-/** The same tool, which says so before each call. */
-function before(tool: Tool, tell: () => void): Tool {
-  return {
-    ...tool,
-    get inputSchema() {
-      return tool.inputSchema;
-    },
-    call(input, context) {
-      tell();
-      return tool.call(input, context);
-    },
-  };
+function beforeCall(tool: Tool, action: () => void): Tool {
+  return withCall(tool, (input, context) => {
+    action();
+    return tool.call(input, context);
+  });
+}
+
+/** Wraps a tool so that secrets are redacted everywhere in its results: in paths, names, errors and diffs. */
+function redactTool(tool: Tool, redact: (text: string) => string): Tool {
+  return withCall(tool, async (input, context) => {
+    const { failed, text, display } = await tool.call(input, context);
+    return { failed, text: redactText(text, redact), display: display && redact(display) };
+  });
+}
+
+/** Redacts JSON string by string, because an unterminated secret would swallow the rest of the object. */
+function redactText(text: string, redact: (text: string) => string): string {
+  if (!text.startsWith("{")) return redact(text);
+  try {
+    return JSON.stringify(redactValue(JSON.parse(text), redact));
+  } catch (error) {
+    if (error instanceof SyntaxError) return redact(text); // it only starts like JSON
+    throw error;
+  }
+}
+
+function redactValue(value: unknown, redact: (text: string) => string): unknown {
+  if (typeof value === "string") return redact(value);
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, redact));
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, redactValue(item, redact)]));
 }

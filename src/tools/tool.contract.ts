@@ -2,23 +2,23 @@ import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundleOf } from "../../test/support/child.ts";
-import { openToolLab, SECRET, type ToolLab, type ToolPlace } from "../../test/support/tool-lab.ts";
+import { openToolLab, SECRET, type TestEnvironment, type ToolLab } from "../../test/support/tool-lab.ts";
 import type { Tool } from "./tool.ts";
 import type { PastSessions } from "./workspace.ts";
 
-/** How each tool is called by the suite. A tool without a row does not pass. */
+/** How the suite calls each tool. A tool without a row fails. */
 interface ToolCase {
-  /** Made in the folder before. */
+  /** A command that runs in the folder first. */
   readonly setUp?: string;
   /** A call that works. */
   readonly valid: object;
-  /** An argument that cannot be left out; undefined where there is none. */
+  /** A required argument; undefined if all are optional. */
   readonly required?: string;
-  /** An argument and a value that it cannot take. */
+  /** An argument and an invalid value for it. */
   readonly wrong: readonly [name: string, value: unknown];
-  /** A call of which an answer holds the secret, in whatever part. */
+  /** A call whose unredacted result would contain the secret. */
   readonly leaky: object;
-  /** A call whose honest answer is 50 MB; undefined where the tool cannot have one. */
+  /** A call whose full result is 50 MB; undefined if the tool has no large results. */
   readonly huge?: object;
 }
 
@@ -104,25 +104,29 @@ const pastSessions: PastSessions = {
       : [{ number: 1, role: "user", text: `it is ${SECRET}` }],
 };
 
-/** What a result may have at most, its note included. */
-const MOST_CHARS = 101_000;
+/** The size limit of a result, including its note. */
+const MAX_CHARS = 101_000;
 const child = new URL("../../test/support/tool-definitions-child.ts", import.meta.url);
 
-/** What every tool promises, in whichever environment it works. */
-export function toolContract(name: string, open: () => Promise<ToolPlace>, only?: readonly string[]): void {
+/** The contract of every tool, in every environment. */
+export function toolContract(
+  name: string,
+  open: () => Promise<TestEnvironment>,
+  only?: readonly string[],
+): void {
   const names = only ?? Object.keys(CASES);
 
   describe(`tools in ${name}`, () => {
-    let place: ToolPlace;
+    let testEnvironment: TestEnvironment;
     beforeAll(async () => {
-      place = await open();
+      testEnvironment = await open();
     }, 600_000);
-    afterAll(() => place?.[Symbol.asyncDispose](), 600_000);
-    const ask = async (question: string) => [question.includes("or") ? "red" : question];
+    afterAll(() => testEnvironment?.[Symbol.asyncDispose](), 600_000);
+    const findAnswer = () => "red";
     const lab = (options: Parameters<typeof openToolLab>[1] = {}): Promise<ToolLab> =>
-      openToolLab(place, { ask, pastSessions, ...options });
+      openToolLab(testEnvironment, { findAnswer, pastSessions, ...options });
 
-    test("all are known to this suite, and no others", async () => {
+    test("the suite covers exactly the existing tools", async () => {
       await using own = await lab();
       expect([...own.tools.keys()]).toEqual(Object.keys(CASES));
     });
@@ -140,61 +144,65 @@ export function toolContract(name: string, open: () => Promise<ToolPlace>, only?
     describe.each(names)("%s", (tool) => {
       const given = CASES[tool];
       if (given === undefined) throw new Error(`${tool} has no row in the suite`);
-      const advises = async (input: object | string, ...words: readonly (string | RegExp)[]) => {
+      const expectRefused = async (input: object | string, ...words: readonly (string | RegExp)[]) => {
         await using own = await lab();
         const result = await own.call(tool, input);
         expect(result.failed).toBe(true);
         for (const word of words) expect(result.text).toMatch(word);
       };
 
-      test("A4: arguments that are no JSON come back as advice", async () => {
-        await advises("{not json", /not valid JSON/, /again/);
-        await advises(JSON.stringify(given.valid).slice(0, -1) || "{", /not valid JSON/);
-        await advises("\0", /not valid JSON/);
+      test("A4: arguments that are not JSON are refused with an explanation", async () => {
+        await expectRefused("{not json", /not valid JSON/, /again/);
+        await expectRefused(JSON.stringify(given.valid).slice(0, -1) || "{", /not valid JSON/);
+        await expectRefused("\0", /not valid JSON/);
       });
 
-      test("A4: arguments that are no object come back as advice", async () => {
-        for (const text of ["[]", "5", "null", '"text"']) await advises(text, /one JSON object/);
+      test("A4: arguments that are not an object are refused with an explanation", async () => {
+        for (const text of ["[]", "5", "null", '"text"']) await expectRefused(text, /one JSON object/);
       });
 
-      test("A4: an argument that does not exist is named, with the one that was meant", async () => {
+      test("A4: an unknown argument is named, with the closest known one", async () => {
         const [known = ""] = Object.keys(given.valid).concat(given.wrong[0]);
         const misspelt = `${known}s`;
-        await advises({ ...given.valid, [misspelt]: 1 }, misspelt, new RegExp(`did you mean \\W*${known}`));
+        await expectRefused(
+          { ...given.valid, [misspelt]: 1 },
+          misspelt,
+          new RegExp(`did you mean \\W*${known}`),
+        );
       });
 
       const { required, huge } = given;
       if (required !== undefined) {
-        test("A4: a required argument that is missing is named", async () => {
+        test("A4: a missing required argument is named", async () => {
           const rest = Object.fromEntries(Object.entries(given.valid).filter(([key]) => key !== required));
-          await advises(rest, new RegExp(`\\W${required}\\W+ is missing`), /whole call again/);
+          await expectRefused(rest, new RegExp(`\\W${required}\\W+ is missing`), /whole call again/);
         });
       }
 
-      test("A4: a value of the wrong type comes back as advice", async () => {
+      test("A4: a value of the wrong type is refused with an explanation", async () => {
         const [argument, value] = given.wrong;
-        await advises({ ...given.valid, [argument]: value }, argument);
+        await expectRefused({ ...given.valid, [argument]: value }, argument);
       });
 
-      test("a call that is right works", async () => {
+      test("a valid call succeeds", async () => {
         await using own = await lab();
         if (given.setUp !== undefined) await own.sh(given.setUp);
         const result = await own.call(tool, given.valid);
         expect(result, result.text).toMatchObject({ failed: false });
       });
 
-      test("a call that is stopped in the middle settles", async () => {
-        // Longer than the suite waits, so that only the stop can end it.
+      test("a call that is stopped while it runs settles", async () => {
+        // Sleeps longer than the timeout of the test, so that only the stop can end the call.
         const slow = (request: Parameters<NonNullable<Slow>>[0], run: Parameters<NonNullable<Slow>>[1]) =>
           run({ ...request, command: `sleep 3000; ${request.command}` });
-        await using slowed = await lab({ intercept: slow, ask: (...all) => waitFor(all[3]) });
+        await using slowed = await lab({ intercept: slow });
         const stop = new AbortController();
         const settled = slowed.call(tool, given.valid, stop.signal);
         setTimeout(() => stop.abort(), 100);
         await expect(settled).resolves.toMatchObject({ text: expect.any(String) });
       }, 600_000);
 
-      test("K6, M4: nothing that the model or a person reads has a secret in it", async () => {
+      test("K6, M4: neither the text for the model nor the display for the user contains a secret", async () => {
         await using own = await lab();
         if (given.setUp !== undefined) await own.sh(given.setUp);
         const { text, display = "" } = await own.call(tool, given.leaky);
@@ -204,18 +212,18 @@ export function toolContract(name: string, open: () => Promise<ToolPlace>, only?
       });
 
       if (huge !== undefined) {
-        test("C2: the result of a huge answer is bounded", async () => {
+        test("C2: a huge result is bounded", async () => {
           await using own = await lab();
           if (given.setUp !== undefined) await own.sh(given.setUp);
           const { text } = await own.call(tool, huge);
-          expect((await own.fit(text, tool)).length).toBeLessThan(MOST_CHARS);
+          expect((await own.fit(text, tool)).length).toBeLessThan(MAX_CHARS);
         }, 600_000);
       }
     });
   });
 }
 
-/** All that a model is told of the tools. */
+/** The tool definitions as the model receives them. */
 function describeAll(tools: ReadonlyMap<string, Tool>): string {
   return JSON.stringify(
     [...tools.values()].map(({ name, description, inputSchema }) => ({ name, description, inputSchema })),
@@ -223,8 +231,3 @@ function describeAll(tools: ReadonlyMap<string, Tool>): string {
 }
 
 type Slow = NonNullable<Parameters<typeof openToolLab>[1]>["intercept"];
-
-/** Never answers; ends with the signal. */
-function waitFor(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
-}

@@ -3,39 +3,29 @@ import type { EnvironmentFiles } from "../environments/files/environment-files.t
 import type { Jobs } from "../environments/jobs/jobs.ts";
 import type { OutputWindow } from "../environments/output-window.ts";
 
-/** The place of one session: where its commands run and its files lie. */
+/** The environment of one session, with its shell, files and jobs. */
 export interface Workspace {
   readonly environment: Environment;
   readonly session: ShellSession;
   readonly files: EnvironmentFiles;
-  /** Opened when first asked for: most sessions have none. */
+  /** Opened on the first call, because most sessions have no jobs. */
   jobs(signal: AbortSignal): Promise<Jobs>;
 }
 
-/** A question to the person on the other side; undefined when nobody answered in time. */
-export type Ask = (
-  question: string,
-  choices: readonly string[],
-  options: { readonly several: boolean },
-  signal: AbortSignal,
-) => Promise<readonly string[] | undefined>;
-
 export type PastRole = "user" | "assistant" | "tool";
 
-/** An earlier conversation of the profile. */
 export interface PastSession {
   readonly id: string;
   readonly title: string | undefined;
   readonly source: string;
   readonly cwd: string;
-  /** Milliseconds since 1970. */
   readonly activeAt: number;
-  /** The session that it goes on with, if it is the later part of one. */
+  /** The session that this one continues, if any. */
   readonly parent: string | undefined;
 }
 
 export interface PastMessage {
-  /** Its place in the session, from 1. */
+  /** Its position in the session, starting at 1. */
   readonly number: number;
   readonly role: PastRole;
   readonly text: string;
@@ -43,11 +33,11 @@ export interface PastMessage {
 
 export interface PastHit {
   readonly session: PastSession;
-  /** The messages that fit, the best first. */
+  /** The matching messages, best first. */
   readonly matches: readonly { readonly number: number | undefined; readonly snippet: string }[];
 }
 
-/** The conversations of the profile, to be looked at and never changed. */
+/** Read-only access to the sessions of the profile. */
 export interface PastSessions {
   search(
     query: {
@@ -55,36 +45,36 @@ export interface PastSessions {
       readonly roles: readonly PastRole[];
       readonly order: "best" | "newest";
       readonly limit: number;
+      /** The session that searches; only its compacted messages are found, because its model has the others. */
+      readonly searcher: string;
     },
     signal: AbortSignal,
   ): Promise<readonly PastHit[]>;
   /** The most recently used first. */
   list(limit: number): readonly (PastSession & { readonly opening: string; readonly messages: number })[];
-  /** Undefined when there is no such session, or more than one that begins so. */
+  /** Accepts a unique prefix of an id; undefined if no session or several sessions match. */
   find(id: string): PastSession | undefined;
   messages(id: string): readonly PastMessage[];
 }
 
-/** What the tools of a session are made from. Nothing here is looked up elsewhere. */
+/** The dependencies of a session's tools, all passed in. */
 export interface ToolParts {
-  /** Opened when it is first needed, and then the same. */
+  /** Opened on the first call, then reused. */
   workspace(signal: AbortSignal): Promise<Workspace>;
-  /** The session, as jobs know their owner. */
+  /** The session id, which is the owner of its jobs. */
   readonly owner: string;
-  /** The profile's own folder on the user's machine, some files of which are nobody's to read. */
+  /** The profile's home on the user's machine; tools must not read its credential files. */
   readonly home: string;
   readonly limits: {
-    /** Seconds of a foreground command unless it says otherwise, and at most. */
     readonly timeout: number;
     readonly maxForegroundTimeout: number;
   };
-  /** Whether the session can be told later that a job has ended. */
+  /** Whether the session can be notified later that a job has ended. */
   readonly canNotify: boolean;
-  /** Undefined where nobody can be asked. */
-  readonly ask: Ask | undefined;
-  /** Undefined where earlier sessions are not to be looked at. */
+  /** The user's answer to the question of a call, if there was one in time; undefined on surfaces that cannot ask. */
+  readonly findAnswer: ((callId: string) => string | undefined) | undefined;
+  /** Undefined where earlier sessions must not be read. */
   readonly pastSessions: PastSessions | undefined;
-  /** Takes secrets out of what the model reads. */
   redact(text: string, options?: { readonly code?: boolean }): string;
   createWindow(): OutputWindow;
 }

@@ -14,7 +14,7 @@ const SESSIONS = 2;
 const LONGEST_STEP_MS = 250;
 const never = new AbortController().signal;
 
-/** One turn that uses every tool that changes something; each call leaves a trace that shows how often it ran. */
+/** One turn that uses every tool that changes something; the trace of each call shows how often it ran. */
 function roundAnswers(name: string) {
   const terminal = (command: string, more: object = {}) => ({
     name: "terminal",
@@ -25,7 +25,7 @@ function roundAnswers(name: string) {
       tools: [
         terminal(`echo ${name} >> terminal.txt`),
         { name: "write_file", input: { path: `new-${name}.txt`, content: name } },
-        terminal(`mv new-${name}.txt kept-${name}.txt`), // a second run of the call before would show
+        terminal(`mv new-${name}.txt kept-${name}.txt`), // reveals a second run of the previous call
         { name: "patch", input: { path: "patch.txt", old_string: "end", new_string: `${name}\nend` } },
         { name: "read_file", input: { path: "terminal.txt" } },
         { name: "todo", input: { merge: true, todos: [{ id: name, content: name, status: "completed" }] } },
@@ -44,12 +44,12 @@ function roundAnswers(name: string) {
   ];
 }
 
-test(`${scale.agentKills} times killed at any moment and sent a new message: no effect twice, no message lost, the transcript valid`, async () => {
+test(`an agent that is killed ${scale.agentKills} times at random and gets new messages repeats no effect, loses no message and keeps a valid transcript`, async () => {
   const rounds = scale.agentKills / SESSIONS;
-  await Promise.all(Array.from({ length: SESSIONS }, (_, session) => killAgainAndAgain(rounds, session * 3)));
+  await Promise.all(Array.from({ length: SESSIONS }, (_, session) => killRepeatedly(rounds, session * 3)));
 }, 3_600_000);
 
-async function killAgainAndAgain(rounds: number, firstStep: number): Promise<void> {
+async function killRepeatedly(rounds: number, firstStep: number): Promise<void> {
   await using home = await tempHome();
   await writeFile(join(home.folder, "patch.txt"), "end\n");
   const names = Array.from({ length: rounds }, (_, round) => `round-${round}.`);
@@ -64,7 +64,7 @@ async function killAgainAndAgain(rounds: number, firstStep: number): Promise<voi
   const stored: string[] = [];
   for (const [round, name] of names.entries()) {
     const before = server.requests.length;
-    // Before the first request, and then somewhere in each of the steps of a turn.
+    // Kills before the first request, and then in each of the steps of a turn.
     const steps = (firstStep + round) % 5;
     const killWhen = async (signal: AbortSignal): Promise<void> => {
       while (server.requests.length < before + steps) await sleep(2, undefined, { signal });
@@ -85,7 +85,7 @@ async function killAgainAndAgain(rounds: number, firstStep: number): Promise<voi
   );
   expect(new Set(said).size).toBe(said.length);
   for (const name of [...stored, "last"]) expect(said).toContain(name);
-  expect(stored.length).toBeGreaterThan(rounds / 2); // else the moments missed the turns
+  expect(stored.length).toBeGreaterThan(rounds / 2); // otherwise most kills missed the turns
   await expectEffects(home, names, messages);
 }
 
@@ -109,7 +109,7 @@ async function transcript(home: Home): Promise<readonly Message[]> {
   return messages;
 }
 
-/** Each call has exactly one result, in order, and no two messages of a person follow each other. */
+/** Expects that each call has exactly one result, in order, and that no two user messages follow each other. */
 function expectValid(messages: readonly Message[]): void {
   let open: string[] = [];
   let previous = "";
@@ -123,7 +123,7 @@ function expectValid(messages: readonly Message[]): void {
   }
 }
 
-/** What each call left behind fits what its result says: once, not at all, or at most once where nobody knows. */
+/** Expects that the effects of each call match its result: one, none, or at most one if the outcome is unknown. */
 async function expectEffects(
   home: Home,
   names: readonly string[],
@@ -166,7 +166,7 @@ function inputOf(messages: readonly Message[], callId: string): string {
   return call?.type === "tool-call" ? call.input : "";
 }
 
-test("after a kill, -c --max-turns 1 -z STOP puts STOP before the model and runs nothing old", async () => {
+test("after a kill, -c --max-turns 1 -z STOP sends STOP to the model and runs no earlier call", async () => {
   await using home = await tempHome();
   await mkdir(home.path);
   const terminal = (command: string) => ({ name: "terminal", input: { command } });
@@ -194,7 +194,10 @@ test("after a kill, -c --max-turns 1 -z STOP puts STOP before the model and runs
   );
   expect(server.requests).toHaveLength(2);
   expect(server.requests[1]?.body.messages.slice(-3)).toMatchObject([
-    { role: "tool", content: expect.stringContaining("outcome is unknown. No process of it runs any more.") },
+    {
+      role: "tool",
+      content: expect.stringContaining("outcome is unknown. None of its processes is running."),
+    },
     { role: "tool", content: expect.stringContaining("Not run") },
     { role: "user", content: "STOP" },
   ]);

@@ -22,36 +22,36 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
     return { home, model: `scripted:${path}`, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
   }
 
-  test("reads, changes, searches and runs there, and not on our machine", async () => {
-    await using place = await openHome([
+  test("reads, changes, searches and runs in the sandbox, and not on this machine", async () => {
+    await using opened = await openHome([
       { tools: [{ name: "write_file", input: { path: "/workspace/a.txt", content: "one\ntwo\n" } }] },
       { tools: [{ name: "patch", input: { path: "/workspace/a.txt", old_string: "two", new_string: "2" } }] },
       { tools: [{ name: "search_files", input: { pattern: "^2$", path: "/workspace" } }] },
       terminal("cat /workspace/a.txt; hostname"),
       { text: "done" },
     ]);
-    const { home, model } = place;
-    const run = await home.agent(["-z", "work", "-m", model, "--json"]).ended;
+    const { home, model } = opened;
+    const run = await home.startHermes(["-z", "work", "-m", model, "--json"]).ended;
     expect(run.exitCode, run.stderr).toBe(0);
     const [id = ""] = await home.containers();
     expect(run.stdout).toContain(`one\\n2\\n${id.slice(0, 12)}`);
     expect(run.stdout).toContain("a.txt:2:2");
   });
 
-  test("M7: a stop ends the whole tree inside the sandbox, which stays and serves the next turn", async () => {
-    await using place = await openHome([
+  test("M7: a stop ends the whole process tree inside the sandbox, and the next turn uses the same sandbox", async () => {
+    await using opened = await openHome([
       terminal("sh -c 'sleep 1234 & setsid sleep 1235 & sleep 1236'"),
       { text: "slept" },
     ]);
-    const { home, model } = place;
-    const { child, ended } = home.agent(["-z", "work", "-m", model]);
+    const { home, model } = opened;
+    const { child, ended } = home.startHermes(["-z", "work", "-m", model]);
     const running = () => home.processes().catch(() => "");
     await expect.poll(running, { timeout: 150_000 }).toMatch(/sleep 1234[\s\S]*sleep 123/);
     const [before] = await home.containers();
     child.kill("SIGINT");
     expect((await ended).exitCode).toBe(130);
     expect(await running()).not.toMatch(/sleep 123/);
-    const next = await home.agent(["-c", "-z", "go on", "-m", model]).ended;
+    const next = await home.startHermes(["-c", "-z", "go on", "-m", model]).ended;
     expect(next).toMatchObject({ exitCode: 0, stdout: "ok\n", stderr: "" });
     expect(await home.containers()).toEqual([before]);
   });
@@ -61,14 +61,14 @@ describeWith("docker", "an agent in a Docker sandbox", (service) => {
     ["session", 2],
     ["task", 2],
   ] as const)(
-    "terminal.isolation %s: two sessions work in %i sandboxes, and a resumed one works in its own again",
+    "terminal.isolation %s: two sessions use %i sandboxes, and a resumed session uses its own again",
     async (isolation, count) => {
-      await using place = await openHome([terminal("hostname"), { text: "done" }], {
+      await using opened = await openHome([terminal("hostname"), { text: "done" }], {
         TERMINAL_ISOLATION: isolation,
       });
-      const { home, model } = place;
+      const { home, model } = opened;
       const hostOf = async (...words: string[]) => {
-        const run = await home.agent([...words, "-z", "work", "-m", model, "--json"]).ended;
+        const run = await home.startHermes([...words, "-z", "work", "-m", model, "--json"]).ended;
         expect(run.exitCode, run.stderr).toBe(0);
         return {
           session: /"sessionId":"([^"]+)"/.exec(run.stdout)?.[1] ?? "",

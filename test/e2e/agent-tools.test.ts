@@ -8,7 +8,7 @@ import { startScriptedServer } from "../support/scripted-server.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
-/** One task in the home's folder, answered by a server that follows the script; what was sent to it, too. */
+/** Runs one task in the home's folder with a scripted server; also returns the requests to the server. */
 async function runTask(home: Home, answers: ScriptInput["answers"], more: readonly string[] = []) {
   await using server = await startScriptedServer({ answers });
   const project = join(home.folder, "project");
@@ -27,7 +27,7 @@ async function runTask(home: Home, answers: ScriptInput["answers"], more: readon
 const call = (name: string, input: Record<string, unknown>) => ({ tools: [{ name, input }] });
 
 describe("the tools in a whole run", () => {
-  it("write, read, change, find and run in one place, and name files from the root on", async () => {
+  it("write, read, change, find and run in the same environment, and name files by absolute path", async () => {
     await using home = await tempHome();
     const { stdout, exitCode, project, results } = await runTask(home, [
       call("write_file", { path: "src/a.js", content: "console.log(1);\n" }),
@@ -51,7 +51,7 @@ describe("the tools in a whole run", () => {
     expect(await readFile(join(project, "src/a.js"), "utf8")).toBe("console.log(41 + 1);\n");
   });
 
-  it("calls of one answer see what those before them did: a write, six patches of the file, a command that prints it", async () => {
+  it("each call of an answer sees the effects of the previous calls: a write, six patches of the file, a command that prints it", async () => {
     await using home = await tempHome();
     const tools = [
       { name: "write_file", input: { path: "a.txt", content: "0\n1\n2\n3\n4\n5\n" } },
@@ -67,7 +67,7 @@ describe("the tools in a whole run", () => {
     expect(results.at(-1)).toContain("6|line f");
   });
 
-  it("M4: a placeholder of ours is never written over the secret that it stands for, by any tool", async () => {
+  it("M4: no tool writes a redaction mark over the secret that it replaces", async () => {
     await using home = await tempHome();
     const project = join(home.folder, "project");
     await mkdir(project, { recursive: true });
@@ -89,7 +89,7 @@ describe("the tools in a whole run", () => {
     expect(await readFile(join(project, "sec.yaml"), "utf8")).toBe(secret);
   });
 
-  it("A4: calls with a habit of other agents run, calls that cannot be right come back as advice, and the run goes on", async () => {
+  it("A4: calls in the style of other agents run, invalid calls get advice as their result, and the run continues", async () => {
     await using home = await tempHome();
     const { stdout, results } = await runTask(home, [
       { tools: [{ name: "terminal", input: '{"command": "ls' }] },
@@ -109,7 +109,7 @@ describe("the tools in a whole run", () => {
     expect(results[5]).toContain("nested too deeply");
   });
 
-  it("K6: a key of the profile never reaches the model, and the command had the real one", async () => {
+  it("K6: a key of the profile never reaches the model, and the command gets the real value", async () => {
     await using home = await tempHome();
     const key = "zK8-some-token-value-41";
     await mkdir(home.path, { recursive: true });
@@ -133,7 +133,7 @@ describe("the tools in a whole run", () => {
     });
   });
 
-  it("C1: a group of tools that is switched off is not offered", async () => {
+  it("C1: a disabled toolset is not offered to the model", async () => {
     await using home = await tempHome();
     const off = ["--agent.disabled_toolsets", '["terminal","session_search"]'];
     const { requests } = await runTask(home, [{ text: "ok" }], off);
@@ -141,30 +141,30 @@ describe("the tools in a whole run", () => {
     expect(names).toEqual(["read_file", "write_file", "patch", "search_files", "todo"]);
   });
 
-  it("D3: a job lives as long as its session: the next that has to do with jobs ends it after the session is deleted", async () => {
+  it("D3: a job lasts as long as its session: after the session is deleted, the next command about jobs ends it", async () => {
     await using home = await tempHome();
     const start = [call("terminal", { command: "sleep 1357", background: true }), { text: "started" }];
-    const look = [call("process", { action: "list" }), { text: "looked" }];
+    const listJobs = [call("process", { action: "list" }), { text: "listed" }];
     const { stdout, stderr } = await runTask(home, start);
     expect(stdout).toBe("started\n");
     expect(stderr).toMatch(
-      /proc_\w+ still runs in the background: sleep 1357\n.*hermes sandbox jobs kill proc_/,
+      /proc_\w+ is still running in the background: sleep 1357\n.*hermes sandbox jobs kill proc_/,
     );
     const running = async () =>
       (await home.hermes(["sandbox", "jobs", "--json"])).json<{ command: string }[]>();
-    await runTask(home, look);
+    await runTask(home, listJobs);
     expect(await running()).toMatchObject([{ command: "sleep 1357" }]);
     expect(await home.hermes(["sessions", "delete", "--yes", await firstSession(home)])).toMatchObject({
       exitCode: 0,
     });
     expect(await running()).toHaveLength(1);
-    await runTask(home, look);
+    await runTask(home, listJobs);
     expect(await running()).toEqual([]);
   });
 });
 
 describe("the beginning of every prompt", () => {
-  it("M2: system prompt and tools of a first request as it is sent are at most 6,000 tokens", async () => {
+  it("M2: the system prompt and tools of a first request take at most 6,000 tokens", async () => {
     await using home = await tempHome();
     const { requests } = await runTask(home, [{ text: "ok" }]);
     const { body } = requests[0] ?? {};
@@ -175,7 +175,7 @@ describe("the beginning of every prompt", () => {
     expect(tokens).toBeLessThanOrEqual(6_000);
   });
 
-  it("A11: SOUL.md says who the agent is, and the project's instructions are in it", async () => {
+  it("A11: the prompt contains the identity from SOUL.md and the instructions of the project", async () => {
     await using home = await tempHome();
     const project = join(home.folder, "project");
     for (const folder of [home.path, project]) await mkdir(folder, { recursive: true });
@@ -187,7 +187,7 @@ describe("the beginning of every prompt", () => {
     expect(system).toContain("Use tabs.");
   });
 
-  it("M2: prompt-size tells what each part costs, the largest first, and adds up to what is sent", async () => {
+  it("M2: prompt-size prints the cost of each part, the largest first, and the sum matches the request", async () => {
     await using home = await tempHome();
     const { requests, project } = await runTask(home, [{ text: "ok" }]);
     const size = await home.hermes(["prompt-size", "--json", "-m", "anthropic:claude-sonnet-4-5"], {
@@ -210,12 +210,12 @@ describe("the beginning of every prompt", () => {
     expect(share_of_window).toBeCloseTo(tokens / 200_000);
   });
 
-  it("M2: prompt-size shows a table, also before a model is chosen, and its help has examples", async () => {
+  it("M2: prompt-size prints a table, even before a model is chosen, and its help has examples", async () => {
     await using home = await tempHome();
     const table = await home.hermes(["prompt-size"], { cwd: home.folder });
     expect(table).toMatchObject({ exitCode: 0, stderr: "" });
     expect(table.stdout).toMatch(/^PART +TOKENS +SHARE\n/);
-    for (const name of ["identity", "conduct", "place", "tool terminal", "total"])
+    for (const name of ["identity", "conduct", "environment", "tool terminal", "total"])
       expect(table.stdout).toMatch(new RegExp(`^${name} +\\d+`, "m"));
     const known = await home.hermes(["prompt-size", "-m", "anthropic:claude-sonnet-4-5"], {
       cwd: home.folder,

@@ -12,7 +12,7 @@ import { type Misbehaviour, startScriptedServer } from "../support/scripted-serv
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
-/** Runs with a script of its own instead of a model. */
+/** Runs with a script instead of a model. */
 async function withScript(home: Home, script: ScriptInput, args: readonly string[], stdin?: string) {
   const path = join(home.folder, "script.json");
   await writeFile(path, JSON.stringify(script));
@@ -34,31 +34,31 @@ describe("hermes -z", () => {
     expect(run).toMatchObject({ exitCode: 0, stdout: "the answer\n", stderr: "" });
   });
 
-  test("a home that is removed meanwhile ends the run, which says what can no longer be stored and where", async () => {
+  test("a home that is removed during the run ends it with an error that names what can no longer be stored and where", async () => {
     await using home = await tempHome();
     const answers = [tool(`rm -rf ${home.path}; echo removed`), { text: "all is well" }];
-    const run = await withScript(home, { answers }, ["-z", "go"]);
+    const run = await withScript(home, { answers }, ["-z", "go", "--yolo"]);
     expect(run).toMatchObject({ exitCode: 1, stdout: "" });
     const file = join(home.path, "sessions.sqlite");
     expect(run.stderr).toContain(
-      `hermes: The transcript of this run can no longer be stored: ${file} was removed meanwhile.`,
+      `hermes: The transcript of this run can no longer be stored: ${file} was removed during the run.`,
     );
-    expect(run.stderr).toContain("cannot be gone on with");
+    expect(run.stderr).toContain("cannot be resumed");
   });
 
-  test("SIGUSR1 opens no port for a debugger, and ends nothing", async () => {
+  test("SIGUSR1 neither opens a debugger port nor ends the process", async () => {
     await using home = await tempHome();
     const path = join(home.folder, "script.json");
-    const wait = "touch begun; while [ ! -e go ]; do sleep 0.05; done";
+    const wait = "touch started; while [ ! -e go ]; do sleep 0.05; done";
     await writeFile(path, JSON.stringify({ answers: [tool(wait), { text: "still here" }] }));
     const { child, ended } = home.start(["-z", "go", "-m", `scripted:${path}`], { cwd: home.folder });
-    await expect.poll(() => existsSync(join(home.folder, "begun")), { timeout: 60_000 }).toBe(true);
+    await expect.poll(() => existsSync(join(home.folder, "started")), { timeout: 60_000 }).toBe(true);
     child.kill("SIGUSR1");
     await writeFile(join(home.folder, "go"), "");
     expect(await ended).toMatchObject({ exitCode: 0, stdout: "still here\n", stderr: "" });
   });
 
-  test("an answer that was cut, refused or empty is no success, and says so", async () => {
+  test("a cut, refused or empty answer is a failure with a message", async () => {
     await using home = await tempHome();
     const cutCall = {
       tools: [{ name: "write_file", input: '{"path": "a", "con' }],
@@ -81,7 +81,7 @@ describe("hermes -z", () => {
       exitCode: 4,
       stdout: "",
       stderr: expect.stringMatching(
-        /The call of write_file was cut off by the model's output limit.\n {2}Raise model/,
+        /The call to write_file was cut off by the model's output limit.\n {2}Raise model/,
       ),
     });
     expect(await run("-c", "-z", "refuse")).toMatchObject({
@@ -106,7 +106,7 @@ describe("hermes -z", () => {
     });
   });
 
-  test("prints one event per line with --json, in the order in which they happened", async () => {
+  test("prints one event per line with --json, in chronological order", async () => {
     await using home = await tempHome();
     const run = await withScript(home, { answers: [tool("echo hi"), { text: "done" }] }, [
       "-z",
@@ -133,7 +133,7 @@ describe("hermes -z", () => {
     expect(events[0]).toMatchObject({ version: 1, provider: "scripted" });
   });
 
-  test("goes on with the latest session, and writes what it used to a file", async () => {
+  test("resumes the latest session, and writes its usage to a file", async () => {
     await using home = await tempHome();
     const script = {
       turns: [
@@ -163,7 +163,7 @@ describe("hermes -z", () => {
     });
   });
 
-  test("ends with 3 at a limit, with what was reached so far", async () => {
+  test("ends with 3 at a limit, with the output so far", async () => {
     await using home = await tempHome();
     const script = { answers: [tool("echo 1"), tool("echo 2"), { text: "so far" }] };
     const run = await withScript(home, script, ["-z", "go", "--max-turns", "2"]);
@@ -182,7 +182,7 @@ describe("hermes -z", () => {
     [["-z", "a", "-r", "nothing like it"], "no session"],
     [["-z", "a", "--query-file", "/nonexistent"], "more than one task"],
     [["chat", "--query-file", "/nonexistent"], "cannot be read"],
-  ])("wrong words %j are told in one line", async (args, said) => {
+  ])("wrong arguments %j are reported in one line", async (args, said) => {
     await using home = await tempHome();
     const run = await withScript(home, { answers: [] }, args);
     expect(run.exitCode).not.toBe(0);
@@ -190,7 +190,7 @@ describe("hermes -z", () => {
     expect(run.stderr.toLowerCase()).toContain(said);
   });
 
-  test("without any model it says what to do", async () => {
+  test("without a model the error says what to do", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["-z", "go"], { cwd: home.folder });
     expect(run).toMatchObject({ exitCode: 78, stdout: "" });
@@ -201,7 +201,7 @@ describe("hermes -z", () => {
 test.each([
   ["chat_completions", "/v1", "/v1/chat/completions"],
   ["anthropic_messages", "/anthropic", "/anthropic/v1/messages"],
-])("a server that speaks %s is worked with", async (mode, address, asked) => {
+])("a server that speaks %s works", async (mode, address, asked) => {
   await using home = await tempHome();
   await using server = await startScriptedServer({ answers: [tool("echo hi"), { text: "done" }] });
   const env = {
@@ -219,11 +219,11 @@ describe("a model that misbehaves", () => {
   test.each([
     ["an unknown tool", { tools: [{ name: "no_such_tool", input: {} }] }, "There is no tool"],
     ["half JSON", { tools: [{ name: "terminal", input: '{"command": "ec' }] }, "not valid JSON"],
-    ["rubbish instead of an object", { tools: [{ name: "terminal", input: '"rm"' }] }, "one JSON object"],
+    ["garbage instead of an object", { tools: [{ name: "terminal", input: '"rm"' }] }, "one JSON object"],
     ["a missing argument", { tools: [{ name: "terminal", input: {} }] }, "is missing"],
     ["a command that is never allowed", tool("rm -rf /"), "Refused"],
     ["a huge result", tool("yes | head -c 50000000"), "Output truncated"],
-  ])("%s is a result that it can act on", async (_, answer, said) => {
+  ])("%s gets a result that the model can act on", async (_, answer, said) => {
     await using home = await tempHome();
     const run = await withScript(home, { answers: [answer, { text: "went on" }] }, ["-z", "go", "--json"]);
     expect(run.exitCode).toBe(0);
@@ -266,8 +266,8 @@ describe("a server that misbehaves", () => {
   test.each<[string, Misbehaviour, RegExp]>([
     ["401", status(401, says("bad key")), /key/i],
     ["402", status(402, says("no credit")), /credit|money|plan|quota/i],
-    ["429 for good", status(429, says("slow down"), { "retry-after": "1" }), /rate|slow/i],
-    ["500 for good", status(500, says("oops")), /500|broke|unavailable|oops/i],
+    ["429 every time", status(429, says("slow down"), { "retry-after": "1" }), /rate|slow/i],
+    ["500 every time", status(500, says("oops")), /500|broke|unavailable|oops/i],
     ["HTML", status(200, "<html>hello</html>", { "content-type": "text/html" }), /html|format|answer/i],
     [
       "a window that is full",
@@ -275,38 +275,41 @@ describe("a server that misbehaves", () => {
       /does not fit into the model's window[\s\S]*hermes -c -m MODEL/,
     ],
     ["a stream that is cut", { type: "cut", after: 1, how: "destroy" }, /ended|cut|broke|whole/i],
-  ])("%s is one clear line; the session can be continued and nothing ran", async (_, wrong, said) => {
-    let isBroken = true;
-    await using place = await withServer(
-      {
-        turns: [
-          { when: "go", answers: [tool("echo x > ran.txt"), { text: "done" }] },
-          { when: "again", answers: [{ text: "fine" }] },
-        ],
-      },
-      () => (isBroken ? wrong : undefined),
-    );
-    const { home, env } = place;
-    const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
-    expect(run).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(run.stderr).toMatch(said);
-    expect(run.stderr).not.toContain("sk-test-never-shown");
-    await expect(readFile(join(home.folder, "ran.txt"))).rejects.toThrow();
-    isBroken = false;
-    expect(await home.hermes(["-c", "-z", "again"], { cwd: home.folder, env })).toMatchObject({
-      exitCode: 0,
-      stdout: "fine\n",
-    });
-  });
+  ])(
+    "%s gives one clear error line; nothing ran, and the session can be continued",
+    async (_, wrong, said) => {
+      let isBroken = true;
+      await using lab = await withServer(
+        {
+          turns: [
+            { when: "go", answers: [tool("echo x > ran.txt"), { text: "done" }] },
+            { when: "again", answers: [{ text: "fine" }] },
+          ],
+        },
+        () => (isBroken ? wrong : undefined),
+      );
+      const { home, env } = lab;
+      const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
+      expect(run).toMatchObject({ exitCode: 1, stdout: "" });
+      expect(run.stderr).toMatch(said);
+      expect(run.stderr).not.toContain("sk-test-never-shown");
+      await expect(readFile(join(home.folder, "ran.txt"))).rejects.toThrow();
+      isBroken = false;
+      expect(await home.hermes(["-c", "-z", "again"], { cwd: home.folder, env })).toMatchObject({
+        exitCode: 0,
+        stdout: "fine\n",
+      });
+    },
+  );
 
   test.each<[string, Misbehaviour]>([
     ["fails for a moment", status(503, says("busy"))],
-    ["breaks off in the middle of the text", { type: "cut", after: 1, how: "destroy" }],
-  ])("one that %s is asked again, because nobody has read anything yet", async (_, wrong) => {
-    await using place = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, (index) =>
+    ["breaks the connection in the middle of the text", { type: "cut", after: 1, how: "destroy" }],
+  ])("a request to a server that %s is repeated, because no text was shown yet", async (_, wrong) => {
+    await using lab = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, (index) =>
       index === 0 ? wrong : undefined,
     );
-    const { home, env } = place;
+    const { home, env } = lab;
     const run = await home.hermes(["-z", "go"], { cwd: home.folder, env });
     expect(run).toMatchObject({
       exitCode: 0,
@@ -315,23 +318,23 @@ describe("a server that misbehaves", () => {
     });
   });
 
-  test("one that breaks off in the middle of a text that was read is not asked again", async () => {
-    await using place = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, () => ({
+  test("a request is not repeated if the connection breaks after text was shown", async () => {
+    await using lab = await withServer({ answers: [{ text: "fine", chunk: 2 }] }, () => ({
       type: "cut",
       after: 1,
       how: "destroy",
     }));
-    const { home, env } = place;
+    const { home, env } = lab;
     const run = await home.hermes(["chat", "-q", "go"], { cwd: home.folder, env });
     expect(run).toMatchObject({ exitCode: 1, stdout: "fi\n", stderr: expect.stringContaining("broke") });
   });
 
-  test("one that hangs is given up after the time that is set", async () => {
-    await using place = await withServer({ answers: [{ text: "never" }] }, () => ({
+  test("a request to a server that hangs is aborted after the configured timeout", async () => {
+    await using lab = await withServer({ answers: [{ text: "never" }] }, () => ({
       type: "hang",
       after: "headers",
     }));
-    const { home, server } = place;
+    const { home, server } = lab;
     await mkdir(home.path, { recursive: true });
     const config = `model: {provider: mine, default: m}\nproviders: {mine: {base_url: "${server.url}/v1", stale_timeout_seconds: 1}}\n`;
     await writeFile(join(home.path, "config.yaml"), config);
@@ -343,7 +346,7 @@ describe("a server that misbehaves", () => {
     expect(run.stderr).toMatch(/silent|nothing|wait|answer/i);
   });
 
-  test("one that is not there is told with what to check", async () => {
+  test("a server that does not exist is reported with what to check", async () => {
     await using home = await tempHome();
     const closed = await new Promise<number>((resolve) => {
       const server = createServer().listen(0, "127.0.0.1", () => {
@@ -357,7 +360,7 @@ describe("a server that misbehaves", () => {
   });
 });
 
-describe("two at once, and a stop", () => {
+describe("concurrent processes, and a stop", () => {
   const SLEEP = "echo $$ > pid.txt; sh -c 'sleep 1000 & sleep 1000'";
 
   async function startSleeping(home: Home) {
@@ -376,7 +379,7 @@ describe("two at once, and a stop", () => {
     return { child, ended, path };
   }
 
-  test("a second process on the same session is refused and told who has it; the first goes on", async () => {
+  test("a second process on the same session is refused with the name of the holder; the first continues", async () => {
     await using home = await tempHome();
     const { child, ended, path } = await startSleeping(home);
     const second = await home.hermes(["-c", "-z", "other", "-m", `scripted:${path}`], { cwd: home.folder });
@@ -393,12 +396,12 @@ describe("two at once, and a stop", () => {
     ["SIGINT", 130],
     ["SIGQUIT", 131],
   ] as const)(
-    "M7: %s ends the command with its whole tree, the transcript stays valid, and the session goes on",
+    "M7: %s ends the command with its whole process tree, the transcript stays valid, and the session can be resumed",
     async (signal, exitCode) => {
       await using home = await tempHome();
       const { child, ended, path } = await startSleeping(home);
       child.kill(signal);
-      const stderr = expect.stringMatching(/Go on with: hermes -r \S+ -z/);
+      const stderr = expect.stringMatching(/Resume it with: hermes -r \S+ -z/);
       expect(await ended).toMatchObject({ exitCode, stderr });
       const group = Number(await readFile(join(home.folder, "pid.txt"), "utf8"));
       await expect.poll(() => isAlive(group), { timeout: 150_000 }).toBe(false);
@@ -408,7 +411,31 @@ describe("two at once, and a stop", () => {
   );
 });
 
-describe("a reader that leaves", () => {
+test("M7: text that was streamed before Ctrl-C is in the session, marked as incomplete", async () => {
+  await using home = await tempHome();
+  await using server = await startScriptedServer(
+    { answers: [{ text: "the first half of a long answer", chunk: 4 }] },
+    { misbehave: () => ({ type: "hang", after: 4 }) },
+  );
+  const { child, ended } = home.start(
+    ["chat", "-q", "go", "--model.base_url", `${server.url}/v1`, "-m", "m"],
+    {
+      cwd: home.folder,
+    },
+  );
+  let shown = "";
+  child.stdout.on("data", (text: string) => {
+    shown += text;
+  });
+  await expect.poll(() => shown, { timeout: 150_000 }).toContain("the first");
+  child.kill("SIGINT");
+  expect((await ended).exitCode).toBe(130);
+  const { stdout } = await home.hermes(["sessions", "show", "latest"]);
+  expect(stdout).toContain("the first");
+  expect(stdout).toContain("[Cut off: The turn was stopped.]");
+});
+
+describe("a reader that closes the pipe", () => {
   const script = { answers: [{ ...tool("echo ran >> effects.txt; sleep 0.2"), times: 8 }, { text: "done" }] };
 
   async function startWorking(home: Home, args: readonly string[]) {
@@ -429,7 +456,7 @@ describe("a reader that leaves", () => {
     expect(messages.at(-1)).toMatch(/the turn was stopped/i);
   });
 
-  test("of the notices only does not stop the turn", async () => {
+  test("of standard error only does not stop the turn", async () => {
     await using home = await tempHome();
     const { child, ended } = await startWorking(home, ["chat", "-q", "go"]);
     await once(child.stderr, "data");

@@ -6,14 +6,57 @@ import { join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { boardPath } from "../../src/board/board-slug.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { ENTRY } from "../support/built-program.ts";
+import { mayCreateCgroup } from "../support/cgroup.ts";
 import { tempHome } from "../support/hermes.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";
 
 const isRoot = process.getuid?.() === 0;
 
 describe("the command line", () => {
-  test("prints its version, also behind global flags", async () => {
+  test("a boolean flag takes a following true or false as its value, and no other word", async () => {
+    await using home = await tempHome();
+    const value = async (...args: string[]) =>
+      (await home.hermes([...args, "config", "get", "terminal.docker_network", "--json"])).json();
+    for (const word of ["false", "0", "no", "off", "OFF"]) {
+      expect(await value("--terminal.docker_network", word)).toMatchObject({ value: false });
+    }
+    expect(await value("--terminal.docker_network", "true")).toMatchObject({ value: true });
+    expect(await value("--terminal.docker_network=off")).toMatchObject({ value: false });
+    expect(await value("--terminal.docker_network")).toMatchObject({ value: true });
+    const words = ["--terminal.docker_network", "false", "--", "echo", "false"];
+    const ran = await home.hermes(["sandbox", "exec", ...words], { env: { TERMINAL_ENV: "local" } });
+    expect(ran).toMatchObject({ exitCode: 0, stdout: "false\n" });
+    expect((await home.hermes(["--help"])).stdout).toMatch(/without a value means true/);
+    const explained = await home.hermes(["config", "explain", "terminal.docker_network"]);
+    expect(explained.stdout).toContain("--terminal.docker_network [true|false]");
+  });
+
+  test("exec exits with 125, as its help says, if its output cannot be written", async () => {
+    await using home = await tempHome();
+    const env = {
+      PATH: process.env["PATH"],
+      HERMES_HOME: home.path,
+      HOME: home.folder,
+      TERMINAL_ENV: "local",
+    };
+    const script = '"$0" "$@" >/dev/full </dev/null';
+    const words = ["-c", script, process.execPath, ENTRY, "sandbox", "exec", "--", "echo hi"];
+    const { status, stderr } = spawnSync("sh", words, { env, encoding: "utf8" });
+    expect({ status, stderr }).toEqual({ status: 125, stderr: expect.stringContaining("ENOSPC") });
+  });
+
+  test("the help of jobs says how short the prefix of an id may be", async () => {
+    await using home = await tempHome();
+    for (const words of [["jobs", "kill"], ["jobs", "log"], ["attach"]]) {
+      expect((await home.hermes(["sandbox", ...words, "--help"])).stdout).toContain("at least 4 digits");
+    }
+    const short = await home.hermes(["sandbox", "jobs", "kill", "abc"], { env: { TERMINAL_ENV: "local" } });
+    expect(short).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("at least 4 digits") });
+  });
+
+  test("prints its version, even after global flags", async () => {
     await using home = await tempHome();
     for (const args of [["--version"], ["-V"], ["--terminal.timeout", "5", "--version"]]) {
       expect(await home.hermes(args)).toMatchObject({
@@ -24,7 +67,7 @@ describe("the command line", () => {
     }
   });
 
-  test("helps: every command has a page with examples, within 80 columns", async () => {
+  test("every command has a help page with examples, within 80 columns", async () => {
     await using home = await tempHome();
     const page = (await home.hermes(["--help"])).stdout;
     const commands = [...page.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? "");
@@ -43,7 +86,7 @@ describe("the command line", () => {
       expect(help.exitCode).toBe(0);
       expect(help.stdout).toContain("Examples:");
       for (const line of help.stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
-      // One default an option, also where its words go on in the next line.
+      // Each option shows one default, even if its description continues on the next line.
       for (const option of help.stdout.split(/\n(?= {0,4}\S)/))
         expect(option.match(/\(default/g)?.length ?? 0, option).toBeLessThan(2);
     }
@@ -66,21 +109,24 @@ describe("the command line", () => {
     ],
     [
       ["--providers.openai-api.base_url", "http://x", "status"],
-      /providers stands in config\.yaml\n {2}Set it with `hermes config set providers\.openai-api\.base_url VALUE`\./,
+      /providers can only be set in config\.yaml\n {2}Set it with `hermes config set providers\.openai-api\.base_url VALUE`\./,
     ],
     [["config", "get"], /missing required argument.*\n {2}See `hermes config get --help`\./],
     [["-p"], /-p needs a value/],
     [["--wat"], /unknown option '--wat'/],
     [["config"], /^Usage: hermes config[\s\S]*explain/],
   ];
-  test.each(mistakes)("wrong usage %j exits 2 with advice and an empty stdout", async (args, expected) => {
-    await using home = await tempHome();
-    const run = await home.hermes(args);
-    expect(run).toMatchObject({ exitCode: 2, stdout: "" });
-    expect(run.stderr).toMatch(expected);
-  });
+  test.each(mistakes)(
+    "wrong usage %j exits with 2, with a hint and an empty stdout",
+    async (args, expected) => {
+      await using home = await tempHome();
+      const run = await home.hermes(args);
+      expect(run).toMatchObject({ exitCode: 2, stdout: "" });
+      expect(run.stderr).toMatch(expected);
+    },
+  );
 
-  test("says so when the folder that it is called in has been removed", () => {
+  test("reports that the working folder was removed", () => {
     const words = `"${process.execPath}" "${resolve("dist/main.cjs")}" prompt-size`;
     const script = `cd "$(mktemp -d)" && rmdir "$PWD" && ${words}`;
     const { status, stderr } = spawnSync("sh", ["-c", script], { encoding: "utf8" });
@@ -90,7 +136,7 @@ describe("the command line", () => {
     });
   });
 
-  test("with --json errors are JSON on stderr and stdout stays pure", async () => {
+  test("with --json errors are JSON on stderr, and stdout contains only results", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["config", "get", "nope.nope", "--json"]);
     expect(run.stdout).toBe("");
@@ -99,14 +145,14 @@ describe("the command line", () => {
     });
   });
 
-  test("a reader that leaves early ends the command with 141, as SIGPIPE would, and without a word", async () => {
+  test("a reader that closes the pipe early ends the command silently with 141, as SIGPIPE would", async () => {
     await using home = await tempHome();
     const { child, ended } = home.start(["config", "keys", "--json"]);
     child.stdout.destroy();
     expect(await ended).toMatchObject({ exitCode: 141, stderr: "" });
   });
 
-  test("a reader of notices that leaves early ends nothing", async () => {
+  test("a reader of stderr that closes the pipe early does not end the command", async () => {
     await using home = await tempHome();
     await mkdir(home.path, { recursive: true });
     await writeFile(join(home.path, "config.yaml"), "unknown: 1\n");
@@ -117,7 +163,7 @@ describe("the command line", () => {
     expect(run.json<unknown[]>().length).toBeGreaterThan(0);
   });
 
-  test("colours appear on a terminal only, and never with NO_COLOR", () => {
+  test("colours appear only on a terminal, and never with NO_COLOR", () => {
     const onTerminal = (prefix: string) =>
       spawnSync("script", ["-qec", `${prefix} ${process.execPath} dist/main.cjs --help`, "/dev/null"], {
         encoding: "utf8",
@@ -128,7 +174,7 @@ describe("the command line", () => {
 });
 
 describe("doctor", () => {
-  test("boards are compared with what they must be, and repair names the same", async () => {
+  test("boards are compared with the expected schema, and repair reports the same differences", async () => {
     await using home = await tempHome();
     const board = async () => {
       const run = await home.hermes(["doctor", "--json"]);
@@ -136,7 +182,7 @@ describe("doctor", () => {
     };
     expect(await board()).toMatchObject([{ status: "ok", detail: "none yet" }]);
     await home.hermes(["kanban", "create", "a task"]);
-    expect(await board()).toMatchObject([{ status: "ok", detail: "sound: default" }]);
+    expect(await board()).toMatchObject([{ status: "ok", detail: "intact: default" }]);
     const Sqlite = await loadSqlite();
     const path = boardPath(home.path, "default");
     new Sqlite(path).exec("drop index task_by_key").close();
@@ -152,7 +198,7 @@ describe("doctor", () => {
     ]);
   });
 
-  test("a home that cannot be made is found out, although there is nothing yet to look at", async () => {
+  test("a home that cannot be created is reported, although it does not exist yet", async () => {
     await using home = await tempHome();
     const homeOf = async (path: string) => {
       const run = await home.hermes(["doctor", "--json"], { env: { HERMES_HOME: path } });
@@ -160,20 +206,23 @@ describe("doctor", () => {
     };
     expect(await homeOf("/sys/hermes/home")).toMatchObject({
       status: "fail",
-      detail: expect.stringContaining("no folder can be made in /sys"),
+      detail: expect.stringContaining("no folder can be created in /sys"),
     });
     expect(await homeOf(join(home.folder, "new/home"))).toMatchObject({ status: "ok" });
-    expect(await readdir(home.folder)).toEqual([]);
+    expect(await readdir(home.folder)).not.toContain("new");
   });
 
-  test("reports each part with a status and says what to do about findings", async () => {
+  test("reports each part with a status, and a hint for each finding", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["doctor", "--json"], { env: { ANTHROPIC_API_KEY: "sk-ant-test" } });
     const { ok, checks } = run.json<{
       ok: boolean;
-      checks: { name: string; status: string; fix: string }[];
+      checks: { name: string; status: string; detail: string; fix: string }[];
     }>();
     expect(ok).toBe(true);
+    expect(checks.find(({ name }) => name === "workers")?.detail).toMatch(
+      (await mayCreateCgroup()) ? /^one cgroup per run/ : /^processes are found by environment marker/,
+    );
     expect(checks.map((check) => check.name)).toEqual([
       "node",
       "sqlite",
@@ -192,11 +241,11 @@ describe("doctor", () => {
     for (const check of checks) if (check.status !== "ok") expect(check.fix, check.name).not.toBe("");
   });
 
-  test("fails on what the chosen backend needs and on secrets that others can read", async () => {
+  test("fails if a requirement of the chosen backend is missing or if other users can read secrets", async () => {
     await using home = await tempHome();
     await mkdir(home.path);
     await writeFile(join(home.path, ".env"), "A=1\n");
-    await chmod(home.path, 0o755); // whatever the umask is
+    await chmod(home.path, 0o755); // regardless of the umask
     await chmod(join(home.path, ".env"), 0o644);
     const env = { TERMINAL_ENV: "docker", HERMES_DOCKER_BINARY: "/nowhere/docker" };
     const run = await home.hermes(["doctor", "--json"], { env });
@@ -215,7 +264,7 @@ describe("doctor", () => {
     expect(checks.find((check) => check.name === "home")).toMatchObject({ status: "warn" });
   });
 
-  test("says the same about the model as a task would find, and proves the key when it is asked to", async () => {
+  test("reports the model that a task would use, and verifies the key on request", async () => {
     await using home = await tempHome();
     const line = async (args: string[], env = {}) => {
       const { stdout } = await home.hermes(args, { env });
@@ -241,25 +290,25 @@ describe("doctor", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  test("numbers what is to be done, and --fix does what is safe; a task closes its secrets by itself", async () => {
+  test("numbers the remaining steps, and --fix does the safe ones; a task makes its secrets private by itself", async () => {
     await using home = await tempHome();
     const secrets = join(home.path, ".env");
     await mkdir(home.path);
     await writeFile(secrets, "A=1\n");
-    await chmod(home.path, 0o755); // whatever the umask
+    await chmod(home.path, 0o755); // regardless of the umask
     await chmod(secrets, 0o644);
     const first = await home.hermes(["doctor"]);
     expect(first.stdout).toMatch(/What to do\n {2}1\. home: chmod 700 .*\n {2}2\. secrets: chmod 600 /);
     const fixed = await home.hermes(["doctor", "--fix"]);
-    expect(fixed.stderr).toContain(`done: chmod 600 ${secrets}`);
+    expect(fixed.stderr).toContain(`fixed: chmod 600 ${secrets}`);
     expect(fixed.stdout).not.toContain("chmod");
     await chmod(secrets, 0o640);
-    expect((await home.hermes(["kanban", "list"])).stderr).toContain("from now on only you can");
+    expect((await home.hermes(["kanban", "list"])).stderr).toContain("its mode is now 600");
     expect((await stat(secrets)).mode & 0o777).toBe(0o600);
     expect((await home.hermes(["kanban", "list"])).stderr).toBe("");
   });
 
-  test("reports every problem of the settings instead of stopping at it", async () => {
+  test("reports every problem of the settings instead of stopping at the first", async () => {
     await using home = await tempHome();
     await mkdir(home.path);
     await writeFile(
@@ -277,7 +326,7 @@ describe("doctor", () => {
 });
 
 test.each(["", "some/folder"])(
-  "HOME=%j is passed over: no home is made in the current folder",
+  "HOME=%j is ignored: no home is created in the current folder",
   async (HOME) => {
     await using home = await tempHome();
     const run = await home.hermes(["status", "--json"], { env: { HOME, HERMES_HOME: "" }, cwd: home.folder });
@@ -334,7 +383,7 @@ describe("a home that cannot be used", () => {
 });
 
 describe("logs", () => {
-  test("show what was changed, filtered and as JSON, and never a secret", async () => {
+  test("show changes, filtered and as JSON, and never a secret", async () => {
     await using home = await tempHome();
     await home.hermes(["config", "set", "model.api_key"], { stdin: "sk-do-not-log-this\n" });
     await home.hermes(["config", "set", "terminal.timeout", "77"]);
@@ -357,7 +406,7 @@ describe("logs", () => {
 });
 
 describe("on a terminal", () => {
-  /** Runs a command on a real terminal, types, and gives back the whole screen with the exit code. */
+  /** Runs a command on a real terminal, types the keys, and returns the whole screen with the exit code. */
   async function typeInto(home: string, command: string, keys: string): Promise<string> {
     const shell = `HERMES_HOME="${home}" "${process.execPath}" dist/main.cjs ${command}; echo "code $?"`;
     const child = spawn("script", ["-qec", shell, "/dev/null"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -378,7 +427,7 @@ describe("on a terminal", () => {
     expect(await readFile(join(home.path, ".env"), "utf8")).toBe("HERMES_MODEL_API_KEY=sk-typed-hidden\n");
   });
 
-  test("Ctrl-C at a question is exit 130 and changes nothing", async () => {
+  test("Ctrl-C at a question exits with 130 and changes nothing", async () => {
     await using home = await tempHome();
     await home.hermes(["profile", "create", "work"]);
     const screen = await typeInto(home.path, "profile delete work", "\u0003");

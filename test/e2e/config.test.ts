@@ -1,13 +1,14 @@
 import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { configKeys } from "../../src/config/config-keys.ts";
 import { tempHome } from "../support/hermes.ts";
 
 interface Key {
   key: string;
   env: string;
   type: string;
-  values?: string[];
+  values?: readonly string[] | undefined;
   default: unknown;
   description: string;
   secret: boolean;
@@ -27,8 +28,8 @@ interface Check {
 const SAMPLES: Record<string, string[]> = {
   boolean: ["yes", "no"],
   integer: ["7"],
-  number: ["7.5"],
-  string: ["http://127.0.0.1:9/v1"],
+  number: ["7.5", "0.5"],
+  string: ["http://127.0.0.1:9/v1", "none"],
   list: ['["SAMPLE_NAME"]', "[]"],
   map: ['{"SAMPLE":"text"}', "{}"],
   "integer|map": ['{"work":2}'],
@@ -41,60 +42,57 @@ async function homeWith(files: Record<string, string>) {
   return home;
 }
 
-test("a setting that nothing obeys yet is an error for config and a warning for programs, wherever it stands", async () => {
+test("a setting that is not implemented yet is an error for config and a warning for programs, in every layer", async () => {
   const file = [
-    "fallback_providers: [{ provider: openrouter, model: a/b }]",
-    "approvals: { mode: manual, deny: ['rm -rf'], mood: calm }",
+    "approvals: { cron_mode: deny, mcp_reload_confirm: true, mood: calm }",
     "kanban: { auto_decompose: false, max_spawn: 3 }",
     "terminal: { backendd: docker, cwdd: /, timeoutt: 1 }",
   ].join("\n");
   await using home = await homeWith({ "config.yaml": file });
-  const env = { HERMES_APPROVALS_TIMEOUT: "5" };
+  const env = { HERMES_APPROVALS_UNATTENDED_MODE: "deny" };
 
   const checked = await home.hermes(["config", "check", "--json"], { env });
   expect(checked.exitCode).not.toBe(0);
   const unbuilt = checked.json<Check>().problems.filter(({ kind }) => kind === "unbuilt-key");
   expect(unbuilt.map(({ key }) => key)).toEqual([
-    "fallback_providers",
-    "approvals.mode",
-    "approvals.deny",
+    "approvals.cron_mode",
+    "approvals.mcp_reload_confirm",
     "kanban.auto_decompose",
-    "approvals.timeout",
+    "approvals.unattended_mode",
   ]);
-  expect(unbuilt.map(({ where }) => where)[4]).toBe("HERMES_APPROVALS_TIMEOUT");
+  expect(unbuilt.map(({ where }) => where)[3]).toBe("HERMES_APPROVALS_UNATTENDED_MODE");
 
   const started = await home.hermes(["config", "show"], { env });
   expect(started.exitCode).toBe(0);
   expect(started.stderr).toContain(
-    "nothing obeys these settings yet: fallback_providers, approvals.mode, approvals.deny, kanban.auto_decompose, approvals.timeout.",
+    "these settings are not implemented and are ignored: approvals.cron_mode, approvals.mcp_reload_confirm, kanban.auto_decompose, approvals.unattended_mode.",
   );
 
   const refusals = await Promise.all(
     [
-      ["config", "set", "approvals.mode", "off"],
-      ["config", "set", "fallback_providers", "[]"],
-      ["config", "get", "approvals.mode"],
-      ["config", "explain", "approvals.mode"],
-      ["--approvals.mode=off", "status"],
+      ["config", "set", "approvals.cron_mode", "deny"],
+      ["config", "get", "approvals.cron_mode"],
+      ["config", "explain", "approvals.cron_mode"],
+      ["--approvals.cron_mode=deny", "status"],
     ].map((words) => home.hermes(words)),
   );
   for (const refused of refusals) {
     expect(refused.exitCode).not.toBe(0);
-    expect(refused.stderr).toContain("nothing in this version obeys it");
+    expect(refused.stderr).toContain("has no effect");
   }
   expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(file);
-  const removed = await home.hermes(["config", "unset", "approvals.mode"]);
+  const removed = await home.hermes(["config", "unset", "approvals.cron_mode"]);
   expect(removed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("no longer set") });
 });
 
 describe("every key", () => {
-  test("answers to its variable with origin env, and shows the value unless it is a secret", async () => {
+  test("is set by its variable with origin env, and its value is shown unless it is a secret", async () => {
     await using home = await tempHome();
     const keys = (await home.hermes(["config", "keys", "--json"])).json<Key[]>();
     expect(keys.length).toBeGreaterThan(90);
     const texts = new Map(keys.map((key) => [key, samplesOf(key)]));
     const env = () => Object.fromEntries(keys.map((key) => [key.env, texts.get(key)?.[0] ?? ""]));
-    // A key that refuses one text may take the next; one that has refused all of them is shown as wrong below.
+    // A key that refuses one text may accept the next; a key that refuses all of them fails below.
     const { problems } = (await home.hermes(["config", "check", "--json"], { env: env() })).json<Check>();
     for (const key of keys.filter(({ env }) => problems.some(({ where }) => where === env))) {
       texts.set(key, samplesOf(key).slice(1));
@@ -110,9 +108,20 @@ describe("every key", () => {
     }
   });
 
-  test("is listed with exactly the fields that scripts rely on", async () => {
+  test("is listed with exactly the fields that scripts rely on, as in the schema", async () => {
     await using home = await tempHome();
-    for (const key of (await home.hermes(["config", "keys", "--json"])).json<Key[]>()) {
+    const keys = (await home.hermes(["config", "keys", "--json"])).json<Key[]>();
+    // The built program uses the facts that the build computed from the schema.
+    const facts = ({ key, type, values, default: standard, description, secret }: Omit<Key, "env">) => ({
+      key,
+      type,
+      values,
+      default: secret ? undefined : standard,
+      description,
+      secret,
+    });
+    expect(keys.map(facts)).toEqual(configKeys().map(facts));
+    for (const key of keys) {
       expect(key).toMatchObject({
         key: expect.any(String),
         env: expect.any(String),
@@ -151,7 +160,7 @@ describe("layers", () => {
     },
   );
 
-  test("a boolean that says maybe is refused with the variable's name", async () => {
+  test("an invalid boolean is refused with the name of the variable", async () => {
     await using home = await tempHome();
     const env = { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "maybe" };
     const run = await home.hermes(["config", "get", "terminal.docker_persist_across_processes"], { env });
@@ -160,7 +169,7 @@ describe("layers", () => {
     expect(run.stdout).toBe("");
   });
 
-  test("TERMINAL_ENV in the profile's .env is obeyed, and the real environment is stronger", async () => {
+  test("TERMINAL_ENV in the profile's .env takes effect, and the real environment overrides it", async () => {
     await using home = await homeWith({ ".env": "TERMINAL_ENV=docker\n" });
     const get = ["config", "get", "terminal.backend", "--json"];
     expect((await home.hermes(get)).json()).toMatchObject({ value: "docker", origin: "env" });
@@ -169,7 +178,7 @@ describe("layers", () => {
     });
   });
 
-  test("flag beats variable beats file beats default, and explain shows them all", async () => {
+  test("a flag overrides a variable, a variable the file, and the file the default; explain shows all of them", async () => {
     await using home = await homeWith({ "config.yaml": "terminal:\n  timeout: 20\n" });
     const env = { TERMINAL_TIMEOUT: "30" };
     const origin = async (args: string[], options = {}) => {
@@ -195,14 +204,14 @@ describe("layers", () => {
     ]);
   });
 
-  test("a backend that is not built is refused by name and never becomes local", async () => {
+  test("a backend that is not built is refused by name and never replaced by local", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["config", "get", "terminal.backend"], { env: { TERMINAL_ENV: "modal" } });
     expect(run).toMatchObject({ exitCode: 78, stdout: "" });
     expect(run.stderr).toContain("modal is not built yet");
   });
 
-  test("a secret is taken from .env, never from config.yaml or a flag, and never shown", async () => {
+  test("a secret is read from .env, never from config.yaml or a flag, and never shown", async () => {
     await using home = await homeWith({ ".env": "HERMES_MODEL_API_KEY=sk-very-secret-value\n" });
     const get = await home.hermes(["config", "get", "model.api_key", "--json"]);
     expect(get.json()).toMatchObject({ origin: "env" });
@@ -225,7 +234,7 @@ describe("layers", () => {
   });
 });
 
-test("what config set refuses is refused with the name that was meant, or with the way to what fits", async () => {
+test("config set refuses a wrong name or value with the closest name, or with the command that shows valid values", async () => {
   await using home = await tempHome();
   for (const [words, expected] of [
     [["set", "ANTHROPIC_APIKEY", "x"], /no setting ANTHROPIC_APIKEY\.\n {2}Did you mean ANTHROPIC_API_KEY\?/],
@@ -243,14 +252,14 @@ test("what config set refuses is refused with the name that was meant, or with t
     });
 });
 
-test("advice that several problems of a file share is given once", async () => {
+test("a hint that several problems of a file share is printed once", async () => {
   await using home = await homeWith({ "config.yaml": "model:\n  default: [a\nfoo: bar: baz\n" });
   const { stderr } = await home.hermes(["-z", "go"]);
   expect(stderr.match(/config\.yaml:3:/g)).toHaveLength(2);
   expect(stderr.match(/hermes config edit/g)).toHaveLength(1);
 });
 
-describe("a bad file gets one clear line with file, line, key and fix", () => {
+describe("an invalid file gives one clear line with file, line, key and fix", () => {
   const cases: [string, string, RegExp][] = [
     [
       "a wrong type",
@@ -259,9 +268,13 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
     ],
     ["broken YAML", "terminal: [1\n", /config\.yaml:\d+:\d+: /],
     ["a tab", "terminal:\n\ttimeout: 5\n", /config\.yaml:2:1: a tab indents this line/],
-    ["a duplicate key", "terminal:\n  timeout: 5\n  timeout: 6\n", /config\.yaml:3:3: this key stands twice/],
+    [
+      "a duplicate key",
+      "terminal:\n  timeout: 5\n  timeout: 6\n",
+      /config\.yaml:3:3: this key appears twice/,
+    ],
     ["a value where a section should be", "terminal: docker\n", /config\.yaml:1:1: terminal is a section/],
-    ["a bare list", "- a\n- b\n", /config\.yaml:1:1: the file must hold/],
+    ["a bare list", "- a\n- b\n", /config\.yaml:1:1: the file must contain/],
     [
       "a number out of range",
       "terminal:\n  ssh_port: 70000\n  backend: ssh\n",
@@ -288,7 +301,7 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
     expect(run.stderr).toMatch(/config\.yaml.*UTF-8/s);
   });
 
-  test("a directory in its place", async () => {
+  test("a directory in place of the file", async () => {
     await using home = await tempHome();
     await mkdir(join(home.path, "config.yaml"), { recursive: true });
     const run = await home.hermes(["config", "show"]);
@@ -296,7 +309,7 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
     expect(run.stderr).toMatch(/config\.yaml.*folder|directory/);
   });
 
-  test("an unknown key warns when a program starts and fails the check, with a did-you-mean", async () => {
+  test("an unknown key is a warning at start and an error of the check, with a suggestion", async () => {
     await using home = await homeWith({
       "config.yaml": "terminal:\n  timout: 5\nproviders:\n  local:\n    base_urll: http://a\n",
     });
@@ -322,7 +335,7 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
     });
   });
 
-  test("a bad value of a key that the backend does not use stops get, check and set, not the program", async () => {
+  test("an invalid value of a key that the backend does not use is an error for get, check and set, not for the program", async () => {
     await using home = await homeWith({ "config.yaml": "terminal:\n  docker_network: perhaps\n" });
     expect((await home.hermes(["config", "show"])).exitCode).toBe(0);
     expect((await home.hermes(["config", "get", "terminal.timeout"])).exitCode).toBe(78);
@@ -333,7 +346,7 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
     expect((await home.hermes(["config", "check"])).exitCode).toBe(0);
   });
 
-  test("a variable that is nearly one of ours is found by the check", async () => {
+  test("the check finds a misspelled variable", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["config", "check"], { env: { TERMINAL_TIMEOUTT: "5" } });
     expect(run.exitCode).toBe(78);
@@ -342,7 +355,7 @@ describe("a bad file gets one clear line with file, line, key and fix", () => {
 });
 
 describe("set and unset", () => {
-  test("twenty at once of twenty different keys are all there, and the comments too", async () => {
+  test("twenty concurrent changes of twenty different keys are all stored, and comments are kept", async () => {
     const before = "# kept\nterminal:\n  timeout: 1 # why\n\n# also kept\nkanban:\n  failure_limit: 9\n";
     await using home = await homeWith({ "config.yaml": before });
     const keys = (await home.hermes(["config", "keys", "--json"]))
@@ -381,7 +394,7 @@ describe("set and unset", () => {
     expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe(text);
   });
 
-  test("a variable is taken for what it names: the key of a provider, or a setting", async () => {
+  test("a variable name selects the key of a provider, or a setting", async () => {
     await using home = await tempHome();
     await mkdir(home.path, { recursive: true });
     await writeFile(join(home.path, "config.yaml"), "providers: { lab: { key_env: LAB_KEY } }\n");
@@ -416,12 +429,15 @@ describe("set and unset", () => {
   test("a field inside a map is set, read back and removed", async () => {
     await using home = await tempHome();
     expect(
-      (await home.hermes(["config", "set", "providers.local.base_url", "http://127.0.0.1:8080/v1"])).exitCode,
+      (await home.hermes(["config", "set", "providers.local.base_url", " http://127.0.0.1:8080/v1 "]))
+        .exitCode,
     ).toBe(0);
     expect((await home.hermes(["config", "get", "providers.local.base_url"])).stdout).toBe(
       "http://127.0.0.1:8080/v1\n",
     );
     expect((await home.hermes(["config", "set", "providers.local.base_url", "ftp://x"])).exitCode).toBe(78);
+    const secret = await home.hermes(["config", "set", "model.base_url", "http://me:hunter2@h/v1"]);
+    expect(secret).toMatchObject({ exitCode: 78, stderr: expect.not.stringContaining("hunter2") });
     expect((await home.hermes(["config", "unset", "providers.local.base_url"])).exitCode).toBe(0);
     expect((await home.hermes(["config", "get", "providers", "--json"])).json()).toMatchObject({
       value: {},
@@ -439,11 +455,11 @@ describe("set and unset", () => {
     expect(await readFile(real, "utf8")).toBe("terminal:\n  timeout: 6\n");
   });
 
-  test("edit keeps the old file when the new text is wrong, and says where the text went", async () => {
+  test("edit keeps the old file if the new text is invalid, and says where the new text was saved", async () => {
     await using home = await homeWith({ "config.yaml": "terminal:\n  timeout: 5\n" });
     const bad = await home.hermes(["config", "edit"], { env: { EDITOR: "sed -i s/5/soon/" } });
     expect(bad.exitCode).toBe(78);
-    expect(bad.stderr).toMatch(/Your text is in .*draft/);
+    expect(bad.stderr).toMatch(/Your version is in .*draft/);
     expect(await readFile(join(home.path, "config.yaml"), "utf8")).toBe("terminal:\n  timeout: 5\n");
     const good = await home.hermes(["config", "edit"], { env: { VISUAL: "sed -i s/5/55/" } });
     expect(good.exitCode).toBe(0);

@@ -14,7 +14,7 @@ const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const LIMIT = 600_000;
 const NO_ENGINE = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
 
-/** A home that nobody has used yet, and a folder for everything temporary. */
+/** An unused home, and a folder for temporary files. */
 async function freshMachine() {
   const home = await tempHome();
   const temporary = join(home.folder, "tmp");
@@ -24,7 +24,7 @@ async function freshMachine() {
     temporary,
     demo: (args: readonly string[], env: Readonly<Record<string, string>> = NO_ENGINE) =>
       home.hermes(["demo", "--fast", ...args], { env: { TMPDIR: temporary, ...env }, cwd: home.folder }),
-    /** The demo as a process that the test can do something to; slowly, as a person has it, there is time for that. */
+    /** The demo as a separate process, at its normal speed, so that the test can interrupt it. */
     start(env: Readonly<Record<string, string>> = NO_ENGINE, args: readonly string[] = []) {
       const PATH = process.env["PATH"] ?? "";
       return spawn(process.execPath, [ENTRY, "demo", ...args], {
@@ -35,14 +35,14 @@ async function freshMachine() {
   };
 }
 
-/** A stand-in for a container program. */
+/** A replacement for a container program. */
 async function writeClient(folder: string, script: string): Promise<string> {
   const path = join(folder, "client");
   await writeFile(path, `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   return path;
 }
 
-/** What a person must have seen, in this order. */
+/** The output that a user must have seen, in this order. */
 const STORY = [
   /scripted/,
   /\$ hermes chat .*Fix pages\.sh/,
@@ -54,13 +54,13 @@ const STORY = [
   /→ terminal sh check-all\.sh/,
   /kill -9 \d+/,
   /\$ hermes chat -c /,
-  /> You were cut off\. Go on\./,
+  /> You were interrupted\. Continue\./,
   /\? terminal sh check-all\.sh: interrupted, outcome unknown/,
   /→ terminal tail/,
   /all 24 cases agree/,
   /→ write_file NOTES\.md/,
   /no case was checked twice/,
-  /24 of 24 cases were checked, each of them once/,
+  /24 of 24 cases were checked, each exactly once/,
   /hermes -z /,
 ];
 
@@ -68,18 +68,18 @@ const STORY = [
 const BOARD_STORY = [
   /scripted/,
   /\$ hermes kanban daemon/,
-  /1 Say what it shall do .* begins \(run 1, process \d+\)/,
-  /1 Say what it shall do .* done: /,
-  /6 Check 24 cases .* begins/,
+  /1 Write the spec .* starts \(run 1, process \d+\)/,
+  /1 Write the spec .* done: /,
+  /6 Check 24 cases .* starts/,
   /kill -9 \d+: the worker of task 6/,
-  /6 Check 24 cases .* crashed; to be tried again/,
+  /6 Check 24 cases .* crashed; it will be retried/,
   /\$ hermes kanban unguard t_/,
-  /6 Check 24 cases .* begins/,
+  /6 Check 24 cases .* starts/,
   /6 Check 24 cases .* done: all 24 cases agree/,
   /8 Pack it all up .* done: /,
   /the board: 8 of 8 done/,
-  /9 runs for 8 tasks: one was killed, and each task is done once/,
-  /24 of 24 cases were checked, each of them once/,
+  /9 runs for 8 tasks: one was killed, and each task was completed once/,
+  /24 of 24 cases were checked, each exactly once/,
   /hermes kanban create /,
 ];
 
@@ -95,7 +95,7 @@ function expectStory(stdout: string, story: readonly RegExp[] = STORY): void {
 
 describe("hermes demo", () => {
   test(
-    "fixes a program, is killed on the way, goes on, and leaves nothing behind",
+    "fixes a program, is killed midway, resumes, and leaves nothing behind",
     async () => {
       await using machine = await freshMachine();
       const { exitCode, stdout, stderr } = await machine.demo(["--local"]);
@@ -104,39 +104,24 @@ describe("hermes demo", () => {
       expect(stdout).toContain("run on this machine, in a temporary folder (--local)");
       expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
       expect(stdout).not.toContain("\u001b");
-      expect(stdout).toMatch(/ config set ANTHROPIC_API_KEY +asks for the key and stores it/);
+      expect(stdout).toMatch(/ setup +choose a model, then chat/);
       expect(await readdir(machine.temporary)).toEqual([]);
-      await expect(access(machine.path)).rejects.toThrow("ENOENT"); // nothing of the person's was touched
+      await expect(access(machine.path)).rejects.toThrow("ENOENT"); // the user's own home was not touched
     },
     LIMIT,
   );
 
   test(
-    "settings of the person, even broken ones, and variables for them do not matter",
+    "if the engine does not run, or its sandbox does not work, it stays on this machine and says why, whatever the user's settings",
     async () => {
       await using machine = await freshMachine();
       await mkdir(machine.path);
       await writeFile(join(machine.path, "config.yaml"), "terminal: [broken\n");
-      const env = {
-        TERMINAL_ENV: "ssh",
-        TERMINAL_TIMEOUT: "0",
-        HERMES_MODEL_PROVIDER: "nobody",
-        ...NO_ENGINE,
-      };
-      const { exitCode, stdout } = await machine.demo([], env);
-      expect(exitCode).toBe(0);
-      expectStory(stdout);
-    },
-    LIMIT,
-  );
-
-  test(
-    "where the engine does not run, or its sandbox does not work, it stays on this machine and says why",
-    async () => {
-      await using machine = await freshMachine();
       const HERMES_DOCKER_BINARY = await writeClient(machine.folder, "exit 1");
-      const dead = await machine.demo([], { HERMES_DOCKER_BINARY });
+      const settings = { TERMINAL_ENV: "ssh", TERMINAL_TIMEOUT: "0", HERMES_MODEL_PROVIDER: "nobody" };
+      const dead = await machine.demo([], { HERMES_DOCKER_BINARY, ...settings });
       expect(dead.exitCode).toBe(0);
+      expectStory(dead.stdout);
       expect(dead.stdout).toContain("(Docker does not run)");
 
       await writeClient(
@@ -158,10 +143,10 @@ describe("hermes demo", () => {
       await using machine = await freshMachine();
       const child = machine.start();
       const closed = once(child, "close");
-      let isTold = false;
+      let isSignalled = false;
       for await (const text of child.stdout.setEncoding("utf8")) {
-        if (isTold || !text.includes("check-all.sh")) continue;
-        isTold = child.kill("SIGINT");
+        if (isSignalled || !text.includes("check-all.sh")) continue;
+        isSignalled = child.kill("SIGINT");
       }
       expect(await closed).toEqual([130, null]);
       expect(await readdir(machine.temporary)).toEqual([]);
@@ -170,7 +155,7 @@ describe("hermes demo", () => {
   );
 
   test(
-    "a reader that leaves early leaves nothing behind either",
+    "a reader that closes the pipe early leaves nothing behind either",
     async () => {
       await using machine = await freshMachine();
       const child = machine.start();
@@ -187,7 +172,7 @@ describe("hermes demo", () => {
   );
 });
 
-/** Processes that know the folder from their environment, or that began in it. */
+/** Processes with the folder in their environment, or that were started in it. */
 async function processesIn(folder: string): Promise<string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const read = (pid: string, file: string) => readFile(`/proc/${pid}/${file}`, "utf8").catch(() => "");
@@ -199,7 +184,7 @@ async function processesIn(folder: string): Promise<string[]> {
 
 describe("hermes demo board", () => {
   test(
-    "works off a board with a worker killed on the way, in plain lines, and leaves nothing behind",
+    "completes a board with a worker killed midway, in plain lines, and leaves nothing behind",
     async () => {
       await using machine = await freshMachine();
       const { exitCode, stdout, stderr } = await machine.demo(["board"]);
@@ -208,16 +193,16 @@ describe("hermes demo board", () => {
       expect(stdout.match(/the board: /g)).toHaveLength(1); // once, at the end
       expect(stdout.split("\n").filter((line) => line.length > 80)).toEqual([]);
       expect(stdout).not.toContain("\u001b");
-      expect(stdout).toMatch(/ config set ANTHROPIC_API_KEY +asks for the key and stores it/);
+      expect(stdout).toMatch(/ setup +choose a model, then chat/);
       expect(await readdir(machine.temporary)).toEqual([]);
       expect(await processesIn(machine.folder)).toEqual([]);
-      await expect(access(machine.path)).rejects.toThrow("ENOENT"); // nothing of the person's was touched
+      await expect(access(machine.path)).rejects.toThrow("ENOENT"); // the user's own home was not touched
     },
     LIMIT,
   );
 
   test(
-    "in a terminal the board is drawn over as it changes",
+    "on a terminal the board is redrawn as it changes",
     async () => {
       await using machine = await freshMachine();
       const env = { PATH: process.env["PATH"] ?? "", HOME: machine.folder, TMPDIR: machine.temporary };
@@ -232,7 +217,7 @@ describe("hermes demo board", () => {
       });
       const exitCode = await new Promise((resolve) => terminal.onExit((end) => resolve(end.exitCode)));
       expect(exitCode, seen).toBe(0);
-      expect(seen.split("\u001b[10A\u001b[J").length).toBeGreaterThan(8); // ten lines up, and cleared
+      expect(seen.split("\u001b[10A\u001b[J").length).toBeGreaterThan(8); // moves up ten lines and clears
       expect(seen).toMatch(/6 {2}Check 24 cases +tester +running +run \d+, case \d+ of 24/);
       expect(seen).toMatch(/7 {2}Print the table +coder +waiting +for 2, 3/);
       expectStory(seen.replaceAll("\r", ""), BOARD_STORY);
@@ -241,14 +226,14 @@ describe("hermes demo board", () => {
   );
 
   test(
-    "Ctrl-C in the middle ends it with 130, and daemon, supervisors and workers with it",
+    "Ctrl-C in the middle ends the demo with 130, including daemon, supervisors and workers",
     async () => {
       await using machine = await freshMachine();
       const child = machine.start(NO_ENGINE, ["board"]);
       const closed = once(child, "close");
       let running: string[] = [];
       for await (const text of child.stdout.setEncoding("utf8")) {
-        if (!text.includes("begins") || running.length > 2) continue;
+        if (!text.includes("starts (run") || running.length > 2) continue;
         running = await processesIn(machine.folder);
         if (running.length > 2) child.kill("SIGINT");
       }
@@ -261,13 +246,13 @@ describe("hermes demo board", () => {
   );
 
   test(
-    "a reader that leaves early leaves no process and no folder either",
+    "a reader that closes the pipe early leaves no process and no folder either",
     async () => {
       await using machine = await freshMachine();
       const child = machine.start(NO_ENGINE, ["board"]);
       const closed = once(child, "close");
       child.stdout.setEncoding("utf8").on("data", (text: string) => {
-        if (text.includes("begins")) child.stdout.destroy();
+        if (text.includes("starts (run")) child.stdout.destroy();
       });
       child.stderr.resume();
       await closed;
@@ -279,7 +264,7 @@ describe("hermes demo board", () => {
     LIMIT,
   );
 
-  test("the help names both demonstrations", async () => {
+  test("the help names both demos", async () => {
     await using machine = await freshMachine();
     const { exitCode, stdout } = await machine.hermes(["demo", "--help"]);
     expect(exitCode).toBe(0);
@@ -291,12 +276,12 @@ describe("hermes demo board", () => {
 });
 
 test(
-  "a demo that shall be in a sandbox does not go elsewhere when there is none",
+  "a demo with --docker does not run elsewhere if no sandbox is possible",
   async () => {
     await using machine = await freshMachine();
     const { exitCode, stderr } = await machine.demo(["--docker"]);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^hermes: The demo found no sandbox: .+\n {2}.+leave out --docker/);
+    expect(stderr).toMatch(/^hermes: The demo found no sandbox: .+\n {2}.+omit --docker/);
     expect(await readdir(machine.temporary)).toEqual([]);
     expect((await machine.demo(["--docker", "--local"])).exitCode).toBe(2);
   },
@@ -307,7 +292,7 @@ describeWith("docker", "hermes demo with Docker", ({ host, client, images }) => 
   const env = { DOCKER_HOST: host, HERMES_DOCKER_BINARY: client, TERMINAL_DOCKER_IMAGE: images.bash };
   const docker = async (...args: readonly string[]): Promise<string> =>
     (await run(client, args, { env: { ...process.env, DOCKER_HOST: host } })).stdout;
-  /** The sandboxes that have something of the folder. */
+  /** The sandboxes that mount something of the folder. */
   const sandboxesOf = async (folder: string): Promise<string[]> => {
     const listed = await docker("ps", "--all", "--no-trunc", "--format", "{{.Names}} {{.Mounts}}");
     return listed.split("\n").flatMap((line) => (line.includes(folder) ? [line.split(" ")[0] ?? ""] : []));
@@ -319,7 +304,7 @@ describeWith("docker", "hermes demo with Docker", ({ host, client, images }) => 
     });
 
   test(
-    "works in a sandbox of the person's image and removes it",
+    "works in a sandbox of the user's image and removes it",
     async () => {
       await using machine = await freshMachine();
       removeWhenFinished(machine.temporary);
@@ -334,7 +319,7 @@ describeWith("docker", "hermes demo with Docker", ({ host, client, images }) => 
   );
 
   test(
-    "Ctrl-C in the middle removes the sandbox, too",
+    "Ctrl-C in the middle removes the sandbox too",
     async () => {
       await using machine = await freshMachine();
       removeWhenFinished(machine.temporary);

@@ -10,7 +10,7 @@ const PRINT_EVIL = "printf 'mark \\033[2J\\033]52;c;ZXZpbA==\\007\\n'";
 const END = "the-end";
 const COLOUR = new RegExp(`${"\u001b"}\\[\\d+m`, "g");
 
-test("what models, commands, files and people wrote is shown on a terminal and never obeyed", async () => {
+test("escape sequences from models, commands, files and users are shown on a terminal, not executed", async () => {
   await using home = await tempHome();
   const script = join(home.folder, "script.json");
   const answers = [
@@ -21,7 +21,7 @@ test("what models, commands, files and people wrote is shown on a terminal and n
   const env = { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path, TERM: "xterm" };
   const onTerminal = async (...words: string[]): Promise<string> => {
     let shown = "";
-    // What a terminal holds when its last program ends may be lost, so a shell stays until all has been read.
+    // A terminal may lose its buffered output when its last program exits, so a shell stays until everything was read.
     const line = `"$0" "$@"; printf ${END}; read -r _`;
     const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
     const terminal = pty.spawn("sh", ["-c", line, ...program, ...words], {
@@ -76,7 +76,7 @@ test("a pipe gets every byte of an answer and of a job", async () => {
   expect((await home.hermes(["sandbox", "exec", "--", PRINT_EVIL])).stdout).toContain("\u001b[2J");
 });
 
-test("a character that comes in two halves is shown whole, and none is cut in the middle", async () => {
+test("a character that arrives in two halves is shown whole, and no character is split", async () => {
   await using home = await tempHome();
   const script = join(home.folder, "script.json");
   const command = `: ${"😀".repeat(100)}`;
@@ -96,7 +96,7 @@ test("a character that comes in two halves is shown whole, and none is cut in th
   expect(run.stdout + run.stderr).not.toContain("\ufffd");
 });
 
-test("a log that is paged through is not obeyed either", async () => {
+test("escape sequences in a paged log are not executed either", async () => {
   await using home = await tempHome();
   await home.hermes(["config", "set", "model.default", `mark${EVIL}`]);
   const { stdout } = await home.hermes(["logs"]);

@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { findRunGroups, makeRunGroup, removeGroup } from "../../src/board/worker/run-cgroup.ts";
-import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
+import { findRunGroups } from "../../src/board/supervisor/run-cgroup.ts";
+import { logParts, runLogPath } from "../../src/board/supervisor/run-log.ts";
 import { boardMark } from "../../src/board/worker/run-mark.ts";
+import { mayCreateCgroup } from "../support/cgroup.ts";
 import { scale } from "../support/scale.ts";
 import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
@@ -21,7 +22,7 @@ async function hermes(lab: Lab, ...args: readonly string[]): Promise<string> {
   return (await run(PROGRAM[0], [PROGRAM[1], ...args], { env })).stdout;
 }
 
-/** Whether this machine lets us mount a small disk. */
+/** Whether this machine allows us to mount a small disk. */
 async function canMount(): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), "hermes-test-"));
   try {
@@ -37,40 +38,33 @@ async function canMount(): Promise<boolean> {
 
 const mountable = await canMount();
 
-/** Whether this machine lets us hold the processes of a run together. */
-async function canGroup(): Promise<boolean> {
-  const group = await makeRunGroup(`test-${process.pid}`);
-  if (group !== undefined) await removeGroup(group);
-  return group !== undefined;
-}
+const groupable = await mayCreateCgroup();
 
-const groupable = await canGroup();
-
-/** Of all processes there are. */
+/** The command lines of all processes. */
 async function commandLines(): Promise<readonly string[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
   const lines = pids.map((pid) => readFile(`/proc/${pid}/cmdline`, "latin1").catch(() => ""));
   return (await Promise.all(lines)).map((line) => line.split("\0").join(" ").trim());
 }
 
-describe("a worker that misbehaves costs its own run only, with one outcome that people can see:", () => {
+describe("a worker that misbehaves affects only its own run, with one visible outcome:", () => {
   const cases = [
     { what: "it exits 0 without a result", script: "exit 0", outcome: "protocol_violation", counts: 1 },
     {
-      what: "it ignores TERM when its time is over",
+      what: "it ignores TERM after its maximum run time",
       script: "trap '' TERM; while :; do sleep 0.1; done",
       maxRuntimeSeconds: 2,
       outcome: "timed_out",
       counts: 1,
     },
     {
-      what: "it leaves processes in sessions of their own behind",
+      what: "it leaves processes in other sessions behind",
       script: "setsid sleep 300 & setsid bash -c 'setsid sleep 300 & sleep 300' & exit 7",
       outcome: "crashed",
       counts: 1,
     },
     { what: "it ends its own group", script: "kill -9 0", outcome: "crashed", counts: 1 },
-    { what: "it is told to end", script: "kill -TERM $$", outcome: "infra_killed", counts: 0 },
+    { what: "it receives TERM", script: "kill -TERM $$", outcome: "infra_killed", counts: 0 },
   ];
   for (const { what, script, maxRuntimeSeconds, outcome, counts } of cases) {
     test(
@@ -94,7 +88,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
   }
 
   test.skipIf(!groupable)(
-    `it leaves a process that forked twice, in a session of its own and with an empty environment: nothing outlives the run${groupable ? "" : " [skipped: may not make a cgroup]"}`,
+    `it leaves a process that forked twice, in its own session and with an empty environment: nothing survives the run${groupable ? "" : " [skipped: may not create a cgroup]"}`,
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("runaway")).id);
@@ -113,7 +107,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
   );
 
   test(
-    "it prints without measure: the log keeps its bounds, the supervisor stays small, and the end is still there",
+    "it prints without end: the log stays bounded, the supervisor stays small, and the end of the output is kept",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("chatter")).id);
@@ -135,13 +129,13 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
   );
 
   test.skipIf(!mountable)(
-    `it fills the disk with board, log and all: its run ends once there is room, and the next task works${mountable ? "" : " [skipped: may not mount]"}`,
+    `it fills the disk that holds board and log: its run ends once there is free space, and the next task works${mountable ? "" : " [skipped: may not mount]"}`,
     async () => {
       const leaseMs = scale.fullDiskLeaseMs;
       await using lab = await openWorkerLab({ diskBytes: 8 * 1024 * 1024, leaseMs });
       const claimed = await lab.claim((await lab.add("greedy")).id);
       const fill = join(lab.root, "fill");
-      // Not before its supervisor has written who it is. In pieces down to a byte: not a single block is left.
+      // Waits until its supervisor has recorded itself, then writes in ever smaller pieces until no block is free.
       const script = `until [ -e started ]; do sleep 0.05; done
         for size in 1M 4k 1; do dd if=/dev/zero bs=$size of=${fill} oflag=append conv=notrunc 2>/dev/null; done
         echo no room; touch filled; exit 9`;
@@ -155,7 +149,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
       );
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
       const { lease_until: until } = await lab.findRun(claimed.run.id);
-      if (leaseMs <= SHORT_LEASE_MS) await eventually(() => Date.now() > until + 3_000); // and it still waits for room
+      if (leaseMs <= SHORT_LEASE_MS) await eventually(() => Date.now() > until + 3_000); // the supervisor still waits for free space
       await rm(fill);
       expect(await lab.ended(claimed)).toMatchObject({
         outcome: "crashed",
@@ -166,7 +160,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
       await lab.addProfile("coder", {
         answers: [{ tools: [{ name: "kanban_complete", input: { summary: "done" } }] }],
       });
-      // The same for the disk of its profile alone, where the agent itself needs room for its session.
+      // The same for the disk of its profile only, where the agent itself needs space for its session.
       const profile = join(lab.root, "profiles", "small");
       await mkdir(profile, { recursive: true });
       await run("mount", ["-t", "tmpfs", "-o", "size=300k,mode=700", "tmpfs", profile]);
@@ -183,7 +177,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
           /because of the host \(the disk with \S+ is full/,
         );
         await eventually(async () => (await lab.supervisorsOf(small)).length === 0);
-        // And where git finds no room for a worktree.
+        // The same where git has no space for a worktree.
         await run("find", [profile, "-mindepth", "1", "-delete"]);
         const author = ["-c", "user.name=a", "-c", "user.email=a@b"];
         await run("git", ["init", "--quiet", "--template=", profile]);
@@ -206,7 +200,7 @@ describe("a worker that misbehaves costs its own run only, with one outcome that
 });
 
 test(
-  "a supervisor that is halted beyond its lease never makes two live runs: the next start ends what is left of the old one",
+  "a supervisor that is suspended past its lease never causes two live runs: the next start ends the rest of the old run",
   async () => {
     await using lab = await openWorkerLab();
     await lab.addProfile("coder", {
@@ -220,7 +214,7 @@ test(
     process.kill(supervisorPid, "SIGSTOP");
     lab.expireLease(claimed);
     expect(await lab.system.reclaimExpired(claimed.run.id, 0, never)).toBe(true);
-    // This worker does not look at its pipe.
+    // This worker does not watch its pipe.
     await eventually(async () => (await lab.processesOf(claimed)).length > 0);
     const next = await lab.claim(claimed.task.id);
     expect(await lab.host.start(next, never)).toMatchObject({ kind: "started" });

@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import type { ShownTask } from "../../src/board/operations/look.ts";
+import type { TaskDetails } from "../../src/board/operations/views/task-details.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
+import { startScriptedServer } from "../support/scripted-server.ts";
 import { describeWith } from "../support/services.ts";
 
 const WAIT = { timeout: 150_000, interval: 100 };
@@ -25,7 +26,7 @@ async function openHome(env: Readonly<Record<string, string>> = {}) {
       expect(made.exitCode, made.stderr).toBe(0);
       return made.json<Created>().id;
     },
-    /** A profile whose model completes whatever task it is given. */
+    /** Creates a profile whose model completes every task. */
     async addProfile(name: string): Promise<string> {
       const profile = join(home.path, "profiles", name);
       await mkdir(profile, { recursive: true, mode: 0o700 });
@@ -41,7 +42,7 @@ async function openHome(env: Readonly<Record<string, string>> = {}) {
 }
 
 describe("hermes kanban dispatch", () => {
-  it("a dry run says what would start, what would not and why, and changes nothing", async () => {
+  it("a dry run reports what would start, what would not and why, and changes nothing", async () => {
     await using home = await openHome();
     const mine = await home.create("mine", "--assignee", "default");
     const stranger = await home.create("stranger", "--assignee", "nobody-here");
@@ -57,10 +58,10 @@ describe("hermes kanban dispatch", () => {
     expect(status.json()).toMatchObject({ board: "default", ready: 2, running: 0, dispatchers: [] });
     const said = (await home.kanban("dispatch", "--dry-run")).stdout;
     expect(said).toContain("Would start #1 mine as default.\n");
-    expect(said).toContain("Kept back, for a profile that cannot work here: #2 stranger.\n");
+    expect(said).toContain("Not started, profile not usable here: #2 stranger.\n");
   });
 
-  it("G35: a pass without room starts nothing, names each task, and is on record", async () => {
+  it("G35: a pass without free capacity starts nothing, names each task, and is recorded", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "default");
     const pass = await home.kanban("dispatch", "--max", "0", "--json");
@@ -73,7 +74,7 @@ describe("hermes kanban dispatch", () => {
     expect((await home.kanban("dispatch-status")).stdout).toContain("LAST PASS");
   });
 
-  it("why says the one reason, and unguard and reassign are what it says", async () => {
+  it("why names one reason, and the suggested unguard and reassign work", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "nobody-here");
     const why = await home.kanban("why", id, "--json");
@@ -88,7 +89,7 @@ describe("hermes kanban dispatch", () => {
     expect(wrong.stderr).toContain("There is no task");
   });
 
-  it("a model that one task has chosen and that is refused keeps back those that chose it too, and nobody else", async () => {
+  it("a refused model of one task delays the tasks with the same model, and no others", async () => {
     await using home = await openHome();
     const profile = await home.addProfile("coder");
     const wrong = join(profile, "wrong.json");
@@ -114,7 +115,40 @@ describe("hermes kanban dispatch", () => {
     expect((await home.kanban("dispatch")).stdout).toContain("Started #2 same model");
   });
 
-  it("a task and two that go on on its branch run one after the other, without a failure, and leave no worktree", async () => {
+  it("a refused key delays the tasks that use it, and after its correction they start at once", async () => {
+    await using home = await openHome();
+    const answers = [{ tools: [{ name: "kanban_complete", input: { summary: "all done" } }] }];
+    let isRefused = true;
+    const refusal = {
+      type: "answer",
+      status: 401,
+      body: '{"error":{"message":"Incorrect API key"}}',
+    } as const;
+    await using server = await startScriptedServer(
+      { answers },
+      { misbehave: () => (isRefused ? refusal : undefined) },
+    );
+    const profile = await home.addProfile("coder");
+    const model = { base_url: `${server.url}/v1`, default: "m" };
+    await writeFile(join(profile, "config.yaml"), JSON.stringify({ model }));
+    const storeKey = (key: string) =>
+      writeFile(join(profile, ".env"), `OPENAI_API_KEY=${key}\n`, { mode: 0o600 });
+    await storeKey("sk-test-wrong");
+    const first = await home.create("first", "--assignee", "coder");
+    const second = await home.create("second", "--assignee", "coder");
+    const taskOf = async (id: string) => (await home.kanban("show", id, "--json")).json<TaskDetails>().task;
+    await home.kanban("dispatch", "--max", "1");
+    await vi.waitFor(async () => expect(await taskOf(first)).toMatchObject({ status: "blocked" }), WAIT);
+    expect((await home.kanban("dispatch")).stdout).not.toContain("Started");
+    expect((await home.kanban("why", "2")).stdout).toContain("the model or the key that it uses");
+    isRefused = false;
+    await storeKey("sk-test-right");
+    expect((await home.kanban("dispatch")).stdout).toContain("Started #2 second");
+    await vi.waitFor(async () => expect(await taskOf(second)).toMatchObject({ status: "done" }), WAIT);
+    expect(server.requests.at(-1)?.headers.authorization).toBe("Bearer sk-test-right");
+  });
+
+  it("a task and two that continue on its branch run one after the other, without a failure, and leave no worktree", async () => {
     await using home = await openHome();
     await home.addProfile("coder");
     const repository = join(home.folder, "shop");
@@ -134,7 +168,7 @@ describe("hermes kanban dispatch", () => {
     const shown = async (id: string) => {
       const show = await home.kanban("show", id, "--json");
       expect(show.exitCode, show.stderr).toBe(0);
-      return show.json<ShownTask>();
+      return show.json<TaskDetails>();
     };
     for (const id of ids) {
       await vi.waitFor(async () => expect((await shown(id)).task.status).toBe("done"), WAIT);
@@ -145,7 +179,7 @@ describe("hermes kanban dispatch", () => {
     await daemon.ended;
   });
 
-  it("a claim by hand is taken back for another profile, with its run", async () => {
+  it("a claim by hand is reclaimed for another profile, and its run ends", async () => {
     await using home = await openHome();
     const id = await home.create("mine", "--assignee", "default");
     expect((await home.kanban("claim", id)).exitCode).toBe(0);
@@ -155,7 +189,7 @@ describe("hermes kanban dispatch", () => {
     expect(given.json(), given.stderr).toMatchObject({ id, assignee: "other", status: "ready" });
   });
 
-  it("G35: a daemon leads its boards, hears of a new task at once, and ends well when it is asked to", async () => {
+  it("G35: a daemon holds the leases of its boards, notices a new task at once, and exits cleanly on TERM", async () => {
     await using home = await openHome();
     await home.create("nobody's");
     const daemon = home.start(["kanban", "daemon"]);
@@ -174,12 +208,12 @@ describe("hermes kanban dispatch", () => {
     expect((await status()).lease?.live).toBe(false);
     expect((await status()).dispatchers).toMatchObject([{ ended: true }]);
     const later = await home.kanban("create", "waits", "--assignee", "default");
-    expect(later.stderr).toContain("nobody dispatches the board");
+    expect(later.stderr).toContain("no dispatcher is running for the board");
     const why = await home.kanban("why", later.stdout.trim(), "--json");
     expect(why.json()).toMatchObject({ reason: "no-dispatcher" });
   }, 600_000);
 
-  it("a daemon starts real workers: a task is worked off, and then the one that waits for it", async () => {
+  it("a daemon starts real workers: a task is completed, and then the task that waits for it", async () => {
     await using home = await openHome();
     await home.kanban("init");
     await home.addProfile("coder");
@@ -204,7 +238,7 @@ describe("hermes kanban dispatch", () => {
     }
   }, 600_000);
 
-  it("board G14, board G15: a profile that cannot run, was renamed or vanished is named by why and diagnostics", async () => {
+  it("board G14, board G15: a profile that cannot run, was renamed or was removed is named by why and diagnostics", async () => {
     await using home = await openHome();
     const profiles = { broken: "kanban: [", renamed: "", vanished: "" };
     const ids: Record<string, string> = {};
@@ -238,7 +272,7 @@ describe("hermes kanban dispatch", () => {
     expect((await home.kanban("diagnostics", "--task", ids["broken"] ?? "")).stdout).toContain("broken");
   }, 600_000);
 
-  it("a ready task that nobody takes is found with the reason why, such as a board that is paused", async () => {
+  it("diagnostics reports a ready task that is not started, with the reason, such as a paused board", async () => {
     await using home = await openHome({ HERMES_KANBAN_DIAGNOSTICS_STRANDED_THRESHOLD_SECONDS: "0" });
     const id = await home.create("mine", "--assignee", "default");
     await home.kanban("pause");
@@ -249,7 +283,7 @@ describe("hermes kanban dispatch", () => {
 });
 
 describeWith("postgres", "hermes kanban daemon on PostgreSQL", ({ url }) => {
-  it("serves all boards of its database, also one that is made meanwhile and after the server cut it off", async () => {
+  it("serves all boards of its database, even one that is created later, and even after the server closed its connections", async () => {
     await using database = await openOwnDatabase(url);
     await using home = await openHome({
       HERMES_KANBAN_DATABASE_URL: database.url,

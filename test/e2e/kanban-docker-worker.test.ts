@@ -6,9 +6,10 @@ import { promisify } from "node:util";
 import { expect, onTestFinished, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
+import { readHostFacts } from "../../src/lib/process/host-facts.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { describeWith } from "../support/services.ts";
-import { eventually, openWorkerLab } from "../support/worker-lab.ts";
+import { eventually, openWorkerLab, PROGRAM } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
 const never = new AbortController().signal;
@@ -25,7 +26,7 @@ describeWith("docker", "a worker whose profile runs commands in Docker", ({ host
 ${more}`;
   const docker = async (...args: readonly string[]): Promise<string> =>
     (await run(client, args, { env: { ...process.env, DOCKER_HOST: host } })).stdout;
-  /** The sandboxes that have something of the folder. */
+  /** The sandboxes that mount something of the folder. */
   const sandboxesOf = async (folder: string): Promise<string[]> => {
     const listed = await docker("ps", "--all", "--no-trunc", "--format", "{{.Names}} {{.Mounts}}");
     return listed.split("\n").flatMap((line) => (line.includes(folder) ? [line.split(" ")[0] ?? ""] : []));
@@ -47,7 +48,7 @@ ${more}`;
   ];
 
   test(
-    "works in the folder of its task, hands files over from there, and leaves no sandbox behind",
+    "works in the folder of its task, keeps files from there as artifacts, and leaves no sandbox behind",
     async () => {
       await using lab = await openLab();
       await lab.addProfile("coder", { answers: work }, { settings: settings() });
@@ -71,13 +72,13 @@ ${more}`;
   );
 
   test(
-    "reads the files of its task and of the tasks before it, at the paths that it is told, and cannot change them",
+    "reads the files of its task and of the parent tasks at the paths in its prompt, and cannot change them",
     async () => {
       await using lab = await openLab();
       const attachments = { ...boardFolders(lab.root, "default"), now: Date.now };
       const attach = (id: string, name: string, text: string) =>
         attachFile(
-          { client: lab.operator, place: attachments },
+          { client: lab.operator, folders: attachments },
           id,
           { name, bytes: Buffer.from(text) },
           never,
@@ -132,11 +133,11 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
     "two tasks of one profile at the same time each see their own workspace",
     async () => {
       await using lab = await openLab();
-      const look = [
+      const inspect = [
         call("terminal", { command: "until [ -e go ]; do sleep 0.1; done; ls > seen.txt" }),
         call("kanban_complete", { summary: "done", artifacts: ["seen.txt"] }),
       ];
-      await lab.addProfile("coder", { answers: look }, { settings: settings() });
+      await lab.addProfile("coder", { answers: inspect }, { settings: settings() });
       const claims = [await lab.claim((await lab.add("one")).id), await lab.claim((await lab.add("two")).id)];
       for (const [index, claimed] of claims.entries()) {
         const started = await lab.host.start(claimed, never);
@@ -157,7 +158,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
   );
 
   test(
-    "a worker that is killed leaves no sandbox whose commands write on in the folder of its task",
+    "a killed worker leaves no sandbox whose commands keep writing to the folder of its task",
     async () => {
       await using lab = await openLab();
       const busy = [call("terminal", { command: "while :; do date +%s%N >> beats; sleep 0.05; done" })];
@@ -175,14 +176,47 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       expect(await sandboxesOf(lab.folder.path)).toEqual([]);
       const last = await beats();
       expect(last).not.toBe("");
-      await sleep(300); // long enough for several more
+      await sleep(300); // long enough for several more writes
       expect(await beats()).toBe(last);
     },
     LIMIT,
   );
 
+  test.each(["dispatch", "gc", "archive 1", "reclaim 1"])(
+    "a sandbox whose supervisor and worker were killed is removed by kanban %s",
+    async (words) => {
+      await using lab = await openLab();
+      const busy = [call("terminal", { command: "while :; do date +%s%N >> beats; sleep 0.05; done" })];
+      await lab.addProfile("coder", { answers: busy }, { settings: settings() });
+      const { id } = await lab.add("busy");
+      const { hostId } = await readHostFacts(never);
+      const request = { wanted: [id], from: "ready", leaseMs: 300_000, hostId } as const;
+      const [claimed] = (await lab.system.claim(request, never)).claimed;
+      if (claimed === undefined) throw new Error("not claimed");
+      await lab.host.start(claimed, never);
+      await eventually(async () => (await sandboxesOf(lab.folder.path)).length > 0);
+      const found = await lab.findRun(claimed.run.id);
+      for (const pid of [found.supervisor_pid, found.worker_pid]) process.kill(pid ?? 0, "SIGKILL");
+      await eventually(async () => (await lab.processesOf(claimed)).length === 0);
+      expect(await sandboxesOf(lab.folder.path)).toHaveLength(1);
+
+      await lab.operator.hold(id, true, never); // so that no new worker starts
+      const [program = "", ...args] = PROGRAM;
+      const env = {
+        PATH: process.env["PATH"],
+        HOME: lab.folder.path,
+        HERMES_HOME: lab.root,
+        DOCKER_HOST: host,
+        HERMES_KANBAN_CRASH_GRACE_SECONDS: "0",
+      };
+      await run(program, [...args, "kanban", ...words.split(" ")], { env });
+      expect(await sandboxesOf(lab.folder.path)).toEqual([]);
+    },
+    LIMIT,
+  );
+
   test(
-    "settings that put something else at /workspace end the run with that reason",
+    "settings that mount something else at /workspace end the run with that reason",
     async () => {
       await using lab = await openLab();
       const other = lab.folder.file("other");
@@ -193,7 +227,7 @@ ls /attachments > folders.txt; touch ${own}/new && echo written > written.txt; t
       await lab.host.start(claimed, never);
       const ended = await lab.ended(claimed);
       expect(ended.outcome).toBe("crashed");
-      expect(ended.error).toContain("terminal.docker_volumes puts");
+      expect(ended.error).toContain("terminal.docker_volumes mounts");
       expect(await sandboxesOf(lab.folder.path)).toEqual([]);
     },
     LIMIT,

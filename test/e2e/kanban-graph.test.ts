@@ -2,24 +2,24 @@ import { describe, test } from "vitest";
 import { openTaskGraph } from "../support/task-graph.ts";
 
 const LIMIT = 1_800_000;
-const PATIENT = 50; // kills without end would else use up the failures that a task may have
+const MAX_RETRIES = 50; // otherwise the many kills would exceed the failures that a task may have
 
-describe("three profiles work off dependent tasks", () => {
+describe("three profiles complete dependent tasks", () => {
   test(
-    "with workers, supervisors and daemons killed at random, each is done by exactly one run",
+    "with workers, supervisors and daemons killed at random, each task is done by exactly one run",
     async () => {
-      await using graph = await openTaskGraph({ maxRetries: PATIENT });
-      await graph.workOff(1, graph.killRandomly);
+      await using graph = await openTaskGraph({ maxRetries: MAX_RETRIES });
+      await graph.completeAll(1, graph.killRandomly);
     },
     LIMIT,
   );
 
   test(
-    "with everything killed at one instant and a daemon started again, each is done by exactly one run",
+    "after all processes are killed at once and a daemon is started again, each task is done by exactly one run",
     async () => {
       await using graph = await openTaskGraph();
       await graph.workUntilKilled(1);
-      await graph.workOff(1);
+      await graph.completeAll(1);
     },
     LIMIT,
   );

@@ -6,9 +6,9 @@ import { describeWith } from "../support/services.ts";
 
 const LIMIT = 7_200_000;
 const WHAT =
-  "what a person does to running workers is obeyed at once: never two live runs, and nothing outlives its run";
+  "actions of a user on running tasks take effect at once: never two live runs, and no process survives its run";
 
-/** Each kind of action first, and then any. */
+/** Each kind of action once, and then random ones. */
 function chooseActions() {
   return Array.from({ length: scale.operatorActions }, (_, index) => {
     return ACTIONS[index < ACTIONS.length ? index : Math.floor(Math.random() * ACTIONS.length)] ?? "edit";

@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
-import type { ShownTask } from "../../src/board/operations/look.ts";
+import type { TaskDetails } from "../../src/board/operations/views/task-details.ts";
 import type { Task } from "../../src/board/task.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { tempHome } from "../support/hermes.ts";
 import { scale } from "../support/scale.ts";
 
@@ -22,15 +22,15 @@ async function create(home: Home, ...args: string[]): Promise<Task & { created: 
   return run.json();
 }
 
-/** Runs a command that must be refused, and gives the failure as scripts see it. */
+/** Runs a command that must be refused, and returns the error as scripts see it. */
 async function refused(home: Home, args: readonly string[], exitCode = 1) {
   const run = await home.hermes(["kanban", ...args, "--json"]);
   expect(run, run.stdout + run.stderr).toMatchObject({ exitCode, stdout: "" });
   return (JSON.parse(run.stderr.trim().split("\n").at(-1) ?? "") as { error: Record<string, string> }).error;
 }
 
-describe("a change that is refused leaves everything as it was and says what to do", () => {
-  test("a circle of links, directly and through others", LONG, async () => {
+describe("a refused change leaves everything unchanged and says what to do", () => {
+  test("a cycle of links, direct and indirect", LONG, async () => {
     await using home = await tempHome();
     const a = await create(home, "a");
     const b = await create(home, "b", "--parent", a.id);
@@ -41,7 +41,7 @@ describe("a change that is refused leaves everything as it was and says what to 
     expect(shown.json()).toMatchObject({ parents: [], children: [b.id] });
   });
 
-  test("a task that is not there; one that is nearly right is named", LONG, async () => {
+  test("a task that does not exist; a similar id is suggested", LONG, async () => {
     await using home = await tempHome();
     const { id } = await create(home, "a");
     expect(await refused(home, ["create", "b", "--parent", "t_000000000000"])).toMatchObject({
@@ -55,7 +55,7 @@ describe("a change that is refused leaves everything as it was and says what to 
       });
   });
 
-  test("a second claim, and whatever is not ready", LONG, async () => {
+  test("a second claim, and a task that is not ready", LONG, async () => {
     await using home = await tempHome();
     const a = await create(home, "a");
     const b = await create(home, "b", "--parent", a.id);
@@ -79,12 +79,12 @@ describe("a change that is refused leaves everything as it was and says what to 
     });
   });
 
-  test("a task whose workspace cannot be is not claimed", LONG, async () => {
+  test("a task whose workspace cannot be created is not claimed", LONG, async () => {
     await using home = await tempHome();
     const { id } = await create(home, "a", "--workspace", `worktree:${home.folder}/no-repository`);
     const error = await refused(home, ["claim", id]);
     expect(error).toMatchObject({ code: "workspace-refused" });
-    const { task, runs } = (await home.hermes(["kanban", "show", id, "--json"])).json<ShownTask>();
+    const { task, runs } = (await home.hermes(["kanban", "show", id, "--json"])).json<TaskDetails>();
     expect([task.status, runs.map(({ outcome }) => outcome)]).toEqual(["ready", ["released"]]);
   });
 
@@ -115,18 +115,18 @@ describe("a change that is refused leaves everything as it was and says what to 
       expect(await refused(home, args)).toMatchObject({ code: "task-move-refused" });
   });
 
-  test("a profile that is not there is a lane, and a slip of the hand is pointed out", LONG, async () => {
+  test("an assignee that is not a profile is a lane, and a likely typo is pointed out", LONG, async () => {
     await using home = await tempHome();
     await home.hermes(["profile", "create", "coder"]);
-    const slip = await home.hermes(["kanban", "create", "a", "--assignee", "codr", "--json"]);
-    expect(slip.json()).toMatchObject({ assignee: "codr", status: "ready" });
-    expect(slip.stderr).toMatch(/no profile codr.*Did you mean coder\?/);
+    const typo = await home.hermes(["kanban", "create", "a", "--assignee", "codr", "--json"]);
+    expect(typo.json()).toMatchObject({ assignee: "codr", status: "ready" });
+    expect(typo.stderr).toMatch(/no profile codr.*Did you mean coder\?/);
     const right = await home.hermes(["kanban", "create", "b", "--assignee", "CODER", "--json"]);
     expect(right.stderr).not.toContain("no profile");
     expect(right.json()).toMatchObject({ assignee: "coder" });
   });
 
-  test("a model of an unknown provider is refused, unless the assignee has a server of its own", async () => {
+  test("a model of an unknown provider is refused, unless the assignee has its own server", async () => {
     await using home = await tempHome();
     await home.hermes(["profile", "create", "coder"]);
     const create = (env: Record<string, string>) =>
@@ -148,7 +148,7 @@ describe("wrong usage", () => {
     [["create"], /missing required argument/],
     [["create", "x", "--max-runtime", "soon"], /300, 90s, 30m/],
     [["create", "x", "--scheduled-at", "tomorrow"], /2026-01-31/],
-    [["create", "x", "--workspace", "dir:here"], /whole path/],
+    [["create", "x", "--workspace", "dir:here"], /absolute path/],
     [["create", "x", "--workspace", "dir"], /dir:PATH/],
     [["create", "x", "--max-retries", "0"], /greater than 0/],
     [["create", "x", "--provider", "openrouter"], /needs a model/],
@@ -158,9 +158,9 @@ describe("wrong usage", () => {
     [["list", "--status", "doing"], /triage, todo/],
     [["schedule", "t_x"], /--at/],
     [["complete", "t_x", "--metadata", "[1]"], /JSON object/],
-    [["edit", "t_x"], /Say what to change/],
+    [["edit", "t_x"], /No change was given/],
   ];
-  test.each(mistakes)("%j exits 2 with advice and an empty stdout", async (args, expected) => {
+  test.each(mistakes)("%j exits with 2, with a hint and an empty stdout", async (args, expected) => {
     await using home = await tempHome();
     const run = await home.hermes(["kanban", ...args]);
     expect(run).toMatchObject({ exitCode: 2, stdout: "" });
@@ -190,7 +190,7 @@ describe("wrong usage", () => {
   });
 });
 
-describe("a board that cannot be used is left as it is", () => {
+describe("an unusable board is left unchanged", () => {
   async function withBoard(spoil: (path: string) => Promise<void> | void, code: string): Promise<void> {
     await using home = await tempHome();
     await create(home, "a");
@@ -200,7 +200,7 @@ describe("a board that cannot be used is left as it is", () => {
     for (const args of [["list"], ["create", "b"], ["repair"]])
       expect(await refused(home, args)).toMatchObject({ code, message: expect.stringContaining(path) });
     expect(await readFile(path)).toEqual(before);
-    // The other boards, and the list of them, do not suffer from it.
+    // The other boards, and the list of boards, are not affected.
     const made = await home.hermes(["kanban", "boards", "create", "ops", "--json"]);
     expect(made.exitCode, made.stderr).toBe(0);
     const boards = (await home.hermes(["kanban", "boards", "list", "--json"])).json();
@@ -210,7 +210,7 @@ describe("a board that cannot be used is left as it is", () => {
     ]);
   }
 
-  test("one of a newer version", LONG, () =>
+  test("a board of a newer version", LONG, () =>
     withBoard((path) => {
       const database = new Sqlite(path);
       database.pragma("user_version = 9999");
@@ -218,11 +218,11 @@ describe("a board that cannot be used is left as it is", () => {
     }, "database-newer"),
   );
 
-  test("one that is damaged", LONG, () =>
+  test("a damaged board", LONG, () =>
     withBoard((path) => writeFile(path, "x".repeat(8_192)), "database-damaged"),
   );
 
-  test("one of another program", LONG, () =>
+  test("a database of another program", LONG, () =>
     withBoard((path) => {
       const database = new Sqlite(path);
       database.pragma("application_id = 1");
@@ -230,7 +230,47 @@ describe("a board that cannot be used is left as it is", () => {
     }, "database-foreign"),
   );
 
-  test.skipIf(!isRoot)("one in a home that is read-only (needs root to mount one)", LONG, async () => {
+  test.each([
+    ["file", 0o700, 0o400],
+    ["folder", 0o500, 0o600],
+    ["file in a folder", 0o500, 0o400],
+  ])(
+    "a %s without write permission can be read by its owner, who is not root",
+    LONG,
+    async (_, folderMode, fileMode) => {
+      await using home = await tempHome();
+      await create(home, "kept");
+      const file = join(home.path, "board.sqlite");
+      const asPlainUser = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : ["env"];
+      if (isRoot) {
+        await chmod(home.folder, 0o755);
+        spawnSync("chown", ["-R", "65534:65534", home.path]);
+      }
+      await chmod(file, fileMode);
+      await chmod(home.path, folderMode);
+      try {
+        const run = (words: string) =>
+          spawnSync(
+            "sh",
+            ["-c", `${asPlainUser.join(" ")} "${process.execPath}" dist/main.cjs kanban ${words}`],
+            {
+              encoding: "utf8",
+              env: { PATH: process.env["PATH"], HERMES_HOME: home.path, HOME: home.folder },
+            },
+          );
+        const list = run("list");
+        expect(list, list.stderr).toMatchObject({ status: 0, stdout: expect.stringContaining("kept") });
+        const create = run("create more");
+        expect(create).toMatchObject({ status: 1, stdout: "" });
+        expect(create.stderr).toContain(file);
+        expect(create.stderr).not.toContain("hermes-copy");
+      } finally {
+        await chmod(home.path, 0o700);
+      }
+    },
+  );
+
+  test.skipIf(!isRoot)("a board in a read-only home (needs root to mount one)", LONG, async () => {
     await using home = await tempHome();
     await mkdir(home.path);
     spawnSync("mount", ["-t", "tmpfs", "none", home.path]);
@@ -251,7 +291,7 @@ describe("a board that cannot be used is left as it is", () => {
           using slots = openHostSlots({ root: home.path, host: "h", board: "b" }, systemClock);
           await slots.reserve(9, new AbortController().signal);
         }
-        // Refused for as long as somebody has a file open to write to.
+        // The remount is refused while a process has a file open for writing.
         const protect = () => spawnSync("mount", ["-o", "remount,ro", home.path]).status;
         await expect.poll(protect, { timeout: 30_000 }).toBe(0);
         for (const words of READING) {
@@ -264,7 +304,7 @@ describe("a board that cannot be used is left as it is", () => {
       expect(run).toMatchObject({
         exitCode: 1,
         stdout: "",
-        stderr: expect.stringContaining("can only be read"),
+        stderr: expect.stringContaining("is read-only"),
       });
     } finally {
       spawnSync("umount", [home.path]);
@@ -272,7 +312,7 @@ describe("a board that cannot be used is left as it is", () => {
   });
 });
 
-/** Every verb that only looks. */
+/** Every verb that only reads. */
 const READING = [
   ...["board", "list", "show 1", "why 1", "stats", "search kept", "runs 1", "diagnostics", "assignees"],
   ...["context 1", "attachments 1", "dispatch-status", "export", "boards list", "boards show", "help-moves"],
@@ -280,7 +320,7 @@ const READING = [
 ];
 
 test(
-  "A7: of many processes that create with one key at once, one makes the task and all name it",
+  "A7: of many processes that create a task with the same key at once, one creates the task and all return it",
   LONG,
   async () => {
     await using home = await tempHome();

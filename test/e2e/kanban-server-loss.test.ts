@@ -10,7 +10,7 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
   test("costs time, but each task is done by exactly one run", async () => {
     await using server = await openOwnPostgres(shared);
     await using graph = await openTaskGraph({ databaseUrl: server.url });
-    await graph.workOff(2, async (signal) => {
+    await graph.completeAll(2, async (signal) => {
       for (let loss = 1; loss <= scale.losses; loss++) {
         await expect
           .poll(graph.countDone, { timeout: 600_000, interval: 200 })
@@ -23,19 +23,19 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
     });
   }, 1_800_000);
 
-  test("is waited for by watch, which then tells what happened, and nothing twice", async () => {
+  test("is waited for by watch, which then prints the missed events, each once", async () => {
     await using server = await openOwnPostgres(shared);
     await using line = await openKanbanLine();
     const env = { HERMES_KANBAN_DATABASE_URL: server.url };
-    const over = new AbortController();
+    const stop = new AbortController();
     let [seen, notes] = ["", ""];
     const watching = line
       .run(["watch", "--interval", "0.05"], {
         env,
-        signal: over.signal,
+        signal: stop.signal,
         onPrint(text) {
           seen += text;
-          if (text.includes("second")) over.abort();
+          if (text.includes("second")) stop.abort();
         },
         onNote(text) {
           notes += text;
@@ -46,11 +46,11 @@ describeWith("postgres", "a PostgreSQL server that is killed and started again u
     await line.ok(["create", "first"], { env });
     await expect.poll(() => seen, { timeout: 60_000 }).toContain("first");
     await server.kill();
-    await expect.poll(() => notes, { timeout: 60_000 }).toContain("Trying again");
+    await expect.poll(() => notes, { timeout: 60_000 }).toContain("Retrying until");
     await server.start();
     await line.ok(["create", "second"], { env });
     await watching;
     expect(seen.match(/: created by alice/g)).toHaveLength(2);
-    expect(notes).toContain("the board is back");
+    expect(notes).toContain("the board is available again");
   }, 300_000);
 });

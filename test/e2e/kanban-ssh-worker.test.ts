@@ -3,18 +3,17 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
-import { describeWith } from "../support/services.ts";
-import { openSshd } from "../support/sshd.ts";
+import { describeWithOwnSshd, openSshd } from "../support/sshd.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 import { eventually, openWorkerLab } from "../support/worker-lab.ts";
 
 const never = new AbortController().signal;
 
-describeWith("ssh", "a worker whose profile runs commands on another host", () => {
-  test("reads the files of its task and of the tasks before it there, and leaves none behind", async () => {
+describeWithOwnSshd("a worker whose profile runs commands on another host", () => {
+  test("reads the files of its task and of the parent tasks there, and leaves none behind", async () => {
     await using server = await openSshd();
     await using bin = await tempFolder();
-    // ssh takes the home of its user from the system, so only an argument keeps it from the known hosts of that user.
+    // ssh reads the user's home from the system, so only an argument keeps it from using the known hosts of that user.
     const ssh = `#!/bin/sh\nPATH=\${PATH#*:}\nexec ssh -F none -o UserKnownHostsFile=${server.knownHosts} "$@"\n`;
     await writeFile(bin.file("ssh"), ssh, { mode: 0o755 });
     await using lab = await openWorkerLab({ variables: { PATH: `${bin.path}:${process.env["PATH"]}` } });
@@ -26,9 +25,9 @@ describeWith("ssh", "a worker whose profile runs commands on another host", () =
   ssh_port: ${ssh_port}
   ssh_key: ${ssh_key}
 `;
-    const place = { ...boardFolders(lab.root, "default"), now: Date.now };
+    const location = { ...boardFolders(lab.root, "default"), now: Date.now };
     const attach = (id: string, name: string, text: string) =>
-      attachFile({ client: lab.operator, place }, id, { name, bytes: Buffer.from(text) }, never);
+      attachFile({ client: lab.operator, folders: location }, id, { name, bytes: Buffer.from(text) }, never);
     const parent = await lab.add("parent");
     await attach(parent.id, "made by parent.txt", "from the parent\n");
     await lab.operator.complete(parent.id, { summary: "done" }, never);

@@ -1,20 +1,20 @@
 import { resolve } from "node:path";
 import { expect, test } from "vitest";
+import { startSupervisor } from "../../src/board/supervisor/start-supervisor.ts";
 import type { RunOrder } from "../../src/board/worker/run-order.ts";
-import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
 import { tempFolder } from "../support/temp-folder.ts";
 
 const program = [process.execPath, resolve("dist/main.cjs")] as const;
 
 test.each([
-  ["a server that is away", "postgres://nobody@127.0.0.1:1/none", "infrastructure"],
+  ["an unreachable server", "postgres://nobody@127.0.0.1:1/none", "infrastructure"],
   ["a board that does not exist", "", "spawn"],
 ])(
-  "board G15: %s when a supervisor starts is a failure of its own kind, and nothing is left of it",
+  "board G15: %s at the start of a supervisor is a distinct kind of failure, and no process remains",
   async (_, databaseUrl, cause) => {
     await using folder = await tempFolder();
     const order: RunOrder = {
-      place: { root: folder.path, databaseUrl, slug: "default" },
+      location: { root: folder.path, databaseUrl, slug: "default" },
       board: "0b",
       run: {
         taskId: "t_1",

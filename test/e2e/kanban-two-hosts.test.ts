@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { openBoardStore } from "../../src/board/board-store.ts";
-import { runLogPath } from "../../src/board/worker/run-log.ts";
+import { runLogPath } from "../../src/board/supervisor/run-log.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
@@ -17,13 +17,13 @@ const run = promisify(execFile);
 const never = new AbortController().signal;
 const ISOLATED = ["--pid", "--uts", "--fork", "--mount-proc", "--kill-child"];
 
-/** Whether this machine lets us make process numbers and a host name of our own. */
+/** Whether this machine allows us to create a pid namespace and a host name. */
 const isolates = await run("unshare", [...ISOLATED, "true"]).then(
   () => true,
   () => false,
 );
 
-/** A daemon that has a home, a host name and process numbers of its own, as on another machine. Workers run `command`. */
+/** A daemon with its own home, host name and pid namespace, as on another machine. Workers run `work`. */
 async function startHost(folder: string, name: string, databaseUrl: string, work: string) {
   const root = join(folder, name);
   const profile = join(root, "profiles", "coder");
@@ -44,18 +44,18 @@ async function startHost(folder: string, name: string, databaseUrl: string, work
   });
   const exited = once(child, "exit");
   return {
-    /** Halts everything that runs there, at once as far as that can be. */
+    /** Suspends all processes of this host, as simultaneously as possible. */
     async freeze(): Promise<void> {
       for (const pid of await pidsWithin(child.pid ?? 0)) process.kill(pid, "SIGSTOP");
     },
     async [Symbol.asyncDispose]() {
-      child.kill("SIGKILL"); // and with it all that has process numbers from there
+      child.kill("SIGKILL"); // ends all processes of its pid namespace
       await exited;
     },
   };
 }
 
-/** All processes whose numbers are those of the child of `unshare`. */
+/** All processes in the pid namespace of the child of `unshare`. */
 async function pidsWithin(unshare: number): Promise<readonly number[]> {
   const inside = await readlink(`/proc/${unshare}/ns/pid_for_children`);
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
@@ -68,18 +68,22 @@ async function pidsWithin(unshare: number): Promise<readonly number[]> {
 
 describeWith("postgres", "two hosts on one board", ({ url }) => {
   test.skipIf(!isolates)(
-    `a task whose host is frozen and then killed starts on the other one soon after its lease is over, with its files${isolates ? "" : " [skipped: may not isolate]"}`,
+    `a task whose host is suspended and then killed starts on the other host soon after its lease expires, with its files${isolates ? "" : " [skipped: may not isolate]"}`,
     async () => {
       await using folder = await tempFolder();
       await using database = await openOwnDatabase(url);
-      const place = { root: folder.file("mine"), databaseUrl: database.url, slug: "default" };
-      await using store = await openBoardStore(place, { connections: 1 }, never);
+      const location = { root: folder.file("mine"), databaseUrl: database.url, slug: "default" };
+      await using store = await openBoardStore(location, { connections: 1 }, never);
       const operator = store.as({ kind: "operator", name: "alice" });
       const { task } = await operator.create({ title: "long", assignee: "coder" }, never);
-      const attachments = { ...boardFolders(place.root, "default"), now: Date.now, sharedLimitBytes: 1_000 };
+      const attachments = {
+        ...boardFolders(location.root, "default"),
+        now: Date.now,
+        sharedLimitBytes: 1_000,
+      };
       const brief = { name: "brief.txt", bytes: Buffer.from("the brief") };
-      await attachFile({ client: operator, place: attachments }, task.id, brief, never);
-      /** Copies the attachment, so that it can be seen that it was read there, and then takes long. */
+      await attachFile({ client: operator, folders: attachments }, task.id, brief, never);
+      /** Copies the attachment, which proves that it was readable there, and then runs for a long time. */
       const workOn = (host: string): string => {
         const file = join(folder.path, host, "kanban/attachments", task.id, "1/brief.txt");
         return `cat ${file} > ${folder.file(`${host}.txt`)}; sleep 300`;
@@ -100,7 +104,7 @@ describeWith("postgres", "two hosts on one board", ({ url }) => {
       const leaseEnd = Number(events.find(({ kind }) => kind === "reclaimed")?.payload["claim_expires"]);
       const spawned = events.findLast(({ kind }) => kind === "spawned")?.created_at ?? 0;
       expect(spawned - leaseEnd).toBeGreaterThan(0);
-      // By the clock of the board, and part of what is promised.
+      // Measured on the clock of the board; this delay is guaranteed.
       const log = await stat(runLogPath(folder.file("second"), "default", task.id, both[1]?.id ?? 0));
       expect(log.birthtimeMs - leaseEnd).toBeLessThan(10_000);
       await second.freeze();

@@ -1,11 +1,15 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { ClaimedTask } from "../../src/board/operations/claim.ts";
-import { logParts, runLogPath } from "../../src/board/worker/run-log.ts";
+import { boardPath } from "../../src/board/board-slug.ts";
+import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
+import { logParts, runLogPath, taskLogFolder } from "../../src/board/supervisor/run-log.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { codeOf, openPostgresLab } from "../support/board-lab.ts";
 import { bundleOf } from "../support/child.ts";
@@ -20,7 +24,7 @@ type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
 const call = (name: string, input: object, more: object = {}) => ({ tools: [{ name, input }], ...more });
 const shell = (command: string) => call("terminal", { command });
 const complete = call("kanban_complete", { summary: "done" });
-const isThere = (path: string) =>
+const exists = (path: string) =>
   stat(path).then(
     () => true,
     () => false,
@@ -42,12 +46,19 @@ async function messagesOf(lab: Lab, profile: string, { run }: ClaimedTask) {
 
 describe("a worker that is the agent", () => {
   test(
-    "board C1, C3, C7: works a task off in its workspace; its run has session, usage, artifact and log",
+    "board C1, C3, C7: completes a task in its workspace and creates no task that could not start; its run has session, usage, artifact and log",
     async () => {
       await using lab = await openWorkerLab();
+      const impossible = [{ model: "m", provider: "opnrouter" }, { workspace_kind: "worktree" }].map(
+        (wrong) => ({
+          name: "kanban_create",
+          input: { title: "child", assignee: "coder", ...wrong },
+        }),
+      );
+      const [write] = shell("pwd > where.txt; cp where.txt result.txt").tools;
       await lab.addProfile("coder", {
         answers: [
-          { ...shell("pwd > where.txt; cp where.txt result.txt"), usage: { input: 100, output: 10 } },
+          { tools: [write, ...impossible], usage: { input: 100, output: 10 } },
           call(
             "kanban_complete",
             { summary: "all done", artifacts: ["result.txt"] },
@@ -73,34 +84,79 @@ describe("a worker that is the agent", () => {
       await eventually(async () =>
         (await lab.logOf(claimed)).includes("exit 0; the run had ended: completed"),
       );
-      const [system, first] = await messagesOf(lab, "coder", claimed);
+      const messages = await messagesOf(lab, "coder", claimed);
+      const [system, first] = messages;
       expect(system).toMatchObject({ role: "system", text: expect.stringContaining("kanban_block") });
       expect(JSON.stringify(first)).toContain("Say where you are");
+      const said = JSON.stringify(messages);
+      expect(said).toContain("There is no provider named opnrouter.");
+      expect(said).toContain("A worktree needs a repository");
+      expect((await lab.store.list({}, never)).tasks).toHaveLength(1);
     },
     LONG,
   );
 
   test(
-    "board C7, B6.29, G20: is reminded twice that it has not finished, and then its run is a protocol violation",
+    "board C3: gets the images that the body of its task names by path and by address, and a notice about one that is refused",
+    async () => {
+      await using lab = await openWorkerLab();
+      const picture = Buffer.from("89504e470d0a1a0a0000000d494844520000001000000010", "hex");
+      const site = createServer((_, response) =>
+        response.setHeader("content-type", "image/png").end(picture),
+      );
+      await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+      try {
+        await writeFile(join(lab.root, "shot.png"), picture);
+        const link = `/tmp/hermes-test-${randomUUID()}`; // a path in a text has no spaces, and the temporary folder may have some
+        await symlink(lab.root, link);
+        await using _link = { [Symbol.asyncDispose]: () => rm(link) };
+        const file = join(link, "shot.png");
+        const address = `http://127.0.0.1:${(site.address() as AddressInfo).port}/shot.png`;
+        const settings = "security:\n  allow_private_urls: true\n";
+        await lab.addProfile("coder", { answers: [complete] }, { settings });
+        await lab.addProfile("careful", { answers: [complete] });
+        const body = `Compare ${file} with ${address}.`;
+        const images = async (profile: string, claimed: ClaimedTask) => {
+          expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
+          const [, first] = await messagesOf(lab, profile, claimed);
+          return first?.role === "user" ? first.parts.filter(({ type }) => type === "image") : [];
+        };
+        const part = { type: "image", mediaType: "image/png", data: picture.toString("base64") };
+        const allowed = await start(lab, "compare", { body });
+        const refused = await start(lab, "compare", { body, assignee: "careful" });
+        expect(await images("coder", allowed.claimed)).toEqual([part, part]);
+        expect(await images("careful", refused.claimed)).toEqual([part]);
+        await eventually(async () =>
+          (await lab.logOf(refused.claimed)).includes(`${address} is not sent as an image: `),
+        );
+      } finally {
+        site.close();
+      }
+    },
+    LONG,
+  );
+
+  test(
+    "board C7, B6.29, G20: is reminded twice that its task is not finished, and then its run is a protocol violation",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [{ text: "I think that is all.", times: 9 }] });
       await lab.addProfile("late", { answers: [{ text: "All done." }, complete] });
-      const forgetful = await start(lab, "forgotten");
+      const reminded = await start(lab, "forgotten");
       const late = await start(lab, "remembered", { assignee: "late" });
       expect(await lab.ended(late.claimed)).toMatchObject({ outcome: "completed" });
-      expect(await lab.ended(forgetful.claimed)).toMatchObject({
+      expect(await lab.ended(reminded.claimed)).toMatchObject({
         outcome: "protocol_violation",
         error: expect.stringContaining("I think that is all."),
       });
-      const messages = await messagesOf(lab, "coder", forgetful.claimed);
+      const messages = await messagesOf(lab, "coder", reminded.claimed);
       expect(messages.filter(({ role }) => role === "user")).toHaveLength(3);
     },
     LONG,
   );
 
   test(
-    "B6.27, B6.28, C7, G21, G22: quota, refused key, exhausted budget and an ordinary failure are told apart",
+    "B6.27, B6.28, C7, G21, G22: quota, refused key, exhausted budget and an ordinary failure are distinguished",
     async () => {
       await using lab = await openWorkerLab({ variables: { HERMES_KANBAN_STOP_NUDGE: "0" } });
       const failing = (kind: string) => ({ answers: [{ text: "well", fail: { kind } }] });
@@ -140,13 +196,13 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "G43, #64447: a comment that arrives while it works reaches it after the tool, and that is recorded",
+    "G43: a comment that arrives during a run reaches the worker after the current tool call, and that is recorded",
     async () => {
       await using lab = await openWorkerLab();
-      const wait = "touch began; while [ ! -e go ]; do sleep 0.1; done";
+      const wait = "touch started; while [ ! -e go ]; do sleep 0.1; done";
       await lab.addProfile("coder", { answers: [shell(wait), complete] });
       const { claimed, path } = await start(lab, "listen");
-      await eventually(() => isThere(path("began")));
+      await eventually(() => exists(path("started")));
       const comment = await lab.operator.comment(claimed.task.id, "use the blue one", never);
       await writeFile(path("go"), "");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
@@ -161,15 +217,15 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board H8: the run after a crash goes on in the session of the one before",
+    "board H8: the run after a crash resumes the session of the previous run",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", {
-        answers: [shell("touch began; sleep 300"), { text: "interrupted" }],
+        answers: [shell("touch started; sleep 300"), { text: "interrupted" }],
         turns: [{ when: "This is a new run", answers: [complete] }],
       });
       const first = await start(lab, "resume me");
-      await eventually(() => isThere(first.path("began")));
+      await eventually(() => exists(first.path("started")));
       const { worker_pid } = await lab.findRun(first.claimed.run.id);
       process.kill(worker_pid ?? 0, "SIGKILL");
       expect(await lab.ended(first.claimed)).toMatchObject({
@@ -190,16 +246,16 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board C7, G6, #59799: told to end, it ends with 143 within moments, and its task is not blamed",
+    "board C7, G6: after TERM it soon exits with 143, which does not count against its task",
     async () => {
       await using lab = await openWorkerLab();
-      await lab.addProfile("coder", { answers: [shell("touch began; sleep 300")] });
+      await lab.addProfile("coder", { answers: [shell("touch started; sleep 300")] });
       const { claimed, path } = await start(lab, "stop");
-      await eventually(() => isThere(path("began")));
+      await eventually(() => exists(path("started")));
       const { worker_pid } = await lab.findRun(claimed.run.id);
       process.kill(worker_pid ?? 0, "SIGTERM");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "infra_killed" });
-      await eventually(async () => (await lab.logOf(claimed)).includes("exit 143")); // written after the end
+      await eventually(async () => (await lab.logOf(claimed)).includes("exit 143")); // written after the exit
       const { task } = await lab.store.show(claimed.task.id, never);
       expect(task).toMatchObject({ consecutive_failures: 0, status: "ready" });
     },
@@ -207,7 +263,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "board C2, G41, #34619: has its own profile's settings, and neither the dispatcher's secrets nor the token in any environment",
+    "board C2, G41: has its own profile's settings, and neither the dispatcher's secrets nor the token in any environment",
     async () => {
       const canary = "canary-4711-of-the-dispatcher";
       await using lab = await openWorkerLab({
@@ -219,16 +275,16 @@ describe("a worker that is the agent", () => {
         },
       });
       await writeFile(join(lab.root, ".env"), `ROOT_SECRET=${canary}\n`, { mode: 0o600 });
-      const look =
-        "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' > all.txt; env > env.txt; touch looked; sleep 300";
-      await lab.addProfile("coder", { answers: [shell(look)] });
-      const { claimed, path, workspace } = await start(lab, "look around");
-      await eventually(() => isThere(path("looked")));
+      const inspect =
+        "cat /proc/[0-9]*/environ /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' > all.txt; env > env.txt; touch inspected; sleep 300";
+      await lab.addProfile("coder", { answers: [shell(inspect)] });
+      const { claimed, path, workspace } = await start(lab, "inspect");
+      await eventually(() => exists(path("inspected")));
       const [all, env] = await Promise.all([
         readFile(path("all.txt"), "utf8"),
         readFile(path("env.txt"), "utf8"),
       ]);
-      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // it did see the processes of the run
+      expect(all).toContain(`HERMES_KANBAN_RUN_ID=${claimed.run.id}\n`); // the test did see the processes of the run
       expect(all).not.toContain(canary);
       expect(all).not.toContain(claimed.token);
       expect(env).toContain(`HERMES_HOME=${join(lab.root, "profiles", "coder")}\n`);
@@ -238,7 +294,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "B6.13, B6.14: without a profile or a workspace nothing is started, and the reason is told",
+    "B6.13, B6.14: without a profile or a workspace nothing is started, and the reason is reported",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", {});
@@ -260,7 +316,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "a profile whose settings are broken when its worker starts ends the run with the reason",
+    "a profile with invalid settings at the start of its worker ends the run with the reason",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", {});
@@ -278,10 +334,10 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "a retry goes on with the session that failed, after the same failure twice with a new one, and with --fresh at once",
+    "a retry resumes the failed session; after the same failure twice, or with --fresh, it starts a new session",
     async () => {
       await using lab = await openWorkerLab();
-      await lab.addProfile("coder", { answers: [shell("true")] }); // and then it has no more answers
+      await lab.addProfile("coder", { answers: [shell("true")] }); // the script has no further answers
       const { id } = await lab.add("fails");
       const sessionOfNextRun = async (): Promise<string | null> => {
         const claimed = await lab.claim(id);
@@ -305,7 +361,7 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "the command line in a worker's shell acts as its run: it completes its own task and no other, and its token is not shown",
+    "the command line in a worker's shell acts as its run: it completes only its own task, and its token is not shown",
     async () => {
       await using lab = await openWorkerLab();
       const other = await lab.add("other");
@@ -318,26 +374,31 @@ describe("a worker that is the agent", () => {
         "dispatch",
         "repair",
       ];
-      // Neither without the variable, nor with an emptied environment, nor in the name of another task.
+      // Also without the variable, with a cleared environment, and with the id of another task.
       const hidden = [
         "env -u HERMES_KANBAN_TASK",
-        `env -i PATH="$PATH" HOME="$HOME" HERMES_HOME="${lab.place.root}" HERMES_KANBAN_BOARD=${lab.place.slug}`,
+        `env -i PATH="$PATH" HOME="$HOME" HERMES_HOME="${lab.location.root}" HERMES_KANBAN_BOARD=${lab.location.slug}`,
         `env HERMES_KANBAN_TASK=${other.id}`,
       ].map((lead) => `${lead} ${program} kanban complete OTHER`);
       const refused = [...actions.map((words) => `${program} kanban ${words}`), ...hidden]
         .map((words) => words.replaceAll("OTHER", other.id))
         .map((words) => `{ ${words} && echo GRANTED; }`)
         .join("; ");
-      await lab.addProfile("coder", {
-        answers: [
-          shell(
-            `(${refused}; env) > refusals.txt 2>&1; ${program} kanban comment ${other.id} hello --author boss`,
-          ),
-          shell(
-            `cp refusals.txt "${lab.folder.path}"; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
-          ),
-        ],
-      });
+      await lab.addProfile(
+        "coder",
+        {
+          answers: [
+            shell(
+              `(${refused}; env) > refusals.txt 2>&1; ${program} kanban comment ${other.id} hello --author boss`,
+            ),
+            shell(
+              `cp refusals.txt "${lab.folder.path}"; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
+            ),
+          ],
+        },
+        // The program itself must refuse, so nothing is asked before it starts.
+        { settings: "approvals:\n  mode: off\n" },
+      );
       const { claimed } = await start(lab, "own");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed", summary: "by hand" });
       const { task, comments } = await lab.store.show(other.id, never);
@@ -352,17 +413,48 @@ describe("a worker that is the agent", () => {
   );
 
   test(
-    "#21147, #113612: dies with its supervisor, commands included; the lease then expires and the run is found dead",
+    "a worker cannot raise the number of tasks that it may create by flag, variable, profile or settings",
     async () => {
       await using lab = await openWorkerLab();
-      await lab.addProfile("coder", { answers: [shell("touch began; sleep 300")] });
+      const program = PROGRAM.map((word) => `"${word}"`).join(" ");
+      const attempts = [
+        `${program} kanban create one`,
+        `${program} --kanban.max_children_per_task 100 kanban create two`,
+        `HERMES_KANBAN_MAX_CHILDREN_PER_TASK=100 ${program} kanban create three`,
+        `HERMES_KANBAN_MAX_CHILDREN_PER_TASK=100 ${program} -p default kanban create four`,
+        `${program} config set kanban.max_children_per_task 100; ${program} kanban create five`,
+      ];
+      await lab.addProfile("coder", {
+        answers: [
+          shell(attempts.join("; ")),
+          call("kanban_create", { title: "six", assignee: "coder" }),
+          complete,
+        ],
+      });
+      const { id } = await lab.add("own");
+      const claimed = await lab.claim(id, { maxChildren: 1, maxDepth: 5 });
+      const started = await lab.host.start(claimed, never);
+      if (started.kind === "failed") throw new Error(started.error);
+      expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
+      const { tasks } = await lab.store.list({}, never);
+      expect(tasks.map(({ title }) => title)).toEqual(["own", "one"]);
+    },
+    LONG,
+  );
+
+  test(
+    "G10, G36: a worker and its commands end with the supervisor; then the lease expires and the run is found dead",
+    async () => {
+      await using lab = await openWorkerLab();
+      await lab.addProfile("coder", { answers: [shell("touch started; sleep 300")] });
       const { claimed, path, supervisorPid } = await start(lab, "orphan");
-      await eventually(() => isThere(path("began")));
+      await eventually(() => exists(path("started")));
       const run = await lab.findRun(claimed.run.id);
       expect(await lab.host.isAlive(run, never)).toBe("alive");
       process.kill(supervisorPid ?? 0, "SIGKILL");
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
-      expect(await lab.host.isAlive(run, never)).toBe("dead");
+      // An exiting process no longer has an environment, but still counts as alive.
+      await eventually(async () => (await lab.host.isAlive(run, never)) === "dead");
       expect(await lab.findRun(claimed.run.id)).toMatchObject({ ended_at: null });
       lab.expireLease(claimed);
       expect(await lab.store.expiredRuns(0, never)).toHaveLength(1);
@@ -375,10 +467,10 @@ describe("a worker that is the agent", () => {
 
 describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
   test(
-    "its tasks are worked off too, by a worker whose commands do not see the address of the database",
+    "its tasks are completed too, by a worker whose commands do not see the address of the database",
     async () => {
       await using board = await openPostgresLab(url);
-      const { databaseUrl, slug } = board.place;
+      const { databaseUrl, slug } = board.location;
       await using lab = await openWorkerLab({ databaseUrl, slug });
       await lab.addProfile("coder", {
         answers: [
@@ -397,11 +489,36 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
     },
     LONG,
   );
+
+  test(
+    "the command line in a worker's shell uses the board of its run, although no settings name the database",
+    async () => {
+      await using board = await openPostgresLab(url);
+      const { databaseUrl, slug } = board.location;
+      await using lab = await openWorkerLab({ databaseUrl, slug });
+      const program = PROGRAM.map((word) => `"${word}"`).join(" ");
+      await lab.addProfile("coder", {
+        answers: [
+          shell(
+            `${program} kanban create "a child"; ${program} kanban complete $HERMES_KANBAN_TASK --summary "by hand"`,
+          ),
+        ],
+      });
+      const { claimed } = await start(lab, "own");
+      expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed", summary: "by hand" });
+      const { tasks } = await lab.store.list({}, never);
+      expect(tasks.map(({ title }) => title)).toContain("a child");
+      const left = await readdir(taskLogFolder(lab.root, slug, claimed.task.id));
+      expect(left.filter((name) => name.endsWith(".token"))).toEqual([]);
+      expect(await exists(boardPath(lab.root, slug))).toBe(false);
+    },
+    LONG,
+  );
 });
 
 describe("a supervisor", () => {
   test(
-    "B6.25, G20: tells by the exit of its worker how the run ended",
+    "B6.25, G20: derives the outcome of the run from the exit of its worker",
     async () => {
       await using lab = await openWorkerLab();
       const cases: readonly (readonly [string, string])[] = [
@@ -433,7 +550,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "B6.30, G3, #80280: kills a worker that ignores TERM when its time is over, and whatever forked away from it",
+    "B6.30, G3: kills a worker that ignores TERM after its maximum run time, and all processes that it forked",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("stubborn", { maxRuntimeSeconds: 5 })).id);
@@ -442,21 +559,21 @@ describe("a supervisor", () => {
         ( setsid bash -c '(sleep 300 &) ' & )
         while :; do sleep 0.2; done`;
       await lab.superviseScript(claimed, script);
-      const isOver = async () => (await lab.findRun(claimed.run.id)).ended_at !== null;
-      // Where programs take long to start, its time may be over before all of them have.
+      const hasEnded = async () => (await lab.findRun(claimed.run.id)).ended_at !== null;
+      // On a slow machine the maximum run time may end before all programs have started.
       await eventually(
         async () =>
-          new Set((await lab.processesOf(claimed)).map(({ group }) => group)).size >= 3 || (await isOver()),
+          new Set((await lab.processesOf(claimed)).map(({ group }) => group)).size >= 3 || (await hasEnded()),
       );
-      await eventually(isOver);
-      expect(await lab.processesOf(claimed)).toEqual([]); // before the end was written, not some time later
+      await eventually(hasEnded);
+      expect(await lab.processesOf(claimed)).toEqual([]); // they had exited before the end was recorded
       expect(await lab.findRun(claimed.run.id)).toMatchObject({ outcome: "timed_out" });
     },
     LONG,
   );
 
   test(
-    "G3: ends what a worker has started with an emptied environment",
+    "G3: ends processes that a worker started with a cleared environment",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("bare")).id);
@@ -470,14 +587,30 @@ describe("a supervisor", () => {
       process.kill(supervisorPid, "SIGTERM");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "infra_killed" });
       const before = await beats();
-      await sleep(500); // a window in which nothing may happen
+      await sleep(500); // nothing may be written in this time
       expect(await beats()).toBe(before);
     },
     LONG,
   );
 
   test(
-    "G3: leaves nothing behind of a worker that ended by itself",
+    "a supervisor that receives TERM after the maximum run time reports that the worker ran longer than allowed",
+    async () => {
+      await using lab = await openWorkerLab();
+      const claimed = await lab.claim((await lab.add("slow", { maxRuntimeSeconds: 3 })).id);
+      await eventually(() => Date.now() > claimed.run.started_at + 3_000);
+      const { supervisorPid } = await lab.superviseScript(claimed, "sleep 300");
+      process.kill(supervisorPid, "SIGTERM"); // as a dispatcher does
+      expect(await lab.ended(claimed)).toMatchObject({
+        outcome: "timed_out",
+        error: expect.stringContaining("the worker ran longer than 3 s"),
+      });
+    },
+    LONG,
+  );
+
+  test(
+    "G3: leaves no process of a worker that ended by itself",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("litter")).id);
@@ -492,7 +625,7 @@ describe("a supervisor", () => {
   );
 
   test(
-    "board C9: keeps a worker's output within bounds however much it prints, and its end is still there",
+    "board C9: keeps the log of a worker bounded however much it prints, including the end of the output",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("chatter")).id);
@@ -511,25 +644,25 @@ describe("a supervisor", () => {
   );
 
   test(
-    "board C7: told to end, it ends its worker for sure and says that the machine did it",
+    "board C7: a supervisor that receives TERM ends its worker in any case, and reports the host as the cause",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("deploy")).id);
       const { supervisorPid, cwd } = await lab.superviseScript(
         claimed,
-        "trap 'touch asked; exit 143' TERM; setsid sleep 300 & touch began; while :; do sleep 0.1; done",
+        "trap 'touch terminated; exit 143' TERM; setsid sleep 300 & touch started; while :; do sleep 0.1; done",
       );
-      await eventually(() => isThere(join(cwd, "began")));
+      await eventually(() => exists(join(cwd, "started")));
       process.kill(supervisorPid, "SIGTERM");
       expect(await lab.ended(claimed)).toMatchObject({ outcome: "infra_killed" });
-      expect(await isThere(join(cwd, "asked"))).toBe(true);
+      expect(await exists(join(cwd, "terminated"))).toBe(true);
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
     },
     LONG,
   );
 
   test(
-    "G3, #21141: a new run ends what an earlier one of its task has left on the machine",
+    "G3: a new run ends the processes that an earlier run of its task left on the machine",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [complete] });
@@ -538,7 +671,7 @@ describe("a supervisor", () => {
         claimed,
         "setsid sleep 300 & while :; do sleep 0.1; done",
       );
-      process.kill(supervisorPid, "SIGKILL"); // this worker does not look at the pipe
+      process.kill(supervisorPid, "SIGKILL"); // this worker does not watch the pipe
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
       lab.expireLease(claimed);
       await lab.system.reclaimExpired(claimed.run.id, 0, never);
@@ -552,41 +685,41 @@ describe("a supervisor", () => {
   );
 
   test(
-    "B6.22, G2: is found by its run alone and ended with all it started; a reused pid is never signalled",
+    "B6.22, G2: is found by its run only and ended with all its processes; a reused pid is never signalled",
     async () => {
       await using lab = await openWorkerLab();
       const claimed = await lab.claim((await lab.add("found")).id);
       await lab.superviseScript(claimed, "setsid sleep 300 & while :; do sleep 0.1; done");
       const run = await lab.findRun(claimed.run.id);
-      const bystander = spawn("sleep", ["300"]);
+      const unrelated = spawn("sleep", ["300"]);
       try {
-        const foreign = { ...run, id: 999, worker_identity: null, supervisor_pid: bystander.pid ?? 0 };
+        const foreign = { ...run, id: 999, worker_identity: null, supervisor_pid: unrelated.pid ?? 0 };
         expect(await lab.host.isAlive(foreign, never)).toBe("unknown");
         expect(await lab.host.terminate(foreign, never)).toBe("unknown");
-        expect(bystander.exitCode).toBeNull();
+        expect(unrelated.exitCode).toBeNull();
         expect(await lab.host.isAlive(run, never)).toBe("alive");
         expect(await lab.host.terminate(run, never)).toBe("gone");
         expect(await lab.processesOf(claimed)).toEqual([]);
         expect(await lab.supervisorsOf(claimed)).toEqual([]);
-        expect(bystander.kill(0)).toBe(true);
+        expect(unrelated.kill(0)).toBe(true);
       } finally {
-        bystander.kill("SIGKILL");
+        unrelated.kill("SIGKILL");
       }
     },
     LONG,
   );
 
   test(
-    "G36, #113612: survives the process that started it",
+    "G36: survives the process that started it",
     async () => {
       await using lab = await openWorkerLab();
       await lab.addProfile("coder", { answers: [complete] });
       const claimed = await lab.claim((await lab.add("alone")).id);
       const child = bundleOf(new URL("../support/worker-child.ts", import.meta.url));
-      const { place, folder, store } = lab;
+      const { location, folder, store } = lab;
       const input = JSON.stringify({
         claimed,
-        place,
+        location,
         board: store.identity,
         program: PROGRAM,
         home: folder.path,
@@ -600,24 +733,24 @@ describe("a supervisor", () => {
   );
 });
 
-// At the same time, because they mostly wait.
-describe.concurrent("a lease that runs out", () => {
+// Concurrent, because these tests mostly wait.
+describe.concurrent("a lease that expires", () => {
   test(
-    "a worker ends itself before that when its supervisor is halted",
+    "a worker whose supervisor is suspended ends itself before the expiry",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
-      await lab.addProfile("coder", { answers: [shell("touch began; sleep 300")] });
+      await lab.addProfile("coder", { answers: [shell("touch started; sleep 300")] });
       const { claimed, path, supervisorPid } = await start(lab, "halted");
-      await eventually(() => isThere(path("began")));
+      await eventually(() => exists(path("started")));
       process.kill(supervisorPid ?? 0, "SIGSTOP");
       await eventually(async () => (await lab.processesOf(claimed)).length === 0);
-      expect(await lab.supervisorsOf(claimed)).toHaveLength(1); // nobody but the worker itself can have done it
+      expect(await lab.supervisorsOf(claimed)).toHaveLength(1); // so the worker ended itself
     },
     LONG,
   );
 
   test(
-    "G4, #95212: a supervisor kills its worker when the run is taken away, and writes nothing over what others wrote",
+    "G4: a supervisor kills its worker when the run is reclaimed, and overwrites nothing",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("taken away")).id);
@@ -631,7 +764,7 @@ describe.concurrent("a lease that runs out", () => {
   );
 
   test(
-    "a supervisor that was halted kills its worker first of all when it wakes, and its writes are refused",
+    "a supervisor that was suspended kills its worker first when it continues, and its writes are refused",
     async () => {
       await using lab = await openWorkerLab({ leaseMs: SHORT_LEASE_MS });
       const claimed = await lab.claim((await lab.add("frozen")).id);
@@ -660,7 +793,7 @@ describe.concurrent("a lease that runs out", () => {
 });
 
 test(
-  "board D1: kanban log prints what a worker printed, of the last run or another, and follows it to its end",
+  "board D1: kanban log prints the output of a worker, of the last run or another, and follows it to its end",
   async () => {
     await using lab = await openWorkerLab();
     const claimed = await lab.claim((await lab.add("talk")).id);

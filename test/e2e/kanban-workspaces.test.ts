@@ -9,7 +9,7 @@ type Lab = Awaited<ReturnType<typeof openWorkerLab>>;
 
 const call = (name: string, input: object) => ({ tools: [{ name, input }] });
 const complete = (...artifacts: string[]) => call("kanban_complete", { summary: "done", artifacts });
-const isThere = (path: string) =>
+const exists = (path: string) =>
   stat(path).then(
     () => true,
     () => false,
@@ -23,7 +23,7 @@ async function start(lab: Lab, id: string) {
 }
 
 test(
-  "board A8, G29: when its worker has ended, the scratch folder of a done task is gone, and what was in it is told of",
+  "board A8, G29: after its worker has ended, the scratch folder of a done task is removed and its content is reported",
   async () => {
     await using lab = await openWorkerLab();
     const litter = lab.folder.file("litter.sh");
@@ -32,25 +32,25 @@ test(
     await lab.addProfile("coder", { answers: [work, complete("kept.txt")] });
     const { claimed, workspace } = await start(lab, (await lab.add("tidy")).id);
     expect(await lab.ended(claimed)).toMatchObject({ outcome: "completed" });
-    await eventually(async () => !(await isThere(workspace)));
-    expect(await lab.processesOf(claimed)).toEqual([]); // not before the last of them had ended
+    await eventually(async () => !(await exists(workspace)));
+    expect(await lab.processesOf(claimed)).toEqual([]); // removed only after the last process had exited
     await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
     const { attachments, events } = await lab.store.show(claimed.task.id, never);
     expect(await readFile(attachments[0]?.stored_path ?? "", "utf8")).toBe("kept\n");
-    const told = events.find(({ kind }) => kind === "workspace_discarded_content")?.payload;
-    expect(told).toMatchObject({
+    const discarded = events.find(({ kind }) => kind === "workspace_discarded_content")?.payload;
+    expect(discarded).toMatchObject({
       file_count: 1,
       total_bytes: 5_000,
       sample: [{ file: "left.bin", bytes: 5_000 }],
     });
-    expect(await isThere(String(told?.["moved_to"]))).toBe(true); // aside, not deleted
+    expect(await exists(String(discarded?.["moved_to"]))).toBe(true); // moved aside, not deleted
     expect(await lab.logOf(claimed)).toContain(`the workspace of ${claimed.task.id} was removed with 1 file`);
   },
   LONG,
 );
 
 test(
-  "board A8: a parent's folder stays until its child is done, and then goes with the child's",
+  "board A8: a parent's folder is kept until its child is done, and then removed with the child's folder",
   async () => {
     await using lab = await openWorkerLab();
     await lab.addProfile("coder", { answers: [complete()] });
@@ -59,17 +59,17 @@ test(
     const first = await start(lab, parent.id);
     expect(await lab.ended(first.claimed)).toMatchObject({ outcome: "completed" });
     await eventually(async () => (await lab.supervisorsOf(first.claimed)).length === 0);
-    expect(await isThere(first.workspace)).toBe(true);
+    expect(await exists(first.workspace)).toBe(true);
     const second = await start(lab, child.id);
     expect(await lab.ended(second.claimed)).toMatchObject({ outcome: "completed" });
     await eventually(async () => (await lab.supervisorsOf(second.claimed)).length === 0);
-    expect([await isThere(first.workspace), await isThere(second.workspace)]).toEqual([false, false]);
+    expect([await exists(first.workspace), await exists(second.workspace)]).toEqual([false, false]);
   },
   LONG,
 );
 
 test(
-  "board A8: a folder that people named is never removed, nor a scratch folder of a task that goes on",
+  "board A8: neither a folder that a user named nor the scratch folder of an unfinished task is removed",
   async () => {
     await using lab = await openWorkerLab();
     await lab.addProfile("coder", { answers: [complete()] });
@@ -85,7 +85,7 @@ test(
     expect(await lab.ended(open.claimed)).toMatchObject({ outcome: "blocked" });
     for (const { claimed, workspace } of [named, open]) {
       await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
-      expect(await isThere(workspace)).toBe(true);
+      expect(await exists(workspace)).toBe(true);
     }
   },
   LONG,

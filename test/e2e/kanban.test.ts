@@ -12,8 +12,8 @@ import { describeWith } from "../support/services.ts";
 type Home = Awaited<ReturnType<typeof tempHome>>;
 const LONG = { timeout: 600_000 };
 
-/** Runs `hermes kanban … --json`, which must succeed, and gives what it printed. */
-function speaker(home: Home, env: Record<string, string> = {}) {
+/** Runs `hermes kanban … --json`, which must succeed, and returns its parsed output. */
+function kanbanOf(home: Home, env: Record<string, string> = {}) {
   return async <Value = Task>(args: readonly string[], options: HermesOptions = {}): Promise<Value> => {
     const run = await home.hermes(["kanban", ...args, "--json"], {
       env: { USER: "alice", ...env },
@@ -24,8 +24,8 @@ function speaker(home: Home, env: Record<string, string> = {}) {
   };
 }
 
-/** From the first task to the last, with every answer looked at. */
-async function walk(kanban: ReturnType<typeof speaker>): Promise<void> {
+/** Uses every verb once and checks its output. */
+async function walk(kanban: ReturnType<typeof kanbanOf>): Promise<void> {
   const design = await kanban<Task & { created: boolean }>([
     "create",
     "Design",
@@ -155,7 +155,7 @@ async function walk(kanban: ReturnType<typeof speaker>): Promise<void> {
 
 test("D1: every verb does its work and prints the task as JSON", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   expect(await kanban(["init"])).toEqual({
     board: "default",
     path: join(home.path, "board.sqlite"),
@@ -165,41 +165,45 @@ test("D1: every verb does its work and prints the task as JSON", LONG, async () 
 });
 
 describeWith("postgres", "a board on a PostgreSQL server", ({ url }) => {
-  test("takes the same commands, is listed, and is kept under another name when it goes", LONG, async () => {
-    await using home = await tempHome();
-    const slug = `e2e-${randomBytes(6).toString("hex")}`;
-    const env = { HERMES_KANBAN_DATABASE_URL: url };
-    const schemas = [boardSchemaName(slug)];
-    try {
-      const unknown = await home.hermes(["kanban", "--board", slug, "list"], { env });
-      expect(unknown).toMatchObject({
-        exitCode: 1,
-        stderr: expect.stringContaining(`kanban boards create ${slug}`),
-      });
-      expect(await speaker(home, env)(["boards", "create", slug])).toMatchObject({ slug, created: true });
-      await walk(speaker(home, { ...env, HERMES_KANBAN_BOARD: slug }));
-      const boards = await speaker(home, env)<{ slug: string }[]>(["boards", "list"]);
-      expect(boards.map((board) => board.slug)).toContain(slug);
-      const removed = await speaker(home, env)<{ kept_in: string }>(["boards", "rm", slug]);
-      schemas.push(removed.kept_in);
-      const left = await speaker(
-        home,
-        env,
-      )<{ boards: { slug: string }[]; removed: string[] }>(["boards", "list", "--all"]);
-      expect(left.boards.map((board) => board.slug)).not.toContain(slug);
-      expect(left.removed).toContain(removed.kept_in);
-    } finally {
-      const client = new pg.Client({ connectionString: url });
-      await client.connect();
-      for (const schema of schemas) await client.query(`drop schema if exists "${schema}" cascade`);
-      await client.end();
-    }
-  });
+  test(
+    "takes the same commands, is listed, and is kept under another name when it is removed",
+    LONG,
+    async () => {
+      await using home = await tempHome();
+      const slug = `e2e-${randomBytes(6).toString("hex")}`;
+      const env = { HERMES_KANBAN_DATABASE_URL: url };
+      const schemas = [boardSchemaName(slug)];
+      try {
+        const unknown = await home.hermes(["kanban", "--board", slug, "list"], { env });
+        expect(unknown).toMatchObject({
+          exitCode: 1,
+          stderr: expect.stringContaining(`kanban boards create ${slug}`),
+        });
+        expect(await kanbanOf(home, env)(["boards", "create", slug])).toMatchObject({ slug, created: true });
+        await walk(kanbanOf(home, { ...env, HERMES_KANBAN_BOARD: slug }));
+        const boards = await kanbanOf(home, env)<{ slug: string }[]>(["boards", "list"]);
+        expect(boards.map((board) => board.slug)).toContain(slug);
+        const removed = await kanbanOf(home, env)<{ kept_in: string }>(["boards", "rm", slug]);
+        schemas.push(removed.kept_in);
+        const left = await kanbanOf(
+          home,
+          env,
+        )<{ boards: { slug: string }[]; removed: string[] }>(["boards", "list", "--all"]);
+        expect(left.boards.map((board) => board.slug)).not.toContain(slug);
+        expect(left.removed).toContain(removed.kept_in);
+      } finally {
+        const client = new pg.Client({ connectionString: url });
+        await client.connect();
+        for (const schema of schemas) await client.query(`drop schema if exists "${schema}" cascade`);
+        await client.end();
+      }
+    },
+  );
 });
 
-test("D1: a body comes from a file or from standard input, and only from one place", LONG, async () => {
+test("D1: a body comes from a file or from standard input, and not from both", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   const file = join(home.folder, "body.md");
   await writeFile(file, "from a file\n");
   expect(await kanban(["create", "a", "--body-file", file])).toMatchObject({ body: "from a file\n" });
@@ -218,9 +222,9 @@ test("D1: a body comes from a file or from standard input, and only from one pla
   expect(gone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("Cannot read") });
 });
 
-test("D1: a task keeps all that it was made with", LONG, async () => {
+test("D1: a task keeps all fields that it was created with", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   const args = "--workspace worktree:/srv/repo --branch fix --project p1 --tenant acme --max-retries 3";
   const more = "--model big --provider openrouter --created-by bob --hold";
   const task = await kanban(["create", "Two", "words", ...args.split(" "), ...more.split(" ")]);
@@ -252,9 +256,9 @@ test("D1: a task keeps all that it was made with", LONG, async () => {
   expect(times).toEqual([300, 90, 1_800, 86_400]);
 });
 
-test("D1: of several tasks, one that is refused does not keep the others back", LONG, async () => {
+test("D1: of several tasks, a refused one does not prevent the others", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   const [a, b] = [await kanban(["create", "a"]), await kanban(["create", "b"])];
   const args = ["kanban", "complete", a.id, "t_000000000000", b.id, "--result", "all"];
   const run = await home.hermes([...args, "--json"]);
@@ -265,7 +269,7 @@ test("D1: of several tasks, one that is refused does not keep the others back", 
     { id: b.id, status: "done" },
   ]);
   const wrong = await home.hermes(["kanban", "complete", a.id, b.id, "--summary", "x"]);
-  expect(wrong).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("of one task") });
+  expect(wrong).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("apply to a single task") });
   const [c, d] = [await kanban(["create", "c"]), await kanban(["create", "d"])];
   expect(await kanban(["block", c.id, "wait", "--ids", d.id])).toMatchObject([
     { id: c.id, status: "blocked" },
@@ -274,9 +278,9 @@ test("D1: of several tasks, one that is refused does not keep the others back", 
   expect(await kanban(["unblock", c.id, d.id])).toMatchObject([{ status: "ready" }, { status: "ready" }]);
 });
 
-test("D1: files are attached, listed and taken away", LONG, async () => {
+test("D1: files are attached, listed and removed", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   const { id } = await kanban(["create", "a"]);
   const file = join(home.folder, "notes.txt");
   await writeFile(file, "hello");
@@ -299,16 +303,16 @@ test("D1: files are attached, listed and taken away", LONG, async () => {
   expect(twice).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("has no file") });
   await kanban(["archive", id]);
   await kanban(["purge", id]);
-  // Young files may still belong to someone, so none of these is touched yet.
+  // New files may still be in use, so none of these is removed yet.
   expect(await kanban(["gc"])).toMatchObject({ files_moved_aside: 0, files_deleted: 0 });
   expect(await kanban(["gc", "--file-retention-days", "0"])).toMatchObject({ files_deleted: 1 });
   const lost = await home.hermes(["kanban", "attach", "t_none", file]);
   expect(lost).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("no task") });
 });
 
-test("the board is shown without colours in a pipe, and nothing is cut there", LONG, async () => {
+test("in a pipe the board is shown without colours and without truncation", LONG, async () => {
   await using home = await tempHome();
-  const kanban = speaker(home);
+  const kanban = kanbanOf(home);
   expect((await home.hermes(["kanban"])).stdout).toContain("There are no tasks yet");
   const title = `A title ${"that is rather long ".repeat(8)}`.trim();
   const { id } = await kanban(["create", title, "--assignee", "coder", "--priority", "3"]);
@@ -319,13 +323,13 @@ test("the board is shown without colours in a pipe, and nothing is cut there", L
   expect(stdout).not.toContain("\u001b");
 });
 
-test("help-moves shows the table of moves that the store goes by, in lines of 80 columns", LONG, async () => {
+test("help-moves shows the table of moves that the store uses, in lines of 80 columns", LONG, async () => {
   await using home = await tempHome();
   expect((await home.hermes(["kanban", "help-moves", "--json"])).json()).toEqual(TRANSITIONS);
   const { stdout } = await home.hermes(["kanban", "help-moves"]);
   const words = stdout.replace(/\s+/g, " ");
   for (const { verbs, rule } of Object.values(TRANSITIONS)) {
-    expect(`\n${stdout}`).toContain(`\n${verbs.length === 0 ? "by itself" : verbs.join(", ")}: `);
+    expect(`\n${stdout}`).toContain(`\n${verbs.length === 0 ? "automatic" : verbs.join(", ")}: `);
     expect(words).toContain(rule);
   }
   for (const line of stdout.split("\n")) expect(line.length, line).toBeLessThanOrEqual(80);

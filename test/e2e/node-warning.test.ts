@@ -6,7 +6,7 @@ import { tempFolder } from "../support/temp-folder.ts";
 
 const WARNING = /Node warned in a process that a test started: .*MaxListenersExceededWarning/;
 
-test("a test fails when Node warns in the program that it started", async () => {
+test("a test fails if Node warns in a program that the test started", async () => {
   await using home = await tempHome();
   const leak = join(home.folder, "leak.cjs");
   await writeFile(leak, "for (let n = 0; n < 20; n++) process.on('exit', () => undefined);");
@@ -15,7 +15,7 @@ test("a test fails when Node warns in the program that it started", async () => 
   expect(await home.hermes(["--version"])).toMatchObject({ exitCode: 0, stderr: "" });
 });
 
-test("a test fails when a log in its folder holds a warning of Node", async () => {
+test("a test fails if a log in its folder contains a Node warning", async () => {
   const folder = await tempFolder();
   await writeFile(
     folder.file("worker.log"),

@@ -39,7 +39,7 @@ const SCHEMA = {
 };
 const usage = { input: 10, output: 2 };
 
-test("--output-schema asks again with what was wrong, and prints nothing but the JSON that fits", async () => {
+test("--output-schema asks again with the reason, and prints only the matching JSON", async () => {
   await using lab = await openLab({
     answers: [
       { text: "There are three.", usage },
@@ -52,7 +52,7 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
   const run = await lab.run("-z", "How many?", "--output-schema", "schema.json", ...files);
   expect(run).toMatchObject({ exitCode: 0, stdout: '{"files": 3}\n', stderr: "" });
   const used = JSON.parse(await readFile(lab.file("usage.json"), "utf8"));
-  expect(used).toMatchObject({ requests: 3, input_tokens: 30, output_tokens: 6 }); // all tries are paid for
+  expect(used).toMatchObject({ requests: 3, input_tokens: 30, output_tokens: 6 }); // all attempts count
   expect(await readFile(lab.file("last.txt"), "utf8")).toBe('{"files": 3}\n');
   const said = lab.server.requests.map(({ body }) => JSON.stringify(body.messages.at(-1)));
   expect(said[0]).toContain("JSON Schema");
@@ -62,7 +62,7 @@ test("--output-schema asks again with what was wrong, and prints nothing but the
   expect(JSON.parse(listed.stdout)).toMatchObject([{ opening: "How many?" }]);
 });
 
-test("an answer that never matches the schema ends with 6, and a limit also counts for the tries", async () => {
+test("an answer that never matches the schema ends with 6, and a limit also applies to the attempts", async () => {
   await using lab = await openLab({ answers: [{ text: "no", usage, times: 9 }] });
   await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
   const run = await lab.run("-z", "How many?", "--output-schema", "schema.json");
@@ -82,7 +82,7 @@ test("an answer that never matches the schema ends with 6, and a limit also coun
   });
 });
 
-test("--output-format json is one object with the answer and what it cost; events is --json", async () => {
+test("--output-format json prints one object with the answer and its cost; events is the same as --json", async () => {
   await using lab = await openLab({ answers: [{ text: '{"files":1}', usage, times: 3 }] });
   await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
   const json = await lab.run("-z", "go", "--output-format", "json", "--output-schema", "schema.json");
@@ -112,7 +112,7 @@ test("--output-format json is one object with the answer and what it cost; event
 
 test("the numbers of an answer with a schema are printed as the model wrote them, in every format", async () => {
   const text = '{\n  "n": 12345678901234567890,\n  "a b": "1  2"\n}';
-  // Neither a number that nobody can read nor what the model only thought counts as the answer.
+  // Neither an unreadable number nor JSON in the reasoning counts as the answer.
   await using lab = await openLab({
     answers: [
       { text: '{"n":1e400}', usage },
@@ -133,7 +133,7 @@ test("the numbers of an answer with a schema are printed as the model wrote them
   expect(lab.server.requests).toHaveLength(9);
 });
 
-test("a wrong call is told as JSON where JSON was asked for, and nobody asks a model for --help", async () => {
+test("a usage error is JSON if JSON was requested, and --help sends no request to a model", async () => {
   await using lab = await openLab({ answers: [{ text: "help", usage }] });
   for (const words of [["--output-format", "json"], ["--output-format=events"], ["--json"]]) {
     const { stderr } = await lab.run("-z", "go", "--toolsets", "fle", ...words);
@@ -144,16 +144,16 @@ test("a wrong call is told as JSON where JSON was asked for, and nobody asks a m
   expect(lab.server.requests).toEqual([]);
 });
 
-test("a run in circles that nobody watches is ended in words; one that a person watches is not", async () => {
-  const circle = { tools: [{ name: "read_file", input: { path: "nowhere.txt" } }], usage, times: 12 };
-  await using lab = await openLab({ answers: [circle, { text: "I give up", usage }] });
+test("an unattended run in a loop is ended with an error; an attended one is not", async () => {
+  const loop = { tools: [{ name: "read_file", input: { path: "nowhere.txt" } }], usage, times: 12 };
+  await using lab = await openLab({ answers: [loop, { text: "I give up", usage }] });
   const alone = await lab.run("-z", "go");
-  expect(alone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("went round in circles") });
+  expect(alone).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is stuck in a loop") });
   expect(lab.server.requests.length).toBeLessThan(12);
   expect(await lab.run("chat", "-q", "go")).toMatchObject({ exitCode: 0, stdout: "I give up\n" });
 });
 
-test("the flags reach the model: picture, provider, reasoning, instructions and tools", async () => {
+test("the flags for images, provider, reasoning, instructions and tools reach the model", async () => {
   await using lab = await openLab({ answers: [{ text: "seen", usage, times: 2 }] });
   const jpeg = Buffer.from("ffd8ffe000104a464946", "hex");
   await writeFile(lab.file("page.png"), jpeg);
@@ -178,21 +178,21 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
   const { body } = lab.server.requests[0] ?? { body: { messages: [] } };
   expect(body).toMatchObject({ model: "n", reasoning_effort: "high" });
   expect(JSON.stringify(body.messages[0])).toContain("Be brief.");
-  expect(JSON.stringify(body.messages[1])).toContain("data:image/jpeg;base64,"); // by its content
+  expect(JSON.stringify(body.messages[1])).toContain("data:image/jpeg;base64,"); // detected by its content
   const tools = (body as { tools?: { function: { name: string } }[] }).tools ?? [];
   expect(tools.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(["read_file", "todo"]));
   expect(tools.map((tool) => tool.function.name)).not.toContain("terminal");
   for (const [words, complaint] of [
-    [["--image", "nowhere.png"], "nowhere.png cannot be sent as a picture: there is no such file"],
-    [["--image", "words.png"], "its content is none of PNG, JPEG, GIF and WebP"],
+    [["--image", "nowhere.png"], "nowhere.png cannot be sent as an image: there is no such file"],
+    [["--image", "words.png"], "its content is not PNG, JPEG, GIF or WebP"],
     [["--image", "empty.png"], "it is empty"],
-    [["--image", "huge.png"], "it is 5.1 MB large"],
+    [["--image", "huge.png"], "it is 5.1 MB; the limit is 5 MB"],
     [["--image", "."], "it is not a file"],
     [["--reasoning", "banana"], "none, minimal, low, medium, high, xhigh, max or ultra"],
     [["--agent.reasoning-effort=8000"], "none, minimal, low, medium, high, xhigh, max or ultra"],
     [["--toolsets", "fle"], "no toolset fle"],
-    [["-c", "--toolsets", "file"], "keeps the system prompt and the tools"],
-    [["-c", "--no-session"], "cannot go on"],
+    [["-c", "--toolsets", "file"], "keeps its system prompt and tools"],
+    [["-c", "--no-session"], "cannot resume a session"],
     [["--json", "--output-format", "text"], "--json means --output-format events, not text"],
     [["--json", "--output-format", "json"], "--json means --output-format events, not json"],
   ] as const)
@@ -200,24 +200,32 @@ test("the flags reach the model: picture, provider, reasoning, instructions and 
   expect(lab.server.requests).toHaveLength(1);
 });
 
-test("--no-session leaves no session behind, and is refused where a day's spending is capped", async () => {
+test("--no-session leaves no session behind, the footer says so and shows the cost, and a daily cost cap refuses it", async () => {
   await using lab = await openLab({ answers: [{ text: "done", usage, times: 4 }] });
-  const leftBehind = lab.file("hermes-session-4194304-x"); // no pid is that large
+  await mkdir(lab.home.path, { recursive: true });
+  const price = { input: 100, output: 1_000 };
+  const paid = { base_url: `${lab.server.url}/v1`, model: "n", models: { n: { price } } };
+  await writeFile(join(lab.home.path, "config.yaml"), JSON.stringify({ providers: { paid } }));
+  const leftBehind = lab.file("hermes-session-4194304-x"); // larger than any pid
   await mkdir(leftBehind);
   const env = { ...lab.env, TMPDIR: lab.home.folder };
   const run = await lab.home.hermes(["-z", "go", "--no-session"], { env, cwd: lab.home.folder });
   expect(run).toMatchObject({ exitCode: 0, stdout: "done\n" });
   await expect(access(leftBehind)).rejects.toThrow();
   await expect(access(join(lab.home.path, "sessions.sqlite"))).rejects.toThrow();
+  // The temporary store of this session has nothing to search.
+  expect(JSON.stringify(lab.server.requests[0]?.body["tools"])).not.toContain("session_search");
   const summary = await lab.run("-z", "go", "--no-session", "--output-format", "json");
   expect(summary.json()).toMatchObject({ text: "done", session_id: null });
   const events = await lab.run("-z", "go", "--no-session", "--json");
   expect(JSON.parse(events.stdout.split("\n")[0] ?? "")).not.toHaveProperty("sessionId");
+  const watched = await lab.run("chat", "-q", "go", "--no-session", "--provider", "paid");
+  expect(watched.stderr).toMatch(/^not saved · \d+ s · 10 tokens in, 2 out · \$0\.0030$/m);
   const capped = await lab.run("-z", "go", "--no-session", "--agent.max_daily_cost_usd=1");
   expect(capped).toMatchObject({ exitCode: 2, stderr: expect.stringContaining("agent.max_daily_cost_usd") });
 });
 
-test("a run is in the log with what it took, without a word of what was said; list tells of hidden sessions", async () => {
+test("the log records a run with its usage, without any message text; list reports hidden sessions", async () => {
   await using lab = await openLab({
     answers: [
       { tools: [{ name: "terminal", input: { command: "echo private words" } }], usage },
@@ -249,12 +257,12 @@ test("a run is in the log with what it took, without a word of what was said; li
   expect((await lab.run("sessions", "list", "--all")).stderr).toBe("");
 });
 
-test("chat -q shows that the model still thinks, and ends with session, time, tokens and cost", async () => {
+test("chat -q shows that it waits for the model, and ends with session, time, tokens and cost", async () => {
   await using home = await tempHome();
   const script = join(home.folder, "script.json");
   await writeFile(script, JSON.stringify({ answers: [{ text: "the answer", usage, delay_ms: 1_300 }] }));
   const words = ["chat", "-q", "go", "-m", `scripted:${script}`];
-  // What a terminal holds when its last program ends may be lost, so a shell stays until all has been read.
+  // A terminal may lose its buffered output when its last program exits, so a shell stays until everything was read.
   const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
   const terminal = pty.spawn("sh", ["-c", '"$0" "$@"; read -r _', ...program, ...words], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
@@ -269,25 +277,25 @@ test("chat -q shows that the model still thinks, and ends with session, time, to
     .poll(() => shown)
     .toMatch(/session \d{8}_\d{6}_\w+ · \d+ s · 10 tokens in, 2 out · cost unknown/);
   terminal.kill();
-  expect(shown).toContain("… the model thinks, 1 s");
-  expect(shown.slice(shown.indexOf("thinks"))).toContain("the answer");
+  expect(shown).toContain("… waiting for the model, 1 s");
+  expect(shown.slice(shown.indexOf("waiting for the model"))).toContain("the answer");
 });
 
-test("an answer that a closed standard output swallows is told where to find; /dev/null is what somebody wanted", async () => {
+test("if standard output is closed, a notice says where to find the answer; with /dev/null there is no notice", async () => {
   await using lab = await openLab({ answers: [{ text: "done", usage, times: 2 }] });
   const env = { ...lab.env, PATH: process.env["PATH"], HOME: lab.home.folder, HERMES_HOME: lab.home.path };
   const shell = (line: string) =>
     new Promise<string>((resolve) => {
       execFile("sh", ["-c", line, process.execPath, ENTRY], { env }, (_, __, stderr) => resolve(stderr));
     });
-  const told = await shell('"$0" "$1" -z go </dev/null >&-');
-  expect(told).toMatch(
-    /standard output leads nowhere, so the answer is in `hermes sessions show \S+` only\./,
+  const stderr = await shell('"$0" "$1" -z go </dev/null >&-');
+  expect(stderr).toMatch(
+    /standard output is closed, so the answer can only be read with `hermes sessions show \S+`\./,
   );
   expect(await shell('"$0" "$1" -z go </dev/null >/dev/null')).toBe("");
 });
 
-test("a cap on cost is refused where somebody is billed at a price that is not known", async () => {
+test("a cost cap is refused for a billed model without a known price", async () => {
   await using home = await tempHome();
   await mkdir(home.path, { recursive: true });
   const billed =
@@ -302,4 +310,51 @@ test("a cap on cost is refused where somebody is billed at a price that is not k
       stderr: expect.stringContaining("The price of the model is not known"),
     });
   }
+});
+
+test("the usage file reports that the answer never matched the schema", async () => {
+  await using lab = await openLab({ answers: [{ text: "three", usage, times: 3 }] });
+  await writeFile(lab.file("schema.json"), JSON.stringify(SCHEMA));
+  const run = await lab.run(
+    "-z",
+    "How many?",
+    "--output-schema",
+    "schema.json",
+    "--usage-file",
+    "usage.json",
+  );
+  expect(run.exitCode).toBe(6);
+  expect(JSON.parse(await readFile(lab.file("usage.json"), "utf8"))).toMatchObject({ outcome: "unfit" });
+});
+
+test("agent K6: the file with the full output of a command has no secrets, and is removed with a --no-session run", async () => {
+  const command = "seq 1 20000; echo DB_PASSWORD=hunter2hunter2; seq 1 20000";
+  const answers = [
+    { tools: [{ name: "terminal", input: { command } }], usage },
+    { text: "done", usage },
+    { tools: [{ name: "terminal", input: { command } }], usage },
+    { text: "done", usage },
+  ];
+  await using lab = await openLab({ answers });
+  const resultOf = (request: number): string =>
+    JSON.stringify(lab.server.requests[request]?.body.messages.at(-1)?.content);
+  const pathIn = (text: string): string => /full_output_path: (.+?)\\n/.exec(text)?.[1] ?? "";
+  expect((await lab.run("-z", "go")).exitCode).toBe(0);
+  const kept = await readFile(pathIn(resultOf(1)), "utf8");
+  expect(kept).toContain("\nDB_PASSWORD=«redacted:secret-value»\n1\n2\n");
+  expect(kept).toContain("\n20000\n");
+  expect(kept).not.toContain("hunter2");
+  expect((await lab.run("-z", "go", "--no-session")).exitCode).toBe(0);
+  const gone = pathIn(resultOf(3));
+  expect(gone).not.toBe("");
+  await expect(access(gone)).rejects.toThrow();
+  expect(await readdir(join(lab.home.path, "cache", "terminal-output"))).toHaveLength(1);
+});
+
+test("calls and results reach a piped standard error without escape sequences", async () => {
+  const input = { command: "printf 'mark \\033[2J\\033]52;c;ZXZpbA==\\007\\n' \u001b[31m" };
+  await using lab = await openLab({ answers: [{ tools: [{ name: "terminal", input }] }, { text: "done" }] });
+  const { stderr } = await lab.run("chat", "-q", "go");
+  expect(stderr).toContain("mark");
+  for (const control of ["\u001b", "\u0007"]) expect(stderr).not.toContain(control);
 });

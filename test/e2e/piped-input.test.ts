@@ -8,10 +8,10 @@ import { tempHome } from "../support/hermes.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
-/** Longer than a silent input is waited for. */
+/** Longer than the wait for a silent input. */
 const SLOW = "sleep 1.2";
 
-/** Answers with `seen` when the text was piped in, and with `alone` when there was nothing but the task. */
+/** Answers with `seen` if the text was piped in, and with `alone` if there was only the task. */
 async function writeScript(home: Home, piped: string): Promise<string> {
   const path = join(home.folder, "script.json");
   const turns = [
@@ -38,33 +38,33 @@ async function shell(home: Home, line: string) {
   return { exitCode, ...output };
 }
 
-test("all of what the command before it in a pipeline prints is part of the task, however slow it is", async () => {
+test("the whole output of the previous command in a pipeline is part of the task, however slow it is", async () => {
   await using home = await tempHome();
   const model = await writeScript(home, "first\nlast\n");
   const slow = `(${SLOW}; echo first; ${SLOW}; echo last)`;
   expect(await shell(home, `${slow} | hermes -z look ${model}`)).toEqual({
     exitCode: 0,
     stdout: "seen\n",
-    stderr: expect.not.stringContaining("nothing came"),
+    stderr: expect.not.stringContaining("nothing arrived"),
   });
   expect((await shell(home, `hermes -z look ${model} < <(${slow})`)).stdout).toBe("seen\n");
 });
 
-test("an input that whoever started it keeps open and silent is not waited for, and that is said", async () => {
+test("a silent input that only the parent process keeps open is not waited for, with a notice", async () => {
   await using home = await tempHome();
   const model = await writeScript(home, "late\n");
   const socket = await home.start(["-z", "look", ...model.split(" ")], { stdin: "open" }).ended;
-  // The shell itself holds the writing end of the named pipe.
+  // The shell itself holds the write end of the named pipe.
   const fifo = await shell(home, `mkfifo "$HOME/pipe"; exec 7<>"$HOME/pipe"; hermes -z look ${model} <&7`);
   for (const run of [socket, fifo])
     expect(run).toMatchObject({
       exitCode: 0,
       stdout: "alone\n",
-      stderr: expect.stringContaining("nothing came on standard input"),
+      stderr: expect.stringContaining("nothing arrived on standard input"),
     });
 });
 
-test("- waits for input that comes late, and -z without a pipe stays silent about it", async () => {
+test("- waits for late input, and -z without a pipe prints no notice about it", async () => {
   await using home = await tempHome();
   const model = (await writeScript(home, "late\n")).split(" ");
   const { child, ended } = home.start(["-z", "look", "-", ...model], { stdin: "open" });
@@ -76,7 +76,7 @@ test("- waits for input that comes late, and -z without a pipe stays silent abou
   });
 });
 
-test("whatever waits for input ends on the first signal", async () => {
+test("a command that waits for input ends on the first signal", async () => {
   await using home = await tempHome();
   const waiting = [
     ["-z", "look", "-"],
@@ -85,7 +85,7 @@ test("whatever waits for input ends on the first signal", async () => {
     ["kanban", "create", "a task", "--body-file", "-"],
     ["config", "set", "model.api_key"],
   ].map((words) => home.start(words, { stdin: "open" }));
-  for (const { child } of waiting) child.stdin.write("begun ");
+  for (const { child } of waiting) child.stdin.write("started ");
   for (const { child } of waiting)
     await expect.poll(() => readsInput(child.pid), { timeout: 60_000 }).toBe(true);
   for (const { child } of waiting) child.kill("SIGTERM");
@@ -93,14 +93,14 @@ test("whatever waits for input ends on the first signal", async () => {
   expect(ends.map(({ exitCode }) => exitCode)).toEqual(waiting.map(() => 143));
 });
 
-/** Whether a process waits for its standard input: the kernel lists what it polls. */
+/** Whether a process waits for its standard input: the kernel lists the descriptors that it polls. */
 async function readsInput(pid = 0): Promise<boolean> {
   const folder = `/proc/${pid}/fdinfo`;
   const infos = (await readdir(folder)).map((name) => readFile(join(folder, name), "utf8").catch(() => ""));
   return (await Promise.all(infos)).some((info) => /^tfd:\s+0 /m.test(info));
 }
 
-test("without a terminal it also says after two seconds what is being waited for, once", async () => {
+test("without a terminal, one notice after two seconds says what is being waited for", async () => {
   await using home = await tempHome();
   const model = (await writeScript(home, "late\n")).split(" ");
   const { child, ended } = home.start(["-z", "look", "-", ...model], { stdin: "open" });
@@ -110,13 +110,13 @@ test("without a terminal it also says after two seconds what is being waited for
   });
   await expect.poll(() => said, { timeout: 30_000 }).toContain("waiting for the end of standard input");
   child.stdin.write("la");
-  await new Promise((resolve) => setTimeout(resolve, 2_500)); // in which nothing more is said
+  await new Promise((resolve) => setTimeout(resolve, 2_500)); // no further notice may appear in this time
   child.stdin.end("te\n");
   expect(await ended).toMatchObject({ exitCode: 0, stdout: "seen\n" });
   expect(said.trimEnd().split("\n")).toHaveLength(1);
 });
 
-test("what makes a task impossible is told before its input has come", async () => {
+test("a problem that makes a task impossible is reported before its input has arrived", async () => {
   await using home = await tempHome();
   const model = await writeScript(home, "late\n");
   for (const [flag, path, reason] of [
@@ -131,7 +131,7 @@ test("what makes a task impossible is told before its input has come", async () 
   }
 });
 
-test("on a terminal it says after two seconds what is being waited for", async () => {
+test("on a terminal, a notice after two seconds says what is being waited for", async () => {
   await using home = await tempHome();
   const line = `sleep 1000 | "${process.execPath}" dist/main.cjs -z look`;
   const terminal = pty.spawn("bash", ["-c", line], {
@@ -149,4 +149,26 @@ test("on a terminal it says after two seconds what is being waited for", async (
   terminal.write("\u0003");
   await exit;
   expect(shown).toContain("Interrupted.");
+});
+
+test("agent K6: secrets in piped input are masked, with a notice; the task itself stays unchanged", async () => {
+  await using home = await tempHome();
+  const model = await writeScript(home, "DB_PASSWORD=«redacted:secret-value»\n");
+  const piped = await shell(home, `echo DB_PASSWORD=hunter2hunter2 | hermes -z look ${model}`);
+  expect(piped).toMatchObject({ exitCode: 0, stdout: "seen\n" });
+  expect(piped.stderr).toContain("1 value in the piped input looks like a secret and was masked");
+  const shown = await shell(home, "hermes sessions export latest");
+  expect(shown.stdout).not.toContain("hunter2");
+  await shell(home, `hermes -z 'look at DB_PASSWORD=hunter2hunter2' ${model} </dev/null`);
+  expect((await shell(home, "hermes sessions export latest")).stdout).toContain("hunter2hunter2");
+});
+
+test("piped text in Latin-1 is read as read_file reads it", async () => {
+  await using home = await tempHome();
+  const model = await writeScript(home, "Grüße aus Köln\n");
+  expect(await shell(home, `printf 'Gr\\374\\337e aus K\\366ln\\n' | hermes -z look ${model}`)).toMatchObject(
+    {
+      stdout: "seen\n",
+    },
+  );
 });

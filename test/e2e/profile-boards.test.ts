@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import { describe, expect, it, vi } from "vitest";
-import { BOARD_SCHEMA, boardPath, boardSchemaName } from "../../src/board/board-slug.ts";
+import { BOARD_SCHEMA_PREFIX, boardPath, boardSchemaName } from "../../src/board/board-slug.ts";
 import { type BoardStore, openBoardStore } from "../../src/board/board-store.ts";
 import { listBoardSchemas } from "../../src/board/database/postgres-schemas.ts";
 import type { Task } from "../../src/board/task.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";
@@ -27,7 +27,7 @@ interface RenameRow {
   readonly skipped_boards: readonly unknown[];
 }
 
-/** A home with the profiles a and other, and boards of which each has a task of either. */
+/** A home with the profiles a and other, and boards that each have a task of both. */
 async function openHome(databaseUrl = "") {
   const home = await tempHome();
   const env: Record<string, string> = databaseUrl === "" ? {} : { HERMES_KANBAN_DATABASE_URL: databaseUrl };
@@ -69,13 +69,13 @@ type Home = Awaited<ReturnType<typeof openHome>>;
 const journal = (home: Home): string => join(home.path, "profiles", ".renaming.json");
 const commandIn = (text: string): string[] => (/`hermes ([^`]+)`/.exec(text)?.[1] ?? "").split(" ");
 
-/** What holds wherever the boards are. `stall` keeps a writer of the board ops in the middle of its change. */
+/** Behaviour on both databases. `stall` suspends a writer of the board ops in the middle of its transaction. */
 function renameContract(
   openDatabase: () => Promise<AsyncDisposable & { readonly url: string }>,
   stall: (home: Home, url: string) => Promise<AsyncDisposable>,
 ): void {
   it(
-    "board G47: renaming a profile takes its tasks on every board along, and nobody else's",
+    "board G47: a renamed profile keeps its tasks on every board, and tasks of other profiles do not change",
     LONG,
     async () => {
       await using database = await openDatabase();
@@ -98,7 +98,7 @@ function renameContract(
   );
 
   it(
-    "board G47: a profile that works is neither renamed nor deleted, and the way out that is named works",
+    "board G47: a profile with a running task is neither renamed nor deleted, and the suggested command works",
     LONG,
     async () => {
       await using database = await openDatabase();
@@ -123,16 +123,16 @@ function renameContract(
   );
 
   it(
-    "board G47: killed between two boards, a renaming is known to every later command and finished by the same",
+    "board G47: a rename that is killed between two boards is reported by every later command and finished by repeating it",
     LONG,
     async () => {
       await using database = await openDatabase();
       await using home = await openHome(database.url);
       const stalled = await stall(home, database.url);
       try {
-        const isHalfDone = () =>
+        const isBetweenBoards = () =>
           vi.waitFor(async () => expect(await home.assignees("default")).toEqual(["b", "other"]), WAIT);
-        const killed = await home.hermes(["profile", "rename", "a", "b"], isHalfDone);
+        const killed = await home.hermes(["profile", "rename", "a", "b"], isBetweenBoards);
         expect(killed.exitCode).toBe(null);
       } finally {
         await stalled[Symbol.asyncDispose]();
@@ -141,7 +141,7 @@ function renameContract(
       expect(await home.profiles()).toEqual(["a", "other"]);
 
       const listed = await home.hermes(["profile", "list"]);
-      expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("is not finished") });
+      expect(listed).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("but not finished") });
       for (const command of [
         ["create", "b"],
         ["rename", "a", "c"],
@@ -159,14 +159,14 @@ function renameContract(
   );
 
   it(
-    "board G47: deleting a profile says which tasks it leaves, and the command that is named gives them away",
+    "board G47: deleting a profile lists its open tasks, and the suggested command reassigns them",
     LONG,
     async () => {
       await using database = await openDatabase();
       await using home = await openHome(database.url);
       for (let more = 0; more < 6; more++) await home.add("default", "a");
       const asked = await home.hermes(["profile", "delete", "a"]);
-      expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("needs a yes") });
+      expect(asked).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("needs confirmation") });
       const deleted = await home.hermes(["profile", "delete", "a", "--yes", "--json"]);
       const { tasks_left } = deleted.json<{ tasks_left: readonly { ids: string[]; reassign: string }[] }>();
       expect(tasks_left).toMatchObject([
@@ -178,7 +178,7 @@ function renameContract(
       expect((await home.hermes(words)).exitCode).toBe(0);
       expect(await home.assignees("ops")).toEqual(["other", "other"]);
       const said = await home.hermes(["profile", "delete", "other", "--yes"]);
-      expect(said.stderr).toContain("Left behind on the board ops: 2 open tasks of other (");
+      expect(said.stderr).toContain("The board ops still has 2 open tasks of other (");
     },
   );
 }
@@ -201,7 +201,7 @@ describe("profiles and boards in SQLite", () => {
     },
   );
 
-  /** The last thing that a renaming does to the profile itself is to read which one is active. */
+  /** Stops a rename after its last step on the profile itself, which is to read the active profile. */
   async function holdAfterMove(home: Home): Promise<string> {
     const pipe = join(home.path, "active_profile");
     await run("mkfifo", [pipe]);
@@ -212,7 +212,7 @@ describe("profiles and boards in SQLite", () => {
   const RENAME = ["-p", "default", "profile", "rename", "a", "b"];
 
   it(
-    "board G47: killed after the profile has moved, a renaming is finished by the same command, the active one too",
+    "board G47: a rename that is killed after the profile was moved is finished by the same command, including the active profile",
     LONG,
     async () => {
       await using home = await openHome();
@@ -237,7 +237,7 @@ describe("profiles and boards in SQLite", () => {
   );
 
   it(
-    "board G47: a task that is made for the old name while it is being renamed follows it",
+    "board G47: a task that is created for the old name during a rename gets the new name",
     LONG,
     async () => {
       await using home = await openHome();
@@ -252,13 +252,13 @@ describe("profiles and boards in SQLite", () => {
   );
 
   it(
-    "board G47: what was being renamed and is gone altogether is given up, and the name is free again",
+    "board G47: an unfinished rename of a profile that no longer exists is dropped, and the name is free again",
     LONG,
     async () => {
       await using home = await openHome();
       await writeFile(journal(home), JSON.stringify({ from: "x", to: "y", id: "0123456789abcdef" }));
       const given = await home.hermes(["profile", "rename", "x", "y"]);
-      expect(given).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("given up") });
+      expect(given).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("was abandoned") });
       expect((await home.hermes(["profile", "create", "x"])).exitCode).toBe(0);
       await writeFile(journal(home), "{");
       const unread = await home.hermes(["profile", "rename", "a", "b"]);
@@ -267,7 +267,7 @@ describe("profiles and boards in SQLite", () => {
   );
 
   it(
-    "board G47: a board that cannot be opened stops a renaming before it begins, unless it is to be left out",
+    "board G47: a board that cannot be opened prevents a rename, unless the board is to be skipped",
     LONG,
     async () => {
       await using home = await openHome();
@@ -302,7 +302,7 @@ describe("profiles and boards in SQLite", () => {
   );
 
   it(
-    "board G47: the server of any profile counts, and one that is away is named without its password",
+    "board G47: the servers of all profiles count, and an unreachable one is named without its password",
     LONG,
     async () => {
       await using home = await openHome();
@@ -320,14 +320,14 @@ describe("profiles and boards in SQLite", () => {
     },
   );
 
-  it("board G47: settings that name a profile which is renamed or deleted are pointed at", LONG, async () => {
+  it("board G47: settings that still name a renamed or deleted profile are reported", LONG, async () => {
     await using home = await tempHome();
     for (const name of ["a", "other"]) await home.hermes(["profile", "create", name]);
     await writeFile(join(home.path, "config.yaml"), "kanban:\n  default_assignee: A\n");
     const lists = "kanban:\n  dispatch_profiles: [b]\n  max_in_progress_per_profile: { b: 2 }\n";
     await writeFile(join(home.path, "profiles", "other", "config.yaml"), lists);
     const renamed = await home.hermes(["profile", "rename", "a", "b"]);
-    expect(renamed.stderr).toContain("Still named a: kanban.default_assignee in the settings of default");
+    expect(renamed.stderr).toContain("The setting kanban.default_assignee of default still names a");
     expect(renamed.stderr).not.toContain("dispatch_profiles");
     const deleted = await home.hermes(["profile", "delete", "b", "--yes", "--json"]);
     expect(deleted.json()).toMatchObject({
@@ -338,14 +338,14 @@ describe("profiles and boards in SQLite", () => {
     });
   });
 
-  it("makes no board where there is none", LONG, async () => {
+  it("creates no board where none exists", LONG, async () => {
     await using home = await tempHome();
     await home.hermes(["profile", "create", "a"]);
     const renamed = await home.hermes(["profile", "rename", "a", "b", "--json"]);
     expect(renamed.json()).toMatchObject({ name: "b", boards: [] });
     expect((await readdir(home.path)).filter((name) => /board|kanban/.test(name))).toEqual([]);
     const refused = await home.hermes(["profile", "rename", "b", "none"]);
-    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("means nobody") });
+    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('means "unassigned"') });
   });
 });
 
@@ -361,13 +361,13 @@ describeWith("postgres", "profiles and boards in PostgreSQL", (service) => {
     },
   );
 
-  it("makes no board where there is none", LONG, async () => {
+  it("creates no board where none exists", LONG, async () => {
     await using database = await openOwnDatabase(service.url);
     await using home = await tempHome();
     const env = { HERMES_KANBAN_DATABASE_URL: database.url };
     await home.hermes(["profile", "create", "a"]);
     const renamed = await home.hermes(["profile", "rename", "a", "b", "--json"], { env });
     expect(renamed.json()).toMatchObject({ name: "b", boards: [] });
-    expect(await listBoardSchemas(database.url, BOARD_SCHEMA, never)).toEqual([]);
+    expect(await listBoardSchemas(database.url, BOARD_SCHEMA_PREFIX, never)).toEqual([]);
   });
 });

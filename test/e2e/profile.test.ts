@@ -46,7 +46,7 @@ describe("a profile", () => {
       ["use", "work"],
     ]) {
       const { exitCode, stderr } = await home.hermes(["profile", ...words], { env });
-      expect(stderr).toContain("The run of t_1a2b3c4d5e6f may not do this; it is for people.");
+      expect(stderr).toContain("The worker of a task may not do this; only a person may.");
       expect(exitCode).not.toBe(0);
     }
     const rows = (await home.hermes(["profile", "list", "--json"], { env })).json<ProfileRow[]>();
@@ -71,7 +71,7 @@ describe("a profile", () => {
   test.each([
     ["renamed", ["rename", "work", "shop"]],
     ["deleted", ["delete", "work", "--yes"]],
-  ])("%s in the middle of a turn is not brought back by what the turn still writes", async (_, change) => {
+  ])("%s in the middle of a turn is not recreated by later writes of the turn", async (_, change) => {
     await using home = await tempHome();
     const [started, go, script] = ["started", "go", "script.json"].map((name) => join(home.folder, name));
     const wait = `echo > ${started}; until [ -e ${go} ]; do sleep 0.05; done; seq 200000`;
@@ -86,7 +86,7 @@ describe("a profile", () => {
     expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
   });
 
-  test("cloned takes settings, secrets and memories along, but no messaging accounts and no history", async () => {
+  test("that is cloned copies settings, secrets and memories, but no messaging accounts and no history", async () => {
     await using home = await tempHome();
     await mkdir(join(home.path, "memories"), { recursive: true });
     await mkdir(join(home.path, "sessions"));
@@ -123,7 +123,7 @@ describe("a profile", () => {
     expect(left.map((row) => [row.name, row.active])).toEqual([["default", true]]);
   });
 
-  test("created by many processes at once exists once, whole, and no staging is left", async () => {
+  test("that many processes create at once exists once and complete, and no staging folder is left", async () => {
     await using home = await tempHome();
     const runs = await Promise.all(
       Array.from({ length: scale.processes }, () =>
@@ -156,14 +156,14 @@ describe("which profile a command runs as", () => {
     expect(late.json()).toMatchObject({ profile: "c" });
   });
 
-  test("an unknown one is an error that names the way to create it", async () => {
+  test("an unknown profile is an error that names the command to create it", async () => {
     await using home = await tempHome();
     const run = await home.hermes(["-p", "nobody", "status"]);
     expect(run.exitCode).toBe(1);
     expect(run.stderr).toContain("hermes profile create nobody");
   });
 
-  test("one that was removed by hand is never replaced by default in silence, and list still works", async () => {
+  test("a profile that was removed by hand is never silently replaced by default, and list still works", async () => {
     await using home = await tempHome();
     await mkdir(home.path);
     await writeFile(join(home.path, "active_profile"), "gone\n");
@@ -190,7 +190,7 @@ describe("bad names", () => {
     expect((await home.hermes(["profile", "create", name])).exitCode).toBe(1);
   });
 
-  test("the default profile cannot be deleted, and renaming it only changes what is shown", async () => {
+  test("the default profile cannot be deleted, and renaming it only changes its display name", async () => {
     await using home = await tempHome();
     expect((await home.hermes(["profile", "delete", "default", "--yes"])).exitCode).toBe(1);
     const shown = (await home.hermes(["profile", "rename", "default", "My Agent", "--json"])).json();
@@ -198,7 +198,7 @@ describe("bad names", () => {
   });
 });
 
-test("F52: nobody is asked where nobody can answer, and nothing is done", async () => {
+test("F52: no question is asked where nobody can answer, and nothing is done", async () => {
   await using home = await tempHome();
   await home.hermes(["profile", "create", "work"]);
   const { exitCode, stdout, stderr } = await home.hermes(["profile", "delete", "work"], { stdin: "y\n" });

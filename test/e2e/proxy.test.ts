@@ -3,10 +3,10 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { createHttpClient } from "../../src/lib/http.ts";
+import { openHttpClient } from "../../src/lib/http/http.ts";
 import { openAnthropicModel } from "../../src/providers/anthropic/anthropic-model.ts";
 import { openOpenaiCompatibleModel } from "../../src/providers/openai-compatible/openai-compatible-model.ts";
-import { ask, soon } from "../../src/providers/provider.contract.ts";
+import { ask, createTestSignal } from "../../src/providers/provider.contract.ts";
 import { testOptions } from "../../src/providers/wire.contract.ts";
 import { tempHome } from "../support/hermes.ts";
 import { startProxy } from "../support/proxy.ts";
@@ -16,7 +16,7 @@ import { makeTlsIdentity } from "../support/tls-identity.ts";
 const FORMATS = ["chat_completions", "anthropic_messages"] as const;
 const SCRIPT = { answers: [{ text: "through it", chunk: 2, times: 9 }] };
 
-/** A home whose provider `lab` is at an address, with more settings for it. */
+/** A home whose provider `lab` has this address and further settings. */
 async function homeFor(format: string, address: string, more: Record<string, unknown> = {}) {
   const home = await tempHome();
   await mkdir(home.path, { recursive: true });
@@ -32,9 +32,9 @@ async function homeFor(format: string, address: string, more: Record<string, unk
 
 const portOf = ({ url }: ScriptedServer): string => new URL(url).port;
 
-test.each(FORMATS)("a model (%s) is reached through a proxy with an authority of its own", async (format) => {
-  await using place = await tempHome();
-  const tls = await makeTlsIdentity(place.folder);
+test.each(FORMATS)("a model (%s) is reached through a proxy with a custom authority", async (format) => {
+  await using temp = await tempHome();
+  const tls = await makeTlsIdentity(temp.folder);
   await using server = await startScriptedServer(SCRIPT, { tls });
   await using six = await startScriptedServer(SCRIPT, { tls, host: "::1" });
   await using proxy = await startProxy({ credentials: "me:secret" });
@@ -42,48 +42,50 @@ test.each(FORMATS)("a model (%s) is reached through a proxy with an authority of
   const named = `https://api.test:${portOf(server)}`;
   const fine = { exitCode: 0, stdout: "through it\n", stderr: "" };
 
-  // Its name is known to the proxy only.
+  // Only the proxy can resolve its name.
   await using byVariable = await homeFor(format, named);
   expect(await byVariable.run({ ...env, SSL_CERT_FILE: tls.caFile })).toMatchObject(fine);
   await using bySetting = await homeFor(format, named, { ssl_ca_cert: tls.caFile });
   expect(await bySetting.run(env)).toMatchObject(fine);
   await using unchecked = await homeFor(format, named, { ssl_verify: false });
   expect(await unchecked.run(env)).toMatchObject(fine);
-  await using bySix = await homeFor(format, six.url, { ssl_ca_cert: tls.caFile });
+  await using bySix = await homeFor(format, `https://[fd00::7]:${portOf(six)}`, {
+    ssl_verify: false,
+    models: { m: { context_length: 128_000 } }, // a private server would be asked for it
+  });
   expect(await bySix.run(env)).toMatchObject(fine);
   const tunnels = [...proxy.log];
   expect(tunnels).toEqual([
     ...Array.from({ length: 3 }, () => `CONNECT api.test:${portOf(server)}`),
-    `CONNECT [::1]:${portOf(six)}`,
+    `CONNECT [fd00::7]:${portOf(six)}`,
   ]);
 
-  // Directly, as NO_PROXY says.
-  await using direct = await homeFor(format, `https://localhost:${portOf(server)}`, {
-    ssl_ca_cert: tls.caFile,
-  });
-  expect(await direct.run({ ...env, NO_PROXY: "localhost,::1" })).toMatchObject(fine);
-  expect(await bySix.run({ ...env, no_proxy: "localhost,[::1]" })).toMatchObject(fine);
+  // Directly, because these servers are on this machine.
+  for (const address of [`https://localhost:${portOf(server)}`, six.url]) {
+    await using direct = await homeFor(format, address, { ssl_ca_cert: tls.caFile });
+    expect(await direct.run(env)).toMatchObject(fine);
+  }
   expect(proxy.log).toEqual(tunnels);
 
-  // What nobody vouches for is refused, with the setting that helps; and so is who does not know the password.
+  // An untrusted certificate is refused, with the setting that helps, and so is a wrong proxy password.
   const untrusted = await byVariable.run(env);
   expect(untrusted).toMatchObject({ exitCode: 1, stdout: "" });
   expect(untrusted.stderr).toContain("its certificate is not trusted");
   expect(untrusted.stderr).toContain("`providers.lab.ssl_ca_cert` or SSL_CERT_FILE");
-  const stranger = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
-  expect(stranger).toMatchObject({
+  const wrongPassword = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
+  expect(wrongPassword).toMatchObject({
     exitCode: 1,
     stderr: expect.stringContaining(
-      `through the proxy 127.0.0.1:${proxy.port}: the proxy wants a user name and password that it accepts (407).`,
+      `through the proxy 127.0.0.1:${proxy.port}: the proxy requires a valid user name and password (407).`,
     ),
   });
-  expect(stranger.stderr).toContain("http://NAME:PASSWORD@HOST:PORT");
-  expect(stranger.stderr).not.toMatch(/key|base_url/);
-  expect(stranger.stderr).not.toContain("wrong");
+  expect(wrongPassword.stderr).toContain("http://NAME:PASSWORD@HOST:PORT");
+  expect(wrongPassword.stderr).not.toMatch(/key|base_url/);
+  expect(wrongPassword.stderr).not.toContain("wrong");
 });
 
 test.each(FORMATS)(
-  "a proxy that hangs up is named at once, and asked again as others are (%s)",
+  "a proxy that closes the connection is named at once, and the request is retried as usual (%s)",
   async (format) => {
     let tunnels = 0;
     const proxy = createServer((socket) => {
@@ -102,16 +104,16 @@ test.each(FORMATS)(
   },
 );
 
-test.each(FORMATS)("an answer (%s) comes through the tunnel piece by piece", async (format) => {
-  await using place = await tempHome();
-  const tls = await makeTlsIdentity(place.folder);
-  // It never ends, so whatever comes has come before the end.
+test.each(FORMATS)("an answer (%s) arrives through the tunnel piece by piece", async (format) => {
+  await using temp = await tempHome();
+  const tls = await makeTlsIdentity(temp.folder);
+  // The answer never ends, so each piece arrives before the end.
   await using server = await startScriptedServer(SCRIPT, {
     tls,
     misbehave: () => ({ type: "hang", after: 5 }),
   });
   await using proxy = await startProxy();
-  await using http = createHttpClient({
+  await using http = openHttpClient({
     proxy: { httpsProxy: `http://127.0.0.1:${proxy.port}` },
     caFiles: [tls.caFile],
   });
@@ -122,11 +124,13 @@ test.each(FORMATS)("an answer (%s) comes through the tunnel piece by piece", asy
           ...options,
           replayReasoning: true,
           outputLimitField: "max_tokens",
+          asksForUsage: true,
+          cacheTtl: undefined,
           conversationHeader: undefined,
         })
       : openAnthropicModel({ ...options, cacheTtl: "5m" });
   let text = "";
-  for await (const event of model.stream(ask("hi"), soon())) {
+  for await (const event of model.stream(ask("hi"), createTestSignal())) {
     if (event.type === "failed") throw new Error(event.failure.message);
     if (event.type === "text-delta") text += event.text;
     if (text.startsWith("thr")) break;

@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
 
-const HALF = /\\ud[89a-f][0-9a-f]{2}/i; // an escape that no other follows: whole pairs are sent as they are
+const HALF = /\\ud[89a-f][0-9a-f]{2}/i; // a single surrogate escape: complete pairs are sent unescaped
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
 const NAMES = ["functions.terminal", "", "é".repeat(70)];
 const INPUT = '{"path":"a\\ud83d.txt"}'; // the model wrote the escape itself
 
-/** Why a strict server would refuse a body, in its words. */
-function complaint(text: string, isMessages: boolean): string | undefined {
+/** The error with which a strict server would refuse a body. */
+function refusalOf(text: string, isMessages: boolean): string | undefined {
   if (HALF.test(text)) return "invalid high surrogate in string";
   const { messages } = JSON.parse(text) as {
     messages: { content: { type: string; name?: string }[]; tool_calls?: { function: { name: string } }[] }[];
@@ -65,15 +65,16 @@ function messagesAnswer(calls: boolean): object[] {
   ];
 }
 
-/** A server that refuses what real ones refuse; its first answer is what a model sometimes writes. */
+/** A server that is as strict as real ones; its first answer contains what models sometimes write. */
 async function startStrictServer() {
   const refusals: string[] = [];
   let answers = 0;
   const server = createServer(async (request, response) => {
+    if (request.method === "GET") return void response.writeHead(404).end(); // it lists no models
     let text = "";
     for await (const chunk of request.setEncoding("utf8")) text += chunk;
     const isMessages = request.url?.endsWith("/messages") ?? false;
-    const wrong = complaint(text, isMessages);
+    const wrong = refusalOf(text, isMessages);
     if (wrong !== undefined) {
       refusals.push(wrong);
       response.writeHead(400, { "content-type": "application/json" });
@@ -93,7 +94,7 @@ async function startStrictServer() {
 }
 
 test.each(["chat_completions", "anthropic_messages"])(
-  "nothing that a model wrote or a person sent keeps a session from going on (%s)",
+  "a session can continue, whatever a model wrote or a user sent (%s)",
   async (format) => {
     await using server = await startStrictServer();
     await using home = await tempHome();
@@ -114,7 +115,7 @@ test.each(["chat_completions", "anthropic_messages"])(
     const refused = await run("-c", "-z", "look", "--image", "page.png");
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
     expect(refused.stderr).toContain("Could not process image");
-    expect(refused.stderr).toContain("-c goes on without the pictures");
+    expect(refused.stderr).toContain("-c continues without the pictures");
     expect(await run("-c", "-z", "go on then")).toMatchObject({ exitCode: 0, stdout: "fine\n" });
     expect(server.refusals).toEqual(["Could not process image"]);
   },

@@ -22,7 +22,7 @@ async function listen(onConnection: (socket: Socket) => void) {
   };
 }
 
-/** Answers each request with a stream that says the same again and again. */
+/** Answers each request with a stream that repeats the same line. */
 const repeating = (line: string) => (socket: Socket) => {
   socket.once("data", () => {
     socket.write("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n");
@@ -35,7 +35,7 @@ const silent = (socket: Socket) => void socket.resume();
 const piece = (delta: object, finish: string | null = null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
 
-test("--run-budget ends whatever a turn waits for with exit code 3, and the turn is recorded", async () => {
+test("--run-budget ends a turn with exit code 3, whatever it waits for, and the turn is recorded", async () => {
   await using streaming = await listen(repeating(piece({ content: "on and on. " }).trim()));
   await using keepalive = await listen(repeating(": keepalive"));
   await using nobody = await listen(silent);
@@ -80,7 +80,7 @@ test("--run-budget ends whatever a turn waits for with exit code 3, and the turn
     expect(shown.stdout, name).toMatch(/\[(No answer|Cut off): The limit of \S+ seconds is reached\.\]/);
     if (!runsCommand) continue;
     const shell = await readFile(join(home.folder, "pid"), "utf8");
-    // Whoever should have reaped it may be slower than we are.
+    // Its parent may not have reaped it yet.
     const state = await readFile(`/proc/${shell.trim()}/stat`, "utf8").catch(() => "gone");
     expect(state).toMatch(/^gone$|\) [ZX] /);
   }

@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { createEngine } from "../../src/environments/docker/engine.ts";
-import { reclaimSandboxes } from "../../src/environments/docker/reclaim.ts";
+import { createEngine } from "../../src/environments/docker/engine/engine.ts";
+import { reclaimSandboxes } from "../../src/environments/docker/reclaim/reclaim.ts";
 import { startChild } from "../support/child.ts";
 import { never, openDockerLab } from "../support/docker.ts";
 import { longEnough } from "../support/long-enough.ts";
@@ -17,17 +17,17 @@ import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith, loadPart, type RunningPart } from "../support/services.ts";
 
-vi.setConfig({ testTimeout: 600_000 }); // each starts the program many times
+vi.setConfig({ testTimeout: 600_000 }); // each test starts the program many times
 
 const soon = { timeout: 150_000, interval: 100 };
 const SEED = 20_261_115;
 
 describeWith("docker", "when the owner is killed", (service) => {
-  test.concurrent("at random points of create, attach, exec and cleanup: one container, nothing orphaned", async () => {
+  test.concurrent("at random points of create, attach, exec and cleanup: one container remains, and nothing is orphaned", async () => {
     await using home = await openSandboxHome(service);
     const random = createRandom(SEED);
     for (let turn = 0; turn < scale.kills; turn++) {
-      // Every fourth time there is none to attach to, so that it dies while it makes one.
+      // Every fourth time no container exists, so that the process is killed while it creates one.
       if (turn % 4 === 0) await removeAll(home);
       const owner = home.start(["exec", "--", `sleep 54${turn + 10} | cat; echo survived`]);
       const timer = setTimeout(() => owner.kill(), 100 + random() * 900);
@@ -42,7 +42,7 @@ describeWith("docker", "when the owner is killed", (service) => {
     await expectNothingOrphaned(service, home);
   }, 600_000);
 
-  test.concurrent("what an earlier command of it left lives on, the running one ends", async () => {
+  test.concurrent("processes of an earlier command keep running, and the running command ends", async () => {
     await using lab = await openDockerLab(service);
     const input: HoldInput = {
       binary: service.client,
@@ -56,14 +56,14 @@ describeWith("docker", "when the owner is killed", (service) => {
     expect(await owner.next()).toBe("left\n");
     expect(await owner.next()).toBe("runs\n");
     const { name } = await lab.spec({ docker_image: service.images.bash });
-    expect(await lab.docker("top", name)).toMatch(/sleep 1000[\s\S]*sleep 200/);
+    await vi.waitFor(async () => expect(await lab.top(name)).toMatch(/sleep 1000[\s\S]*sleep 200/), soon);
     await owner.kill();
-    await vi.waitFor(async () => expect(await lab.docker("top", name)).not.toContain("sleep 200"), soon);
-    expect(await lab.docker("top", name)).toContain("sleep 1000");
+    await vi.waitFor(async () => expect(await lab.top(name)).not.toContain("sleep 200"), soon);
+    expect(await lab.top(name)).toContain("sleep 1000");
     expect(await lab.containers()).toHaveLength(1);
   });
 
-  test.concurrent("in opt-out mode: what it leaves behind is reclaimed by gc, and never while it is used", async () => {
+  test.concurrent("in opt-out mode: gc reclaims its container, and never one that is in use", async () => {
     await using home = await openSandboxHome(service, { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "no" });
     const [killed, living] = ["killed", "living"].map((word) =>
       home.start(["exec", "--", `echo ${word}; sleep 600`]),
@@ -81,7 +81,7 @@ describeWith("docker", "when the owner is killed", (service) => {
     await expectNothingOrphaned(service, home);
   }, 600_000);
 
-  test.concurrent("many at once, half of them killed: the others are right, and there is one container", async () => {
+  test.concurrent("many at once, half of them killed: the others get correct results, and one container exists", async () => {
     await using home = await openSandboxHome(service);
     const random = createRandom(SEED);
     const started = Array.from({ length: scale.processes }, (_, index) => ({
@@ -103,24 +103,24 @@ describeWith("docker", "when the owner is killed", (service) => {
 });
 
 describeWith("docker", "in the middle of a command", (service) => {
-  test.concurrent("F9: the container is removed: told, not run again, and the next one gets a new container", async () => {
+  test.concurrent("F9: the container is removed: the command is reported as lost and not repeated, and the next one gets a new container", async () => {
     await using home = await openSandboxHome(service);
-    const run = home.start(["exec", "--", "echo began; sleep 600"]);
-    await run.printed("began");
+    const run = home.start(["exec", "--", "echo started; sleep 600"]);
+    await run.printed("started");
     const [id = ""] = await home.containers();
     await home.docker("rm", "-f", id);
     const end = await run.ended;
-    expect(end).toMatchObject({ exitCode: 125, stdout: "began\n" });
+    expect(end).toMatchObject({ exitCode: 125, stdout: "started\n" });
     expect(end.stderr).toMatch(/(?:removed|exited|dead).*not run again/);
     expect(await home.exec("echo next")).toMatchObject({ exitCode: 0, stdout: "next\n" });
     expect(await home.containers()).not.toContain(id);
     expect(await home.containers()).toHaveLength(1);
   });
 
-  test.concurrent("the container is stopped: told, and the next command starts the same one with its files", async () => {
+  test.concurrent("the container is stopped: the command is reported as lost, and the next one starts the same container with its files", async () => {
     await using home = await openSandboxHome(service);
-    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo began; sleep 600"]);
-    await run.printed("began");
+    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo started; sleep 600"]);
+    await run.printed("started");
     const [id = ""] = await home.containers();
     await home.docker("stop", id);
     const end = await run.ended;
@@ -130,16 +130,18 @@ describeWith("docker", "in the middle of a command", (service) => {
     expect(await home.containers()).toEqual([id]);
   });
 
-  test.concurrent("the container is paused and goes on: the command too, with all of its output", async () => {
+  test.concurrent("the container is paused and resumed: the command continues, with all of its output", async () => {
     await using home = await openSandboxHome(service);
-    const wait = "until [ -e /tmp/go ]; do sleep 0.1; done";
-    const run = home.start(["exec", "--", `for i in 1 2 3; do echo $i; done; ${wait}; echo 4; echo 5`]);
+    // The command waits without forking: cgroup v1 cannot always freeze a group that keeps starting processes.
+    const command =
+      "mkfifo /tmp/go; for i in 1 2 3; do echo $i; done; read -r word < /tmp/go; echo 4; echo 5";
+    const run = home.start(["exec", "--", command]);
     await run.printed("3");
     const [id = ""] = await home.containers();
     await home.docker("pause", id);
     expect(await home.sandbox(["list", "--json"])).toMatchObject({ exitCode: 0 });
     await home.docker("unpause", id);
-    await home.docker("exec", id, "touch", "/tmp/go");
+    await home.docker("exec", id, "sh", "-c", "echo go > /tmp/go");
     expect(await run.ended).toMatchObject({ exitCode: 0, stdout: "1\n2\n3\n4\n5\n" });
   });
 
@@ -147,17 +149,17 @@ describeWith("docker", "in the middle of a command", (service) => {
     ["no input", undefined],
     ["piped input", ""],
   ])(
-    "the container is paused until the timeout: not called ended, and gone when it wakes (%s)",
+    "the container is paused until the timeout: the command is not reported as ended, and ends after the pause (%s)",
     async (_, stdin) => {
       await using home = await openSandboxHome(service);
       const { id, end } = await longEnough(
         [8, 60],
         async (seconds) => {
           const startedAt = performance.now();
-          const run = home.start(["exec", "--timeout", `${seconds}`, "--", "echo began; sleep 601"], {
+          const run = home.start(["exec", "--timeout", `${seconds}`, "--", "echo started; sleep 601"], {
             stdin,
           });
-          await run.printed("began").catch(() => undefined); // its time may be over before
+          await run.printed("started").catch(() => undefined); // its timeout may come first
           const [id = ""] = await home.containers();
           await home.docker("pause", id);
           const isInTime = performance.now() - startedAt < seconds * 1_000;
@@ -168,13 +170,13 @@ describeWith("docker", "in the middle of a command", (service) => {
         ({ isInTime }) => isInTime,
       );
       expect(end.exitCode).toBe(124);
-      expect(end.stderr).toMatch(/not known whether/);
+      expect(end.stderr).toMatch(/unknown whether/);
       await home.docker("unpause", id);
       await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 601"), soon);
     },
   );
 
-  test.concurrent("a paused container is woken for the next command", async () => {
+  test.concurrent("a paused container is resumed for the next command", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("true");
     const [id = ""] = await home.containers();
@@ -183,7 +185,7 @@ describeWith("docker", "in the middle of a command", (service) => {
     expect(await home.containers()).toEqual([id]);
   });
 
-  test.concurrent("F3: a fork bomb fills the process limit: its timeout still ends it, and the next command answers", async () => {
+  test.concurrent("F3: a fork bomb fills the process limit: its timeout still ends it, and the next command runs", async () => {
     await using home = await openSandboxHome(service, { TERMINAL_DOCKER_PIDS_LIMIT: "64" });
     await home.exec("true");
     const [id = ""] = await home.containers();
@@ -200,7 +202,7 @@ describeWith("docker", "in the middle of a command", (service) => {
     expect(await home.containers()).toEqual([id]);
   }, 600_000);
 
-  test.concurrent("the disk for temporary files is full: the command says so, and the next ones still run", async () => {
+  test.concurrent("the disk for temporary files is full: the command reports it, and the next ones still run", async () => {
     await using home = await openSandboxHome(service);
     const full = await home.exec("cat /dev/zero > /tmp/fill; echo code $?; echo x > /tmp/more");
     expect(full).toMatchObject({ exitCode: 1, stdout: "code 1\n" });
@@ -215,15 +217,15 @@ describeWith("docker", "in the middle of a command", (service) => {
     });
   });
 
-  test.concurrent("the engine is stopped and started again: a true answer, and the same container afterwards", async () => {
+  test.concurrent("the engine is stopped and started again: the result is correct, and the same container is used afterwards", async () => {
     await using engine = await startSecondEngine();
     await using home = await openSandboxHome(engine.part);
-    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo began; sleep 600"]);
-    await run.printed("began");
+    const run = home.start(["exec", "--", "echo kept > /etc/kept; echo started; sleep 600"]);
+    await run.printed("started");
     const before = await home.containers();
     await engine.stop();
     const end = await run.ended;
-    expect(end).toMatchObject({ exitCode: 125, stdout: "began\n" });
+    expect(end).toMatchObject({ exitCode: 125, stdout: "started\n" });
     expect(end.stderr).toMatch(/not run again/);
     const meanwhile = await home.exec("echo never");
     expect(meanwhile).toMatchObject({ exitCode: 125, stdout: "" });
@@ -234,7 +236,7 @@ describeWith("docker", "in the middle of a command", (service) => {
   }, 600_000);
 });
 
-/** A day later, as far as the rules can see: whatever nobody holds is old enough. Twice, as stopping comes first. */
+/** Reclaims as if a day had passed, so that every unused container is old enough. Twice, because the first pass only stops. */
 async function reclaimEverything(service: RunningPart<"docker">, home: SandboxHome): Promise<void> {
   const engine = createEngine(service.client, { ...process.env, DOCKER_HOST: service.host });
   for (const days of [1, 2]) {
@@ -242,7 +244,7 @@ async function reclaimEverything(service: RunningPart<"docker">, home: SandboxHo
       engine,
       {
         profileId: await home.profileId(),
-        places: [],
+        stores: [],
         lifetimeSeconds: 0,
         stoppedTtlSeconds: 1,
         idleTtlSeconds: 1,
@@ -285,7 +287,7 @@ function createRandom(seed: number): () => number {
   };
 }
 
-/** An engine of its own that can be stopped and started with its data kept. */
+/** A separate engine that can be stopped and started with its data kept. */
 async function startSecondEngine() {
   const script = fileURLToPath(new URL("../../scripts/test-services", import.meta.url));
   const folder = join(tmpdir(), `hermes-second-${randomBytes(4).toString("hex")}`);

@@ -1,14 +1,14 @@
 import { chmod, mkdir, rm, writeFile } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { readTextFile } from "../../src/lib/files.ts";
+import { readTextFile } from "../../src/lib/files/files.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
-vi.setConfig({ testTimeout: 600_000 }); // each starts the program several times
+vi.setConfig({ testTimeout: 600_000 }); // each test starts the program several times
 
 describeWith("docker", "the start of hermes sandbox exec", (service) => {
-  /** The client on the PATH is one that writes down the first two words of each call. */
+  /** A home whose client on the PATH records the first two words of each call. */
   async function withCalls(settings: Readonly<Record<string, string>> = {}) {
     const home = await openSandboxHome(service, settings);
     const programs = join(home.folder, "programs");
@@ -29,7 +29,7 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     return { home, exec };
   }
 
-  test("a command in a running sandbox starts no client where the engine's socket is known", async () => {
+  test("a command in a running sandbox starts no client if the engine's socket is known", async () => {
     const { home, exec } = await withCalls();
     await using _ = home;
     expect(await exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
@@ -42,7 +42,7 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     });
   });
 
-  test("a command in a running sandbox costs a person's own client one question, one look and one shell", async () => {
+  test("with a configured client, a command in a running sandbox takes one version check, one inspect and one shell", async () => {
     const { home, exec } = await withCalls({ HERMES_DOCKER_BINARY: "docker" });
     await using _ = home;
     expect(await exec("true")).toMatchObject({ exitCode: 0, stderr: "" });
@@ -53,18 +53,18 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     });
   });
 
-  test("a sandbox that is to be replaced is looked at before a shell is started in it", async () => {
+  test("a sandbox that must be replaced is inspected before a shell is started in it", async () => {
     const { home, exec } = await withCalls({ TERMINAL_DOCKER_ON_DRIFT: "replace" });
     await using _ = home;
     await exec("touch /first");
     const [first] = await home.containers();
     const env = { TERMINAL_DOCKER_PIDS_LIMIT: "55" };
     const replaced = await home.exec("ls /first", { env });
-    expect(replaced.stderr).toContain("was replaced, because it was made with other settings");
+    expect(replaced.stderr).toContain("was replaced, because it was created with other settings");
     expect(await home.containers()).toEqual([expect.not.stringMatching(first ?? "")]);
   });
 
-  test("a stopped, a paused and a removed sandbox get their command once, as before", async () => {
+  test("in a stopped, paused or removed sandbox the command runs once", async () => {
     await using home = await openSandboxHome(service);
     const count = async () =>
       (await home.exec("echo x >> /workspace/count; wc -l < /workspace/count")).stdout.trim();
@@ -74,8 +74,8 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     await home.docker("pause", ...(await home.containers()));
     expect(await count()).toBe("3");
     await home.docker("rm", "-f", ...(await home.containers()));
-    const anew = await home.exec("wc -l < /workspace/count");
-    expect(anew).toMatchObject({
+    const recreated = await home.exec("wc -l < /workspace/count");
+    expect(recreated).toMatchObject({
       stdout: "3\n",
       stderr: expect.stringContaining("removed by another program"),
     });
@@ -84,16 +84,16 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     expect((await home.exec("true")).stderr).toBe("");
   });
 
-  test("a command whose sandbox is paused under it still times out, and says why it was not ended", async () => {
+  test("a command whose sandbox is paused meanwhile still times out, and the error says why it was not ended", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("true");
     const containers = await home.containers();
-    const run = home.start(["exec", "--timeout", "10", "--", "echo begun; sleep 600"]);
-    await run.printed("begun");
+    const run = home.start(["exec", "--timeout", "10", "--", "echo started; sleep 600"]);
+    await run.printed("started");
     await home.docker("pause", ...containers);
     const { exitCode, stderr } = await run.ended;
     expect(exitCode).toBe(124);
-    expect(stderr).toContain("is paused, so nothing in it can be ended until it goes on");
+    expect(stderr).toContain("is paused, so its processes cannot be ended until it is unpaused");
     await home.docker("unpause", ...containers);
     await vi.waitFor(async () => expect(await home.processes()).not.toContain("sleep 600"), {
       timeout: 60_000,
@@ -101,30 +101,29 @@ describeWith("docker", "the start of hermes sandbox exec", (service) => {
     });
   });
 
-  test("C15: a stranger's container of our name is told nothing", async () => {
+  test("C15: no command is sent to a foreign container with our name", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("true");
     const [ours = ""] = await home.containers();
     const name = (await home.docker("inspect", "--format", "{{.Name}}", ours)).slice(1);
     await home.docker("rm", "-f", ours);
-    await using stranger = await startStranger(home, name, service.images.bash);
+    await using foreign = await startForeignContainer(home, name, service.images.bash);
     const run = await home.exec("touch /tmp/touched");
     expect(run.exitCode).toBe(125);
-    expect(run.stderr).toContain("that is not ours");
-    expect(await stranger.changes()).toBe("");
-    await vi.waitFor(async () => expect(await stranger.processes()).toMatch(/^\s*\d+\s+sleep 1000$/), {
+    expect(run.stderr).toContain("was not created by Hermes");
+    expect(await foreign.changes()).toBe("");
+    await vi.waitFor(async () => expect(await foreign.processes()).toMatch(/^\s*\d+\s+sleep 1000$/), {
       timeout: 60_000,
       interval: 100,
     });
   });
 });
 
-async function startStranger(home: SandboxHome, name: string, image: string) {
+async function startForeignContainer(home: SandboxHome, name: string, image: string) {
   await home.docker("run", "-d", "--name", name, "--entrypoint", "sleep", image, "1000");
   return {
     changes: () => home.docker("diff", name),
-    processes: async () =>
-      (await home.docker("top", name, "-eo", "pid,args")).split("\n").slice(1).join("\n"),
+    processes: async () => (await home.top(name)).split("\n").slice(1).join("\n"),
     async [Symbol.asyncDispose]() {
       await home.docker("rm", "-f", name);
     },

@@ -1,12 +1,15 @@
+import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
-import { readTextFile } from "../../src/lib/files.ts";
+import { readTextFile } from "../../src/lib/files/files.ts";
+import { ENTRY } from "../support/built-program.ts";
+import { tempHome } from "../support/hermes.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
-import { expectOrder, look } from "../support/sandbox-order.ts";
-import { describeWith } from "../support/services.ts";
+import { expectConsistent, inspectProfile } from "../support/sandbox-order.ts";
+import { describeWith, pathOf } from "../support/services.ts";
 
-vi.setConfig({ testTimeout: 600_000 }); // each starts the program many times
+vi.setConfig({ testTimeout: 600_000 }); // each test starts the program many times
 
 interface Row {
   readonly id: string;
@@ -17,7 +20,7 @@ interface Row {
 
 describeWith("docker", "a sandbox whose surroundings change", (service) => {
   const hermes = async (home: SandboxHome, ...args: readonly string[]) => {
-    const end = await home.ask(args);
+    const end = await home.runHermes(args);
     expect(end, end.stderr).toMatchObject({ exitCode: 0 });
     return end;
   };
@@ -48,7 +51,7 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
   }
   const read = ["sandbox", "exec", "--", "cat /etc/mark /root/mark"];
 
-  test.concurrent("survives that its profile is renamed, also when it is stopped afterwards", async () => {
+  test.concurrent("survives a rename of its profile, even if it is stopped afterwards", async () => {
     await using world = await openProfile("work");
     const { home, profileId } = world;
     const before = await containersOf(home, profileId);
@@ -61,17 +64,17 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     const [row] = (await hermes(home, "-p", "shop", "sandbox", "list", "--json")).json<Row[]>();
     expect(row).toMatchObject({ profile: "shop", drift: [] });
     expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
-    await hermes(home, "profile", "create", "work"); // another one of that name has nothing of it
+    await hermes(home, "profile", "create", "work"); // a new profile of that name does not get the sandbox
     expect((await hermes(home, "-p", "work", "sandbox", "list", "--json")).json<Row[]>()).toEqual([]);
     const sandboxes = join(home.path, "profiles/shop/sandboxes");
-    expectOrder(await look(home, { sandboxes, profileId }));
+    expectConsistent(await inspectProfile(home, { sandboxes, profileId }));
   });
 
-  test.concurrent("a command that runs while its profile is renamed ends well and does not bring the old name back", async () => {
+  test.concurrent("a command that runs while its profile is renamed ends normally and does not recreate the old name", async () => {
     await using world = await openProfile("work");
     const { home } = world;
     const wait = "echo up; until [ -e /root/go ]; do sleep 0.1; done; echo done";
-    const user = home.agent(["-p", "work", "sandbox", "exec", "--", wait]);
+    const user = home.startHermes(["-p", "work", "sandbox", "exec", "--", wait]);
     await new Promise((resolve) => user.child.stdout.once("data", resolve));
     await hermes(home, "profile", "rename", "work", "shop");
     await hermes(home, "-p", "shop", "sandbox", "exec", "--", "touch /root/go");
@@ -79,13 +82,13 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     expect(await readdir(join(home.path, "profiles"))).not.toContain("work");
   });
 
-  test.concurrent("goes with its profile, but not while somebody uses it", async () => {
+  test.concurrent("is removed with its profile, but not while it is in use", async () => {
     await using world = await openProfile("work");
     const { home, profileId } = world;
     await hermes(home, "-p", "work", "sandbox", "snapshot");
-    const user = home.agent(["-p", "work", "sandbox", "exec", "--", "echo up; sleep 600"]);
+    const user = home.startHermes(["-p", "work", "sandbox", "exec", "--", "echo up; sleep 600"]);
     await new Promise((resolve) => user.child.stdout?.once("data", resolve));
-    const refused = await home.ask(["profile", "delete", "work", "--yes"]);
+    const refused = await home.runHermes(["profile", "delete", "work", "--yes"]);
     expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("is in use") });
     user.child.kill("SIGKILL");
     await user.ended;
@@ -94,7 +97,7 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     ).stdout.trim();
     await vi.waitFor(
       async () => {
-        const { exitCode, stderr } = await home.ask(["profile", "delete", "work", "--yes"]);
+        const { exitCode, stderr } = await home.runHermes(["profile", "delete", "work", "--yes"]);
         expect({ exitCode, stderr }).toEqual({
           exitCode: 1,
           stderr: expect.stringContaining(`${job} (sleep 600)`),
@@ -106,18 +109,18 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     const images = ["images", "-q", "--filter", `label=hermes-profile-id=${profileId}`];
     await vi.waitFor(
       async () => {
-        const gone = await home.ask(["profile", "delete", "work", "--yes", "--now", "--json"]);
+        const gone = await home.runHermes(["profile", "delete", "work", "--yes", "--now", "--json"]);
         expect(gone, gone.stderr).toMatchObject({ exitCode: 0 });
         expect(gone.json<{ sandboxes_removed: string[] }>().sandboxes_removed).toHaveLength(1);
       },
-      { timeout: 150_000, interval: 500 }, // the killed one's shell may take a moment to end
+      { timeout: 150_000, interval: 500 }, // the shell of the killed process may take a moment to exit
     );
     expect(await containersOf(home, profileId)).toEqual([]);
     expect(await home.docker(...images)).toBe("");
     expect(await readdir(join(home.path, "profiles/.ids"))).toEqual([]);
   });
 
-  test.concurrent("is found again under whatever name a person gives it", async () => {
+  test.concurrent("is found again under any name that a user gives it", async () => {
     await using home = await openSandboxHome(service);
     await home.exec("echo a > /etc/mark; echo b > /root/mark");
     const [id = ""] = await home.containers();
@@ -133,5 +136,65 @@ describeWith("docker", "a sandbox whose surroundings change", (service) => {
     expect((await home.sandbox(["rm", "--force", "--json"])).json<Row>()).toMatchObject({ id, name: mine });
     expect(await home.containers()).toEqual([]);
     await home.sandbox(["prune", "--all"]);
+  });
+
+  test.concurrent("C15: after it was renamed, no command runs in a foreign container that got its old name", async () => {
+    await using home = await openSandboxHome(service);
+    await home.exec("echo ours > /etc/mark");
+    const [id = ""] = await home.containers();
+    const name = (await home.docker("inspect", "-f", "{{.Name}}", id)).slice(1);
+    await home.docker("rename", id, `mine-${id.slice(0, 12)}`);
+    const foreign = await home.docker(
+      "run",
+      "-d",
+      "-w",
+      "/workspace",
+      "--name",
+      name,
+      service.images.bash,
+      "sleep",
+      "600",
+    );
+    try {
+      const read = home.start(["exec", "--", "cat /etc/mark; touch /etc/been"]); // with /dev/null as its input
+      expect(await read.ended).toMatchObject({ exitCode: 0, stdout: "ours\n" });
+      expect(await home.docker("diff", foreign)).not.toMatch(/been|last-use/);
+    } finally {
+      await home.docker("rm", "-f", foreign);
+    }
+  });
+});
+
+describeWith("podman", "a sandbox of Podman whose surroundings change", (service) => {
+  test("C15: after it was renamed, no command runs in a foreign container that got its old name", async () => {
+    await using home = await tempHome();
+    const env = {
+      ...service.env,
+      PATH: pathOf(service.client),
+      HOME: home.folder,
+      HERMES_HOME: home.path,
+      TERMINAL_ENV: "podman",
+      TERMINAL_DOCKER_IMAGE: service.images.bash,
+      TERMINAL_DOCKER_NETWORK: "off",
+      TERMINAL_CONTAINER_DISK: "0",
+    };
+    const run = (program: string, args: readonly string[]) =>
+      execFileSync(program, args, { env, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
+    const podman = (...args: readonly string[]) => run(service.client, args);
+    const exec = (command: string) => run(process.execPath, [ENTRY, "sandbox", "exec", "--", command]);
+    const made: string[] = [];
+    try {
+      exec("echo ours > /etc/mark");
+      const profileId = (await readTextFile(join(home.path, "profile-id")))?.trim();
+      const id = podman("ps", "-aq", "--no-trunc", "--filter", `label=hermes-profile-id=${profileId}`);
+      made.push(id);
+      const name = podman("inspect", "-f", "{{.Name}}", id);
+      podman("rename", id, `mine-${id.slice(0, 12)}`);
+      const keep = ["sh", "-c", "mkdir /workspace && exec sleep 600"];
+      made.push(podman("run", "-d", "--name", name, "--network", "none", service.images.bash, ...keep));
+      expect(exec("cat /etc/mark")).toBe("ours");
+    } finally {
+      podman("rm", "-f", "-t", "0", ...made);
+    }
   });
 });

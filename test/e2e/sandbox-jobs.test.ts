@@ -44,9 +44,9 @@ async function localHome() {
   return { ...home, variables: { ...base, ...env }, sandbox, follow, start, rows, ended };
 }
 
-test("a person starts a job, sees it in the list, reads its output and its end", async () => {
+test("a user starts a job, lists it, and reads its output and exit code", async () => {
   await using home = await localHome();
-  expect((await home.sandbox(["jobs"])).stdout).toBe("No job runs there.\n");
+  expect((await home.sandbox(["jobs"])).stdout).toBe("No jobs are running.\n");
   const go = join(home.folder, "go");
   const id = await home.start(
     "--",
@@ -64,17 +64,17 @@ test("a person starts a job, sees it in the list, reads its output and its end",
   expect((await home.sandbox(["jobs"])).stdout).toContain("--all");
 });
 
-test("F45: a job that cannot start is exit 125 with the reason; F49: an unknown one cannot be killed", async () => {
+test("F45: a job that cannot start exits with 125 and the reason; F49: an unknown job cannot be killed", async () => {
   await using home = await localHome();
   const nowhere = await home.sandbox(["jobs", "start", "--workdir", "/no/such", "--", "true"]);
   expect(nowhere).toMatchObject({ exitCode: 125, stdout: "" });
   expect(nowhere.stderr).toContain("the folder does not exist");
   const unknown = await home.sandbox(["jobs", "kill", "proc_0000"]);
   expect(unknown).toMatchObject({ exitCode: 1, stdout: "" });
-  expect(unknown.stderr).toContain("there is no job proc_0000");
+  expect(unknown.stderr).toContain("the job proc_0000 does not exist");
 });
 
-test("F72: starting the same again works, and names the one that runs", async () => {
+test("F72: starting the same command again works, and names the job that already runs it", async () => {
   await using home = await localHome();
   const id = await home.start("--", "sleep", "600");
   const again = await home.sandbox(["jobs", "start", "--json", "--", "sleep", "600"]);
@@ -88,15 +88,15 @@ test("attach sends piped lines and ends with the job's exit code", async () => {
   const id = await home.start("--input", "--", 'read a; echo "got $a"; cat; exit 5');
   const run = await home.sandbox(["attach", "--eof", id], "first\nrest\n");
   expect(run).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
-  const over = await home.sandbox(["attach", id]);
-  expect(over).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
+  const attached = await home.sandbox(["attach", id]);
+  expect(attached).toMatchObject({ exitCode: 5, stdout: "got first\nrest\n" });
   const stopped = await home.start("--", "sleep 600");
   await home.sandbox(["jobs", "kill", stopped]);
   const end = await home.sandbox(["attach", stopped]);
   expect(end).toMatchObject({ exitCode: 143, stderr: expect.stringContaining("by signal 15") });
 });
 
-test("F51: a person answers a job's question in a real terminal, unseen by the log, and detaches by Ctrl-]", async () => {
+test("F51: a user answers a job's question in a real terminal without a trace in the log, and detaches with Ctrl-]", async () => {
   await using home = await localHome();
   const ask =
     "stty -echo; printf 'Password: '; read p; stty echo; echo; echo length=$(printf %s \"$p\" | wc -c); cat";
@@ -112,7 +112,7 @@ test("F51: a person answers a job's question in a real terminal, unseen by the l
     await terminal.shows(/seen\r+\nseen/);
     terminal.type("\u001d");
     expect(await terminal.ended).toBe(0);
-    expect(terminal.screen()).toContain("runs on");
+    expect(terminal.screen()).toContain("is still running");
     expect(terminal.screen()).not.toContain(secret);
   } finally {
     terminal.kill();
@@ -124,7 +124,7 @@ test("F51: a person answers a job's question in a real terminal, unseen by the l
   expect((await home.sandbox(["jobs", "kill", id])).stderr).toContain("killed");
 });
 
-test("a job on a terminal hears Ctrl-C, has the size of the window that is attached, and takes typing after Ctrl-D", async () => {
+test("a job on a terminal receives Ctrl-C, gets the size of the attached window, and accepts input after Ctrl-D", async () => {
   await using home = await localHome();
   const sized = (rows: number, columns: number) =>
     `until [ "$(stty size)" = "${rows} ${columns}" ]; do sleep 0.1; done; echo sized ${rows}`;
@@ -146,14 +146,14 @@ test("a job on a terminal hears Ctrl-C, has the size of the window that is attac
     await terminal.shows(/heard\r\na\r\nb\r\n/);
     terminal.type("\u001d");
     expect(await terminal.ended).toBe(0);
-    expect(terminal.screen()).toMatch(/\r\nhermes: detached; .* runs on\.\r\n$/);
+    expect(terminal.screen()).toMatch(/\r\nhermes: detached; .* is still running\.\r\n$/);
   } finally {
     terminal.kill();
   }
   await home.sandbox(["jobs", "kill", id]);
 });
 
-test("a job that reads from a pipe takes typing after Ctrl-D, and its input ends only where that was asked for", async () => {
+test("a job that reads from a pipe accepts input after Ctrl-D, and its input ends only on request", async () => {
   await using home = await localHome();
   const id = await home.start("--input", "--", "cat; exit 4");
   const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
@@ -179,7 +179,7 @@ test("a job that reads from a pipe takes typing after Ctrl-D, and its input ends
 });
 
 describeWith("docker", "hermes sandbox jobs in docker", (service) => {
-  test("F46: what A started before it was killed, B lists, reads whole and kills; docker top shows nothing of it", async () => {
+  test("F46: a job that A started before it was killed is listed, read completely and killed by B; docker top then shows none of it", async () => {
     await using home = await openSandboxHome(service);
     const a = home.start([
       "jobs",
@@ -209,7 +209,7 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
   };
 
   test.each([["stop"], ["rm"], ["restore", "before", "--yes"]])(
-    "%s is refused while a job runs, names it and the next step, and says with --force what it ended",
+    "%s is refused while a job runs, names the job and the next step, and reports with --force which jobs it ended",
     async (...words) => {
       await using home = await openSandboxHome(service);
       await using _ = { [Symbol.asyncDispose]: async () => void (await home.sandbox(["prune", "--all"])) };
@@ -222,7 +222,7 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
       expect(refused.exitCode).not.toBe(0);
       expect(refused.stderr).toContain(`${id} (${command})`);
       expect(refused.stderr).toMatch(/hermes sandbox jobs kill proc_.*--force/);
-      expect(await home.processes()).toContain("sleep 600");
+      await expect.poll(() => home.processes()).toContain("sleep 600");
       const forced = await home.sandbox([...words, "--force"]);
       expect(forced.exitCode, forced.stderr).toBe(0);
       expect(forced.stderr).toContain(`${id} (${command})`);
@@ -230,7 +230,7 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
     600_000,
   );
 
-  test("status tells of a running job, and a job that was killed does not keep the sandbox from being stopped", async () => {
+  test("status shows a running job, and a killed job does not prevent the sandbox from being stopped", async () => {
     await using home = await openSandboxHome(service);
     const id = await startJob(home);
     const { stdout } = await home.sandbox(["status"]);
@@ -247,13 +247,13 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
     const id = await startJob(home);
     const stopped = (await home.sandbox(["stop", "--force", "--json"])).json();
     expect(stopped).toMatchObject({ ended_jobs: [id] });
-    expect((await home.sandbox(["jobs"])).stdout).toContain("No job runs there.");
+    expect((await home.sandbox(["jobs"])).stdout).toContain("No jobs are running.");
     const all = (await home.sandbox(["jobs", "--all", "--json"])).json();
     expect(all).toMatchObject([{ id, state: "ended", reason: "lost" }]);
     expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({ state: "exited" });
   });
 
-  test("a sandbox with a job in it is neither too idle nor too old for gc, which names the job's command", async () => {
+  test("gc keeps a sandbox with a job, however idle or old, and names the job's command", async () => {
     for (const limit of ["TERMINAL_DOCKER_IDLE_TTL_SECONDS", "TERMINAL_DOCKER_MAX_AGE_SECONDS"]) {
       await using home = await openSandboxHome(service, {
         [limit]: "1",
@@ -268,18 +268,18 @@ describeWith("docker", "hermes sandbox jobs in docker", (service) => {
     }
   });
 
-  test("a sandbox that was made with other settings is not replaced while a job runs in it", async () => {
+  test("a sandbox that was created with other settings is not replaced while a job runs in it", async () => {
     await using home = await openSandboxHome(service);
     await startJob(home);
     const env = { TERMINAL_DOCKER_PIDS_LIMIT: "512", TERMINAL_DOCKER_ON_DRIFT: "replace" };
     const run = await home.exec("true", { env });
-    expect(run.stderr).toContain("will be replaced when nobody uses it");
-    expect(await home.processes()).toContain("sleep 600");
+    expect(run.stderr).toContain("will be replaced when it is free");
+    await expect.poll(() => home.processes()).toContain("sleep 600");
   });
 });
 
 describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identityFile, knownHosts }) => {
-  test("F46: what one process started, another lists, reads and kills", async () => {
+  test("F46: a job that one process started is listed, read and killed by another", async () => {
     await using home = await tempHome();
     await mkdir(join(home.folder, ".ssh"), { recursive: true });
     await writeFile(join(home.folder, ".ssh", "config"), `UserKnownHostsFile ${knownHosts}\n`);
@@ -311,7 +311,7 @@ describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identit
   });
 });
 
-/** The program in a terminal of 24 rows and 80 columns, as a person has it. */
+/** The program in a terminal of 24 rows and 80 columns. */
 async function openTerminal(args: readonly string[], env: Record<string, string>) {
   const { default: pty } = await import("@lydell/node-pty");
   const child = pty.spawn(process.execPath, [ENTRY, ...args], { env, rows: 24, cols: 80 });

@@ -3,9 +3,9 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { readTextFile } from "../../src/lib/files.ts";
+import { readTextFile } from "../../src/lib/files/files.ts";
 import { tempHome } from "../support/hermes.ts";
-import { expectOrder, look } from "../support/sandbox-order.ts";
+import { expectConsistent, inspectProfile } from "../support/sandbox-order.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith, pathOf, type RunningPart } from "../support/services.ts";
 
@@ -15,9 +15,9 @@ const run = promisify(execFile);
 const SEED = 20_261_116;
 const MARKS = "cat /etc/mark 2>/dev/null || echo none; cat /workspace/mark";
 const REPLACE = { TERMINAL_DOCKER_ON_DRIFT: "replace" };
-const EAGER = { TERMINAL_DOCKER_STOPPED_TTL_SECONDS: "1" };
+const SHORT_TTL = { TERMINAL_DOCKER_STOPPED_TTL_SECONDS: "1" };
 
-/** A profile with a sandbox in which each round leaves its mark, in the system and among the files that outlive it. */
+/** A profile with a sandbox in which each round leaves a mark, in the container and among the kept files. */
 async function openWorld(service: RunningPart<"docker">) {
   const home = await tempHome();
   let profile = "one";
@@ -61,14 +61,14 @@ async function openWorld(service: RunningPart<"docker">) {
     async mark(word: string) {
       await sandbox("exec", "--", `echo ${word} > /etc/mark; echo ${word} > /workspace/mark`);
     },
-    /** The two marks of a task's sandbox, as whoever comes next finds them. */
+    /** The two marks of a task's sandbox, as the next command finds them. */
     async marks(task = "default") {
       return (await sandbox("exec", "--task", task, "--", MARKS)).stdout.trim().split("\n");
     },
     order: async () => {
       await sandbox("gc");
-      const left = await look({ docker }, { sandboxes: folder(), profileId });
-      expectOrder(left);
+      const left = await inspectProfile({ docker }, { sandboxes: folder(), profileId });
+      expectConsistent(left);
       return left;
     },
     async [Symbol.asyncDispose]() {
@@ -83,7 +83,7 @@ async function openWorld(service: RunningPart<"docker">) {
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** An operation that is killed, what there must be before it, and what must be true after the next command. */
+/** An operation that is killed, its preparation, and what must hold after the next command. */
 interface Operation {
   prepare(world: World, round: string): Promise<void>;
   readonly args: (world: World) => readonly string[];
@@ -176,7 +176,7 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
       await world.sandbox("stop", "--task", "spare");
     },
     args: ofProfile("gc"),
-    env: () => EAGER,
+    env: () => SHORT_TTL,
     check: untouched,
   },
   "profile rename": {
@@ -184,32 +184,32 @@ const OPERATIONS: Readonly<Record<string, Operation>> = {
     args: ({ profile }) => ["profile", "rename", profile, otherName(profile)],
     async check(world, round) {
       const next = otherName(world.profile);
-      // Only what was begun can be finished; what was done is done.
+      // Only a started rename can be finished; a finished one must not be repeated.
       const names = (await world.hermes(["profile", "list", "--json"])).json<{ name: string }[]>();
       const isPending = (await readdir(world.profiles)).includes(".renaming.json");
       if (isPending || names.some(({ name }) => name === world.profile))
         await world.hermes(["profile", "rename", world.profile, next]);
       world.profile = next;
       const id = await world.docker("ps", "-q", "--filter", world.label);
-      await world.docker("stop", "-t", "0", id); // its mounts are looked for when it starts again
+      await world.docker("stop", "-t", "0", id); // its mounts are resolved when it starts again
       await untouched(world, round);
     },
   },
 };
 
-/** The operations that this lane comes to, each with its share of the kills. */
-const SHARES = Object.entries(OPERATIONS).flatMap(([name, operation], place, all) => {
-  const kills = Math.floor((scale.sandboxKills + all.length - 1 - place) / all.length);
+/** The operations that this lane tests, each with its share of the kills. */
+const SHARES = Object.entries(OPERATIONS).flatMap(([name, operation], index, all) => {
+  const kills = Math.floor((scale.sandboxKills + all.length - 1 - index) / all.length);
   return kills === 0 ? [] : [{ name, operation, kills }];
 });
 
-describeWith("docker", "a kill at any moment", (service) => {
+describeWith("docker", "a kill at a random time", (service) => {
   test.concurrent.each(SHARES)(
-    "of $name leaves files where they belong, one container for each task, and nothing half done",
+    "of $name leaves the files in place, one container per task, and no unfinished work",
     async ({ name, operation, kills }) => {
       await using world = await openWorld(service);
       const random = createRandom(SEED + name.length);
-      // How long it takes here and now, so that kills fall on all of its steps.
+      // Measure how long the operation takes on this machine, so that kills hit all of its steps.
       await operation.prepare(world, "first");
       const startedAt = performance.now();
       const whole = await world.start(operation.args(world), operation.env?.(0)).ended;
@@ -240,7 +240,7 @@ function otherName(name: string): string {
   return name === "one" ? "other" : "one";
 }
 
-/** The same moments each time, as far as the machine is as fast as then. */
+/** The same random numbers in every run. */
 function createRandom(seed: number): () => number {
   let state = seed;
   return () => {

@@ -7,24 +7,24 @@ vi.setConfig({ testTimeout: 600_000 });
 const soon = { timeout: 150_000, interval: 100 };
 const SETTINGS = { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "false" };
 
-/** What a process leaves that is killed without warning. */
+/** The sandbox that a killed process leaves behind. */
 async function leaveSandbox(home: SandboxHome): Promise<string> {
   const before = await home.containers();
-  const started = home.start(["exec", "--", "echo begun; sleep 600"]);
-  await started.printed("begun");
+  const started = home.start(["exec", "--", "echo started; sleep 600"]);
+  await started.printed("started");
   const [id = ""] = (await home.containers()).filter((one) => !before.includes(one));
   started.kill();
   await started.ended;
-  const processes = () => home.docker("top", id, "-eo", "pid,args");
+  const processes = () => home.top(id);
   await vi.waitFor(async () => expect(await processes()).not.toContain("hermes-channel"), soon);
   return (await home.docker("inspect", "--format", "{{.Name}}", id)).slice(1);
 }
 
 describeWith("docker", "a sandbox for each process", (service) => {
-  test("one that a killed process left is found by status, stop and rm; of several, one must be named", async () => {
+  test("a sandbox of a killed process is found by status, stop and rm; if there are several, one must be named", async () => {
     await using home = await openSandboxHome(service, {
       ...SETTINGS,
-      TERMINAL_DOCKER_ORPHAN_REAPER: "false", // the second command would remove what the first one left
+      TERMINAL_DOCKER_ORPHAN_REAPER: "false", // otherwise the second command would remove the sandbox of the first
     });
     const first = await leaveSandbox(home);
     expect((await home.sandbox(["status", "--json"])).json()).toMatchObject({
@@ -43,10 +43,10 @@ describeWith("docker", "a sandbox for each process", (service) => {
     expect(await home.containers()).toEqual([]);
   });
 
-  test("gc removes one that a killed process left, with what runs in it, and says why", async () => {
+  test("gc removes a sandbox of a killed process with its processes, and says why", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
     const name = await leaveSandbox(home);
-    const reason = expect.stringContaining("the process that it was made for has ended");
+    const reason = expect.stringContaining("the process that created it has exited");
     const row = { name, action: "removed", reason };
     expect((await home.sandbox(["gc", "--dry-run", "--json"])).json()).toMatchObject([row]);
     expect(await home.containers()).toHaveLength(1);
@@ -54,46 +54,42 @@ describeWith("docker", "a sandbox for each process", (service) => {
     expect(await home.containers()).toEqual([]);
   });
 
-  test("the next command removes one that a killed process left, and says why", async () => {
+  test("the next command removes a sandbox of a killed process, and says why", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
     const name = await leaveSandbox(home);
     const next = await home.start(["exec", "--", "echo works"]).ended;
     expect(next).toMatchObject({ exitCode: 0, stdout: "works\n" });
-    expect(next.stderr).toContain(
-      `The sandbox ${name} was removed: the process that it was made for has ended.`,
-    );
+    expect(next.stderr).toContain(`The sandbox ${name} was removed: the process that created it has exited.`);
     expect(await home.containers()).toEqual([]);
   });
 
-  test("one whose process lives is left alone by gc and by other commands", async () => {
+  test("gc and other commands leave a sandbox alone while its process runs", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
-    const living = home.start(["exec", "--", "echo begun; read line; echo $line"], { stdin: "open" });
-    await living.printed("begun");
+    const living = home.start(["exec", "--", "echo started; read line; echo $line"], { stdin: "open" });
+    await living.printed("started");
     expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ action: "kept" }]);
     const other = home.start(["exec", "--", "true"]);
     expect(await other.ended).toMatchObject({ exitCode: 0, stderr: "" });
     expect(await home.containers()).toHaveLength(1);
-    process.kill(living.pid, "SIGSTOP"); // else it removes its sandbox as soon as that stops
+    process.kill(living.pid, "SIGSTOP"); // otherwise it removes its sandbox as soon as the sandbox stops
     const stopped = await home.sandbox(["stop", "--force"]);
-    expect(stopped.stderr).toContain(
-      "No other command starts it again, because it was made for one process alone",
-    );
+    expect(stopped.stderr).toContain("No other command starts it again, because it belongs to one process");
     expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ action: "kept" }]);
     living.kill();
     await living.ended;
   });
 
-  test("stop does not promise that a command starts it again", async () => {
+  test("stop does not say that a command starts the sandbox again", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
-    const living = home.start(["exec", "--", "echo begun; sleep 600"]);
-    await living.printed("begun");
+    const living = home.start(["exec", "--", "echo started; sleep 600"]);
+    await living.printed("started");
     const [id = ""] = await home.containers();
     living.kill();
     await living.ended;
     const stopped = await home.sandbox(["stop", "--force"]);
     expect(stopped).toMatchObject({ exitCode: 0, stdout: "" });
     expect(stopped.stderr).toContain(
-      "No command starts it again, because the process that it was made for has ended; `hermes sandbox gc` removes it.",
+      "No command starts it again, because the process that created it has exited; `hermes sandbox gc` removes it.",
     );
     expect(await home.docker("inspect", "--format", "{{.State.Status}}", id)).toBe("exited");
     expect((await home.sandbox(["gc", "--json"])).json()).toMatchObject([{ id, action: "removed" }]);
@@ -106,16 +102,16 @@ describeWith("docker", "a sandbox for each process", (service) => {
     await using other = await openSandboxHome(service);
     const refused = await other.sandbox(["rm", "--force", id]);
     expect(refused).toMatchObject({ exitCode: 1, stdout: "" });
-    expect(refused.stderr).toContain("of this profile");
+    expect(refused.stderr).toContain("This profile has no sandbox");
     expect(await home.containers()).toEqual([id]);
   });
 
-  test("a job is refused, because its sandbox would go with the command, and nothing is left", async () => {
+  test("a job is refused, because its sandbox would be removed with the command, and nothing remains", async () => {
     await using home = await openSandboxHome(service, SETTINGS);
     const refused = await home.sandbox(["jobs", "start", "--", "sleep 600"]);
     expect(refused).toMatchObject({ exitCode: 125, stdout: "" });
     expect(refused.stderr).toContain("would be removed when this command ends");
     expect(await home.containers()).toEqual([]);
-    expect((await home.sandbox(["jobs", "--all"])).stdout).toBe("No job runs there.\n");
+    expect((await home.sandbox(["jobs", "--all"])).stdout).toBe("No jobs are running.\n");
   });
 });

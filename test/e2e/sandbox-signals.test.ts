@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { inhabitants, MARK, markedProcesses, oddFiles } from "../support/leftovers.ts";
+import { leftoverFiles, MARK, markedProcesses, processesBesidesKeeper } from "../support/leftovers.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith, type RunningPart } from "../support/services.ts";
@@ -14,28 +14,32 @@ const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const soon = { timeout: 150_000, interval: 50 };
 const EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGKILL: 137, SIGTERM: 143 } as const;
-const BIG_BYTES = 300_000_000; // holes, so that copying is under way when it is ended
+const BIG_BYTES = 300_000_000; // a sparse file, large enough that the copy still runs when it is ended
 
 type Signal = keyof typeof EXIT_CODES;
-type Event = Signal | "a closed window" | "a reader of stdout that leaves" | "a reader of stderr that leaves";
+type Event =
+  | Signal
+  | "a closed window"
+  | "a reader of stdout that closes the pipe"
+  | "a reader of stderr that closes the pipe";
 const EVENTS: readonly Event[] = [
   "SIGHUP",
   "SIGINT",
   "SIGTERM",
   "SIGKILL",
   "a closed window",
-  "a reader of stdout that leaves",
-  "a reader of stderr that leaves",
+  "a reader of stdout that closes the pipe",
+  "a reader of stderr that closes the pipe",
 ];
 
 interface Verb {
   readonly name: string;
-  readonly words: (place: Place) => readonly string[];
-  /** What shows, in the list of processes here and in the sandbox, that it is in the middle of its work. */
-  readonly begun: RegExp;
-  /** Where it prints until it is ended; nothing else tells it that a reader has left. */
+  readonly words: (lab: SignalsLab) => readonly string[];
+  /** Matches a process, here or in the sandbox, that shows that the command is at work. */
+  readonly atWork: RegExp;
+  /** The stream that it prints to until it is ended; only printing reveals that a reader has closed the pipe. */
   readonly prints?: "stdout" | "stderr";
-  /** It ends by itself, perhaps before the event. */
+  /** Whether the command ends by itself, possibly before the event. */
   readonly isShort?: boolean;
 }
 
@@ -45,64 +49,64 @@ const CLIENT =
 const SHELL = /hermes-channel/;
 
 const EVERYWHERE: readonly Verb[] = [
-  { name: "exec", words: () => sandbox("exec", "--", "sleep 6001"), begun: /sleep 6001/ },
+  { name: "exec", words: () => sandbox("exec", "--", "sleep 6001"), atWork: /sleep 6001/ },
   {
     name: "exec that prints",
     words: () => sandbox("exec", "--", "yes 6002"),
-    begun: /yes 6002/,
+    atWork: /yes 6002/,
     prints: "stdout",
   },
   {
     name: "exec that complains",
     words: () => sandbox("exec", "--", "yes 6003 >&2"),
-    begun: /yes 6003/,
+    atWork: /yes 6003/,
     prints: "stderr",
   },
-  { name: "cp in", words: ({ big }) => sandbox("cp", big, ":copied"), begun: SHELL, isShort: true },
-  { name: "-z", words: ({ model }) => ["-z", "long", "-m", model], begun: /sleep 6004/ },
+  { name: "cp in", words: ({ big }) => sandbox("cp", big, ":copied"), atWork: SHELL, isShort: true },
+  { name: "-z", words: ({ model }) => ["-z", "long", "-m", model], atWork: /sleep 6004/ },
   {
     name: "-z that answers",
     words: ({ model }) => ["-z", "short", "-m", model],
-    begun: SHELL,
+    atWork: SHELL,
     isShort: true,
   },
 ];
 const WITH_JOBS: readonly Verb[] = [
-  { name: "attach", words: ({ job }) => sandbox("attach", job), begun: SHELL, prints: "stdout" },
-  { name: "jobs", words: () => sandbox("jobs"), begun: SHELL, isShort: true },
-  { name: "jobs start", words: () => sandbox("jobs", "start", "--", "true"), begun: SHELL, isShort: true },
+  { name: "attach", words: ({ job }) => sandbox("attach", job), atWork: SHELL, prints: "stdout" },
+  { name: "jobs", words: () => sandbox("jobs"), atWork: SHELL, isShort: true },
+  { name: "jobs start", words: () => sandbox("jobs", "start", "--", "true"), atWork: SHELL, isShort: true },
   {
     name: "jobs log --follow",
     words: ({ job }) => sandbox("jobs", "log", "-f", job),
-    begun: SHELL,
+    atWork: SHELL,
     prints: "stdout",
   },
 ];
 const WITH_CONTAINERS: readonly Verb[] = [
-  { name: "list", words: () => sandbox("list", "--size"), begun: CLIENT, isShort: true },
-  { name: "status", words: () => sandbox("status"), begun: CLIENT, isShort: true },
-  { name: "explain", words: () => sandbox("explain"), begun: CLIENT, isShort: true },
-  { name: "gc", words: () => sandbox("gc"), begun: CLIENT, isShort: true },
-  { name: "snapshots", words: () => sandbox("snapshots"), begun: CLIENT, isShort: true },
-  { name: "prune", words: () => sandbox("prune", "--keep", "5"), begun: CLIENT, isShort: true },
-  { name: "snapshot", words: () => sandbox("snapshot"), begun: CLIENT, isShort: true },
-  { name: "fork", words: ({ fresh }) => sandbox("fork", fresh()), begun: CLIENT, isShort: true },
+  { name: "list", words: () => sandbox("list", "--size"), atWork: CLIENT, isShort: true },
+  { name: "status", words: () => sandbox("status"), atWork: CLIENT, isShort: true },
+  { name: "explain", words: () => sandbox("explain"), atWork: CLIENT, isShort: true },
+  { name: "gc", words: () => sandbox("gc"), atWork: CLIENT, isShort: true },
+  { name: "snapshots", words: () => sandbox("snapshots"), atWork: CLIENT, isShort: true },
+  { name: "prune", words: () => sandbox("prune", "--keep", "5"), atWork: CLIENT, isShort: true },
+  { name: "snapshot", words: () => sandbox("snapshot"), atWork: CLIENT, isShort: true },
+  { name: "fork", words: ({ fresh }) => sandbox("fork", fresh()), atWork: CLIENT, isShort: true },
   {
     name: "restore",
     words: () => sandbox("restore", "kept", "--yes", "--force"),
-    begun: CLIENT,
+    atWork: CLIENT,
     isShort: true,
   },
-  { name: "stop", words: () => sandbox("stop", "--force"), begun: CLIENT, isShort: true },
-  { name: "rm", words: () => sandbox("rm", "--force"), begun: CLIENT, isShort: true },
+  { name: "stop", words: () => sandbox("stop", "--force"), atWork: CLIENT, isShort: true },
+  { name: "rm", words: () => sandbox("rm", "--force"), atWork: CLIENT, isShort: true },
 ];
 const SHELL_VERB: Verb = {
   name: "shell",
   words: () => sandbox("shell"),
-  begun: /(?<!\S)bash$/m,
+  atWork: /(?<!\S)bash$/m,
 };
 
-interface Place extends AsyncDisposable {
+interface SignalsLab extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;
   readonly folder: string;
   readonly temporary: string;
@@ -110,14 +114,17 @@ interface Place extends AsyncDisposable {
   readonly model: string;
   /** A job that prints. */
   readonly job: string;
-  /** A task that has no sandbox yet. */
+  /** The name of a task without a sandbox. */
   fresh(): string;
-  /** What runs in its sandboxes besides their keepers and the job. */
+  /** The processes in its sandboxes, except their keepers and the job. */
   inside(): Promise<string[]>;
   containers(): Promise<string[]>;
 }
 
-async function openPlace(service: RunningPart<"docker">, settings: Record<string, string>): Promise<Place> {
+async function openLab(
+  service: RunningPart<"docker">,
+  settings: Record<string, string>,
+): Promise<SignalsLab> {
   const home = await openSandboxHome(service);
   const temporary = join(home.folder, "tmp");
   const big = join(home.folder, "big");
@@ -148,19 +155,19 @@ async function openPlace(service: RunningPart<"docker">, settings: Record<string
 
 async function inside(home: SandboxHome): Promise<string[]> {
   const tables = (await home.containers()).map((id) =>
-    home.docker("top", id, "-eo", "pid,ppid,stat,args").catch(() => ""),
+    home.docker("top", id, "-eo", "pid,ppid,stat,etime,args").catch(() => ""),
   );
-  return (await Promise.all(tables)).flatMap(inhabitants);
+  return (await Promise.all(tables)).flatMap(processesBesidesKeeper);
 }
 
-const hermes = async (place: Place, ...words: readonly string[]): Promise<string> =>
-  (await run(process.execPath, [ENTRY, ...words], { env: place.env, cwd: place.folder })).stdout.trim();
+const hermes = async (lab: SignalsLab, ...words: readonly string[]): Promise<string> =>
+  (await run(process.execPath, [ENTRY, ...words], { env: lab.env, cwd: lab.folder })).stdout.trim();
 
-/** In a terminal of its own, below a shell that looks at the terminal before and afterwards. */
+/** In its own terminal, below a shell that reads the terminal modes before and afterwards. */
 async function inTerminal(
   signal: Signal,
   words: readonly string[],
-  { env, folder }: Pick<Place, "env" | "folder">,
+  { env, folder }: Pick<SignalsLab, "env" | "folder">,
 ) {
   const { default: pty } = await import("@lydell/node-pty");
   const script = 'stty -g; "$@"; echo "code=$?"; stty -g';
@@ -171,48 +178,48 @@ async function inTerminal(
   let screen = "";
   child.onData((text: string) => {
     const all = screen + text;
-    screen = all.length < 20_000 ? all : all.slice(0, 1_000) + all.slice(-10_000); // its beginning and its end
+    screen = all.length < 20_000 ? all : all.slice(0, 1_000) + all.slice(-10_000); // keeps its start and its end
   });
-  let isOver = false;
-  const over = new Promise<void>((resolve) => child.onExit(() => resolve()));
+  let hasEnded = false;
+  const exited = new Promise<void>((resolve) => child.onExit(() => resolve()));
   return {
-    exitCode: over.then(async () => {
-      isOver = true;
-      // The last lines may come after the end of the process; what was killed leaves a client that draws over them.
+    exitCode: exited.then(async () => {
+      hasEnded = true;
+      // The last lines may arrive after the exit of the process; a killed command leaves a client that overwrites them.
       const last = signal === "SIGKILL" ? /code=\d+/ : /code=\d+\s+[\da-f]+:[^\n]*\n/;
       await vi.waitFor(() => expect(screen).toMatch(last), soon);
       return Number(/code=(\d+)/.exec(screen)?.[1]);
     }),
-    isOver: async () => isOver,
+    hasEnded: async () => hasEnded,
     end: async (pid: number) => void process.kill(pid, signal),
-    complaint() {
-      if (signal === "SIGKILL") return []; // nobody is left who could put them back
+    problems() {
+      if (signal === "SIGKILL") return []; // a killed process cannot restore them
       const modes = [...screen.matchAll(/^[\da-f]+(?::[\da-f]+){10,}/gm)].map(([text]) => text);
       return modes.length === 2 && modes[0] === modes[1] ? [] : [`terminal modes: ${modes.join(", ")}`];
     },
   };
 }
 
-async function inWindow(words: readonly string[], { env, folder }: Pick<Place, "env" | "folder">) {
+async function inWindow(words: readonly string[], { env, folder }: Pick<SignalsLab, "env" | "folder">) {
   const server = ["-S", join(folder, "tmux"), "-f", "/dev/null"];
   const tmux = (...args: readonly string[]) => run("tmux", [...server, ...args], { env, cwd: folder });
   await tmux("new-session", "-d", "-x", "100", "-y", "30", process.execPath, ENTRY, ...words);
   return {
     exitCode: Promise.resolve(undefined),
-    isOver: () =>
+    hasEnded: () =>
       tmux("has-session").then(
         () => false,
         () => true,
       ),
     end: async () => void (await tmux("kill-window")),
-    complaint: () => [],
+    problems: () => [],
   };
 }
 
 async function inPipes(
   event: Event,
   words: readonly string[],
-  { env, folder }: Pick<Place, "env" | "folder">,
+  { env, folder }: Pick<SignalsLab, "env" | "folder">,
 ) {
   const child = spawn(process.execPath, [ENTRY, ...words], {
     env,
@@ -221,27 +228,27 @@ async function inPipes(
   });
   child.stdout.resume();
   child.stderr.resume();
-  let isOver = false;
+  let hasEnded = false;
   const exitCode = new Promise<number | undefined>((resolve) =>
     child.once("exit", (code) => {
-      isOver = true;
+      hasEnded = true;
       resolve(code ?? undefined);
     }),
   );
-  const leaves = event === "a reader of stdout that leaves" ? child.stdout : child.stderr;
+  const leaves = event === "a reader of stdout that closes the pipe" ? child.stdout : child.stderr;
   return {
     exitCode,
-    isOver: async () => isOver,
+    hasEnded: async () => hasEnded,
     end: async () => void leaves.destroy(),
-    complaint: () => [],
+    problems: () => [],
   };
 }
 
-/** Ends the verb in the middle of its work and resolves to all that can be seen of it afterwards. */
-async function endInTheMiddle(place: Place, verb: Verb, event: Event) {
+/** Ends the verb in the middle of its work and resolves with everything that is visible of it afterwards. */
+async function endInTheMiddle(lab: SignalsLab, verb: Verb, event: Event) {
   const mark = randomBytes(8).toString("hex");
-  const at = { folder: place.folder, env: { ...place.env, [MARK]: mark } };
-  const words = verb.words(place);
+  const at = { folder: lab.folder, env: { ...lab.env, [MARK]: mark } };
+  const words = verb.words(lab);
   const started =
     event in EXIT_CODES
       ? await inTerminal(event as Signal, words, at)
@@ -252,21 +259,21 @@ async function endInTheMiddle(place: Place, verb: Verb, event: Event) {
     (await markedProcesses(mark)).filter(({ command }) => command.startsWith(`${process.execPath} ${ENTRY}`));
   let pid = 0;
   await vi.waitFor(async () => {
-    if (verb.isShort && (await started.isOver())) return;
+    if (verb.isShort && (await started.hasEnded())) return;
     pid = (await ours())[0]?.pid ?? 0;
     expect(pid).toBeGreaterThan(0);
-    // Not in our own words, which say what is only about to happen.
+    // Without our own command line, which names what is only about to start.
     const here = (await markedProcesses(mark)).filter(({ command }) => !command.includes(ENTRY));
-    const seen = [...here.map(({ command }) => command), ...(await place.inside())].join("\n");
-    expect(seen).toMatch(verb.begun);
+    const seen = [...here.map(({ command }) => command), ...(await lab.inside())].join("\n");
+    expect(seen).toMatch(verb.atWork);
   }, soon);
-  if (!(await started.isOver())) {
+  if (!(await started.hasEnded())) {
     await started.end(pid).catch((error: unknown) => {
-      if (!verb.isShort) throw error; // it was quicker
+      if (!verb.isShort) throw error; // it ended first
     });
   }
   await vi.waitFor(async () => expect(await ours()).toEqual([]), soon);
-  return { mark, exitCode: await started.exitCode, complaint: started.complaint() };
+  return { mark, exitCode: await started.exitCode, problems: started.problems() };
 }
 
 function mayHappenTo({ isShort = false, prints }: Verb, event: Event): boolean {
@@ -274,24 +281,24 @@ function mayHappenTo({ isShort = false, prints }: Verb, event: Event): boolean {
   return stream === undefined || isShort || prints === stream;
 }
 
-/** One verb after the other is ended by each event; what is left is listed from outside. */
+/** Ends each verb by each event; the remains are listed from outside. */
 function leavesNothing(
   verbs: readonly Verb[],
-  place: () => Place,
+  lab: () => SignalsLab,
   { keepsContainers }: { readonly keepsContainers: boolean },
 ): void {
   const cases = verbs.flatMap((verb) =>
     EVENTS.filter((event) => mayHappenTo(verb, event))
-      // What is killed cannot remove its sandbox; the next process does.
-      .filter((event) => event !== "SIGKILL" || (keepsContainers && verb.begun !== CLIENT))
+      // A killed command cannot remove its sandbox; the next process does.
+      .filter((event) => event !== "SIGKILL" || (keepsContainers && verb.atWork !== CLIENT))
       .map((event) => [verb.name, event, verb] as const),
   );
   test.each(cases.filter((_, index) => index % scale.signalCaseStep === 0))(
     "%s, ended by %s",
     async (_, event, verb) => {
-      const at = place();
-      const before = new Set(await at.inside()); // the job that is there all the time
-      const { mark, exitCode, complaint } = await endInTheMiddle(at, verb, event);
+      const at = lab();
+      const before = new Set(await at.inside()); // the job that runs all the time
+      const { mark, exitCode, problems } = await endInTheMiddle(at, verb, event);
       const isKnown = exitCode !== undefined && event in EXIT_CODES && !verb.isShort;
       if (isKnown) expect(exitCode).toBe(EXIT_CODES[event as Signal]);
       const left = async () => [
@@ -300,12 +307,12 @@ function leavesNothing(
           .filter((command) => !before.has(command) && command !== "sleep 0.3")
           .map((command) => `inside: ${command}`),
         ...(keepsContainers ? [] : (await at.containers()).map((id) => `container: ${id}`)),
-        // What is killed leaves a file that it was writing.
+        // A killed command leaves the file that it was writing.
         ...(event === "SIGKILL" ? [] : await readdir(at.temporary)).filter(
           (name) => !name.startsWith("hermes-jobs-"),
         ),
-        ...(event === "SIGKILL" ? [] : await oddFiles(join(at.folder, "home"))),
-        ...complaint,
+        ...(event === "SIGKILL" ? [] : await leftoverFiles(join(at.folder, "home"))),
+        ...problems,
       ];
       await vi.waitFor(async () => expect(await left()).toEqual([]), soon);
     },
@@ -314,32 +321,36 @@ function leavesNothing(
 
 const LOOP = "while :; do echo tick; sleep 0.3; done";
 
-describeWith("docker", "what is ended in the middle of its work leaves nothing behind", (service) => {
-  describe.each([
-    ["on this machine", { TERMINAL_ENV: "local" }, [...EVERYWHERE, ...WITH_JOBS]],
-    ["in the sandbox of a task", {}, [...EVERYWHERE, ...WITH_JOBS, SHELL_VERB, ...WITH_CONTAINERS]],
-  ] as const)("%s", (_, settings, verbs) => {
-    let place: Place;
-    beforeAll(async () => {
-      place = await openPlace(service, settings);
-      const job = await hermes(place, "sandbox", "jobs", "start", "--", LOOP);
-      if (!("TERMINAL_ENV" in settings)) await hermes(place, "sandbox", "snapshot", "--name", "kept");
-      place = { ...place, job };
+describeWith(
+  "docker",
+  "a command that is ended in the middle of its work leaves nothing behind",
+  (service) => {
+    describe.each([
+      ["on this machine", { TERMINAL_ENV: "local" }, [...EVERYWHERE, ...WITH_JOBS]],
+      ["in the sandbox of a task", {}, [...EVERYWHERE, ...WITH_JOBS, SHELL_VERB, ...WITH_CONTAINERS]],
+    ] as const)("%s", (_, settings, verbs) => {
+      let lab: SignalsLab;
+      beforeAll(async () => {
+        lab = await openLab(service, settings);
+        const job = await hermes(lab, "sandbox", "jobs", "start", "--", LOOP);
+        if (!("TERMINAL_ENV" in settings)) await hermes(lab, "sandbox", "snapshot", "--name", "kept");
+        lab = { ...lab, job };
+      });
+      afterAll(async () => {
+        if ("TERMINAL_ENV" in settings) await hermes(lab, "sandbox", "jobs", "kill", lab.job);
+        await lab[Symbol.asyncDispose]();
+      });
+      leavesNothing(verbs, () => lab, { keepsContainers: true });
     });
-    afterAll(async () => {
-      if ("TERMINAL_ENV" in settings) await hermes(place, "sandbox", "jobs", "kill", place.job);
-      await place[Symbol.asyncDispose]();
-    });
-    leavesNothing(verbs, () => place, { keepsContainers: true });
-  });
 
-  describe("in a sandbox of its own", () => {
-    let place: Place;
-    beforeAll(async () => {
-      place = await openPlace(service, { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "false" });
-      await hermes(place, "sandbox", "exec", "--", "true");
+    describe("in a sandbox of its own", () => {
+      let lab: SignalsLab;
+      beforeAll(async () => {
+        lab = await openLab(service, { TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES: "false" });
+        await hermes(lab, "sandbox", "exec", "--", "true");
+      });
+      afterAll(() => lab[Symbol.asyncDispose]());
+      leavesNothing([...EVERYWHERE, SHELL_VERB], () => lab, { keepsContainers: false });
     });
-    afterAll(() => place[Symbol.asyncDispose]());
-    leavesNothing([...EVERYWHERE, SHELL_VERB], () => place, { keepsContainers: false });
-  });
-});
+  },
+);

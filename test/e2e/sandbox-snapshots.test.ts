@@ -15,7 +15,7 @@ interface Engine {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** A home whose containers and images are gone at the end. */
+/** A home whose containers and images are removed at the end. */
 async function openHome({ backend, client, image, env: engine }: Engine) {
   const home = await tempHome();
   const env = {
@@ -96,7 +96,7 @@ function journeys(engine: Engine) {
     expect(await home.exec("default", "cat /etc/mark")).toBe("later");
 
     const dry = await home.json<{ name: string; action: string }[]>("prune", "--all", "--dry-run");
-    expect(dry.find(({ name }) => name === "first")).toMatchObject({ action: "kept" }); // the copy began with it
+    expect(dry.find(({ name }) => name === "first")).toMatchObject({ action: "kept" }); // the copy was created from it
     await home.sandbox("rm", "--task", "copy", "--force");
     await home.sandbox("rm", "--task", "second", "--force");
     await home.sandbox("rm", "--force");
@@ -104,7 +104,7 @@ function journeys(engine: Engine) {
     expect(gone.filter(({ state }) => state === "image")).toMatchObject([{ action: "removed" }]);
     await home.hermes(["profile", "create", "other"]);
     const others = await home.hermes(["-p", "other", "sandbox", "prune", "--all", "--json"]);
-    expect(others.json()).toEqual([]); // what another profile keeps is none of its business
+    expect(others.json()).toEqual([]); // snapshots of another profile are not listed
     expect(await home.json("prune", "first")).toMatchObject([{ name: "first", action: "removed" }]);
     expect(await home.json("snapshots")).not.toContainEqual(expect.objectContaining({ name: "first" }));
     expect(await home.json("snapshots")).toContainEqual(expect.objectContaining({ id: before }));
@@ -124,23 +124,23 @@ describeWith("docker", "hermes sandbox snapshot, with docker", (service) => {
   };
   journeys(engine);
 
-  test("G8: mistakes are told with what to do instead", async () => {
+  test("G8: mistakes are reported with what to do instead", async () => {
     await using home = await openHome(engine);
     await home.exec("default", "true");
     await home.json("snapshot", "--name", "before-upgrade");
     const words = async (...args: string[]) => (await home.sandbox(...args)).stderr;
     expect(await words("fork", "x", "--snapshot", "before-upgrad")).toContain("Did you mean before-upgrade?");
-    expect(await words("fork", "default")).toContain("has a sandbox already");
+    expect(await words("fork", "default")).toContain("already has a sandbox");
     expect(await words("fork", "x", "--task", "nobody")).toContain("The task nobody has no sandbox");
-    expect(await words("fork", "x", "--task", "a", "--snapshot", "b")).toContain("not with both");
+    expect(await words("fork", "x", "--task", "a", "--snapshot", "b")).toContain("not both");
     expect(await words("prune", "--older-than", "soon")).toContain("7d");
     expect(await words("prune", "before-upgrade", "--all")).toContain("not both");
-    expect(await words("snapshot", "--name", "../x")).toContain("cannot be called");
+    expect(await words("snapshot", "--name", "../x")).toContain("Invalid snapshot name");
     const human = (await home.sandbox("list", "--size")).stdout;
     expect(human).toMatch(/SIZE\n.*\d [KM]?B/);
   });
 
-  test("F13: podman with docker's program is refused instead of run in the other engine", async () => {
+  test("F13: podman with Docker's program is refused instead of using the other engine", async () => {
     await using home = await tempHome();
     const refused = await home.hermes(["sandbox", "exec", "--", "true"], {
       env: { HERMES_DOCKER_BINARY: service.client, DOCKER_HOST: service.host, TERMINAL_ENV: "podman" },
@@ -154,7 +154,7 @@ describeWith("podman", "hermes sandbox snapshot, with podman", (service) => {
 });
 
 test.each(["local", "ssh", "singularity"])(
-  "G8: %s has no snapshots, and says what there is instead",
+  "G8: %s has no snapshots, and the error names an alternative",
   async (backend) => {
     await using home = await tempHome();
     const refused = await home.hermes(["sandbox", "snapshot"], { env: { TERMINAL_ENV: backend } });

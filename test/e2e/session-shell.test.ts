@@ -7,7 +7,7 @@ import { startScriptedServer } from "../support/scripted-server.ts";
 import { describeWith } from "../support/services.ts";
 
 const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
-const LOOK = 'pwd; echo "colour=$COLOUR token=$API_TOKEN plain=$PLAIN pager=[$PAGER]"';
+const PRINT_STATE = 'pwd; echo "colour=$COLOUR token=$API_TOKEN plain=$PLAIN pager=[$PAGER]"';
 
 /** A script whose turns are chosen by the word in the message. */
 async function writeScript(folder: string, turns: Readonly<Record<string, readonly object[]>>) {
@@ -36,8 +36,8 @@ async function openProject(turns: Readonly<Record<string, readonly object[]>>) {
   return { home, project, start, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
 }
 
-test("a resumed session goes on in its folder with its exported variables, and no secret among them is stored", async () => {
-  await using place = await openProject({
+test("a resumed session continues in its folder with its exported variables, and no secret among them is stored", async () => {
+  await using lab = await openProject({
     work: [
       terminal("mkdir sub; cd sub; export COLOUR=blue; unset PAGER"),
       terminal(
@@ -46,7 +46,7 @@ test("a resumed session goes on in its folder with its exported variables, and n
       terminal("export SENTRY_DSN=https://$(cat ../five)@localhost/1 BIG=$(printf '/a%.0s' $(seq 3000))"),
       { text: "done" },
     ],
-    again: [terminal(LOOK), { text: "again" }],
+    again: [terminal(PRINT_STATE), { text: "again" }],
   });
   const secrets = {
     one: "tell-nobody",
@@ -55,67 +55,67 @@ test("a resumed session goes on in its folder with its exported variables, and n
     four: "7391-4482",
     five: "tokenasuser",
   };
-  for (const [name, secret] of Object.entries(secrets)) await writeFile(join(place.project, name), secret);
-  expect(await place.start(["-z", "work"]).ended).toMatchObject({ exitCode: 0, stderr: "" });
-  const run = await place.start(["-c", "-z", "again", "--json"]).ended;
+  for (const [name, secret] of Object.entries(secrets)) await writeFile(join(lab.project, name), secret);
+  expect(await lab.start(["-z", "work"]).ended).toMatchObject({ exitCode: 0, stderr: "" });
+  const run = await lab.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`${place.project}/sub\\ncolour=blue token= plain= pager=[]`);
-  for (const told of [
+  expect(run.stdout).toContain(`${lab.project}/sub\\ncolour=blue token= plain= pager=[]`);
+  for (const notice of [
     /These exported variables may hold secrets .*: API_TOKEN, COOKIE, MYPIN, PLAIN, SENTRY_DSN\./,
-    /These exported variables are too long to keep, .*: BIG\./,
+    /These exported variables are too long to store, .*: BIG\./,
   ]) {
-    expect(run.stderr).toMatch(told);
-    expect(run.stdout).toMatch(told); // the model hears it too
+    expect(run.stderr).toMatch(notice);
+    expect(run.stdout).toMatch(notice); // the model is informed too
   }
-  for (const secret of Object.values(secrets)) expect(await filesWith(place.home.path, secret)).toEqual([]);
+  for (const secret of Object.values(secrets)) expect(await filesWith(lab.home.path, secret)).toEqual([]);
 });
 
-test("a resumed session whose folder is gone starts in the default folder, and says so", async () => {
-  await using place = await openProject({
+test("a resumed session whose folder no longer exists starts in the default folder, and says so", async () => {
+  await using lab = await openProject({
     work: [terminal("mkdir sub; cd sub; export COLOUR=blue"), { text: "done" }],
-    again: [terminal(LOOK), { text: "again" }],
+    again: [terminal(PRINT_STATE), { text: "again" }],
   });
-  await place.start(["-z", "work"]).ended;
-  await rm(join(place.project, "sub"), { recursive: true });
-  const run = await place.start(["-c", "-z", "again", "--json"]).ended;
+  await lab.start(["-z", "work"]).ended;
+  await rm(join(lab.project, "sub"), { recursive: true });
+  const run = await lab.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`\\n\\n${place.project}\\ncolour=blue`);
-  const told = `The working folder of this session, ${place.project}/sub, is gone`;
-  expect(run.stderr).toContain(told);
-  expect(run.stdout).toContain(told);
+  expect(run.stdout).toContain(`\\n\\n${lab.project}\\ncolour=blue`);
+  const notice = `The working folder of this session, ${lab.project}/sub, no longer exists`;
+  expect(run.stderr).toContain(notice);
+  expect(run.stdout).toContain(notice);
 });
 
-test("a session that was killed in a command goes on where the command before it had left the shell", async () => {
-  await using place = await openProject({
+test("a session that was killed during a command continues with the shell state after the previous command", async () => {
+  await using lab = await openProject({
     work: [
       terminal("mkdir sub; cd sub; export COLOUR=blue"),
       terminal("cd /; export COLOUR=red; echo started > $OLDPWD/started; sleep 600"),
       { text: "done" },
     ],
-    again: [terminal(LOOK), { text: "again" }],
+    again: [terminal(PRINT_STATE), { text: "again" }],
   });
-  const { child, ended } = place.start(["-z", "work"]);
-  const started = () => readFile(join(place.project, "sub", "started"), "utf8").catch(() => "");
+  const { child, ended } = lab.start(["-z", "work"]);
+  const started = () => readFile(join(lab.project, "sub", "started"), "utf8").catch(() => "");
   await expect.poll(started, { timeout: 150_000 }).toBe("started\n");
   child.kill("SIGKILL");
   expect((await ended).exitCode).toBe(null);
-  const run = await place.start(["-c", "-z", "again", "--json"]).ended;
+  const run = await lab.start(["-c", "-z", "again", "--json"]).ended;
   expect(run.exitCode, run.stderr).toBe(0);
-  expect(run.stdout).toContain(`${place.project}/sub\\ncolour=blue`);
+  expect(run.stdout).toContain(`${lab.project}/sub\\ncolour=blue`);
 });
 
-test("a session that is resumed in another environment does not take its folder and variables there", async () => {
-  await using place = await openProject({
+test("a session that is resumed in another environment does not restore its folder and variables there", async () => {
+  await using lab = await openProject({
     work: [terminal("mkdir sub; cd sub; export COLOUR=blue"), { text: "done" }],
-    again: [terminal(LOOK), { text: "again" }],
+    again: [terminal(PRINT_STATE), { text: "again" }],
   });
-  await place.start(["-z", "work"]).ended;
+  await lab.start(["-z", "work"]).ended;
   const elsewhere = { TERMINAL_ENV: "ssh", TERMINAL_SSH_HOST: "127.0.0.1", TERMINAL_SSH_USER: "nobody" };
-  const run = await place.start(["-c", "-z", "again"], { ...elsewhere, TERMINAL_SSH_PORT: "1" }).ended;
-  expect(run.stderr).toContain("Earlier commands of this session ran elsewhere (local)");
+  const run = await lab.start(["-c", "-z", "again"], { ...elsewhere, TERMINAL_SSH_PORT: "1" }).ended;
+  expect(run.stderr).toContain("Earlier commands of this session ran in another environment (local)");
 });
 
-/** Answers the first request never. */
+/** A server that never answers the first request. */
 const silent = () =>
   startScriptedServer(
     { answers: [{ text: "never" }] },
@@ -129,7 +129,7 @@ const asking = (url: string) => ({
   OPENAI_API_KEY: "none-needed",
 });
 
-test("the shell is opened while the first answer is awaited, and ends with the program", async () => {
+test("the shell is opened while the first request is pending, and exits with the program", async () => {
   await using server = await silent();
   await using home = await tempHome();
   await mkdir(home.path, { recursive: true });
@@ -150,27 +150,27 @@ test("the shell is opened while the first answer is awaited, and ends with the p
 });
 
 describeWith("docker", "a session in a Docker sandbox", (service) => {
-  test("goes on in its folder of the sandbox with its exported variables", async () => {
+  test("continues in its folder of the sandbox with its exported variables", async () => {
     await using home = await openSandboxHome(service);
     const model = await writeScript(home.folder, {
       work: [terminal("mkdir -p /workspace/sub; cd /workspace/sub; export COLOUR=blue"), { text: "done" }],
-      again: [terminal(LOOK), { text: "again" }],
+      again: [terminal(PRINT_STATE), { text: "again" }],
       gone: [terminal("rmdir /workspace/sub"), { text: "gone" }],
     });
-    const hermes = (...words: string[]) => home.agent([...words, "-m", model, "--json"]).ended;
+    const hermes = (...words: string[]) => home.startHermes([...words, "-m", model, "--json"]).ended;
     await hermes("-z", "work");
     expect((await hermes("-c", "-z", "again")).stdout).toContain("/workspace/sub\\ncolour=blue");
     await hermes("-c", "-z", "gone");
     const run = await hermes("-c", "-z", "again");
     expect(run.stdout).toContain("\\n\\n/root\\ncolour=blue");
-    expect(run.stderr).toContain("/workspace/sub, is gone");
+    expect(run.stderr).toContain("/workspace/sub, no longer exists");
   });
 
-  test("opens its shell while the first answer is awaited if the sandbox runs, and makes none for that", async () => {
+  test("opens its shell while the first request is pending if the sandbox runs, and does not create a sandbox for that", async () => {
     await using server = await silent();
     await using home = await openSandboxHome(service, asking(server.url));
     const wait = async () => {
-      const { child, ended } = home.agent(["-z", "hello"]);
+      const { child, ended } = home.startHermes(["-z", "hello"]);
       await expect.poll(() => server.requests.length, { timeout: 150_000 }).toBeGreaterThan(0);
       return {
         async [Symbol.asyncDispose]() {
@@ -188,7 +188,8 @@ describeWith("docker", "a session in a Docker sandbox", (service) => {
     expect(await home.containers()).toEqual([]);
     await home.exec("true");
     const channels = async () => (await home.processes()).split("hermes-channel").length - 1;
-    expect(await channels()).toBe(0);
+    // A command returns without waiting for its shell to exit.
+    await expect.poll(channels, { timeout: 150_000 }).toBe(0);
     {
       await using _ = await wait();
       await expect.poll(channels, { timeout: 150_000 }).toBeGreaterThan(0);

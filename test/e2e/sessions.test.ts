@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { tempHome } from "../support/hermes.ts";
 import {
@@ -30,11 +31,11 @@ async function fill(home: string): Promise<{ first: string; second: string }> {
   return { first: draft.id, second };
 }
 
-test("a home without sessions says so, and looking leaves no file behind", async () => {
+test("a home without sessions says so, and listing creates no file", async () => {
   await using home = await tempHome();
   expect(await home.hermes(["sessions", "list"])).toMatchObject({
     exitCode: 0,
-    stdout: "There are no sessions to show.\n",
+    stdout: "No sessions yet. Start one with `hermes`.\n",
   });
   expect((await home.hermes(["sessions", "list", "--json"])).json()).toEqual([]);
   expect((await home.hermes(["sessions", "search", "x", "--json"])).json()).toEqual([]);
@@ -51,6 +52,11 @@ test("sessions are listed, shown, searched and exported", async () => {
   const list = await home.hermes(["sessions", "list"]);
   expect(list.stdout).toContain(first);
   expect(list.stdout).not.toContain(second); // a one-shot run
+  expect(list.stderr).toContain(
+    "1 session of single runs (-z, -q) and workers hidden; use --all to show them.",
+  );
+  const elsewhere = await home.hermes(["sessions", "list", "--in", "/nowhere"]);
+  expect(elsewhere).toMatchObject({ stdout: "No sessions match.\n", stderr: "" });
   for (const line of list.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(80);
   const all = (await home.hermes(["sessions", "list", "--all", "--json"])).json<
     { id: string; messages: number }[]
@@ -68,13 +74,15 @@ test("sessions are listed, shown, searched and exported", async () => {
   const tail = (await home.hermes(["sessions", "show", first.slice(0, -1), "--limit", "1", "--json"])).json<{
     messages: unknown[];
   }>();
-  expect(tail.messages).toEqual([{ role: "assistant", parts: [{ type: "text", text: "done" }] }]);
+  expect(tail.messages).toMatchObject([
+    { number: 4, role: "assistant", parts: [{ type: "text", text: "done" }] },
+  ]);
 
   expect((await home.hermes(["sessions", "search", "weather", "oslo"])).stdout).toContain(
     "the [weather] in [Oslo]",
   );
   expect((await home.hermes(["sessions", "search", "weather", "--role", "tool"])).stdout).toBe(
-    "Nothing was found.\n",
+    "No matches.\n",
   );
   expect(
     (
@@ -103,15 +111,22 @@ test("sessions are listed, shown, searched and exported", async () => {
     { type: "message", role: "user" },
     { type: "message", role: "assistant" },
   ]);
+  const json = await home.hermes(["sessions", "export", "latest", "--json"]);
+  expect(
+    json.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line)),
+  ).toEqual(lines);
   const file = join(home.path, "export.jsonl");
   expect((await home.hermes(["sessions", "export", first, "--output", file])).exitCode).toBe(0);
   expect((await readFile(file, "utf8")).split("\n")).toHaveLength(6);
   expect((await home.hermes(["sessions", "export", first, "--output", file])).stderr).toContain(
-    "it exists already",
+    "it already exists",
   );
 });
 
-test("a session is renamed, and deleted only after a yes", async () => {
+test("a session is renamed, and deleted only after confirmation", async () => {
   await using home = await tempHome();
   const { first, second } = await fill(home.path);
   expect(
@@ -121,7 +136,7 @@ test("a session is renamed, and deleted only after a yes", async () => {
   const unsure = await home.hermes(["sessions", "delete", "the weather"]);
   expect(unsure).toMatchObject({
     exitCode: 1,
-    stderr: expect.stringContaining("with 2 messages needs a yes"),
+    stderr: expect.stringContaining("with 2 messages needs confirmation"),
   });
   expect((await home.hermes(["sessions", "delete", "the weather", "--yes", "--json"])).json()).toEqual({
     deleted: true,
@@ -138,6 +153,76 @@ test("a session is renamed, and deleted only after a yes", async () => {
   }>();
   expect(doctor.checks.find(({ name }) => name === "sessions")).toMatchObject({
     status: "ok",
-    detail: expect.stringContaining("sound"),
+    detail: expect.stringContaining("intact"),
   });
+});
+
+test("agent D3: a session is exported as a web page and as Markdown, escaped, filtered and redacted", async () => {
+  await using home = await tempHome();
+  const path = join(home.path, "sessions.sqlite");
+  {
+    using store = await openSessionStore(path, {}, never);
+    const draft = store.createSession({ ...NEW_SESSION, title: "Fix <the> parser" });
+    const calls = [call("c1", '{"command":"cat a.txt"}'), call("c2", '{"path":"a.txt","content":"x"}')];
+    await recordAll(store, draft, [
+      turnStart("t1", "fix <b>this</b>, token is ghp_0123456789abcdefghijABCDEFGHIJ012345"),
+      assistant("# Looking\n\n<script>alert(1)</script>", calls),
+      { type: "tools-start", calls },
+      toolEnd("c1", "</code></pre><img src=x onerror=alert(1)> \u001b[31mred"),
+      { ...toolEnd("c2", "written"), display: "@@ -1 +1 @@\n-old\n+new" } as ReturnType<typeof toolEnd>,
+      assistant("**done**"),
+      turnEnd("t1"),
+    ]);
+    await recordAll(store, draft.id, [
+      turnStart("t2", "forget this"),
+      assistant("undone answer"),
+      turnEnd("t2"),
+    ]);
+    await store.history().undo(draft.id, 1, await readOwnIdentity(never), never);
+  }
+  const run = async (...words: string[]) =>
+    (await home.hermes(["sessions", "export", "latest", ...words])).stdout;
+  const html = await run("--format", "html");
+  expect(html).toMatch(/^<!doctype html>/);
+  expect(html).toContain("<title>Fix &lt;the&gt; parser</title>");
+  expect(html).toContain("default-src 'none'");
+  expect(html).toContain('<span class="added">+new</span>');
+  expect(html).toContain("<strong>done</strong>");
+  for (const hidden of ["<script", "<img", "<b>this", "\u001b", "undone answer"])
+    expect(html).not.toContain(hidden);
+  expect(html).not.toMatch(/(?:src|href)="(?!#|data:)/);
+  expect(html).toContain("ghp_0123456789");
+  expect(await run("--format", "html", "--redact")).not.toContain("ghp_0123456789");
+  expect(await run("--redact")).not.toContain("ghp_0123456789");
+
+  const markdown = await run("--format", "markdown");
+  expect(markdown).toContain("# Fix <the> parser\n");
+  expect(markdown).toContain("> fix <b>this</b>");
+  expect(markdown).toContain(
+    "<details><summary>terminal <code>cat a.txt</code></summary>\n\n```\ncat a.txt\n```",
+  );
+  expect(markdown).toContain("```diff\n@@ -1 +1 @@\n-old\n+new\n```");
+  const answers = await run("--format", "markdown", "--only", "answers");
+  expect(answers).toContain("**done**");
+  expect(answers).not.toMatch(/details|fix <b>/);
+  expect(await run("--format", "html", "--only", "prompts")).not.toContain("done");
+  expect((await run("--only", "prompts")).trim().split("\n")).toHaveLength(2);
+  expect((await home.hermes(["sessions", "export", "latest", "--format", "pdf"])).exitCode).toBe(2);
+});
+
+test("agent D4: pruning lists what it would delete, asks, and says what it deleted; stats sum up what is left", async () => {
+  await using home = await tempHome();
+  const { first } = await fill(home.path);
+  const run = (...words: string[]) => home.hermes(["sessions", ...words]);
+  expect((await run("prune")).stdout).toContain("No session was last used before");
+  const dry = await run("prune", "--older-than", "0s", "--source", "cli", "--dry-run");
+  expect(dry.stdout).toContain(first);
+  expect(dry.stderr).toContain("Would delete 1 session with");
+  expect((await run("prune", "--older-than", "0s")).stderr).toContain("needs confirmation");
+  expect((await run("stats", "--json")).json()).toMatchObject({ sessions: 2, archived: 0, turns: 2 });
+  expect((await run("stats")).stdout).toMatch(/sessions +2.*scripted\/m-1/s);
+  const pruned = await run("prune", "--older-than", "0s", "--source", "cli", "--yes", "--json");
+  expect(pruned.json()).toMatchObject({ deleted: [first], skipped: [] });
+  expect((await run("stats", "--json")).json()).toMatchObject({ sessions: 1 });
+  expect((await run("prune", "--older-than", "soon")).exitCode).toBe(2);
 });

@@ -5,11 +5,11 @@ import { tempHome } from "../support/hermes.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
-/** Settings whose effect no test of a single part sees: each is tried with the built program. */
+/** Settings whose effect is visible only in the built program. */
 
 const terminal = (command: string) => ({ tools: [{ name: "terminal", input: { command } }] });
 
-/** What `hermes -z` does with a setting and without. */
+/** Runs `hermes -z` with and without a setting. */
 async function compare(answers: readonly object[], env: Readonly<Record<string, string>>) {
   await using home = await tempHome();
   await mkdir(home.path, { recursive: true });
@@ -37,7 +37,7 @@ test("agent.max_turns and agent.run_budget_seconds end a run with exit code 3", 
   }
 });
 
-test("agent.disabled_toolsets takes its tools away from the model", async () => {
+test("agent.disabled_toolsets removes its tools from the model", async () => {
   const { standard, changed } = await compare([terminal("echo there"), { text: "done" }], {
     HERMES_AGENT_DISABLED_TOOLSETS: '["terminal"]',
   });
@@ -53,10 +53,10 @@ test("tool_output.max_bytes limits what the model sees, and tool_output.spill_ma
   expect(standard.stdout).not.toContain("Output truncated");
   expect(changed.stdout).toContain("Output truncated");
   expect(sizes).toHaveLength(1);
-  expect(sizes[0]).toBeLessThan(4_000); // all of it would be 23,893
+  expect(sizes[0]).toBeLessThan(4_000); // the full output has 23,893
 });
 
-test("terminal.timeout ends a command, and terminal.max_foreground_timeout refuses one that asks for more", async () => {
+test("terminal.timeout ends a command, and terminal.max_foreground_timeout refuses a longer requested timeout", async () => {
   const command = { name: "terminal", input: { command: "sleep 2; echo over", timeout: 100 } };
   const refused = await compare([{ tools: [command] }, { text: "done" }], {
     TERMINAL_MAX_FOREGROUND_TIMEOUT: "99",
@@ -71,7 +71,7 @@ test("terminal.timeout ends a command, and terminal.max_foreground_timeout refus
 });
 
 describeWith("docker", "settings of sandboxes that agents use", (service) => {
-  test("terminal.sandbox_dir is where the files of a sandbox are kept", async () => {
+  test("terminal.sandbox_dir is the folder for the files of a sandbox", async () => {
     await using home = await openSandboxHome(service);
     const folder = join(home.folder, "elsewhere");
     const run = await home.exec("echo kept > /workspace/kept", { env: { TERMINAL_SANDBOX_DIR: folder } });

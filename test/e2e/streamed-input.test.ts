@@ -10,7 +10,7 @@ import { describeWith, pathOf, type RunningPart } from "../support/services.ts";
 const MAX_MEMORY_KB = 250_000;
 const CHUNK_BYTES = 64 * 1024;
 
-/** What `hermes sandbox exec` promises of the input that is piped into it, on every environment. */
+/** The behaviour of `hermes sandbox exec` with piped input, in every environment. */
 function inputContract(name: string, settings: Readonly<Record<string, string>>, knownHosts?: string): void {
   describe(`${name} keeps the contract of piped input`, () => {
     let home: Awaited<ReturnType<typeof tempHome>>;
@@ -31,7 +31,7 @@ function inputContract(name: string, settings: Readonly<Record<string, string>>,
       await exec("true");
     });
     afterAll(async () => {
-      await home.hermes(["sandbox", "rm", "--force"], { env: settings }); // fails where there is nothing to remove
+      await home.hermes(["sandbox", "rm", "--force"], { env: settings }); // fails if there is no sandbox to remove
       await home[Symbol.asyncDispose]();
     });
 
@@ -48,7 +48,7 @@ function inputContract(name: string, settings: Readonly<Record<string, string>>,
       expect(await ended).toEqual(expect.objectContaining({ exitCode: 0, stdout, stderr: "" }));
     });
 
-    test("large input arrives whole, and memory stays bounded", async () => {
+    test("large input arrives complete, and memory stays bounded", async () => {
       const { child, ended } = start("sha256sum");
       const hash = createHash("sha256");
       const chunk = randomBytes(CHUNK_BYTES);
@@ -66,12 +66,12 @@ function inputContract(name: string, settings: Readonly<Record<string, string>>,
       expect(peakKb).toBeLessThan(MAX_MEMORY_KB);
     });
 
-    test("a process that is killed while it passes input on leaves nothing that looks finished", async () => {
+    test("a process that is killed while it passes on input leaves no result that looks complete", async () => {
       const folder = `/tmp/hermes-input-${randomBytes(6).toString("hex")}`;
       await exec(`mkdir ${folder}`);
       for (let round = 0; round < scale.kills; round++) {
         const { child, ended } = start(
-          `echo begun; sh -c 'cat > ${folder}/part; mv ${folder}/part ${folder}/whole-${round}'`,
+          `echo started; sh -c 'cat > ${folder}/part; mv ${folder}/part ${folder}/whole-${round}'`,
         );
         child.stdin.on("error", () => undefined);
         await once(child.stdout, "data");

@@ -1,5 +1,5 @@
 import type { HostileRow, Reply } from "./hostile-row.ts";
-import { failed, json, ok, REFUSED, type Row, RUN } from "./row-parts.ts";
+import { failed, json, LS_INPUT, ok, REFUSED, type Row } from "./row-parts.ts";
 
 const event = (type: string, fields: object = {}): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
@@ -36,18 +36,26 @@ const fails = (status: number, type: string, message: string): Reply =>
 
 const STREAMS: readonly Row[] = [
   ok(
+    "LM Studio and proxies in front of local models",
+    "puts the reasoning into the text, in think tags",
+    ends(
+      "end_turn",
+      begin({ type: "text", text: "" }) + piece("<think>Hm.</th") + piece("ink>\n\nHi.") + end(),
+    ),
+  ),
+  ok(
     "Anthropic",
     "sends pings between events",
     stream(START, event("ping"), text("Hi."), event("ping"), reason("end_turn"), STOP),
   ),
   ok(
     "Anthropic",
-    "sends an event that is new",
+    "sends an unknown event",
     stream(START, event("message_note", { note: 1 }), text("Hi."), reason("end_turn"), STOP),
   ),
   ok(
     "Anthropic",
-    "sends a block that is new",
+    "sends an unknown block",
     stream(
       START,
       begin({ type: "hologram", shape: {} }) + delta({ type: "hologram_delta", x: 1 }) + end(),
@@ -58,7 +66,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "Anthropic",
-    "sends a delta that is new in a block that is known",
+    "sends an unknown delta in a known block",
     stream(
       START,
       begin({ type: "text", text: "" }),
@@ -71,7 +79,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "Anthropic",
-    "runs a tool of its own",
+    "runs its own tool",
     stream(
       START,
       begin({ type: "server_tool_use", id: "s1", name: "web_search", input: {} }) + end(),
@@ -101,10 +109,10 @@ const STREAMS: readonly Row[] = [
     reads: "{provider} paused its answer 20 times and did not end it.",
     requests: 21,
   },
-  ok("Anthropic", "pauses beside a call", ends("pause_turn", tool(RUN)), fine),
+  ok("Anthropic", "pauses after a call", ends("pause_turn", tool(LS_INPUT)), fine),
   ok(
     "Anthropic",
-    "hides its thoughts",
+    "redacts its reasoning",
     stream(
       START,
       begin({ type: "redacted_thinking", data: "xyz" }) + end(),
@@ -115,7 +123,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "MiniMax",
-    "thinks without a signature",
+    "sends reasoning without a signature",
     stream(
       START,
       begin({ type: "thinking", thinking: "" }) + delta({ type: "thinking_delta", thinking: "Hm." }) + end(),
@@ -126,7 +134,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "LiteLLM",
-    "counts no tokens",
+    "sends no usage",
     stream(
       event("message_start", { message: { id: "m1" } }),
       text("Hi."),
@@ -134,8 +142,8 @@ const STREAMS: readonly Row[] = [
       STOP,
     ),
   ),
-  ok("One API", "leaves out message_start", stream(text("Hi."), reason("end_turn"), STOP)),
-  ok("One API", "leaves out content_block_start", stream(START, piece("Hi."), reason("end_turn"), STOP)),
+  ok("One API", "omits message_start", stream(text("Hi."), reason("end_turn"), STOP)),
+  ok("One API", "omits content_block_start", stream(START, piece("Hi."), reason("end_turn"), STOP)),
   ok(
     "Kimi",
     "puts the text into content_block_start",
@@ -143,7 +151,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "claude-code-router",
-    "names the type in `event:` only",
+    "sends the type only in `event:`",
     stream(
       `${START}${text("Hi.")}${reason("end_turn")}${STOP}`.replaceAll(
         /data: \{"type":"[a-z_]+",?/g,
@@ -153,11 +161,11 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "New API",
-    "leaves out the lines with `event:`",
+    "omits the lines with `event:`",
     stream(`${START}${text("Hi.")}${reason("end_turn")}${STOP}`.replaceAll(/event: .*\n/g, "")),
   ),
   ok("vLLM", "ends without message_stop", stream(START, text("Hi."), reason("end_turn"))),
-  ok("vLLM", "ends with null as its reason", stream(START, text("Hi."), reason(null), STOP)),
+  ok("vLLM", "ends with null as its stop reason", stream(START, text("Hi."), reason(null), STOP)),
   ok(
     "llama.cpp",
     "ends its last event without a line break",
@@ -176,8 +184,14 @@ const STREAMS: readonly Row[] = [
     "ends lines with CR and LF",
     stream(`${START}${text("Hi.")}${reason("end_turn")}${STOP}`.replaceAll("\n", "\r\n")),
   ),
-  ok("Cloudflare", "compresses with gzip although nobody asked", { ...fine, encoding: "gzip" }),
-  ok("Cloudflare", "compresses with brotli although nobody asked", { ...fine, encoding: "br" }),
+  ok("Cloudflare", "compresses with gzip although the client did not ask for it", {
+    ...fine,
+    encoding: "gzip",
+  }),
+  ok("Cloudflare", "compresses with brotli although the client did not ask for it", {
+    ...fine,
+    encoding: "br",
+  }),
   {
     ...ok("Caddy", "compresses with zstd (Node 22.15 and newer)", { ...fine, encoding: "zstd" }),
     zstd: true,
@@ -186,21 +200,21 @@ const STREAMS: readonly Row[] = [
     ...failed(
       "Caddy",
       "compresses with zstd (older Node)",
-      "{provider} compressed its answer (zstd) in a way that this version of Node cannot undo.",
+      "{provider} compressed its answer with zstd, which this version of Node cannot decode.",
       { ...fine, headers: { "content-encoding": "zstd" } },
     ),
     zstd: false,
   },
   ok(
     "Bedrock gateways",
-    "answers as a whole although a stream was asked for",
+    "sends a complete JSON answer although a stream was requested",
     json(200, { type: "message", content: [{ type: "text", text: "Hi." }], stop_reason: "end_turn" }),
   ),
-  ok("a new model", "stops with a word that nobody knows", ends("because", text("Hi."))),
+  ok("a new model", "stops with an unknown reason", ends("because", text("Hi."))),
   {
     ...ok(
       "MiniMax",
-      "thinks and stops without a word",
+      "sends reasoning and stops without text",
       ends("end_turn", begin({ type: "thinking", thinking: "Hi." }) + end()),
     ),
   },
@@ -224,21 +238,21 @@ const CALLS: readonly Row[] = [
   ),
   ok(
     "vLLM",
-    "gives calls ids with letters that the format does not allow",
-    ends("tool_use", tool(RUN).replace('"t1"', '"functions.t:0"')),
+    "sends call ids with characters that the format does not allow",
+    ends("tool_use", tool(LS_INPUT).replace('"t1"', '"functions.t:0"')),
     fine,
   ),
-  ok("LM Studio", "says end_turn beside a call", ends("end_turn", tool(RUN)), fine),
+  ok("LM Studio", "sends the stop reason end_turn with a call", ends("end_turn", tool(LS_INPUT)), fine),
   ok(
     "llama.cpp",
-    "gives the same ids again in the next answer",
-    ends("tool_use", tool(RUN)),
-    ends("tool_use", tool(RUN)),
+    "sends the same call ids again in the next answer",
+    ends("tool_use", tool(LS_INPUT)),
+    ends("tool_use", tool(LS_INPUT)),
     fine,
   ),
   ok(
     "Bedrock gateways",
-    "sends a call as a whole although a stream was asked for",
+    "sends a complete call although a stream was requested",
     json(200, {
       content: [{ type: "tool_use", id: "t1", name: "terminal", input: { command: "ls" } }],
       stop_reason: "tool_use",
@@ -247,16 +261,16 @@ const CALLS: readonly Row[] = [
   ),
   ok(
     "every model with an output limit",
-    "is cut in the middle of a call, once",
+    "is cut off in the middle of a call, once",
     ends("max_tokens", tool('{"command":"ec')),
     fine,
   ),
   {
     who: "every model with an output limit",
-    does: "is cut in the middle of a call, every time",
+    does: "is cut off in the middle of a call, every time",
     replies: [ends("max_tokens", tool('{"command":"ec'))],
     outcome: "cut",
-    reads: "The call of terminal was cut off by the model's output limit.",
+    reads: "The call to terminal was cut off by the model's output limit.",
     requests: 4,
   },
   ok(
@@ -270,13 +284,13 @@ const CALLS: readonly Row[] = [
 const ENDS: readonly Row[] = [
   ok(
     "every model with an output limit",
-    "is cut in its text, once",
+    "is cut off in the middle of its text, once",
     ends("max_tokens", text("H")),
     ends("end_turn", text("i.")),
   ),
   {
     who: "every model with an output limit",
-    does: "is cut in its text, every time",
+    does: "is cut off in the middle of its text, every time",
     replies: [ends("max_tokens", text("on "))],
     outcome: "cut",
     prints: "on on on on ",
@@ -293,7 +307,7 @@ const ENDS: readonly Row[] = [
   },
   {
     who: "Anthropic",
-    does: "refuses without a word",
+    does: "refuses without text",
     replies: [ends("refusal")],
     outcome: "refused",
     reads: REFUSED,
@@ -315,8 +329,8 @@ const ENDS: readonly Row[] = [
   },
   failed(
     "company proxies, Squid",
-    "wants credentials for a proxy that nobody configured",
-    "A proxy on the way to {provider} wants a user name and password (407).",
+    "requires credentials for a proxy that is not configured",
+    "A proxy on the way to {provider} requires a user name and password (407).",
     fails(407, "authentication_error", "Proxy Authentication Required"),
   ),
   failed(
@@ -350,21 +364,21 @@ const BREAKS: readonly Row[] = [
   ),
   failed(
     "Anthropic",
-    "breaks in the stream, every time",
+    "fails in the middle of the stream, every time",
     "{provider} is not available (500): Internal server error",
     stream(START, event("error", { error: { type: "api_error", message: "Internal server error" } })),
     4,
   ),
   failed(
     "One API",
-    "names an event error without a type in it",
+    "sends an event named error without a type in its data",
     "{provider} is not available (500): upstream is away",
     stream('event: error\ndata: {"message":"upstream is away"}\n\n'),
     4,
   ),
   failed(
     "New API",
-    "sends an error without `data:` under the name of a stream",
+    "sends an error without `data:` with the content type of a stream",
     "{provider} is not available (500): no channel",
     stream('{"error":{"message":"no channel"}}'),
     4,
@@ -378,7 +392,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "every provider",
     "ends the stream in the middle of the text, every time",
-    "{provider} ended its answer before it was whole.",
+    "{provider} ended its answer early.",
     stream(START, begin({ type: "text", text: "" }), piece("H")),
     4,
   ),
@@ -393,13 +407,13 @@ const BREAKS: readonly Row[] = [
   failed(
     "every gateway",
     "sends an event that is not JSON",
-    "{provider} sent something that its format does not allow.",
+    "{provider} sent a response that is not valid in its format.",
     stream(START, "data: {oops\n\n"),
     4,
   ),
   failed(
     "a captive portal",
-    "answers with a page",
+    "answers with an HTML page",
     "{provider} answered with an HTML page.",
     { headers: { "content-type": "text/html" }, body: ["<html>Log in</html>"] },
     4,
@@ -415,14 +429,14 @@ const STATUSES: readonly Row[] = [
   ),
   failed(
     "Anthropic",
-    "does not know the key",
+    "rejects the key",
     "{provider} did not accept the key (401): invalid x-api-key",
     fails(401, "authentication_error", "invalid x-api-key"),
   ),
   failed(
     "Anthropic",
     "has no credit left",
-    "{provider} says that the plan or the credit is used up (400): Your credit balance is too low to access the Anthropic API.",
+    "{provider} reports that the plan or the credit is used up (400): Your credit balance is too low to access the Anthropic API.",
     fails(400, "invalid_request_error", "Your credit balance is too low to access the Anthropic API."),
   ),
   failed(
@@ -433,7 +447,7 @@ const STATUSES: readonly Row[] = [
   ),
   ok(
     "Anthropic",
-    "asks for fewer requests, once",
+    "limits the rate of requests, once",
     json(429, { error: { type: "rate_limit_error", message: "slow down" } }, { "retry-after": "1" }),
     fine,
   ),
@@ -445,31 +459,31 @@ const STATUSES: readonly Row[] = [
   ),
   failed(
     "Anthropic",
-    "says that the conversation is too long",
-    "{provider} says that the conversation does not fit into the model's window (400): prompt is too long: 210000 tokens > 200000 maximum",
+    "reports that the conversation is too long",
+    "{provider} reports that the conversation does not fit into the model's window (400): prompt is too long: 210000 tokens > 200000 maximum",
     fails(400, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"),
   ),
   failed(
     "Anthropic",
-    "takes no body of this size",
-    "{provider} says that the conversation does not fit into the model's window (413): Request exceeds the maximum size",
+    "refuses a body of this size",
+    "{provider} reports that the conversation does not fit into the model's window (413): Request exceeds the maximum size",
     fails(413, "request_too_large", "Request exceeds the maximum size"),
   ),
   failed(
     "MiniMax",
-    "says in its own words that the conversation is too long",
-    "{provider} says that the conversation does not fit into the model's window (400): invalid params, context window exceeds limit (2013)",
+    "reports in its own words that the conversation is too long",
+    "{provider} reports that the conversation does not fit into the model's window (400): invalid params, context window exceeds limit (2013)",
     fails(400, "invalid_request_error", "invalid params, context window exceeds limit (2013)"),
   ),
   failed(
     "Z.ai",
-    "says in its own words that the conversation is too long",
-    "{provider} says that the conversation does not fit into the model's window (400): tokens in request more than max tokens allowed",
+    "reports in its own words that the conversation is too long",
+    "{provider} reports that the conversation does not fit into the model's window (400): tokens in request more than max tokens allowed",
     fails(400, "1210", "tokens in request more than max tokens allowed"),
   ),
   ok(
     "DeepSeek, vLLM",
-    "allows shorter answers than were asked for",
+    "allows a lower output limit than requested",
     fails(
       400,
       "invalid_request_error",

@@ -1,5 +1,5 @@
 import type { HostileRow, Reply } from "./hostile-row.ts";
-import { failed, json, ok, REFUSED, type Row, RUN } from "./row-parts.ts";
+import { failed, json, LS_INPUT, ok, REFUSED, type Row } from "./row-parts.ts";
 
 const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`;
 const delta = (fields: object, reason: string | null = null): string =>
@@ -28,11 +28,11 @@ const refused = (who: string, does: string, reply: Reply, prints = ""): Row => (
   prints,
   reads: REFUSED,
 });
-const TOO_LONG = "{provider} says that the conversation does not fit into the model's window";
+const TOO_LONG = "{provider} reports that the conversation does not fit into the model's window";
 const tooLong = (who: string, status: number, message: string, more: object = {}): Row =>
   failed(
     who,
-    `says with ${status} that the conversation is too long, in its own words`,
+    `reports with ${status} that the conversation is too long, in its own words`,
     `${TOO_LONG} (${status}): ${message}`,
     fails(status, message, more),
   );
@@ -45,7 +45,7 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "Azure OpenAI",
-    "begins with an event without choices",
+    "starts with an event without choices",
     stream(event({ choices: [], prompt_filter_results: [{}] }), say("Hi."), delta({}, "stop"), DONE),
   ),
   ok(
@@ -55,12 +55,12 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "OpenAI",
-    "counts tokens in an event after the end",
+    "sends the usage in an event after the finish reason",
     stream(say("Hi."), delta({}, "stop"), event({ choices: [], usage: { prompt_tokens: 3 } }), DONE),
   ),
   ok(
     "Mistral",
-    "sends content as a list of blocks, thinking among them",
+    "sends content as a list of blocks, including thinking",
     ends(
       "stop",
       delta({ content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] }),
@@ -74,18 +74,35 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "vLLM, SGLang and llama.cpp with the templates of DeepSeek R1 and QwQ",
-    "puts the reasoning into the text, with a closing tag only",
+    "puts the reasoning into the text, with only a closing tag",
     ends("stop", say("Hm, "), say('"hi".</th'), say("ink>"), say("\n\nHi.")),
   ),
   ok(
     "SiliconFlow",
-    "answers as a whole, with a closing tag only",
+    "sends a complete JSON answer, with only a closing tag",
     json(200, { choices: [{ message: { content: "Hm.\n</think>\n\nHi." }, finish_reason: "stop" }] }),
   ),
   ok(
     "small local models",
-    "puts think tags into think tags",
+    "nests think tags",
     ends("stop", say("<think>Hm. <think>Well.</think>"), say(" So.</think>"), say("Hi.")),
+  ),
+  ok(
+    "OpenRouter",
+    "sends signed reasoning in details",
+    ends(
+      "stop",
+      delta({ reasoning: "Hm.", reasoning_details: [{ type: "reasoning.text", text: "Hm.", index: 0 }] }),
+      delta({ reasoning_details: [{ type: "reasoning.text", signature: "c2ln", index: 0 }] }),
+      say("Hi."),
+    ),
+  ),
+  failed(
+    "OpenRouter",
+    "sends only encrypted reasoning, every time",
+    "{provider} gave an empty answer.",
+    ends("stop", delta({ reasoning_details: [{ type: "reasoning.encrypted", data: "gAAA", index: 0 }] })),
+    4,
   ),
   ok("llama.cpp, Ollama", "ends without [DONE]", stream(say("Hi."), delta({}, "stop"))),
   ok("FastChat", "ends its last event without a line break", stream(say("Hi."), delta({}, "stop").trimEnd())),
@@ -108,23 +125,23 @@ const STREAMS: readonly Row[] = [
   ),
   ok(
     "One API",
-    "leaves out the space behind `data:`",
+    "omits the space after `data:`",
     stream(`${say("Hi.")}${delta({}, "stop")}`.replaceAll("data: ", "data:"), DONE),
   ),
   ok(
     "SiliconFlow",
-    "sends empty data to keep the connection",
+    "sends empty data to keep the connection open",
     stream("data: \n\n", say("Hi."), "data:\n\n", delta({}, "stop"), DONE),
   ),
   ok(
     "Windows gateways",
-    "begins with a byte order mark",
+    "starts with a byte order mark",
     stream("\ufeff", say("Hi."), delta({}, "stop"), DONE),
   ),
   {
     ...ok(
       "every proxy",
-      "cuts its pieces in the middle of a character",
+      "splits a character across pieces",
       stream(...bytesOf(`${say("Grüße 🎉")}${delta({}, "stop")}${DONE}`)),
     ),
     prints: "Grüße 🎉",
@@ -134,12 +151,21 @@ const STREAMS: readonly Row[] = [
     "sends an empty finish reason until the end",
     stream(delta({ content: "Hi." }, ""), delta({}, "stop"), DONE),
   ),
-  ok("proxies of Gemini", "writes the finish reason in capitals", ends("STOP", say("Hi."))),
+  ok("proxies of Gemini", "sends the finish reason in upper case", ends("STOP", say("Hi."))),
   ok("TGI", "stops with eos_token", ends("eos_token", say("Hi."))),
-  ok("a new model", "stops with a word that nobody knows", ends("because", say("Hi."))),
-  ok("Cloudflare", "compresses with gzip although nobody asked", { ...fine, encoding: "gzip" }),
-  ok("Cloudflare", "compresses with brotli although nobody asked", { ...fine, encoding: "br" }),
-  ok("IIS", "compresses with deflate although nobody asked", { ...fine, encoding: "deflate" }),
+  ok("a new model", "stops with an unknown reason", ends("because", say("Hi."))),
+  ok("Cloudflare", "compresses with gzip although the client did not ask for it", {
+    ...fine,
+    encoding: "gzip",
+  }),
+  ok("Cloudflare", "compresses with brotli although the client did not ask for it", {
+    ...fine,
+    encoding: "br",
+  }),
+  ok("IIS", "compresses with deflate although the client did not ask for it", {
+    ...fine,
+    encoding: "deflate",
+  }),
   {
     ...ok("Caddy", "compresses with zstd (Node 22.15 and newer)", { ...fine, encoding: "zstd" }),
     zstd: true,
@@ -148,36 +174,40 @@ const STREAMS: readonly Row[] = [
     ...failed(
       "Caddy",
       "compresses with zstd (older Node)",
-      "{provider} compressed its answer (zstd) in a way that this version of Node cannot undo.",
+      "{provider} compressed its answer with zstd, which this version of Node cannot decode.",
       { ...fine, headers: { "content-encoding": "zstd" } },
     ),
     zstd: false,
   },
-  ok("LiteLLM", "streams under the name application/json", {
+  ok("LiteLLM", "streams with the content type application/json", {
     ...fine,
     headers: { "content-type": "application/json" },
   }),
-  ok("Flask gateways", "streams under the name text/plain", {
+  ok("Flask gateways", "streams with the content type text/plain", {
     ...fine,
     headers: { "content-type": "text/plain" },
   }),
   ok(
     "Cloudflare Workers AI",
-    "answers as a whole although a stream was asked for",
+    "sends a complete JSON answer although a stream was requested",
     json(200, { choices: [{ message: { role: "assistant", content: "Hi." }, finish_reason: "stop" }] }),
   ),
   ok(
     "One API",
-    "answers as a whole under the name of a stream",
+    "sends a complete JSON answer with the content type of a stream",
     stream(JSON.stringify({ choices: [{ message: { content: "Hi." }, finish_reason: "stop" }] })),
   ),
   {
-    ...ok("DeepSeek", "thinks and stops without a word", ends("stop", delta({ reasoning_content: "Hi." }))),
+    ...ok(
+      "DeepSeek",
+      "sends reasoning and stops without text",
+      ends("stop", delta({ reasoning_content: "Hi." })),
+    ),
     prints: "Hi.",
   },
   ok(
     "Groq, OpenRouter",
-    "sends thoughts as `reasoning`",
+    "sends reasoning as `reasoning`",
     ends("stop", delta({ reasoning: "Hm." }), say("Hi.")),
   ),
 ];
@@ -185,14 +215,14 @@ const STREAMS: readonly Row[] = [
 const CALLS: readonly Row[] = [
   ok(
     "Gemini",
-    "leaves out the index of calls",
-    ends("stop", call({ id: "t1", function: { name: "terminal", arguments: RUN } })),
+    "omits the index of calls",
+    ends("stop", call({ id: "t1", function: { name: "terminal", arguments: LS_INPUT } })),
     fine,
   ),
   ok(
     "Ollama",
     "gives every call the index 0",
-    ends("tool_calls", terminal(RUN), terminal(RUN, { id: "t2" })),
+    ends("tool_calls", terminal(LS_INPUT), terminal(LS_INPUT, { id: "t2" })),
     fine,
   ),
   ok(
@@ -206,9 +236,9 @@ const CALLS: readonly Row[] = [
   ),
   ok(
     "llama.cpp",
-    "gives calls no id, and the same ones again in the next answer",
-    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: RUN } })),
-    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: RUN } })),
+    "sends the same calls without ids in two answers",
+    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: LS_INPUT } })),
+    ends("tool_calls", call({ index: 0, function: { name: "terminal", arguments: LS_INPUT } })),
     fine,
   ),
   {
@@ -222,7 +252,7 @@ const CALLS: readonly Row[] = [
         delta({ function_call: { arguments: '{"command":' } }),
         delta({ function_call: { arguments: '"ls"}' } }),
       ),
-      ends("function_call", delta({ function_call: { name: "terminal", arguments: RUN } })),
+      ends("function_call", delta({ function_call: { name: "terminal", arguments: LS_INPUT } })),
       fine,
     ),
   },
@@ -230,11 +260,15 @@ const CALLS: readonly Row[] = [
     calls: 1,
     ...ok(
       "llama-cpp-python, Qwen's openai_api.py",
-      "sends a function_call as a whole although a stream was asked for",
+      "sends a complete function_call although a stream was requested",
       json(200, {
         choices: [
           {
-            message: { role: "assistant", content: "", function_call: { name: "terminal", arguments: RUN } },
+            message: {
+              role: "assistant",
+              content: "",
+              function_call: { name: "terminal", arguments: LS_INPUT },
+            },
             finish_reason: "function_call",
           },
         ],
@@ -244,20 +278,20 @@ const CALLS: readonly Row[] = [
   },
   {
     who: "LocalAI of 2023",
-    does: "is cut in the middle of a function_call, every time",
+    does: "is cut off in the middle of a function_call, every time",
     replies: [ends("length", delta({ function_call: { name: "terminal", arguments: '{"command":"ec' } }))],
     outcome: "cut",
-    reads: "The call of terminal was cut off by the model's output limit.",
+    reads: "The call to terminal was cut off by the model's output limit.",
     requests: 4,
   },
-  ok("Groq", "says stop beside a call", ends("stop", terminal(RUN)), fine),
+  ok("Groq", "sends the finish reason stop with a call", ends("stop", terminal(LS_INPUT)), fine),
   ok(
     "Ollama",
-    "sends a call as a whole although a stream was asked for",
+    "sends a complete call although a stream was requested",
     json(200, {
       choices: [
         {
-          message: { tool_calls: [{ id: "t1", function: { name: "terminal", arguments: RUN } }] },
+          message: { tool_calls: [{ id: "t1", function: { name: "terminal", arguments: LS_INPUT } }] },
           finish_reason: "stop",
         },
       ],
@@ -266,28 +300,28 @@ const CALLS: readonly Row[] = [
   ),
   ok(
     "small local models",
-    "writes a call whose arguments are not JSON",
+    "sends a call whose arguments are not JSON",
     ends("tool_calls", terminal("{command: ls")),
     fine,
   ),
   ok(
     "vLLM",
     "calls a tool that does not exist",
-    ends("tool_calls", terminal(RUN, { function: { name: "shell", arguments: "{}" } })),
+    ends("tool_calls", terminal(LS_INPUT, { function: { name: "shell", arguments: "{}" } })),
     fine,
   ),
   ok(
     "every model with an output limit",
-    "is cut in the middle of a call, once",
+    "is cut off in the middle of a call, once",
     ends("length", say("I write it."), terminal('{"command":"ec')),
     fine,
   ),
   {
     who: "every model with an output limit",
-    does: "is cut in the middle of a call, every time",
+    does: "is cut off in the middle of a call, every time",
     replies: [ends("length", terminal('{"command":"ec'))],
     outcome: "cut",
-    reads: "The call of terminal was cut off by the model's output limit.",
+    reads: "The call to terminal was cut off by the model's output limit.",
     requests: 4,
   },
   ok(
@@ -302,14 +336,14 @@ const ENDS: readonly Row[] = [
   {
     ...ok(
       "every model with an output limit",
-      "is cut in its text, once",
+      "is cut off in the middle of its text, once",
       ends("length", say("H")),
       ends("stop", say("i.")),
     ),
   },
   {
     who: "every model with an output limit",
-    does: "is cut in its text, every time",
+    does: "is cut off in the middle of its text, every time",
     replies: [ends("length", say("on "))],
     outcome: "cut",
     prints: "on on on on ",
@@ -318,7 +352,7 @@ const ENDS: readonly Row[] = [
   },
   {
     who: "DeepSeek, Qwen",
-    does: "thinks until its output limit, every time",
+    does: "reasons until its output limit, every time",
     replies: [ends("length", delta({ reasoning_content: "Hm." }))],
     outcome: "cut",
     reads: "The model's reasoning was cut off by the model's output limit.",
@@ -326,7 +360,7 @@ const ENDS: readonly Row[] = [
   },
   {
     who: "Mistral",
-    does: "ends with model_length at the end of the window",
+    does: "ends with model_length at the end of the context window",
     replies: [ends("model_length", say("So"))],
     outcome: "cut",
     prints: "So",
@@ -342,7 +376,7 @@ const ENDS: readonly Row[] = [
   },
   refused(
     "OpenAI",
-    "refuses in a member of its own",
+    "sends its refusal in a separate field",
     ends("stop", delta({ refusal: "I can't help." })),
     "I can't help.",
   ),
@@ -359,8 +393,8 @@ const ENDS: readonly Row[] = [
   refused("Z.ai", "stops with sensitive", ends("sensitive")),
   failed(
     "company proxies, Squid",
-    "wants credentials for a proxy that nobody configured",
-    "A proxy on the way to {provider} wants a user name and password (407).",
+    "requires credentials for a proxy that is not configured",
+    "A proxy on the way to {provider} requires a user name and password (407).",
     fails(407, "Proxy Authentication Required: invalid api key"),
   ),
   failed(
@@ -372,21 +406,21 @@ const ENDS: readonly Row[] = [
   ),
   failed(
     "small local models",
-    "answers with a blank, every time",
+    "answers with whitespace only, every time",
     "{provider} gave an empty answer.",
     ends("stop", say(" \n")),
     4,
   ),
   failed(
     "small local models",
-    "thinks in tags and stops without a word, every time",
+    "reasons in think tags and stops without text, every time",
     "{provider} gave an empty answer.",
     ends("stop", say('<think>Hm. {"n":1}'), say("</think>\n")),
     4,
   ),
   failed(
     "small local models",
-    "stops in the middle of its think tags, every time",
+    "stops inside its think tags, every time",
     "{provider} gave an empty answer.",
     ends("stop", say("<think>Hm.")),
     4,
@@ -394,7 +428,7 @@ const ENDS: readonly Row[] = [
   ok("Gemini", "gives an empty answer, once", ends("stop"), fine),
 ];
 
-const BROKE = "{provider} ended its answer before it was whole.";
+const BROKE = "{provider} ended its answer early.";
 const LOST = "The connection to {provider} broke in the middle of an answer.";
 const BREAKS: readonly Row[] = [
   ok(
@@ -418,22 +452,22 @@ const BREAKS: readonly Row[] = [
   failed("nginx", "sends an empty stream, every time", BROKE, stream(), 4),
   failed(
     "a proxy for something else",
-    "answers with something that is not HTTP",
-    "{provider} sent something that its format does not allow.",
+    "sends a response that is not HTTP",
+    "{provider} sent a response that is not valid in its format.",
     { raw: "SSH-2.0-OpenSSH_9.6\r\n" },
     4,
   ),
   failed(
     "Cloudflare",
-    "says gzip and sends something else",
-    "{provider} sent something that its format does not allow.",
+    "declares gzip and sends uncompressed data",
+    "{provider} sent a response that is not valid in its format.",
     { ...fine, headers: { "content-encoding": "gzip" } },
     4,
   ),
   failed(
     "every gateway",
     "sends half an event and ends",
-    "{provider} sent something that its format does not allow.",
+    "{provider} sent a response that is not valid in its format.",
     stream(say("H"), 'data: {"choices": [{"del'),
     4,
   ),
@@ -455,20 +489,20 @@ const BREAKS: readonly Row[] = [
   ),
   failed(
     "Groq",
-    "names an event error, every time",
+    "sends an event named error, every time",
     "{provider} is not available (500): the model crashed",
     stream(`event: error\n${event({ message: "the model crashed" })}`),
     4,
   ),
   failed(
     "vLLM",
-    "sends an error object in place of an event",
+    "sends an error object instead of an event",
     "{provider} refused the request (400): no such template",
     stream(event({ object: "error", message: "no such template", type: "BadRequestError", code: 400 })),
   ),
   failed(
     "LM Studio",
-    "tells in the stream that the conversation is too long",
+    "reports in the stream that the conversation is too long",
     `${TOO_LONG} (500): Trying to keep the first 5000 tokens when context the overflows.`,
     stream(
       `event: error\n${event({ error: { message: "Trying to keep the first 5000 tokens when context the overflows." } })}`,
@@ -476,35 +510,35 @@ const BREAKS: readonly Row[] = [
   ),
   failed(
     "New API",
-    "sends an error without `data:` under the name of a stream",
+    "sends an error without `data:` with the content type of a stream",
     "{provider} is not available (500): no channel",
     stream(JSON.stringify({ error: { message: "no channel" } })),
     4,
   ),
   failed(
     "One API",
-    "says 200 and sends an error",
+    "sends an error with status 200",
     "{provider} is not available (500): upstream is away",
     json(200, { error: { message: "upstream is away" } }),
     4,
   ),
   failed(
     "FastAPI gateways",
-    "says 200 and sends a detail",
+    "sends an error detail with status 200",
     "{provider} is not available (500): worker died",
     json(200, { detail: "worker died" }),
     4,
   ),
   failed(
     "a captive portal",
-    "answers with a page",
+    "answers with an HTML page",
     "{provider} answered with an HTML page.",
     html(200, "<html>Log in</html>"),
     4,
   ),
   failed(
     "Cloudflare",
-    "answers with a page under the name of a stream",
+    "answers with an HTML page with the content type of a stream",
     "{provider} answered with an HTML page.",
     stream("<!doctype html><p>Just a moment"),
     4,
@@ -520,31 +554,31 @@ const STATUSES: readonly Row[] = [
   ),
   failed(
     "OpenAI",
-    "does not know the key",
+    "rejects the key",
     "{provider} did not accept the key (401): Incorrect API key provided",
     fails(401, "Incorrect API key provided"),
   ),
   failed(
     "Gemini",
-    "says 400 to a wrong key",
+    "rejects the key with status 400",
     "{provider} did not accept the key (400): API key not valid. Please pass a valid API key.",
     fails(400, "API key not valid. Please pass a valid API key."),
   ),
   failed(
     "OpenRouter",
     "has no credit left",
-    "{provider} says that the plan or the credit is used up (402): Insufficient credits",
+    "{provider} reports that the plan or the credit is used up (402): Insufficient credits",
     fails(402, "Insufficient credits"),
   ),
   failed(
     "OpenAI",
-    "has no quota left and says 429",
-    "{provider} says that the plan or the credit is used up (429): You exceeded your current quota",
+    "reports a used-up quota with status 429",
+    "{provider} reports that the plan or the credit is used up (429): You exceeded your current quota",
     fails(429, "You exceeded your current quota", { code: "insufficient_quota" }),
   ),
   failed(
     "Azure OpenAI",
-    "does not let this network in",
+    "denies access from this network",
     "{provider} did not accept the key (403): Access denied",
     fails(403, "Access denied"),
   ),
@@ -556,35 +590,35 @@ const STATUSES: readonly Row[] = [
   ),
   failed(
     "OpenRouter",
-    "says 400 to an unknown model",
+    "reports an unknown model with status 400",
     "{provider} does not know the model or the address (400): m is not a valid model ID",
     fails(400, "m is not a valid model ID"),
   ),
   ok(
     "Groq",
-    "asks for fewer requests, once",
+    "limits the rate of requests, once",
     json(429, { error: { message: "Rate limit reached" } }, { "retry-after": "1" }),
     fine,
   ),
-  ok("every provider", "breaks once", fails(500, "oops"), fine),
-  ok("Azure OpenAI", "times out once", fails(408, "Timeout"), fine),
+  ok("every provider", "fails with status 500, once", fails(500, "oops"), fine),
+  ok("Azure OpenAI", "reports a timeout, once", fails(408, "Timeout"), fine),
   failed(
     "nginx",
-    "has no server behind it, every time",
+    "has no running upstream server, every time",
     "{provider} is not available (502): an HTML page",
     html(502, "<html>Bad Gateway</html>"),
     4,
   ),
   failed(
     "Cloudflare",
-    "waits too long for the server, every time",
+    "times out waiting for the upstream server, every time",
     "{provider} is not available (524): error code: 524",
     { status: 524, headers: { "content-type": "text/plain" }, body: ["error code: 524"] },
     4,
   ),
   failed(
     "Hugging Face",
-    "loads the model, every time",
+    "is still loading the model, every time",
     "{provider} is not available (503): Model is loading",
     fails(503, "Model is loading"),
     4,
@@ -592,12 +626,12 @@ const STATUSES: readonly Row[] = [
   failed(
     "an old address",
     "redirects",
-    "{provider} answered with a redirect (308), which is not followed with a key.",
+    "{provider} answered with a redirect (308), which is not followed, to protect the key.",
     { status: 308, headers: { location: "http://127.0.0.1:9/" } },
   ),
   failed(
     "nginx",
-    "takes no body of this size",
+    "refuses a body of this size",
     `${TOO_LONG} (413): an HTML page`,
     html(413, "<html>Request Entity Too Large</html>"),
   ),

@@ -1,37 +1,37 @@
 import type { TurnOutcome } from "../../src/agent/events.ts";
 
-/** What a server does with one request. */
+/** How a server responds to one request. */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Written piece by piece, before the answer ends. */
+  /** The pieces that are written one by one before the answer ends. */
   readonly body?: readonly (string | Uint8Array)[];
   readonly encoding?: "gzip" | "br" | "deflate" | "zstd";
-  /** `close` and `reset` break the connection, `hang` keeps it open without a word. */
+  /** `close` and `reset` break the connection; `hang` keeps it open and sends nothing. */
   readonly ends?: "properly" | "close" | "reset" | "hang";
-  /** Bytes in place of an HTTP answer. */
+  /** Bytes that are sent instead of an HTTP response. */
   readonly raw?: string;
   /** Breaks the connection, or goes silent, before the headers. */
   readonly unanswered?: "reset" | "hang";
 }
 
-/** One thing that real servers do, and what a run makes of it. */
+/** One behaviour of real servers, and the expected result of a run. */
 export interface HostileRow {
-  readonly format: "chat" | "anthropic";
-  /** Vendors and gateways that were seen doing it. */
+  readonly format: "chat" | "anthropic" | "responses" | "google";
+  /** The vendors and gateways that showed this behaviour. */
   readonly who: string;
   readonly does: string;
-  /** For each request in turn; the last one is repeated. */
+  /** One reply per request; the last one is repeated. */
   readonly replies: readonly Reply[];
   readonly outcome: TurnOutcome;
   /** The answer as `-z` prints it. */
   readonly prints?: string;
-  /** Why there is no answer, as `-z` says it; `{provider}` stands for the provider's name. */
+  /** The error that `-z` prints; `{provider}` is replaced by the provider's name. */
   readonly reads?: string;
-  /** Requests that are made; as many as there are replies unless given. */
+  /** The number of requests; by default the number of replies. */
   readonly requests?: number;
-  /** Calls that are run in all of them, where the row is about calls. */
+  /** The number of calls that run, if the row is about calls. */
   readonly calls?: number;
-  /** The row needs a Node that can undo zstd, or one that cannot. */
+  /** Whether the row needs a version of Node with zstd (true) or without (false). */
   readonly zstd?: boolean;
 }

@@ -3,46 +3,39 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout as delay, setImmediate as turnOfEventLoop } from "node:timers/promises";
 import * as zlib from "node:zlib";
+import { messagesIn, type WireMessage } from "../support/wire-messages.ts";
 import type { Reply } from "./hostile-row.ts";
 
-export interface WireMessage {
-  readonly role: string;
-  readonly content?: unknown;
-  readonly tool_calls?: readonly { readonly id: string }[];
-  readonly tool_call_id?: string;
-  readonly function_call?: { readonly name: string };
-  readonly name?: string;
-}
-
-/** One guest of the server: its own address, its own replies. */
-export interface Guest {
+/** One client of the server, with its own address and replies. */
+export interface HostileClient {
   readonly url: string;
   /** The messages of each request. */
   readonly requests: readonly (readonly WireMessage[])[];
 }
 
 export interface HostileServer extends AsyncDisposable {
-  invite(name: string, replyTo: (index: number) => Reply): Guest;
+  invite(name: string, replyTo: (index: number) => Reply): HostileClient;
 }
 
-const BREAK_AFTER_MS = 30; // what was written before is on the other side by then
+const BREAK_AFTER_MS = 30; // by then the client has received everything written before
 const { zstdCompressSync }: typeof zlib & { zstdCompressSync?: (data: Buffer) => Buffer } = zlib;
 
-/** Whether this version of Node knows zstd. */
+/** Whether this version of Node supports zstd. */
 export const HAS_ZSTD = zstdCompressSync !== undefined;
 
-/** A server on loopback that does to each of its guests what it is told. */
+/** Starts a server on loopback that gives each guest its own replies. */
 export async function startHostileServer(): Promise<HostileServer> {
-  const guests = new Map<string, { requests: WireMessage[][]; replyTo(index: number): Reply }>();
+  const guests = new Map<string, { requests: (readonly WireMessage[])[]; replyTo(index: number): Reply }>();
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => response.destroy(error as Error));
   });
+  server.keepAliveTimeout = 600_000; // on a busy machine, a pause between two requests must not close the connection
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += chunk;
     const guest = guests.get(decodeURIComponent(request.url?.split("/")[1] ?? ""));
-    if (guest === undefined) throw new Error(`nobody invited ${request.url}`);
-    guest.requests.push((JSON.parse(body) as { messages: WireMessage[] }).messages);
+    if (guest === undefined) throw new Error(`no guest is registered for ${request.url}`);
+    guest.requests.push(messagesIn(JSON.parse(body) as Record<string, unknown>));
     await answer(guest.replyTo(guest.requests.length - 1), request.socket, response);
   }
   server.listen(0, "127.0.0.1");
@@ -50,7 +43,7 @@ export async function startHostileServer(): Promise<HostileServer> {
   const { port } = server.address() as AddressInfo;
   return {
     invite(name, replyTo) {
-      const requests: WireMessage[][] = [];
+      const requests: (readonly WireMessage[])[] = [];
       guests.set(name, { requests, replyTo });
       return { url: `http://127.0.0.1:${port}/${encodeURIComponent(name)}/v1`, requests };
     },
@@ -84,15 +77,15 @@ async function answer(reply: Reply, socket: Socket, response: ServerResponse): P
 }
 
 function encoded(encoding: NonNullable<Reply["encoding"]>, body: NonNullable<Reply["body"]>): Buffer {
-  const whole = Buffer.concat(body.map((piece) => Buffer.from(piece)));
+  const bytes = Buffer.concat(body.map((piece) => Buffer.from(piece)));
   switch (encoding) {
     case "gzip":
-      return zlib.gzipSync(whole);
+      return zlib.gzipSync(bytes);
     case "br":
-      return zlib.brotliCompressSync(whole);
+      return zlib.brotliCompressSync(bytes);
     case "deflate":
-      return zlib.deflateSync(whole);
+      return zlib.deflateSync(bytes);
     case "zstd":
-      return zstdCompressSync?.(whole) ?? whole;
+      return zstdCompressSync?.(bytes) ?? bytes;
   }
 }

@@ -1,10 +1,11 @@
+import { inspect } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AgentEvent, AgentEventOf } from "../../src/agent/events.ts";
-import { runTurn, type Turn } from "../../src/agent/loop.ts";
-import { createQuietView } from "../../src/cli/commands/chat/view.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
-import { type Clock, systemClock } from "../../src/lib/clock.ts";
-import { createHttpClient, type HttpClient } from "../../src/lib/http.ts";
+import { runTurn, type Turn } from "../../src/agent/run-turn.ts";
+import { VIEWS } from "../../src/cli/commands/chat/view.ts";
+import type { Terminal } from "../../src/cli/terminal/terminal.ts";
+import { type HttpClient, openHttpClient } from "../../src/lib/http/http.ts";
+import { type Clock, systemClock } from "../../src/lib/time/clock.ts";
 import {
   type Message,
   type ToolMessage,
@@ -12,31 +13,43 @@ import {
   type UserMessage,
 } from "../../src/providers/message.ts";
 import { openModel } from "../../src/providers/open-model.ts";
-import { modelOptions } from "../../src/providers/options.ts";
-import { PROFILES } from "../../src/providers/profiles.ts";
+import { findProfile, PROFILES } from "../../src/providers/profiles.ts";
 import type { Model } from "../../src/providers/provider.ts";
 import { resolveRoute } from "../../src/providers/resolve-route.ts";
 import { type RetryingModel, withRetries } from "../../src/providers/with-retries.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { OPEN_GATE } from "../support/call-gates.ts";
+import { storedSettings } from "../support/route-settings.ts";
+import { scale } from "../support/scale.ts";
 import { TurnableClock } from "../support/turnable-clock.ts";
+import type { WireMessage } from "../support/wire-messages.ts";
 import { ANTHROPIC_ROWS } from "./anthropic-rows.ts";
 import { CHAT_ROWS } from "./chat-rows.ts";
+import { GOOGLE_ROWS } from "./google-rows.ts";
 import type { HostileRow, Reply } from "./hostile-row.ts";
-import { HAS_ZSTD, type HostileServer, startHostileServer, type WireMessage } from "./hostile-server.ts";
+import { HAS_ZSTD, type HostileServer, startHostileServer } from "./hostile-server.ts";
+import { RESPONSES_ROWS } from "./responses-rows.ts";
 
 const PROVIDERS = {
-  chat: providersOf("chat_completions"),
+  chat: distinct(providersOf("chat_completions")),
   anthropic: [...providersOf("anthropic_messages"), "custom"],
+  responses: ["openai-api", "xai", "lmstudio", "custom"],
+  google: [...providersOf("google_generate"), "custom"],
 };
-const API_MODES = { chat: "chat_completions", anthropic: "anthropic_messages" } as const;
-/** Longer than a silent server is waited for, once. */
+const API_MODES = {
+  chat: "chat_completions",
+  anthropic: "anthropic_messages",
+  responses: "codex_responses",
+  google: "google_generate",
+} as const;
+/** Longer than the stale timeout of every provider. */
 const SILENCE_MS = 1_000_000;
 
 let server: HostileServer;
 let http: HttpClient;
 beforeAll(async () => {
   server = await startHostileServer();
-  http = createHttpClient({ proxy: {} });
+  http = openHttpClient({ proxy: {} });
 });
 afterAll(async () => {
   await http[Symbol.asyncDispose]();
@@ -46,67 +59,70 @@ afterAll(async () => {
 describe.each([
   ["chat completions", CHAT_ROWS],
   ["Anthropic's format", ANTHROPIC_ROWS],
-] as const)("a server that speaks %s", (_, rows) => {
+  ["the Responses API", RESPONSES_ROWS],
+  ["Gemini's format", GOOGLE_ROWS],
+] as const)("a server with %s", (_, rows) => {
   const known = rows.filter(({ zstd }) => zstd === undefined || zstd === HAS_ZSTD);
   test.concurrent.each(known.map((row, index) => [row.who, row.does, row, index] as const))(
     "%s: %s",
     async (_who, _does, row, index) => {
       await Promise.all(
-        PROVIDERS[row.format].map((provider) => meets(row, provider, `${row.format}${index}`)),
+        PROVIDERS[row.format].map((provider) => runRow(row, provider, `${row.format}${index}`)),
       );
     },
   );
 });
 
-/** One run against the row's server, and another message in the same conversation, when the server is well again. */
-async function meets(row: HostileRow, provider: string, name: string): Promise<void> {
+/** Runs a turn against the row's server, and another turn in the same conversation after the server has recovered. */
+async function runRow(row: HostileRow, provider: string, name: string): Promise<void> {
   const { replies, prints = "", reads, requests = replies.length } = row;
-  let isWell = false;
+  let hasRecovered = false;
   const clock = new TurnableClock();
   const waited = new AbortController();
   const guest = server.invite(`${name}-${provider}`, (index): Reply => {
-    const reply = isWell ? WELL[row.format] : replies[Math.min(index, replies.length - 1)];
+    const reply = hasRecovered ? RECOVERED[row.format] : replies[Math.min(index, replies.length - 1)];
     if (replies.length > 1 && (reply?.ends === "hang" || reply?.unanswered === "hang"))
-      turnUntil(clock, waited.signal);
-    return reply ?? WELL[row.format];
+      advanceUntil(clock, waited.signal);
+    return reply ?? RECOVERED[row.format];
   });
   const model = withRetries(await modelOf(provider, row.format, guest.url, clock), {
     maxRetries: 3,
     showsText: false,
-    // How long it waits before it asks again is tested elsewhere.
+    // The waits between attempts have their own tests.
     clock: { now: () => clock.now(), sleep: async () => waited.abort() },
     random: () => 0,
   });
   const history: Message[] = [{ role: "system", text: "You are a test." }];
 
   const first = await run(model, history, "go");
-  const words = reads?.replaceAll("{provider}", provider);
+  const reason = reads?.replaceAll("{provider}", provider);
   expect(first.end, `${provider} with ${row.does}`).toMatchObject({ outcome: row.outcome, text: prints });
-  expect(first.end.reason).toBe(words);
+  expect(first.end.reason).toBe(reason);
   expect(first.printed).toEqual(prints === "" ? [] : [prints]);
-  expect(first.told).toEqual(words === undefined ? [] : [`hermes: ${words}\n  ${first.end.hint}`]);
+  expect(first.notices).toEqual(reason === undefined ? [] : [`hermes: ${reason}\n  ${first.end.hint}`]);
   expect(guest.requests).toHaveLength(requests);
   if (row.calls !== undefined) expect(first.calls).toBe(row.calls);
 
-  isWell = true;
+  hasRecovered = true;
   const second = await run(model, history, "and now?");
   expect(second.end).toMatchObject({ outcome: "completed", text: "Well." });
   for (const messages of guest.requests) expectValid(messages);
 }
 
-/** Lets time pass until somebody is tired of waiting. */
-function turnUntil(clock: TurnableClock, signal: AbortSignal): void {
+/** Advances the clock until the signal aborts. */
+function advanceUntil(clock: TurnableClock, signal: AbortSignal): void {
   const timer = setInterval(() => void clock.advance(SILENCE_MS), 50);
   signal.addEventListener("abort", () => clearInterval(timer), { once: true });
 }
 
 async function run(model: RetryingModel, history: Message[], text: string) {
   const printed: string[] = [];
-  const told: string[] = [];
-  const view = createQuietView({
+  const notices: string[] = [];
+  const terminal = {
     print: (line: string) => void printed.push(line),
-    note: (line: string) => void told.push(line),
-  } as Terminal);
+    note: (line: string) => void notices.push(line),
+  } as Terminal;
+  const view = VIEWS.quiet(terminal, { sessionId: undefined });
   const message: UserMessage = { role: "user", parts: [{ type: "text", text }] };
   const events: AgentEvent[] = [];
   for await (const event of runTurn(turnOf(model, history, message), AbortSignal.timeout(60_000)))
@@ -115,7 +131,7 @@ async function run(model: RetryingModel, history: Message[], text: string) {
   view.end({ end, outcome: end.outcome, text: end.text, durationMs: 0 });
   history.push(...messagesOf(events));
   const calls = events.filter(({ type }) => type === "tool-end").length;
-  return { end, printed, told, calls };
+  return { end, printed, notices, calls };
 }
 
 async function modelOf(
@@ -124,16 +140,13 @@ async function modelOf(
   url: string,
   clock: Clock,
 ): Promise<Model> {
-  const settings = {
-    model: modelOptions.parse({
-      provider,
-      default: "m",
-      base_url: url,
-      api_key: "key-of-the-server",
-      api_mode: API_MODES[format],
-    }),
-    providers: {},
-  };
+  const settings = storedSettings({
+    provider,
+    default: "m",
+    base_url: url,
+    api_key: "key-of-the-server",
+    api_mode: API_MODES[format],
+  });
   return openModel(
     resolveRoute(settings, {}, () => undefined),
     { http, clock, cacheTtl: "5m" },
@@ -154,22 +167,25 @@ function turnOf(model: RetryingModel, history: readonly Message[], message: User
   return {
     turnId: "t1",
     ask: (request, signal) => model.stream(request, signal),
+    onAnswer: () => undefined,
     model,
-    rules: { tools: new Map([[name, TERMINAL]]), judge: () => undefined, fit: async (text) => text },
+    rules: { tools: new Map([[name, TERMINAL]]), gate: OPEN_GATE, fit: async (text) => text },
     definitions: [{ name, description, inputSchema }],
     history,
     message,
     interrupted: undefined,
     lastPrefix: [],
+    compaction: undefined,
     limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
     haltsLoops: false,
+    maxDenials: 3,
     clock: systemClock,
     lookUp: async () => undefined,
     takeSteers: () => [],
   };
 }
 
-/** What a turn adds to the conversation, with results in the order of their calls. */
+/** The messages that a turn adds to the conversation, with results in the order of their calls. */
 function messagesOf(events: readonly AgentEvent[]): Message[] {
   const results = new Map<string, ToolMessage>();
   for (const event of events)
@@ -183,7 +199,7 @@ function messagesOf(events: readonly AgentEvent[]): Message[] {
   });
 }
 
-/** User and assistant alternate, nothing is empty, and each call has its result. */
+/** Checks that user and assistant alternate, that no message is empty, and that each call has its result. */
 function expectValid(messages: readonly WireMessage[]): void {
   const open = new Set<string>();
   let previous = "";
@@ -204,14 +220,40 @@ function expectValid(messages: readonly WireMessage[]): void {
 
 const chunk = (delta: object, reason: string | null) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
-const WELL: { readonly [Format in HostileRow["format"]]: Reply } = {
+const RECOVERED: { readonly [Format in HostileRow["format"]]: Reply } = {
   chat: { body: [chunk({ content: "Well." }, "stop"), "data: [DONE]\n\n"] },
   anthropic: {
     headers: { "content-type": "application/json" },
     body: [JSON.stringify({ content: [{ type: "text", text: "Well." }], stop_reason: "end_turn" })],
   },
+  google: {
+    headers: { "content-type": "application/json" },
+    body: [
+      JSON.stringify({ candidates: [{ content: { parts: [{ text: "Well." }] }, finishReason: "STOP" }] }),
+    ],
+  },
+  responses: {
+    headers: { "content-type": "application/json" },
+    body: [
+      JSON.stringify({
+        status: "completed",
+        output: [{ type: "message", content: [{ type: "output_text", text: "Well." }] }],
+      }),
+    ],
+  },
 };
 
 function providersOf(apiMode: string): string[] {
   return Object.entries(PROFILES).flatMap(([id, profile]) => (profile.apiMode === apiMode ? [id] : []));
+}
+
+/** One provider of each group that differs only in name, address and key; the deep lane uses all of them. */
+function distinct(providers: readonly string[]): string[] {
+  const groups = new Map<string, string>();
+  for (const id of providers) {
+    const { baseUrl: _, keyVariables: __, needsKey: ___, ...behaviour } = findProfile(id) ?? PROFILES.custom;
+    const group = scale.hostileProviders === "all" ? id : inspect(behaviour);
+    if (!groups.has(group)) groups.set(group, id);
+  }
+  return [...groups.values()];
 }

@@ -4,7 +4,7 @@ import type { HostileRow, Reply } from "./hostile-row.ts";
 export type Row = Omit<HostileRow, "format">;
 
 /** The arguments of a call of `terminal`. */
-export const RUN = '{"command":"ls"}';
+export const LS_INPUT = '{"command":"ls"}';
 
 export const REFUSED =
   "{provider} ended the answer with a refusal: the model declined, or a content filter stopped it.";
@@ -17,7 +17,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   };
 }
 
-/** Completed, with the usual answer. */
+/** A row that completes with the usual answer. */
 export function ok(who: string, does: string, ...replies: readonly Reply[]): Row {
   return { who, does, replies, outcome: "completed", prints: "Hi." };
 }

@@ -1,34 +1,39 @@
 import type { Server } from "node:http";
 import { LLMock } from "@copilotkit/aimock";
-import { fillIn, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
+import { fillTemplate, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
 import { parseScript, type ScriptInput } from "../../src/providers/scripted/script.ts";
 
-/** A model server that we did not write, on loopback, answering as a script says; both wire formats are below /v1. */
+/** A third-party model server on loopback that answers from a script; all wire formats are below /v1. */
 export async function startAimock(input: ScriptInput): Promise<AsyncDisposable & { url: string }> {
   const script = parseScript(input, "of the server");
   const longest = Math.max(...script.answers.map(({ chunk }) => chunk));
   const pause = Math.max(...script.answers.map(({ delay_ms }) => delay_ms));
   const mock = new LLMock({ port: 0, host: "127.0.0.1", chunkSize: longest, latency: pause });
   const total = script.answers.reduce((sum, { times }) => sum + times, 0);
-  for (let place = 0; place < total; place++) {
+  for (let position = 0; position < total; position++) {
     const lines = Array.from(
-      { length: place },
+      { length: position },
       () => ({ role: "assistant", text: "", isSteer: false }) as const,
     );
     const { answer, number } = pickAnswer(script, lines);
-    if (answer === undefined) throw new Error(`no answer number ${place + 1}`);
+    if (answer === undefined) throw new Error(`no answer number ${position + 1}`);
     const { reasoning, text, tools, usage } = answer;
     mock.on(
-      { predicate: ({ messages }) => messages.filter(({ role }) => role === "assistant").length === place },
       {
-        ...(text === "" && tools.length > 0 ? {} : { content: fillIn(text, number) }),
-        ...(reasoning === "" ? {} : { reasoning: fillIn(reasoning, number) }),
+        // Each item of an answer in the Responses API counts as a message here.
+        predicate: ({ messages }) =>
+          messages.filter(({ role }, at) => role === "assistant" && messages[at - 1]?.role !== role)
+            .length === position,
+      },
+      {
+        ...(text === "" && tools.length > 0 ? {} : { content: fillTemplate(text, number) }),
+        ...(reasoning === "" ? {} : { reasoning: fillTemplate(reasoning, number) }),
         ...(tools.length === 0
           ? {}
           : {
               toolCalls: tools.map(({ name, input: data }) => ({
                 name,
-                arguments: fillIn(typeof data === "string" ? data : JSON.stringify(data), number),
+                arguments: fillTemplate(typeof data === "string" ? data : JSON.stringify(data), number),
               })),
             }),
         usage: {
@@ -41,7 +46,7 @@ export async function startAimock(input: ScriptInput): Promise<AsyncDisposable &
     );
   }
   await mock.start();
-  // It has no setting for it: a client that is slow must find its connection again, and not one that is just being closed.
+  // Not a setting of the server. A slow client must find its connection still open, not in the middle of being closed.
   const { serverInstance } = mock as unknown as { readonly serverInstance: { readonly server: Server } };
   serverInstance.server.keepAliveTimeout = 600_000;
   return {

@@ -5,7 +5,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe } from "vitest";
-import { createEngine } from "../../src/environments/docker/engine.ts";
+import { createEngine } from "../../src/environments/docker/engine/engine.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import type { Reporter } from "../../src/environments/environment-request.ts";
 import { type TerminalOptions, terminalOptions } from "../../src/environments/options.ts";
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 
 export interface Apptainer {
   readonly program: string;
-  /** Image folders as `apptainer build --sandbox` makes them. */
+  /** Image folders as `apptainer build --sandbox` creates them. */
   readonly images: { readonly bash: string; readonly busybox: string };
 }
 
@@ -27,12 +27,12 @@ export function describeWithApptainer(name: string, body: (apptainer: Apptainer)
   const folder = process.env["HERMES_TEST_APPTAINER"] ?? "";
   const program = join(folder, "bin/apptainer");
   const images = { bash: join(folder, "images/bash"), busybox: join(folder, "images/busybox") };
-  const reason = folder === "" ? "HERMES_TEST_APPTAINER is not set" : `there is no ${program}`;
+  const reason = folder === "" ? "HERMES_TEST_APPTAINER is not set" : `${program} does not exist`;
   if (folder !== "" && existsSync(program)) describe(name, () => body({ program, images }));
   else describe.skip(`${name} [skipped: ${reason}]`, () => body({ program, images }));
 }
 
-/** A person of their own, with their own instances; all of them are gone at the end of the scope. */
+/** A separate user with their own instances, which are removed at the end of the scope. */
 export interface ApptainerLab extends AsyncDisposable {
   readonly folder: string;
   readonly profileId: string;
@@ -40,14 +40,14 @@ export interface ApptainerLab extends AsyncDisposable {
   readonly notices: string[];
   readonly progress: string[];
   readonly reporter: Reporter;
-  /** Values that the profile could pass on. */
+  /** Values that the profile may forward. */
   readonly values: Map<string, string>;
   spec(overrides?: Partial<TerminalOptions>, task?: string): InstanceSpec;
   open(overrides?: Partial<TerminalOptions>, task?: string): Environment;
-  /** Names of the instances that run. */
+  /** Names of the running instances. */
   instances(): Promise<string[]>;
   stop(name: string): Promise<void>;
-  /** The same lab behind a script that sees `$@` first; what it does not handle goes to the program. */
+  /** The same lab behind a script that gets `$@` first; calls that it does not handle go to the program. */
   wrap(script: string): Promise<ApptainerLab>;
 }
 

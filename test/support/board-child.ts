@@ -1,52 +1,59 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
+import { openBoardStore } from "../../src/board/board-store.ts";
+import type { BoardLocation } from "../../src/board/open-board.ts";
 import { AppError } from "../../src/lib/errors.ts";
-import { CLAIM, runCaller } from "./board-lab.ts";
+import { claimNext, runCaller } from "./board-lab.ts";
 
 const never = new AbortController().signal;
 
-/** What other processes do to a board in tests; started by `startChild`. */
+/** Roles of other processes that use a board in tests; started by `startChild`. */
 const ROLES = {
-  /** Claims one after the other until there is nothing left. */
-  async "claim-all"({ place }: { place: BoardPlace }) {
-    await using store = await open(place);
-    const system = store.as({ kind: "system", name: "dispatcher" });
+  /** Claims one task after the other until none is left. */
+  async "claim-all"({ location }: { location: BoardLocation }) {
+    await using store = await open(location);
     const hostId = `host-${process.pid}`;
-    await go();
+    await waitForLine();
     const ids: string[] = [];
-    for (let idle = 0; idle < 3; ) {
-      const { claimed } = await system.claim({ ...CLAIM, hostId, wanted: 1, caps: { board: 1_000 } }, never);
+    for (let isDone = false; !isDone; ) {
+      const { claimed, refused } = await claimNext(store, 1, { hostId, caps: { board: 1_000 } });
       ids.push(...claimed.map(({ task }) => task.id));
-      idle = claimed.length === 0 ? idle + 1 : 0;
+      isDone = claimed.length + refused.length === 0;
     }
-    say(ids);
+    print(ids);
   },
 
-  /** Ends one task and says how that went. */
-  async end({ place, verb, taskId }: { place: BoardPlace; verb: "complete" | "archive"; taskId: string }) {
-    await using store = await open(place);
+  /** Ends one task and prints the outcome. */
+  async end({
+    location,
+    verb,
+    taskId,
+  }: {
+    location: BoardLocation;
+    verb: "complete" | "archive";
+    taskId: string;
+  }) {
+    await using store = await open(location);
     const operator = store.as({ kind: "operator", name: `o${process.pid}` });
-    await go();
-    say(
+    await waitForLine();
+    print(
       await codeOf(
         verb === "complete" ? operator.complete(taskId, {}, never) : operator.archive(taskId, never),
       ),
     );
   },
 
-  /** Does what boards are for, until it is killed. */
-  async "write-forever"({ place }: { place: BoardPlace }) {
-    await using store = await open(place);
+  /** Uses the board in ordinary ways until it is killed. */
+  async "write-forever"({ location }: { location: BoardLocation }) {
+    await using store = await open(location);
     const operator = store.as({ kind: "operator", name: "o" });
-    const system = store.as({ kind: "system", name: "d" });
-    say("writing");
+    print("writing");
     let last: string | undefined;
     for (let n = 0; ; n++) {
       const parents = last === undefined || n % 3 === 0 ? [] : [last];
       const { task } = await operator.create({ title: `n${n}`, parents, assignee: `p${n % 2}` }, never);
       last = task.id;
-      const { claimed } = await system.claim({ ...CLAIM, wanted: 2, caps: { perProfile: 50 } }, never);
+      const { claimed } = await claimNext(store, 2, { caps: { perProfile: 50 } });
       for (const { task, run, token } of claimed) {
         const worker = store.as(runCaller(task, run, token));
         await codeOf(worker.comment(task.id, "at work", never));
@@ -60,8 +67,8 @@ const ROLES = {
   },
 };
 
-function open(place: BoardPlace) {
-  return openBoardStore(place, { busyDeadlineMs: 120_000 }, never);
+function open(location: BoardLocation) {
+  return openBoardStore(location, { busyDeadlineMs: 120_000 }, never);
 }
 
 async function codeOf(action: Promise<unknown>): Promise<string> {
@@ -74,13 +81,13 @@ async function codeOf(action: Promise<unknown>): Promise<string> {
   }
 }
 
-function say(report: unknown): void {
+function print(report: unknown): void {
   writeSync(1, `${JSON.stringify(report)}\n`);
 }
 
 /** Reports that it is ready and waits for a line. */
-async function go(): Promise<void> {
-  say("ready");
+async function waitForLine(): Promise<void> {
+  print("ready");
   for await (const _ of createInterface({ input: process.stdin })) return;
 }
 

@@ -1,29 +1,25 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { boardPath, boardSchemaName } from "../../src/board/board-slug.ts";
-import {
-  type BoardPlace,
-  type BoardStore,
-  type BoardStoreOptions,
-  openBoardStore,
-} from "../../src/board/board-store.ts";
+import { type BoardStore, openBoardStore } from "../../src/board/board-store.ts";
 import type { Caller } from "../../src/board/caller.ts";
-import type { ClaimedTask, ClaimRequest } from "../../src/board/operations/claim.ts";
-import type { NewTask } from "../../src/board/operations/create-task.ts";
+import type { BoardLocation, OpenBoardOptions } from "../../src/board/open-board.ts";
+import type { ClaimedTask, ClaimRequest } from "../../src/board/operations/runs/claim.ts";
+import type { NewTask } from "../../src/board/operations/tasks/create-task.ts";
 import type { Run, Task } from "../../src/board/task.ts";
 import type { Status } from "../../src/board/transitions.ts";
 import { AppError } from "../../src/lib/errors.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
 import { tempFolder } from "./temp-folder.ts";
 import { TurnableClock } from "./turnable-clock.ts";
 
-/** A place for a board of one test, with a clock that stands still and a way around the store. */
+/** The location of a board for one test, with a controlled clock and direct access to the database. */
 export interface BoardLab extends AsyncDisposable {
-  readonly place: BoardPlace;
-  open(options?: BoardStoreOptions): Promise<BoardStore>;
+  readonly location: BoardLocation;
+  open(options?: OpenBoardOptions): Promise<BoardStore>;
   now(): number;
   advance(ms: number): Promise<void>;
-  /** Statements of the database's own, past all rules of the store. */
+  /** Runs SQL directly, without the rules of the store. */
   raw<Row>(sql: string): Promise<readonly Row[]>;
 }
 
@@ -31,16 +27,16 @@ const never = new AbortController().signal;
 
 export async function openSqliteLab(): Promise<BoardLab> {
   const folder = await tempFolder();
-  const place: BoardPlace = { root: folder.path, databaseUrl: "", slug: "lab", create: true };
+  const location: BoardLocation = { root: folder.path, databaseUrl: "", slug: "lab", create: true };
   const clock = new TurnableClock();
   return {
-    place,
-    open: (options = {}) => openBoardStore(place, { clock, ...options }, never),
+    location,
+    open: (options = {}) => openBoardStore(location, { clock, ...options }, never),
     now: () => clock.now(),
     advance: (ms) => clock.advance(ms),
     async raw<Row>(sql: string) {
       const Sqlite = await loadSqlite();
-      const connection = new Sqlite(boardPath(place.root, place.slug), { timeout: 150_000 });
+      const connection = new Sqlite(boardPath(location.root, location.slug), { timeout: 150_000 });
       try {
         const statement = connection.prepare<[], Row>(sql);
         if (statement.reader) return statement.all();
@@ -54,15 +50,15 @@ export async function openSqliteLab(): Promise<BoardLab> {
   };
 }
 
-/** In a schema of its own on the server at `url`; removed at the end. */
+/** In its own schema on the server at `url`, which is removed at the end. */
 export async function openPostgresLab(url: string): Promise<BoardLab> {
-  const place: BoardPlace = {
+  const location: BoardLocation = {
     root: "/nowhere",
     databaseUrl: url,
     slug: `lab-${randomBytes(8).toString("hex")}`,
     create: true,
   };
-  const schema = boardSchemaName(place.slug);
+  const schema = boardSchemaName(location.slug);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   let now = Date.UTC(2026, 0, 1);
@@ -70,12 +66,12 @@ export async function openPostgresLab(url: string): Promise<BoardLab> {
     client.query(
       `create or replace function "${schema}".hermes_now() returns bigint language sql stable as 'select ${now}::bigint'`,
     );
-  await (await openBoardStore(place, {}, never))[Symbol.asyncDispose]();
+  await (await openBoardStore(location, {}, never))[Symbol.asyncDispose]();
   await turn();
   await client.query(`set search_path to "${schema}"`);
   return {
-    place,
-    open: (options = {}) => openBoardStore(place, options, never),
+    location,
+    open: (options = {}) => openBoardStore(location, options, never),
     now: () => now,
     async advance(ms) {
       now += ms;
@@ -117,7 +113,7 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
     /** A new task; ready unless the details say otherwise. */
     add: async (title: string, details: Partial<NewTask> = {}): Promise<Task> =>
       (await operator.create({ title, assignee: "worker", ...details }, never)).task,
-    /** The worker of a run that was claimed. */
+    /** The board as the worker of a claimed run. */
     worker: ({ task, run, token }: ClaimedTask) => store.as(runCaller(task, run, token)),
     statusOf: async (id: string): Promise<Status> => (await store.show(id, never)).task.status,
     kinds: async (id: string): Promise<string[]> =>
@@ -131,11 +127,19 @@ export async function openStage(openLab: () => Promise<BoardLab>) {
 
 export const CLAIM = { from: "ready", leaseMs: 30_000, hostId: "host-1" } as const;
 
+/** Claims the first ready tasks as a dispatcher does: lists them and then claims them by their ids. */
+export async function claimNext(store: BoardStore, count: number, request: Partial<ClaimRequest> = {}) {
+  const { tasks } = await store.list({ status: "ready", limit: 1_000 }, never);
+  const free = tasks.filter(({ hold, not_before }) => !hold && not_before === null);
+  const wanted = free.slice(0, count).map(({ id }) => id);
+  return store.as({ kind: "system", name: "dispatcher" }).claim({ ...CLAIM, ...request, wanted }, never);
+}
+
 export function runCaller(task: Task, { id: runId, profile }: Run, token: string): Caller {
   return { kind: "run", profile: profile ?? "nobody", taskId: task.id, runId, token };
 }
 
-/** The code of the known failure that `action` ends with, or undefined when it succeeds. */
+/** The error code of a failed `action`, or undefined if it succeeds. */
 export async function codeOf(action: Promise<unknown>): Promise<string | undefined> {
   try {
     await action;

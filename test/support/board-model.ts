@@ -13,7 +13,7 @@ interface ModelTask {
 const FAILURE_LIMIT = 2;
 const CLOSED: readonly Status[] = ["done", "archived"];
 
-/** The rules of a board in the plainest words, for one process and no database. Tasks are known by their number. */
+/** The rules of a board as simply as possible, for one process and without a database. Tasks are identified by number. */
 export class BoardModel {
   readonly tasks: ModelTask[] = [];
   now = 0;
@@ -167,7 +167,7 @@ export class BoardModel {
 
   #at(number: number): ModelTask {
     const task = this.tasks[number];
-    if (task === undefined) throw new Error(`there is no task ${number}`);
+    if (task === undefined) throw new Error(`task ${number} does not exist`);
     return task;
   }
 }

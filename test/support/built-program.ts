@@ -2,22 +2,22 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { TerminalStreams } from "../../src/cli/terminal.ts";
-import { kindOf, loadProgram } from "../../src/load-program.ts";
+import type { TerminalStreams } from "../../src/cli/terminal/terminal.ts";
+import { guessCommandKind, loadProgram } from "../../src/load-program.ts";
 
 const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
-/** The entry of the built program, for those who start it as a process. */
+/** The entry of the built program, for tests that start it as a process. */
 export const ENTRY = join(DIST, "main.cjs");
 
 type Program = ReturnType<typeof loadProgram>["program"];
 let loaded: Program | undefined;
 
-/** What the entry would load, and the same code. */
+/** The same code that the entry would load. */
 function builtProgram(args: readonly string[]): Program {
   if (loaded === undefined) {
     const [file = ""] = /chunks\/program-\w+\.cjs/.exec(readFileSync(ENTRY, "utf8")) ?? [];
-    loaded = loadProgram(join(DIST, file), kindOf(args)).program;
+    loaded = loadProgram(join(DIST, file), guessCommandKind(args)).program;
   }
   return loaded;
 }
@@ -31,15 +31,15 @@ export interface ProgramRun {
 }
 
 /**
- * Runs the built program to its end in the process of the test, which takes a tenth of the time that a process of its
- * own takes. For what a command answers and does. What is about the process itself (signals, kills, pipes, a terminal,
- * the folder it is called in, many at once) needs one of its own. Its standard input is closed.
+ * Runs the built program to its end in the process of the test, which takes a tenth of the time of a separate process. For
+ * tests of a command's output and effects. Tests of the process itself (signals, kills, pipes, a terminal, the working
+ * folder, concurrency) need a separate process. Standard input is closed.
  */
 export async function runInProcess(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<ProgramRun> {
-  const { streams, printed } = catchingStreams(env);
+  const { streams, printed } = captureStreams(env);
   const exitCode = await builtProgram(args).runCli(args, streams);
   const bytes = Buffer.concat(printed.stdout);
   const stdout = bytes.toString("utf8");
@@ -47,8 +47,8 @@ export async function runInProcess(
   return { exitCode, stdout, stderr, bytes, json: () => JSON.parse(stdout) };
 }
 
-/** The part of a process that a command is given. */
-export function catchingStreams(env: Readonly<Record<string, string>>): {
+/** The members of `process` that a command uses, with captured output. */
+export function captureStreams(env: Readonly<Record<string, string>>): {
   readonly streams: TerminalStreams & NodeJS.Process;
   readonly printed: { readonly stdout: Buffer[]; readonly stderr: Buffer[] };
 } {

@@ -5,27 +5,27 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { withoutWarning } from "./node-warning.ts";
 
-/** A process of ours that plays one role of a child file and reports in lines of JSON. */
+/** A child process that plays one role of a child file and reports in lines of JSON. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
-  /** Its next report; throws with what it printed on stderr when it ends before that. */
+  /** Its next report; throws with its stderr if it exits first. */
   next<Report>(): Promise<Report>;
-  /** Gives it a line to read. */
-  tell(line: string): void;
+  /** Writes a line to its stdin. */
+  send(line: string): void;
   kill(): Promise<void>;
   /** Its exit code, or the name of the signal that ended it. */
   readonly ended: Promise<number | string>;
 }
 
 export interface ChildOptions {
-  /** Put before our own program, to run it inside of another one. */
+  /** A command prefix that runs our program inside another one. */
   readonly wrap?: readonly string[];
 }
 
 /** The variable that names the folder of bundle-children.ts. */
 export const CHILDREN_FOLDER = "HERMES_TEST_CHILDREN";
 
-/** What the child file at `url` was bundled into. */
+/** The bundle of the child file at `url`. */
 export function bundleOf(url: URL): string {
   const path = relative(fileURLToPath(new URL("../..", import.meta.url)), fileURLToPath(url));
   return join(process.env[CHILDREN_FOLDER] ?? "", path.replace(/ts$/, "mjs"));
@@ -36,14 +36,14 @@ export function startChild(url: URL, role: string, input: unknown, { wrap = [] }
   const ours = [process.execPath, bundleOf(url), role, JSON.stringify(input)];
   const [program = "", ...args] = [...wrap, ...ours];
   const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
-  child.stdin.on("error", () => undefined); // it may end without having read
+  child.stdin.on("error", () => undefined); // it may exit without reading
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  let complaint = "";
+  let stderr = "";
   child.stderr.setEncoding("utf8").on("data", (text) => {
-    complaint += text;
+    stderr += text;
   });
   const ended = ending(child).then((end) => {
-    withoutWarning({ stderr: complaint });
+    withoutWarning({ stderr });
     return end;
   });
   return {
@@ -51,10 +51,10 @@ export function startChild(url: URL, role: string, input: unknown, { wrap = [] }
     ended,
     async next<Report>() {
       const line = await lines.next();
-      if (line.done === true) throw new Error(`${role} ended (${await ended}): ${complaint}`);
+      if (line.done === true) throw new Error(`${role} ended (${await ended}): ${stderr}`);
       return JSON.parse(line.value) as Report;
     },
-    tell: (line) => void child.stdin.write(`${line}\n`),
+    send: (line) => void child.stdin.write(`${line}\n`),
     async kill() {
       child.kill("SIGKILL");
       await ended;
@@ -78,13 +78,13 @@ export function startChildren(
 ): AsyncDisposable & {
   readonly all: readonly Child[];
   next<Report>(): Promise<Report[]>;
-  tell(line: string): void;
+  send(line: string): void;
 } {
   const all = Array.from({ length: count }, () => startChild(...args));
   return {
     all,
     next: <Report>() => Promise.all(all.map((child) => child.next<Report>())),
-    tell: (line) => all.forEach((child) => void child.tell(line)),
+    send: (line) => all.forEach((child) => void child.send(line)),
     async [Symbol.asyncDispose]() {
       await Promise.all(all.map((child) => child.kill()));
     },

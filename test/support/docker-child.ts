@@ -1,8 +1,8 @@
 import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
-import { createEngine } from "../../src/environments/docker/engine.ts";
-import { ensureSandbox } from "../../src/environments/docker/ensure-sandbox.ts";
-import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import { createEngine } from "../../src/environments/docker/engine/engine.ts";
+import { ensureSandbox } from "../../src/environments/docker/lifecycle/ensure-sandbox.ts";
+import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
 import { never, testHost, testOptions } from "./docker.ts";
 
 export interface EnsureInput {
@@ -13,32 +13,32 @@ export interface EnsureInput {
   readonly image: string;
 }
 
-/** What other processes do with sandboxes in the tests; started by `startChild`. */
+/** Roles of other processes that use sandboxes in tests; started by `startChild`. */
 const ROLES = {
-  /** Asks for the sandbox as soon as it is told to, and reports which one it got. */
+  /** Waits for a line on stdin, requests the sandbox, and reports which one it got. */
   async ensure({ binary, dockerHost, profileId, folder, image }: EnsureInput) {
     const engine = createEngine(binary, { ...process.env, DOCKER_HOST: dockerHost });
     const identity = { profile: "tester", profileId, task: "default" };
     const { spec } = await createSandboxSpec(testOptions(image), identity, testHost(folder));
-    await told("ready");
+    await waitForLine("ready");
     const { id, how } = await ensureSandbox(
       engine,
       spec,
       { onNotice: () => undefined, onProgress: () => undefined },
       never,
     );
-    say({ id, how });
+    print({ id, how });
   },
 };
 
-function say(report: unknown): void {
+function print(report: unknown): void {
   writeSync(1, `${JSON.stringify(report)}\n`);
 }
 
-async function told(report: unknown): Promise<void> {
+async function waitForLine(report: unknown): Promise<void> {
   const lines = createInterface({ input: process.stdin });
   const line = new Promise((resolve) => lines.once("line", resolve));
-  say(report);
+  print(report);
   await line;
   lines.close();
 }

@@ -3,17 +3,17 @@ import type { Environment } from "../../src/environments/environment.ts";
 import { type DockerLab, openDockerLab } from "./docker.ts";
 import type { RunningPart } from "./services.ts";
 
-/** One of the images that tests run in, and the lab that lives as long as its tests. */
+/** One of the images that tests run in, with a lab that exists while its tests run. */
 export interface ImageLab {
   readonly image: "bash" | "busybox";
   readonly shell: "bash" | "sh";
-  /** Only while tests run. */
+  /** Available only while tests run. */
   lab(): DockerLab;
   spec(): ReturnType<DockerLab["spec"]>;
   open(): Promise<Environment>;
 }
 
-/** The same tests in an image with bash and in one with a bare sh, each with a lab of its own. */
+/** The same tests in an image with bash and in one with only sh, each with its own lab. */
 export function describeEachImage(service: RunningPart<"docker">, tests: (lab: ImageLab) => void): void {
   for (const [image, shell] of [
     ["bash", "bash"],
@@ -28,7 +28,7 @@ export function describeEachImage(service: RunningPart<"docker">, tests: (lab: I
         await opened?.[Symbol.asyncDispose]();
       });
       const lab = (): DockerLab => {
-        if (opened === undefined) throw new Error("there is no lab before the first test");
+        if (opened === undefined) throw new Error("the lab does not exist before the first test");
         return opened;
       };
       const options = { docker_image: service.images[image] };

@@ -3,18 +3,19 @@ import { randomBytes } from "node:crypto";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { expect } from "vitest";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
-import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
-import { createEngineSocket } from "../../src/environments/docker/engine-socket.ts";
+import { createEngine, type Engine } from "../../src/environments/docker/engine/engine.ts";
+import { createEngineSocket } from "../../src/environments/docker/engine/engine-socket.ts";
 import {
   createSandboxSpec,
   type SandboxHost,
   type SandboxSpec,
-  type TerminalOptions,
-} from "../../src/environments/docker/sandbox-spec.ts";
+} from "../../src/environments/docker/spec/sandbox-spec.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import type { Reporter } from "../../src/environments/environment-request.ts";
-import { terminalOptions } from "../../src/environments/options.ts";
+import { type TerminalOptions, terminalOptions } from "../../src/environments/options.ts";
+import { createEngineClient } from "./engine-client.ts";
 import type { RunningPart } from "./services.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -22,7 +23,7 @@ const run = promisify(execFile);
 
 export const never = new AbortController().signal;
 
-/** What the tests ask for unless they say otherwise: small, and without a network, which is quicker to start. */
+/** The default options of tests: small, and without a network, which starts faster. */
 export function testOptions(image: string, overrides: Partial<TerminalOptions> = {}): TerminalOptions {
   return terminalOptions.parse({
     backend: "docker",
@@ -34,7 +35,7 @@ export function testOptions(image: string, overrides: Partial<TerminalOptions> =
   });
 }
 
-/** A machine whose folders all lie in `folder`. */
+/** A machine whose folders are all in `folder`. */
 export function testHost(folder: string): SandboxHost {
   return {
     sandboxesFolder: join(folder, "home/sandboxes"),
@@ -49,7 +50,7 @@ export function testHost(folder: string): SandboxHost {
   };
 }
 
-/** A profile of its own at the real engine; all of its containers are gone at the end of the scope. */
+/** A separate profile on the real engine; all its containers are removed at the end of the scope. */
 export interface DockerLab extends AsyncDisposable {
   readonly engine: Engine;
   readonly profileId: string;
@@ -59,15 +60,21 @@ export interface DockerLab extends AsyncDisposable {
   readonly progress: string[];
   readonly reporter: Reporter;
   spec(overrides?: Partial<TerminalOptions>, task?: string): Promise<SandboxSpec>;
-  /** The environment of such a spec. */
+  /** Opens the environment of such a spec. */
   open(overrides?: Partial<TerminalOptions>): Promise<Environment>;
-  /** What the real client prints; throws when it fails. */
+  /** Runs the real client and returns its output; throws if it fails. */
   docker(...args: readonly string[]): Promise<string>;
-  /** What `inspect` says at a path of its description. */
+  /** Starts a process in a container and waits until it runs, which `docker exec -d` does not. */
+  startIn(container: string, ...argv: readonly string[]): Promise<void>;
+  /** The processes that run in a container, with their command lines. */
+  top(container: string): Promise<string>;
+  /** The value that `inspect` prints for a format. */
   inspect(id: string, format: string): Promise<string>;
-  /** The profile's containers, in whatever state. */
+  /** The profile's containers, in any state. */
   containers(): Promise<string[]>;
-  /** The engine behind a script that sees `$@` first; `real` in it runs the real client. */
+  /** Removes all containers of the profile, even running ones. */
+  removeAll(): Promise<void>;
+  /** The engine behind a script that gets `$@` first; `real` in the script runs the real client. */
   wrap(script: string): Promise<Engine>;
 }
 
@@ -83,10 +90,9 @@ export async function openDockerLab({
   const machine = testHost(temp.path);
   for (const folder of [machine.cwd, machine.userHome]) await mkdir(folder, { recursive: true });
   const docker = async (...args: readonly string[]) => (await run(client, args, { env })).stdout.trim();
-  const containers = async () => {
-    const text = await docker("ps", "-aq", "--no-trunc", "--filter", `label=hermes-profile-id=${profileId}`);
-    return text.split("\n").filter((line) => line !== "");
-  };
+  const quick = createEngineClient(socket);
+  const containers = () => quick.containersOf(profileId);
+  const removeAll = async () => quick.remove(await containers());
   const notices: string[] = [];
   const progress: string[] = [];
   const engine = createEngine(client, env, createEngineSocket(socket));
@@ -110,13 +116,18 @@ export async function openDockerLab({
     reporter,
     docker,
     containers,
+    removeAll,
+    async startIn(container, ...argv) {
+      await docker("exec", "-d", container, ...argv);
+      await expect.poll(() => quick.top(container)).toContain(argv.join(" "));
+    },
+    top: quick.top,
     inspect: (id, format) => docker("container", "inspect", "--format", format, id),
     spec,
     open: async (overrides) =>
       openDockerEnvironment({
         engine,
         spec: await spec(overrides),
-        sandboxesFolder: machine.sandboxesFolder,
         reporter,
       }),
     async wrap(script) {
@@ -126,8 +137,8 @@ export async function openDockerLab({
       return createEngine(path, env);
     },
     async [Symbol.asyncDispose]() {
-      const ids = await containers();
-      if (ids.length > 0) await run(client, ["rm", "-f", "-v", ...ids], { env });
+      await removeAll();
+      await quick.removeImagesOf(profileId);
       await temp[Symbol.asyncDispose]();
     },
   };

@@ -1,5 +1,5 @@
-import { systemClock } from "../../src/lib/clock.ts";
-import { openDatabase } from "../../src/lib/database.ts";
+import { openDatabase } from "../../src/lib/sqlite/database.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { sessionMigrations } from "../../src/sessions/session-migrations.ts";
 
 const MESSAGES_PER_TURN = 5;
@@ -10,8 +10,8 @@ const DAY_MS = 86_400_000;
 const JAPANESE = ["東京の天気を調べてください", "設定ファイルを更新しました", "全文検索の速度を測定する"];
 
 /**
- * Fills a store with so many messages as fast as SQLite takes them: sessions of a hundred, words as frequent as in
- * real text (the word of rank n is `word<n>`), a Japanese sentence in some. The same `seed` gives the same store.
+ * Fills a store with messages as fast as SQLite can: sessions of a hundred messages, words as frequent as in real
+ * text (the word of rank n is `word<n>`), a Japanese sentence in some. The same `seed` gives the same store.
  */
 export async function fillSessions(
   path: string,
@@ -79,7 +79,7 @@ export async function fillSessions(
 function sentence(random: () => number, length: number): string {
   const words: string[] = [];
   for (let index = 0; index < length; index++) {
-    words.push(`word${Math.floor(VOCABULARY ** random()) /* Zipf: the chance falls with the rank */}`);
+    words.push(`word${Math.floor(VOCABULARY ** random()) /* Zipf: the probability falls with the rank */}`);
   }
   if (random() < 0.02) words.push(JAPANESE[Math.floor(random() * JAPANESE.length)] ?? "");
   return words.join(" ");

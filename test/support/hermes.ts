@@ -4,7 +4,7 @@ import { withoutWarning } from "./node-warning.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export interface HermesRun {
-  /** Null when it was killed. */
+  /** Null if the process was killed. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -16,13 +16,13 @@ export interface HermesOptions {
   /** `open` is a pipe that the caller writes to and ends. */
   readonly stdin?: string;
   readonly cwd?: string;
-  /** For tests of what only a process shows, and of several at once. */
+  /** For tests that need a real process, or several at once. */
   readonly ownProcess?: boolean;
-  /** Called when it has started; it is killed without warning when this resolves. */
+  /** Called when the process has started; the process is killed when the promise resolves. */
   readonly killWhen?: ((signal: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** A home of its own, and the built program run in it; nothing of the caller's environment leaks in but PATH. */
+/** A temporary home, and the built program run in it; of the caller's environment only PATH is passed on. */
 export async function tempHome() {
   const folder = await tempFolder();
   const home = folder.file("home");
@@ -30,30 +30,32 @@ export async function tempHome() {
   return {
     path: home,
     folder: folder.path,
-    /** Runs it to its end. */
+    /** Runs the program to its end. */
     hermes: (args: readonly string[], options: HermesOptions = {}): Promise<HermesRun> =>
       needsProcess(args, options)
         ? startHermes(args, base, options).ended
         : runInProcess(args, { ...base, ...options.env }),
-    /** Runs it as a process of its own, and does not wait for its end. */
+    /** Starts the program as a separate process and does not wait for its end. */
     start: (args: readonly string[], options: HermesOptions = {}) => startHermes(args, base, options),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
 
-/** Commands that only answer, change what is stored or talk to an engine: they read no input and start no other Hermes. */
-const ANSWERING = new Set(["config", "kanban", "profile", "sandbox", "sessions", "status"]);
-/** Verbs among them that do, or that live until they are stopped. */
-const OTHERS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);
+/** Commands that only print, change stored data or call an engine: they read no input and start no other Hermes. */
+const SELF_CONTAINED = new Set([
+  ...["approvals", "audit", "config", "kanban", "model", "profile", "sandbox", "sessions", "status", "why"],
+]);
+/** Verbs of these commands that read input, start another Hermes or run until they are stopped. */
+const EXCEPTIONS = new Set(["attach", "daemon", "dispatch", "shell", "supervise", "tail", "watch"]);
 
-/** Whether the test is about the process itself, or the command cannot run in that of the test. */
+/** Whether the test is about the process itself, or the command cannot run in the process of the test. */
 function needsProcess(
   args: readonly string[],
   { stdin, cwd, killWhen, ownProcess = false }: HermesOptions,
 ): boolean {
   const [command = "", ...rest] = args[0] === "-p" ? args.slice(2) : args;
-  const isAnswer = ANSWERING.has(command) && !rest.some((word) => OTHERS.has(word));
-  return ownProcess || [stdin, cwd, killWhen].some((given) => given !== undefined) || !isAnswer;
+  const isSelfContained = SELF_CONTAINED.has(command) && !rest.some((word) => EXCEPTIONS.has(word));
+  return ownProcess || [stdin, cwd, killWhen].some((given) => given !== undefined) || !isSelfContained;
 }
 
 interface RunningHermes {
@@ -77,17 +79,17 @@ function startHermes(
       output[name] += text;
     });
   }
-  child.stdin.on("error", () => undefined); // it may end without having read
+  child.stdin.on("error", () => undefined); // it may exit without reading
   if (options.stdin !== "open") child.stdin.end(options.stdin ?? "");
   const ended = new Promise<HermesRun>((resolve, reject) => {
-    const over = new AbortController();
-    options.killWhen?.(over.signal).then(
+    const closed = new AbortController();
+    options.killWhen?.(closed.signal).then(
       () => child.kill("SIGKILL"),
-      () => undefined, // it ended first
+      () => undefined, // the process ended first
     );
     child.once("error", reject);
     child.once("close", (exitCode) => {
-      over.abort();
+      closed.abort();
       resolve({ exitCode, ...output, json: () => JSON.parse(output.stdout) });
     });
   });

@@ -1,21 +1,21 @@
 import { createColors } from "picocolors";
 import { build } from "../../src/cli/commands/kanban.ts";
 import { createContext } from "../../src/cli/context.ts";
-import type { Terminal } from "../../src/cli/terminal.ts";
+import type { Terminal } from "../../src/cli/terminal/terminal.ts";
 import { AppError } from "../../src/lib/errors.ts";
-import { catchingStreams } from "./built-program.ts";
+import { captureStreams } from "./built-program.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 export interface LineOptions {
   readonly columns?: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
-  /** Sees each line of output as it comes. */
+  /** Called with each line of output as it is printed. */
   readonly onPrint?: (text: string) => void;
   readonly onNote?: (text: string) => void;
 }
 
-/** What one command line did: its output, and the known failure that it ended with. */
+/** The result of one command line: its output, and the known failure that it ended with. */
 export interface LineRun {
   readonly stdout: string;
   readonly stderr: string;
@@ -23,7 +23,7 @@ export interface LineRun {
   readonly exitCode: number;
 }
 
-/** `hermes kanban` in this process, in a home of its own: as the program runs it, without the cost of a start. */
+/** Runs `hermes kanban` in this process and a temporary home, as the program does but without the cost of a start. */
 export async function openKanbanLine() {
   const folder = await tempFolder();
   const home = folder.file("home");
@@ -31,7 +31,7 @@ export async function openKanbanLine() {
     createContext(
       { profile: undefined, settings: new Map(), words: ["kanban", ...words] },
       terminal,
-      catchingStreams({
+      captureStreams({
         HOME: folder.path,
         HERMES_HOME: home,
         USER: "alice",
@@ -57,6 +57,7 @@ export async function openKanbanLine() {
         options.onNote?.(text);
       },
       printJson: (value) => print(`${JSON.stringify(value)}\n`),
+      discardTyped: async () => undefined,
       ask: async () => undefined,
       readSecret: async () => "",
       interactive: false,
@@ -77,7 +78,7 @@ export async function openKanbanLine() {
     home,
     folder: folder.path,
     run,
-    /** A command that must succeed; what it printed. */
+    /** Runs a command that must succeed and returns its output. */
     async ok(words: readonly string[], options?: LineOptions): Promise<string> {
       const { stdout, failure } = await run(words, options);
       if (failure !== undefined) throw failure;

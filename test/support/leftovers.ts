@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { parseTop } from "../../src/environments/docker/sandbox-processes.ts";
+import { parseTop } from "../../src/environments/docker/isolation/sandbox-processes.ts";
 
-/** The variable by which the processes of one case are known, whoever started them. */
+/** The variable that identifies all processes of one case, including indirect children. */
 export const MARK = "LEFTOVERS_OF";
 
 export interface HostProcess {
@@ -10,25 +10,25 @@ export interface HostProcess {
   readonly command: string;
 }
 
-/** The living processes of this machine that carry the mark. */
+/** The running processes of this machine that have the mark. */
 export async function markedProcesses(mark: string): Promise<HostProcess[]> {
   const found: HostProcess[] = [];
   for (const pid of (await readdir("/proc")).filter((name) => /^\d+$/.test(name))) {
     const read = (file: string) => readFile(join("/proc", pid, file), "latin1").catch(() => "");
     if (!(await read("environ")).split("\0").includes(`${MARK}=${mark}`)) continue;
     const command = (await read("cmdline")).replaceAll("\0", " ").trim();
-    if (command !== "") found.push({ pid: Number(pid), command }); // one that has ended shows none
+    if (command !== "") found.push({ pid: Number(pid), command }); // a process that has exited has no command line
   }
   return found;
 }
 
-/** What a process table of `docker top` shows besides the keeper of a sandbox. */
-export function inhabitants(table: string): string[] {
+/** The processes in a table of `docker top`, without the keeper of the sandbox. */
+export function processesBesidesKeeper(table: string): string[] {
   return parseTop(table).flatMap(({ role, arguments: words }) => (role === "keeper" ? [] : [words]));
 }
 
-/** Sockets, and files that were on their way to their real name. */
-export async function oddFiles(folder: string): Promise<string[]> {
+/** Sockets, pipes and temporary files of unfinished writes. */
+export async function leftoverFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => entry.isSocket() || entry.isFIFO() || entry.name.endsWith(".tmp"))

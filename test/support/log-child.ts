@@ -13,9 +13,9 @@ interface Writing {
   readonly backupCount: number;
 }
 
-/** What other processes do to the logs in their tests; started by `startChild`. */
+/** Roles of other processes that write logs in tests; started by `startChild`. */
 const ROLES = {
-  /** Writes its lines, some of them as errors, and reports now and then how many are surely written. */
+  /** Writes its lines, some of them as errors, and regularly reports how many have been written. */
   async write({ folder, writer, lines, secret, ...limits }: Writing) {
     const redactor = createRedactor({ secrets: [secret] });
     using log = await openLog({ folder, redactor, level: "info", component: `writer-${writer}`, ...limits });
@@ -23,14 +23,14 @@ const ROLES = {
       const level = number % 10 === 0 ? "warn" : "info";
       log[level](`line with ${secret}`, { writer, number, padding: "x".repeat(number % 200) });
       if (number % 20 === 19) {
-        say(number + 1);
-        await turn(); // rotation needs a turn now and then
+        print(number + 1);
+        await turn(); // lets the rotation run
       }
     }
-    say({ lost: log.lost });
+    print({ lost: log.lost });
   },
 
-  /** Writes until its files may grow no more, and once again when they may. Linux only. */
+  /** Writes until its files reach a size limit, and once more after the limit was lifted. Linux only. */
   async "write-until-full"({ folder, maxSizeBytes, backupCount }: Writing) {
     const limitFiles = (size: string) =>
       execFileSync("prlimit", ["--pid", String(process.pid), `--fsize=${size}:unlimited`]);
@@ -42,12 +42,12 @@ const ROLES = {
     limitFiles("unlimited");
     log.info("after");
     log.info("later");
-    say({ lost: log.lost });
+    print({ lost: log.lost });
   },
 };
 
-function say(report: unknown): void {
-  writeSync(1, `${JSON.stringify(report)}\n`); // synchronous: some of us are killed right after
+function print(report: unknown): void {
+  writeSync(1, `${JSON.stringify(report)}\n`); // synchronous: some children are killed right afterwards
 }
 
 const [role = "", input = "{}"] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 /**
- * For tests of a time limit: tries with a short one, and where the machine was too slow for what has to happen before it
- * strikes, again with longer ones. Resolves with the first result that was in time, or with the last one.
+ * For tests of a time limit: tries a short limit first, and longer ones if the machine was too slow to reach the tested state
+ * before the limit. Resolves with the first result that was in time, or with the last one.
  */
 export async function longEnough<Result>(
   limits: readonly [number, ...number[]],

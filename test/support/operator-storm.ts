@@ -4,25 +4,24 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, vi } from "vitest";
 import { type BoardStore, openBoardStore } from "../../src/board/board-store.ts";
+import { endProcesses } from "../../src/board/supervisor/end-processes.ts";
+import { findProcesses, runProcesses } from "../../src/board/supervisor/process-table.ts";
 import type { Run, Task } from "../../src/board/task.ts";
-import { endProcesses } from "../../src/board/worker/end-processes.ts";
-import { findProcesses, runProcesses } from "../../src/board/worker/process-table.ts";
 import { boardMark, SUPERVISOR_MARK } from "../../src/board/worker/run-mark.ts";
 import { tempHome } from "./hermes.ts";
+import { scale } from "./scale.ts";
 
 const never = new AbortController().signal;
 const WAIT = { timeout: 60_000, interval: 20 };
 const SAMPLE_MS = 50;
-/** How long something may live whose run is over. */
-const LEAVING_MS = 2_000;
 const PROFILES = ["coder", "writer"];
 
 export const ACTIONS = ["complete", "block", "archive", "reclaim", "reassign", "edit"] as const;
 type Action = (typeof ACTIONS)[number];
 
 /**
- * A daemon with all caps at 1 and tasks that share one folder, whose workers never end by themselves. What lives is
- * looked at all the time: never two runs at once, and nothing of a run soon after its end.
+ * A daemon with all caps at 1 and tasks that share one folder, whose workers never end by themselves. The processes are
+ * checked continuously: never two runs at once, and no process of a run shortly after its end.
  */
 export async function openOperatorStorm(databaseUrl = "") {
   const home = await tempHome();
@@ -36,7 +35,7 @@ export async function openOperatorStorm(databaseUrl = "") {
     expect(result.exitCode, `${args.join(" ")}: ${result.stderr}`).toBe(0);
     return result;
   };
-  // By turns, because a run goes on in the session of the one before.
+  // As turns, because a run continues the session of the previous run.
   const answers = [{ tools: [{ name: "terminal", input: { command: "sleep 300" } }] }];
   const script = { turns: [{ when: "work kanban task", answers }] };
   for (const name of PROFILES) {
@@ -51,20 +50,20 @@ export async function openOperatorStorm(databaseUrl = "") {
     "kanban:\n  max_spawn: 1\n  max_in_progress: 1\n  max_in_progress_per_profile: 1\n",
   );
   await hermes("boards", "create", slug);
-  const place = { root: home.path, databaseUrl, slug };
-  const store = await openBoardStore(place, { connections: 2 }, never);
+  const location = { root: home.path, databaseUrl, slug };
+  const store = await openBoardStore(location, { connections: 2 }, never);
   const mark = boardMark(store.identity);
   const daemon = home.start(["kanban", "daemon"], { env, cwd: home.folder });
   const folder = join(home.folder, "shared");
-  const over = new AbortController();
-  const watched = watchProcesses(store, mark, over.signal);
+  const stop = new AbortController();
+  const watched = watchProcesses(store, mark, stop.signal);
 
   return {
     store,
-    /** Does so to a task whose worker is at work, and looks at what became of it. */
+    /** Does the action on a task whose worker is running, and checks the result. */
     async act(action: Action): Promise<void> {
       await keepReady(store, folder);
-      const { task, run } = await nextAtWork(store, mark);
+      const { task, run } = await waitForRunning(store, mark);
       const other = task.assignee === "coder" ? "writer" : "coder";
       const words = {
         complete: ["complete", task.id, "--summary", "by hand"],
@@ -82,24 +81,24 @@ export async function openOperatorStorm(databaseUrl = "") {
           block: { outcome: "blocked" },
           archive: { outcome: "reclaimed" },
           reclaim: { outcome: "reclaimed", error: "wrong way" },
-          reassign: { outcome: "reclaimed", error: `given to ${other}` },
+          reassign: { outcome: "reclaimed", error: `reassigned to ${other}` },
           edit: { outcome: null },
         }[action],
       );
       if (action === "reassign") expect(after.task.assignee).toBe(other);
       if (action === "edit") expect(after.task).toMatchObject({ status: "running", priority: 7 });
     },
-    /** Ends the daemon and says what was seen. */
+    /** Ends the daemon and returns what was observed. */
     async finish(): Promise<{ readonly samples: number; readonly breaches: readonly string[] }> {
       daemon.child.kill("SIGTERM");
       await daemon.ended;
-      over.abort();
+      stop.abort();
       const seen = await watched;
       expect(await store.check(never)).toEqual([]);
       return seen;
     },
     async [Symbol.asyncDispose]() {
-      over.abort();
+      stop.abort();
       await watched;
       daemon.child.kill("SIGKILL");
       await daemon.ended;
@@ -111,7 +110,7 @@ export async function openOperatorStorm(databaseUrl = "") {
   };
 }
 
-/** Three tasks that could start next, in one folder. */
+/** Ensures that three tasks are ready, all in one folder. */
 async function keepReady(store: BoardStore, folder: string): Promise<void> {
   const operator = store.as({ kind: "operator", name: "alice" });
   const { tasks } = await store.list({ order: "created", limit: 1_000 }, never);
@@ -127,14 +126,18 @@ async function keepReady(store: BoardStore, folder: string): Promise<void> {
     );
 }
 
-/** A task whose worker has begun its command: there is the worker, a shell and a sleeper. */
-function nextAtWork(store: BoardStore, mark: string): Promise<{ readonly task: Task; readonly run: Run }> {
+/** Waits for a task whose worker has started its command: the worker, a shell and `sleep` are running. */
+function waitForRunning(
+  store: BoardStore,
+  mark: string,
+): Promise<{ readonly task: Task; readonly run: Run }> {
   return vi.waitFor(async () => {
     const { tasks } = await store.list({ order: "created", limit: 1_000 }, never);
     const task = tasks.find(({ status }) => status === "running");
     const run = task && (await store.findRun(task.current_run_id ?? 0, never));
     const processes = run ? await findProcesses(runProcesses(`${mark}${run.task_id}.${run.id}r`)) : [];
-    if (task === undefined || run === undefined || processes.length < 3) throw new Error("nobody is at work");
+    if (task === undefined || run === undefined || processes.length < 3)
+      throw new Error("no worker is running");
     return { task, run };
   }, WAIT);
 }
@@ -145,20 +148,20 @@ async function watchProcesses(store: BoardStore, mark: string, signal: AbortSign
   for (; !signal.aborted; samples++) {
     const found = await findProcesses(runProcesses(mark));
     const runs = new Map(found.flatMap((one) => (one.mark === undefined ? [] : [[one.mark, one.pid]])));
-    if (runs.size > 1) breaches.push(`two runs live: ${[...runs.keys()].join(", ")}`);
+    if (runs.size > 1) breaches.push(`two runs at once: ${[...runs.keys()].join(", ")}`);
     for (const [name, pid] of runs) {
       const runId = Number(/\.(\d+)r$/.exec(name)?.[1]);
       const endedAt = (await store.findRun(runId, never))?.ended_at ?? null;
       const lateMs = endedAt === null ? 0 : Date.now() - endedAt;
-      if (lateMs > LEAVING_MS && isThere(pid))
-        breaches.push(`process ${pid} lives ${lateMs} ms after its run ${runId}`);
+      if (lateMs > scale.leavingMs && isRunning(pid))
+        breaches.push(`process ${pid} still runs ${lateMs} ms after its run ${runId}`);
     }
     await sleep(SAMPLE_MS);
   }
   return { samples, breaches };
 }
 
-function isThere(pid: number): boolean {
+function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch {

@@ -8,7 +8,7 @@ export interface OwnDatabase extends AsyncDisposable {
   readonly admin: pg.Client;
 }
 
-/** A database of its own on a server that tests share, for daemons: one serves every board that it finds in a database. */
+/** A separate database on the shared server, for tests of daemons: a daemon serves every board of its database. */
 export async function openOwnDatabase(serverUrl: string): Promise<OwnDatabase> {
   const name = `hermes_test_${randomBytes(8).toString("hex")}`;
   const admin = new pg.Client({ connectionString: serverUrl });

@@ -13,19 +13,19 @@ import type { RunningPart } from "./services.ts";
 const run = promisify(execFile);
 const UP_WITHIN_MS = 150_000;
 
-/** A PostgreSQL server of one test, which may do to it what it likes. */
+/** A PostgreSQL server of one test, which may kill it. */
 export interface OwnPostgres extends AsyncDisposable {
   readonly url: string;
-  /** Kills the server without warning: what it had not made durable is gone. */
+  /** Kills the server: data that was not durable is lost. */
   kill(): Promise<void>;
-  /** Starts it again on the same data and port; resolves when it answers. */
+  /** Starts the server again on the same data and port; resolves when it answers. */
   start(): Promise<void>;
 }
 
-/** Of the same programs and user as the shared one, with data and port of its own. */
+/** Uses the programs and user of the shared server, with its own data and port. */
 export async function openOwnPostgres(shared: RunningPart<"postgres">): Promise<OwnPostgres> {
   const programs = dirname(await readlink(`/proc/${shared.process.pid}/exe`));
-  const { uid, gid } = await stat(join(shared.socketFolder, "data")); // it refuses to run as root
+  const { uid, gid } = await stat(join(shared.socketFolder, "data")); // PostgreSQL refuses to run as root
   const user = process.getuid?.() === 0 ? { uid, gid } : {};
   const folder = await mkdtemp(join(tmpdir(), "hermes-test-"));
   const data = join(folder, "data");
@@ -50,8 +50,8 @@ export async function openOwnPostgres(shared: RunningPart<"postgres">): Promise<
     const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
     const deadline = performance.now() + UP_WITHIN_MS;
     while (!(await answers(url))) {
-      if (performance.now() > deadline) throw new Error("the server does not come up");
-      // It refuses while children of a killed one are still about, and is simply tried again.
+      if (performance.now() > deadline) throw new Error("the server did not start");
+      // The server refuses to start while children of a killed one still run, so the start is repeated.
       if (server === undefined || server.exitCode !== null || server.signalCode !== null)
         server = spawn(join(programs, "postgres"), args, { ...user, cwd: folder, stdio: "ignore" });
       await sleep(100);
@@ -77,7 +77,7 @@ async function answers(url: string): Promise<boolean> {
     await client.query("select 1");
     return true;
   } catch {
-    return false; // not there yet
+    return false; // not ready yet
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -89,6 +89,6 @@ async function freePort(): Promise<number> {
   const address = server.address();
   server.close();
   await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("there is no port");
+  if (address === null || typeof address === "string") throw new Error("no port was assigned");
   return address.port;
 }

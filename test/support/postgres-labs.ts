@@ -3,18 +3,18 @@ import { afterAll } from "vitest";
 import { boardSchemaName } from "../../src/board/board-slug.ts";
 import { type BoardLab, openPostgresLab } from "./board-lab.ts";
 
-/** What leaves the tables as they are, and only changes what is in them. */
+/** Statements that change only rows, not tables. */
 const HARMLESS = /^\s*(?:delete|insert|select|update|with)\b/i;
 
 interface Kept {
   readonly lab: BoardLab;
-  /** Gives it the content of a new board again. */
+  /** Resets it to the content of a new board. */
   readonly empty: () => Promise<void>;
 }
 
 /**
- * Labs for suites of many tests, removed after the last of them. Making a board on the server takes most of the time of a
- * short test, so one that is no longer used is emptied and used again.
+ * Labs for suites of many tests, removed after the last test. Creating a board on the server takes most of the time of a
+ * short test, so an unused board is reset and used again.
  */
 export function keepPostgresLabs(url: string): () => Promise<BoardLab> {
   const free: Kept[] = [];
@@ -24,15 +24,15 @@ export function keepPostgresLabs(url: string): () => Promise<BoardLab> {
   return async () => {
     const kept = free.pop() ?? (await make(url));
     await kept.empty();
-    let isSpoilt = false;
+    let isUnusable = false;
     return {
       ...kept.lab,
       raw: (sql) => {
-        isSpoilt ||= !HARMLESS.test(sql);
+        isUnusable ||= !HARMLESS.test(sql);
         return kept.lab.raw(sql);
       },
       async [Symbol.asyncDispose]() {
-        if (isSpoilt) await kept.lab[Symbol.asyncDispose]();
+        if (isUnusable) await kept.lab[Symbol.asyncDispose]();
         else free.push(kept);
       },
     };
@@ -42,14 +42,14 @@ export function keepPostgresLabs(url: string): () => Promise<BoardLab> {
 async function make(url: string): Promise<Kept> {
   const lab = await openPostgresLab(url);
   const start = lab.now();
-  const schema = boardSchemaName(lab.place.slug);
+  const schema = boardSchemaName(lab.location.slug);
   const tables = await lab.raw<{ name: string }>(
     `select tablename as name from pg_tables where schemaname = '${schema}'`,
   );
   const sequences = await lab.raw<{ name: string; start: string }>(
     `select sequencename as name, start_value as start from pg_sequences where schemaname = '${schema}'`,
   );
-  // Without the checks of references, which would ask for an order.
+  // Without foreign key checks, which would require an order.
   const statements = [
     "set session_replication_role = replica",
     ...tables.map(({ name }) => `delete from "${name}"`),

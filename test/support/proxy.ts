@@ -5,19 +5,19 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import type { TlsIdentity } from "./tls-identity.ts";
 
 export interface ProxyOptions {
-  /** Makes it one that is itself reached by TLS. */
+  /** Makes the proxy itself use TLS. */
   readonly tls?: TlsIdentity;
-  /** `name:password` that it insists on. */
+  /** The `name:password` that the proxy requires. */
   readonly credentials?: string;
 }
 
 export interface Proxy extends AsyncDisposable {
   readonly port: number;
-  /** What it was asked, one line each. */
+  /** The requests, one line each. */
   readonly log: readonly string[];
 }
 
-/** An HTTP proxy with tunnels that notes what it is asked, and for which every name is this machine. */
+/** An HTTP proxy with tunnels that logs its requests and resolves every name to this machine. */
 export async function startProxy({ tls, credentials }: ProxyOptions = {}): Promise<Proxy> {
   const log: string[] = [];
   const sockets = new Set<Socket>();
@@ -31,12 +31,12 @@ export async function startProxy({ tls, credentials }: ProxyOptions = {}): Promi
     const { "proxy-authorization": _, ...headers } = { ...incoming.headers, host };
     const path = pathname + search;
     const target = { host: loopbackOf(hostname), port, path, method: incoming.method, headers };
-    const onward = request(target, (answer) => {
+    const upstream = request(target, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.on("error", () => response.destroy()).pipe(response);
     });
-    response.on("close", () => onward.destroy());
-    incoming.pipe(onward.on("error", () => response.destroy()));
+    response.on("close", () => upstream.destroy());
+    incoming.pipe(upstream.on("error", () => response.destroy()));
   };
   const server = tls === undefined ? createServer(forward) : createTlsServer(tls, forward);
   server.on("connect", (incoming: IncomingMessage, socket: Socket) => {
@@ -44,12 +44,12 @@ export async function startProxy({ tls, credentials }: ProxyOptions = {}): Promi
     sockets.add(socket);
     if (!admits(incoming)) return void socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
     const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(incoming.url ?? "") ?? [];
-    const onward = connect(Number(port), loopbackOf(host), () => {
+    const upstream = connect(Number(port), loopbackOf(host), () => {
       socket.write("HTTP/1.1 200 OK\r\n\r\n");
-      socket.pipe(onward).pipe(socket);
+      socket.pipe(upstream).pipe(socket);
     });
-    onward.on("error", () => socket.destroy());
-    socket.on("error", () => onward.destroy());
+    upstream.on("error", () => socket.destroy());
+    socket.on("error", () => upstream.destroy());
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");

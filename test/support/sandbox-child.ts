@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
-import { createEngine } from "../../src/environments/docker/engine.ts";
-import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import { createEngine } from "../../src/environments/docker/engine/engine.ts";
+import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
 import { never, testHost, testOptions } from "./docker.ts";
 
 export interface HoldInput {
@@ -13,9 +13,9 @@ export interface HoldInput {
   readonly commands: readonly string[];
 }
 
-/** What a process that keeps a sandbox open does in the tests; started by `startChild`. */
+/** Roles of a process that keeps a sandbox open in tests; started by `startChild`. */
 const ROLES = {
-  /** Runs the commands one after the other in one session and reports what they print as it comes. */
+  /** Runs the commands one after the other in one session and reports their output as it arrives. */
   async hold({ binary, dockerHost, profileId, folder, image, commands }: HoldInput) {
     const host = testHost(folder);
     const identity = { profile: "tester", profileId, task: "default" };
@@ -23,18 +23,17 @@ const ROLES = {
     await using environment = openDockerEnvironment({
       engine: createEngine(binary, { ...process.env, DOCKER_HOST: dockerHost }),
       spec,
-      sandboxesFolder: host.sandboxesFolder,
       reporter: { onNotice: () => undefined, onProgress: () => undefined },
     });
     const session = environment.openSession();
     for (const command of commands) {
-      const onOutput = (_: unknown, bytes: Uint8Array) => say(Buffer.from(bytes).toString("utf8"));
+      const onOutput = (_: unknown, bytes: Uint8Array) => print(Buffer.from(bytes).toString("utf8"));
       await environment.run({ command, session, timeoutMs: 60_000, onOutput }, never);
     }
   },
 };
 
-function say(report: unknown): void {
+function print(report: unknown): void {
   writeSync(1, `${JSON.stringify(report)}\n`);
 }
 

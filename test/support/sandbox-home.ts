@@ -2,17 +2,18 @@ import { type ChildProcessByStdio, execFile, spawn } from "node:child_process";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { promisify } from "node:util";
-import { readTextFile } from "../../src/lib/files.ts";
+import { readTextFile } from "../../src/lib/files/files.ts";
 import { ENTRY, type ProgramRun, runInProcess } from "./built-program.ts";
+import { createEngineClient } from "./engine-client.ts";
 import { tempHome } from "./hermes.ts";
 import { withoutWarning } from "./node-warning.ts";
 import { pathOf, type RunningPart } from "./services.ts";
 
 const run = promisify(execFile);
-const GIVE_UP_MS = 500_000; // ends what hangs; some of them sleep for longer, until the test has seen enough
+const GIVE_UP_MS = 500_000; // ends hanging commands; some tests start longer sleeps and end them themselves
 
 export interface SandboxRun {
-  /** Null when a signal ended it. */
+  /** Null if a signal ended the command. */
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
@@ -20,51 +21,53 @@ export interface SandboxRun {
   json<Value>(): Value;
 }
 
-/** A `hermes sandbox …` on its way. */
+/** A running `hermes sandbox …`. */
 export interface StartedSandbox {
   readonly pid: number;
   readonly ended: Promise<SandboxRun>;
-  /** Resolves when it has printed the text; rejects with what it said when it ends before. */
+  /** Resolves when the command has printed the text; rejects with its output if it ends first. */
   printed(text: string): Promise<void>;
   kill(): void;
-  /** Closes the reading end of its standard output. */
+  /** Closes the read end of its standard output. */
   hangUp(): void;
 }
 
 export interface SandboxRunOptions {
   readonly env?: Readonly<Record<string, string>>;
-  /** Undefined is /dev/null, `open` a pipe that never ends, everything else a pipe with that in it. */
+  /** Undefined is /dev/null, `open` is a pipe that never ends, and any other value is the content of a pipe. */
   readonly stdin?: string | Uint8Array | undefined;
 }
 
-/** A home of its own whose commands run at the real engine; all of its containers are gone at the end of the scope. */
+/** A temporary home whose commands use the real engine; all its containers are removed at the end of the scope. */
 export interface SandboxHome extends AsyncDisposable {
   readonly path: string;
   readonly folder: string;
-  /** The whole environment that the program runs in. */
+  /** All environment variables of the program. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Runs `hermes sandbox ARGS…` to its end; in this process, unless it is given input. */
+  /** Runs `hermes sandbox ARGS…` to its end, in this process unless input is given. */
   sandbox(args: readonly string[], options?: SandboxRunOptions): Promise<SandboxRun>;
-  /** The same as a process of its own. */
+  /** Starts the same as a separate process. */
   start(args: readonly string[], options?: SandboxRunOptions): StartedSandbox;
   /** Runs one command in the sandbox of the task `default`. */
   exec(command: string, options?: SandboxRunOptions): Promise<SandboxRun>;
   /** Runs `hermes ARGS…` with the same settings to its end, in this process. */
-  ask(args: readonly string[]): Promise<ProgramRun>;
+  runHermes(args: readonly string[]): Promise<ProgramRun>;
   /** Starts `hermes ARGS…` with the same settings. */
-  agent(args: readonly string[]): ReturnType<Awaited<ReturnType<typeof tempHome>>["start"]>;
-  /** What the real client prints; throws when it fails. */
+  startHermes(args: readonly string[]): ReturnType<Awaited<ReturnType<typeof tempHome>>["start"]>;
+  /** Runs the real client and returns its output; throws if it fails. */
   docker(...args: readonly string[]): Promise<string>;
-  /** Undefined until something has asked for it. */
+  /** Undefined until a command has created the id. */
   profileId(): Promise<string | undefined>;
-  /** The ids of the profile's containers, in whatever state. */
+  /** The ids of the profile's containers, in any state. */
   containers(): Promise<string[]>;
+  /** The command lines that run in a container. */
+  top(container: string): Promise<string>;
   /** The command lines that run in the one container of the home. */
   processes(): Promise<string>;
 }
 
 export async function openSandboxHome(
-  { client, host, images }: Pick<RunningPart<"docker">, "client" | "host" | "images">,
+  { client, host, socket, images }: Pick<RunningPart<"docker">, "client" | "host" | "socket" | "images">,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<SandboxHome> {
   const home = await tempHome();
@@ -83,12 +86,11 @@ export async function openSandboxHome(
     const options = { env: { ...process.env, DOCKER_HOST: host }, maxBuffer: 64 * 1024 * 1024 };
     return (await run(client, args, options)).stdout.trim();
   };
+  const quick = createEngineClient(socket);
   const profileId = async () => (await readTextFile(join(home.path, "profile-id")))?.trim();
   const containers = async () => {
     const id = await profileId();
-    if (id === undefined) return []; // it never came to that
-    const filter = `label=hermes-profile-id=${id}`;
-    return lines(await docker("ps", "-aq", "--no-trunc", "--filter", filter));
+    return id === undefined ? [] : quick.containersOf(id); // maybe no command has created the id yet
   };
   const start = (args: readonly string[], options: SandboxRunOptions = {}) =>
     startSandbox(args, { ...base, ...options.env }, options.stdin);
@@ -102,19 +104,21 @@ export async function openSandboxHome(
     variables: base,
     start,
     sandbox,
-    ask: (args) => runInProcess(args, base),
-    agent: (args) => home.start(args, { env: base, cwd: home.folder }),
+    runHermes: (args) => runInProcess(args, base),
+    startHermes: (args) => home.start(args, { env: base, cwd: home.folder }),
     exec: (command, options) => sandbox(["exec", "--", command], options),
     docker,
     profileId,
     containers,
+    top: quick.top,
     async processes() {
       const [id = ""] = await containers();
-      return docker("top", id, "-eo", "pid,args");
+      return quick.top(id);
     },
     async [Symbol.asyncDispose]() {
-      const ids = await containers();
-      if (ids.length > 0) await docker("rm", "-f", "-v", ...ids);
+      await quick.remove(await containers());
+      const id = await profileId();
+      if (id !== undefined) await quick.removeImagesOf(id);
       await home[Symbol.asyncDispose]();
     },
   };
@@ -135,7 +139,7 @@ function startSandbox(
   for (const name of ["stdout", "stderr"] as const) {
     child[name].on("data", (chunk: Buffer) => void chunks[name].push(chunk));
   }
-  child.stdin?.on("error", () => undefined); // it may end without having read
+  child.stdin?.on("error", () => undefined); // it may exit without reading
   if (stdin !== "open") child.stdin?.end(stdin);
   const giveUp = setTimeout(() => child.kill("SIGKILL"), GIVE_UP_MS);
   const ended = new Promise<SandboxRun>((resolve, reject) => {
@@ -154,14 +158,10 @@ function startSandbox(
     hangUp: () => void child.stdout.destroy(),
     printed: (wanted) =>
       new Promise((resolve, reject) => {
-        const look = () => text("stdout").includes(wanted) && resolve();
-        child.stdout.on("data", look);
-        look();
+        const check = () => text("stdout").includes(wanted) && resolve();
+        child.stdout.on("data", check);
+        check();
         ended.then((end) => reject(new Error(`it ended (${end.exitCode}): ${end.stderr}`)), reject);
       }),
   };
-}
-
-function lines(text: string): string[] {
-  return text.split("\n").filter((line) => line !== "");
 }

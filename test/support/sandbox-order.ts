@@ -3,15 +3,15 @@ import { basename, join } from "node:path";
 import { expect } from "vitest";
 import type { SandboxHome } from "./sandbox-home.ts";
 
-/** A client of the engine that kills who called it, before or after the first call that a shell pattern matches. */
-export async function writeDeadlyClient(
+/** A client of the engine that kills its caller, before or after the first call that matches a shell pattern. */
+export async function writeKillingClient(
   home: Pick<SandboxHome, "folder">,
   client: string,
   { at, when }: { readonly at: string; readonly when: "before" | "after" },
 ): Promise<string> {
-  const folder = join(home.folder, `deadly-${when}-${at.replace(/\W/g, "")}`);
+  const folder = join(home.folder, `killing-${when}-${at.replace(/\W/g, "")}`);
   await mkdir(folder);
-  const path = join(folder, "docker"); // the same name, because records know the engine by it
+  const path = join(folder, "docker"); // the same name, because records identify the engine by it
   const kill = `kill -9 $PPID; exit 1`;
   const act = when === "before" ? kill : `${client} "$@"; ${kill}`;
   await writeFile(path, `#!/bin/sh\ncase "$*" in ${at}) ${act};; esac\nexec ${client} "$@"\n`);
@@ -19,30 +19,33 @@ export async function writeDeadlyClient(
   return path;
 }
 
-export interface Left {
+export interface ProfileState {
   /** The names of the profile's containers. */
   readonly containers: readonly string[];
   /** Records without their container, and containers without their record. */
   readonly unmatched: readonly string[];
-  /** Operations that nobody has finished or taken back. */
+  /** Operations that were neither finished nor rolled back. */
   readonly operations: readonly string[];
   readonly images: readonly string[];
   readonly snapshots: readonly string[];
-  /** Names of folders of tasks. */
+  /** Names of the folders of tasks. */
   readonly folders: readonly string[];
 }
 
-/** What there is of a profile, at the engine and below its folder. */
-export async function look(
+/** Everything of a profile, in the engine and below its folder. */
+export async function inspectProfile(
   home: Pick<SandboxHome, "docker">,
   { sandboxes, profileId }: { readonly sandboxes: string; readonly profileId: string },
-): Promise<Left> {
+): Promise<ProfileState> {
   const label = `label=hermes-profile-id=${profileId}`;
   const listed = lines(
     await home.docker("ps", "-a", "--no-trunc", "--filter", label, "--format", "{{.ID}} {{.Names}}"),
   ).map((line) => line.split(" "));
   const ids = listed.map(([id = ""]) => id);
-  const records = (await names(join(sandboxes, "records"))).map((name) => basename(name, ".json"));
+  // A kill may leave a temporary file, which is not a record; the next write after a minute removes it.
+  const records = (await names(join(sandboxes, "records")))
+    .filter((name) => !/^\..*\.tmp$/.test(name))
+    .map((name) => basename(name, ".json"));
   const [owner = ""] = await names(join(sandboxes, "snapshots"));
   const kept = join(sandboxes, "snapshots", owner);
   const images = await home.docker("images", "--filter", label, "--format", "{{.Repository}}:{{.Tag}}");
@@ -56,8 +59,8 @@ export async function look(
   };
 }
 
-/** Nothing is half done: each task has one container under its own name, each container its record, each image its owner. */
-export function expectOrder(left: Left): void {
+/** Expects no unfinished work: one container per task under its own name, one record per container, an owner for each image. */
+export function expectConsistent(left: ProfileState): void {
   expect(left.unmatched).toEqual([]);
   expect(left.operations).toEqual([]);
   for (const name of left.containers) expect(name).toMatch(/^hermes-[a-z]+-[0-9a-f]{12}$/);

@@ -1,76 +1,86 @@
 const isDeep = process.env["HERMES_TEST_LANE"] === "deep";
 
-/** What `npm test` uses, and what `npm run test:deep` uses. */
+/** Selects the small count for `npm test`, or the full count for `npm run test:deep`. */
 function count<Count>(small: Count, full: Count): Count {
   return isDeep ? full : small;
 }
 
 /**
- * How much of everything the tests use. Every number that only makes a test longer and surer stands here; a number that
- * is part of what is asserted (a limit, a page size) stays in its test.
+ * The counts that tests use. A number that only makes a test longer and more thorough is here; a number that is part of an
+ * assertion (a limit, a page size) stays in its test.
  */
 export const scale = {
-  /** Rounds of a process that is killed at a random moment and looked after. */
+  /** Rounds in which a process is killed at a random time and the state is checked afterwards. */
   kills: count(2, 50),
-  /** The same where a round takes milliseconds, or where moments of many different steps must be met. */
+  /** The same where a round takes only milliseconds, or where kills must hit many different steps. */
   killMoments: count(10, 100),
 
-  /** Kills of an agent at work, each followed by a new message in the same session. */
+  /** Kills of a working agent, each followed by a new message in the same session. */
   agentKills: count(6, 200),
 
-  /** Kills of operations that change a sandbox in several steps, dealt out to all of them; each costs many runs. */
+  /** Kills of sandbox operations with several steps, distributed over all operations; each kill needs many runs. */
   sandboxKills: count(2, 100),
 
-  /** Of the steps at which an operation is killed, the most telling first, those that are tried. */
+  /** Selects the steps at which an operation is killed; the given steps are sorted, the most revealing first. */
   killSteps: <Step>(steps: readonly Step[]): readonly Step[] => (isDeep ? steps : steps.slice(0, 2)),
 
-  /** Processes of ours that want the same at one instant. */
+  /** The providers that each misbehaviour of a server is tested with. */
+  hostileProviders: count<"distinct" | "all">("distinct", "all"),
+
+  /** How long a process may outlive its run. The small count allows for a busy machine; the deep lane needs an idle one. */
+  leavingMs: count(20_000, 2_000),
+
+  /** Processes that compete for the same resource at once. */
   processes: count(5, 16),
 
   /** Histories of a simulated board. */
   histories: count(500, 10_000),
   /** Random edits of a text. */
   edits: count(2_000, 10_000),
-  /** Random cases of any other property that is looked at in memory. */
+  /** Random cases of any other property that is checked in memory. */
   cases: count(300, 3_000),
-  /** Characters of a text that only an algorithm with a linear number of steps gets through. */
+  /** Characters of a text that only a linear algorithm can process in time. */
   redactedChars: count(500_000, 16_000_000),
-  /** Random sequences of operations on a database beside a plain model. */
+  /** Random sequences of operations on a database that are compared with a plain model. */
   sequences: count(10, 100),
-  /** Random shell scripts that are read by us and run by a shell. */
+  /** Random shell scripts that our reader reads and a shell runs. */
   scripts: count(40, 150),
-  /** Files that are patched by us and by the program patch. */
+  /** How long random changes of real commands are read and classified. */
+  fuzzMs: count(1_000, 120_000),
+  /** Files that are patched both by our code and by the program `patch`. */
   patchedFiles: count(100, 400),
 
+  /** Tokens of tool results in one session that is compacted again and again. */
+  sessionTokens: count(200_000, 3_000_000),
   /** Turns of one conversation, by four processes one after the other. */
   turns: count(40, 200),
-  /** Tasks that depend on each other, in layers of four, and how long processes are killed while they are worked off. */
-  graphTasks: count(8, 20),
-  troubleMs: count(5_000, 20_000),
-  /** What a person does to tasks whose workers are at work. */
+  /** Tasks that depend on each other, in layers of four, and how long processes are killed while workers run the tasks. */
+  graphTasks: count(6, 20),
+  troubleMs: count(3_000, 20_000),
+  /** Actions of a user on tasks whose workers are running. */
   operatorActions: count(6, 300),
   /** Tasks of a board that is copied from one database to the other and back. */
   boardTasks: count(1_000, 10_000),
-  /** The lease of a run whose end finds no room on the disk; the shorter one is waited for. */
+  /** The lease of a run whose end cannot be recorded on a full disk; the test waits for the shorter one to expire. */
   fullDiskLeaseMs: count(300_000, 36_000),
   /** How often a database server is killed and started again. */
   losses: count(1, 3),
 
   /**
-   * Whether Podman runs those rows of the contracts that are about the shell and the tools of its image: Docker runs them
-   * in the same image and through the same code. What is about the way there is run on both, always.
+   * Whether Podman runs the rows of the contracts that test only the shell and tools of its image: Docker runs them in the
+   * same image with the same code. Rows about the connection to the container always run on both.
    */
   podmanShellRows: count(false, true),
 
-  /** Each so-manieth case of a command that is ended in the middle is tried; no divisor of the number of events. */
+  /** Every nth case of a command that is ended midway is tested; n must not divide the number of events. */
   signalCaseStep: count(13, 1),
 
-  /** What flows through a pipe while memory stays bounded. */
+  /** Bytes that flow through a pipe while memory stays bounded. */
   streamBytes: count(64_000_000, 2_000_000_000),
-  /** How long a writer is silent in between. The first is longer than the heartbeat of a channel. */
+  /** Pauses of a writer. The small one is longer than the heartbeat of a channel. */
   pausesMs: count<readonly number[]>([2_100], [5_000, 5_000, 5_000]),
   /** Small files that are copied as one folder. */
   copiedFiles: count(500, 20_000),
-  /** The size of a file of holes that is copied. */
+  /** The size of a sparse file that is copied. */
   sparseBytes: count(64_000_000, 5_000_000_000),
 };

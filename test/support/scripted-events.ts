@@ -1,7 +1,7 @@
 import type { FinishReason } from "../../src/providers/provider.ts";
 import type { ScriptedAnswer } from "../../src/providers/scripted/script.ts";
 
-/** An answer in the pieces in which it goes over the wire. */
+/** An answer, split into the chunks that are sent. */
 export interface AnswerView {
   readonly reasoning: readonly string[];
   readonly text: readonly string[];

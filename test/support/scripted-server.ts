@@ -1,12 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { fillIn, type Line, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
+import { fillTemplate, type MessageSummary, pickAnswer } from "../../src/providers/scripted/pick-answer.ts";
 import { parseScript, type ScriptedAnswer, type ScriptInput } from "../../src/providers/scripted/script.ts";
+import { findGoogleProblem } from "./google-request-rules.ts";
 import { type AnswerView, anthropicEvents, chatEvents } from "./scripted-events.ts";
+import { googleEvents } from "./scripted-google-events.ts";
+import { responsesEvents } from "./scripted-responses-events.ts";
 import type { TlsIdentity } from "./tls-identity.ts";
+import { messagesIn, type WireMessage } from "./wire-messages.ts";
 
-/** What a server does instead of answering properly. */
+/** A way in which a server misbehaves. */
 export type Misbehaviour =
   | {
       readonly type: "answer";
@@ -14,26 +18,26 @@ export type Misbehaviour =
       readonly body: string;
       readonly headers?: Record<string, string>;
     }
-  /** Goes silent: before the headers, after them, or after so many events. */
+  /** Goes silent: before the headers, after them, or after a number of events. */
   | { readonly type: "hang"; readonly after: "nothing" | "headers" | number }
-  /** Ends the answer after so many events: properly, or by breaking the connection. */
+  /** Ends the answer after a number of events, properly or by breaking the connection. */
   | { readonly type: "cut"; readonly after: number; readonly how: "end" | "destroy" }
-  /** Sends all of the answer, but ends it only after so long. */
+  /** Sends the whole answer, but ends it only after `ms`. */
   | { readonly type: "linger"; readonly ms: number }
-  /** Sends this event after so many others. */
+  /** Sends this event after a number of others. */
   | { readonly type: "event"; readonly after: number; readonly payload: unknown };
 
 export interface RecordedRequest {
   readonly path: string;
   readonly headers: IncomingMessage["headers"];
   readonly body: WireBody;
-  /** `process.hrtime.bigint()` when the last byte of the request was there. */
+  /** `process.hrtime.bigint()` when the last byte of the request had arrived. */
   readonly arrivedAt: bigint;
-  /** The same when the last byte of the answer had been handed to the connection. */
+  /** The same when the last byte of the answer had been passed to the connection. */
   answeredAt: bigint | undefined;
-  /** Number of the connection that it came on, counted from 1. */
+  /** Number of its connection, counted from 1. */
   readonly connection: number;
-  /** Whether the client has closed the connection before the answer was whole. */
+  /** Whether the client closed the connection before the answer was complete. */
   closedEarly: boolean;
 }
 
@@ -43,30 +47,37 @@ interface WireBody {
 }
 
 export interface ScriptedServer extends AsyncDisposable {
-  /** Without a path: chat completions are below /v1, and so are Anthropic's messages. */
+  /** Without a path: all formats are below /v1. */
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
 }
 
 export interface ScriptedServerOptions {
-  /** Decides for each request, counted from 0, what to do instead. */
-  misbehave?(index: number): Misbehaviour | undefined;
-  /** Makes it one that is reached by TLS. */
+  /** Returns the misbehaviour for each request, counted from 0. */
+  misbehave?(index: number, request: RecordedRequest): Misbehaviour | undefined;
+  /** Makes the server use TLS. */
   readonly tls?: TlsIdentity;
-  /** The address that it listens on, IPv4 unless told otherwise. */
+  /** The address that it listens on; IPv4 by default. */
   readonly host?: string;
+  /** The models that it lists; without them, it has no list. */
+  readonly models?: readonly string[];
 }
 
-/** A model server on loopback that follows a script, in both wire formats, and notes what it is asked. */
+/** A model server on loopback that follows a script, in every wire format, and records its requests. */
 export async function startScriptedServer(
   input: ScriptInput,
-  { misbehave = () => undefined, tls, host = "127.0.0.1" }: ScriptedServerOptions = {},
+  { misbehave = () => undefined, tls, host = "127.0.0.1", models }: ScriptedServerOptions = {},
 ): Promise<ScriptedServer> {
   const script = parseScript(input, "of the server");
   const requests: RecordedRequest[] = [];
   const connections = new Map<object, number>();
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
+    if (request.method === "GET") {
+      const isList = models !== undefined && request.url === "/v1/models";
+      const data = models?.map((id) => ({ id, context_length: 128_000 }));
+      return void response.writeHead(isList ? 200 : 404).end(isList ? JSON.stringify({ data }) : "");
+    }
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const arrivedAt = process.hrtime.bigint();
@@ -86,7 +97,7 @@ export async function startScriptedServer(
     response.on("close", () => {
       recorded.closedEarly = !response.writableFinished;
     });
-    const wrong = misbehave(requests.length);
+    const wrong = misbehave(requests.length, recorded);
     requests.push(recorded);
 
     if (wrong?.type === "answer") {
@@ -96,7 +107,13 @@ export async function startScriptedServer(
       return;
     }
     if (wrong?.type === "hang" && wrong.after === "nothing") return;
-    const { answer, number } = pickAnswer(script, body.messages.map(toLine));
+    const problem = path.includes(GOOGLE_METHOD) ? findGoogleProblem(request, body) : undefined;
+    if (problem !== undefined) {
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ error: { code: 400, message: problem, status: "INVALID_ARGUMENT" } }));
+      return;
+    }
+    const { answer, number } = pickAnswer(script, messagesIn(body).map(toLine));
     if (answer === undefined) {
       response.writeHead(400, { "content-type": "application/json" });
       response.end(JSON.stringify({ error: { message: `no answer number ${number}`, type: "script" } }));
@@ -104,7 +121,7 @@ export async function startScriptedServer(
     }
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.flushHeaders();
-    const events = path.endsWith("/messages") ? anthropicEvents : chatEvents;
+    const events = eventsOf(path);
     let sent = 0;
     const job = (): string =>
       JSON.stringify(body)
@@ -113,7 +130,7 @@ export async function startScriptedServer(
     for (const event of events(viewOf(answer, { number, job }, requests.length))) {
       if (wrong?.type === "hang" && (typeof wrong.after !== "number" || sent >= wrong.after)) return;
       if (wrong?.type === "cut" && sent >= wrong.after) {
-        // What is already under way arrives before the connection breaks.
+        // Data that was already sent arrives before the connection breaks.
         if (wrong.how === "destroy") setTimeout(() => response.destroy(), 100);
         else response.end();
         return;
@@ -133,7 +150,7 @@ export async function startScriptedServer(
     handle(request, response).catch((error: unknown) => response.destroy(error as Error));
   };
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
-  server.keepAliveTimeout = 600_000; // a client that is slow finds its connection again
+  server.keepAliveTimeout = 600_000; // a slow client finds its connection still open
   await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
@@ -146,7 +163,7 @@ export async function startScriptedServer(
   };
 }
 
-/** In a text, `{n}` stands for the number of the answer, and `{job}` for the process that the conversation named last. */
+/** In a text, `{n}` is replaced by the number of the answer, and `{job}` by the last job id in the conversation. */
 function viewOf(
   answer: ScriptedAnswer,
   { number, job }: { readonly number: number; job(): string },
@@ -157,13 +174,16 @@ function viewOf(
       text.slice(index * answer.chunk, (index + 1) * answer.chunk),
     );
   return {
-    reasoning: cut(fillIn(answer.reasoning, number)),
-    text: cut(fillIn(answer.text, number)),
+    reasoning: cut(fillTemplate(answer.reasoning, number)),
+    text: cut(fillTemplate(answer.text, number)),
     calls: answer.tools.map(({ name, input }, index) => ({
       id: `call_${requestNumber}_${index}`,
       name,
       input: cut(
-        fillIn(typeof input === "string" ? input : JSON.stringify(input), number).replaceAll("{job}", job),
+        fillTemplate(typeof input === "string" ? input : JSON.stringify(input), number).replaceAll(
+          "{job}",
+          job,
+        ),
       ),
     })),
     finish: answer.finish ?? (answer.tools.length > 0 ? "tool-calls" : "stop"),
@@ -171,10 +191,19 @@ function viewOf(
   };
 }
 
-function toLine({ role, content }: WireBody["messages"][number]): Line {
+const GOOGLE_METHOD = ":streamGenerateContent";
+
+/** The format of an answer, by the path of its request. */
+function eventsOf(path: string): (answer: AnswerView) => Generator<string> {
+  if (path.endsWith("/messages")) return anthropicEvents;
+  if (path.includes(GOOGLE_METHOD)) return googleEvents;
+  return /\/responses(?:\?|$)/.test(path) ? responsesEvents : chatEvents;
+}
+
+function toLine({ role, content }: WireMessage): MessageSummary {
   const blocks = Array.isArray(content) ? (content as { type?: string; text?: string }[]) : [];
   const text = typeof content === "string" ? content : blocks.map((block) => block.text ?? "").join("");
-  // Anthropic has results, and notes after them, in user messages.
+  // In Anthropic's format, user messages contain results and the notes after them.
   const isResult = blocks.some(({ type }) => type === "tool_result");
-  return { role: isResult ? "tool" : (role as Line["role"]), text, isSteer: false };
+  return { role: isResult ? "tool" : (role as MessageSummary["role"]), text, isSteer: false };
 }

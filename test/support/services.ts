@@ -52,11 +52,22 @@ const statusSchema = z.object({
 
 type ServicesStatus = z.infer<typeof statusSchema>;
 type Part = keyof ServicesStatus["parts"];
-/** How to reach a part that runs. */
+/** How to connect to a running part. */
 export type RunningPart<P extends Part> = Extract<ServicesStatus["parts"][P], { state: "running" }>;
 type NotRunning = z.infer<typeof notRunning>;
 
-/** A PATH on which that client is found first, as a person has it: a client that a setting names is asked more. */
+/** The settings of an environment on the SSH server of the tests. */
+export function sshSettings({ host, user, port, identityFile }: RunningPart<"ssh">) {
+  return {
+    backend: "ssh" as const,
+    ssh_host: host,
+    ssh_user: user,
+    ssh_port: port,
+    ssh_key: identityFile,
+  };
+}
+
+/** A PATH on which this client is found first, as for a user: a client that is named by a setting gets extra requests. */
 export function pathOf(client: string): string {
   return [dirname(client), process.env["PATH"] ?? ""].join(delimiter);
 }
@@ -69,18 +80,18 @@ function servicesFolder(env: NodeJS.ProcessEnv = process.env): string {
   );
 }
 
-/** Reads what `scripts/test-services status --json` prints and `start` writes to status.json. */
+/** Parses the output of `scripts/test-services status --json`, which `start` also writes to status.json. */
 export function parseServicesStatus(text: string): ServicesStatus {
   return statusSchema.parse(JSON.parse(text));
 }
 
-/** The part as `start` left it; a server that has gone since, or is of an earlier boot, does not count as running. */
+/** The part as `start` recorded it; a server that has exited since, or is from an earlier boot, does not count as running. */
 export function loadPart<P extends Part>(part: P, folder = servicesFolder()): RunningPart<P> | NotRunning {
   const status = loadStatus(folder);
   if (status === undefined) return stopped("not started");
   const found: ServicesStatus["parts"][Part] = status.parts[part];
   if (found.state === "running" && "process" in found && !isAlive(found.process)) {
-    return stopped("its server has gone");
+    return stopped("its server has exited");
   }
   return found as RunningPart<P> | NotRunning;
 }
@@ -115,7 +126,7 @@ function loadStatus(folder: string): ServicesStatus | undefined {
 function isAlive({ pid, startTime, bootId }: z.infer<typeof serverProcess>): boolean {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before may hold spaces
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the program name before may contain spaces
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
     return fields[0] !== "Z" && Number(fields[19]) === startTime && boot === bootId;
   } catch {
@@ -125,9 +136,9 @@ function isAlive({ pid, startTime, bootId }: z.infer<typeof serverProcess>): boo
 
 const blank = { state: "running", version: "" } as const;
 const noProcess = { pid: 0, startTime: 0, bootId: "" };
-const noImages = { bash: "none", busybox: "none" }; // as a name must be, for those who make settings of it at once
+const noImages = { bash: "none", busybox: "none" }; // valid names, because some suites create settings from them at once
 
-/** Handed to skipped suites, which must still be declared so that each of their tests is counted. */
+/** Passed to skipped suites, which must still be declared so that each of their tests is counted. */
 const nowhere: { readonly [P in Part]: RunningPart<P> } = {
   docker: { ...blank, socket: "", host: "", client: "", images: noImages, process: noProcess },
   podman: { ...blank, client: "", containersConf: "", storageConf: "", env: {}, images: noImages },

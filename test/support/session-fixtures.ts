@@ -1,5 +1,5 @@
 import type { AgentEvent, AgentEventOf, ToolOutcome } from "../../src/agent/events.ts";
-import { ownIdentity } from "../../src/lib/process-identity.ts";
+import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
 import type { AssistantMessage, ToolCallPart, UserMessage } from "../../src/providers/message.ts";
 import type { NewSession, SessionDraft } from "../../src/sessions/session.ts";
 import type { SessionStore } from "../../src/sessions/session-store.ts";
@@ -12,6 +12,8 @@ export const NEW_SESSION: NewSession = {
   provider: "scripted",
   model: "m-1",
   baseUrl: "",
+  keepsAddress: false,
+  apiMode: undefined,
   systemPrompt: "You help.",
   toolsJson: '[{"name":"terminal"}]',
 };
@@ -76,17 +78,17 @@ export function turnEnd(turnId: string): AgentEvent {
   };
 }
 
-/** Records events as the holder of the session's turn, which is given back afterwards. */
+/** Records events as the holder of the session's turn, and releases the turn afterwards. */
 export async function recordAll(
   store: SessionStore,
   session: string | SessionDraft,
   events: readonly AgentEvent[],
 ): Promise<void> {
-  await using turn = await store.acquireTurn(session, await ownIdentity(never), never);
+  await using turn = await store.acquireTurn(session, await readOwnIdentity(never), never);
   for (const event of events) await turn.record(event, never);
 }
 
-/** A stored session of one question and its answer. */
+/** Stores a session of one question and its answer. */
 export async function converse(
   store: SessionStore,
   question: string,

@@ -1,8 +1,8 @@
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { AppError } from "../../src/lib/errors.ts";
-import { ownIdentity } from "../../src/lib/process-identity.ts";
+import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
-import { go, playRole, say } from "./child-role.ts";
+import { playRole, print, waitForLine } from "./child-role.ts";
 import {
   assistant,
   call,
@@ -14,13 +14,13 @@ import {
   user,
 } from "./session-fixtures.ts";
 
-/** What other processes do to sessions in tests; started by `startChild`. */
+/** Roles of other processes that use sessions in tests; started by `startChild`. */
 const ROLES = {
-  /** Adds turns to one session until it is killed, and tells of each; the first ends what an earlier one left open. */
+  /** Adds turns to one session until it is killed, and reports each; the first turn ends a turn that was left open. */
   async "record-forever"({ path, id }: { path: string; id: string }) {
     using store = await openSessionStore(path, {}, never);
     const draft = { ...NEW_SESSION, id };
-    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
     const known = store.list.find(id) === undefined ? undefined : store.loadSession(id);
     const open = known?.openTurn;
     if (open !== undefined) {
@@ -33,41 +33,58 @@ const ROLES = {
       const turnId = `${process.pid}-first`;
       await turn.record({ type: "turn-start", turnId, message: user("go on"), interrupted }, never);
       for (const { call } of open.pendingCalls)
-        await turn.record(toolEnd(call.callId, "nobody saw", "unknown"), never);
+        await turn.record(toolEnd(call.callId, "not recorded", "unknown"), never);
       await turn.record(turnEnd(turnId), never);
     }
-    say("recording");
+    print("recording");
     for (let number = 0; ; number++) {
       for (const event of turnOf(`${process.pid}-${number}`, known?.prefix ?? []))
         await turn.record(event, never);
-      say(number);
+      print(number);
     }
   },
 
-  /** Adds so many turns to a session of its own. */
+  /** Adds `turns` turns to a new session. */
   async "record-turns"({ path, turns }: { path: string; turns: number }) {
     using store = await openSessionStore(path, { busyDeadlineMs: 300_000 }, never);
     const draft = store.createSession(NEW_SESSION);
-    await go();
-    await using turn = await store.acquireTurn(draft, await ownIdentity(never), never);
+    await waitForLine();
+    await using turn = await store.acquireTurn(draft, await readOwnIdentity(never), never);
     for (let number = 0; number < turns; number++)
       for (const event of turnOf(`t${number}`, [])) await turn.record(event, never);
-    say({ id: draft.id });
+    print({ id: draft.id });
   },
 
-  /** Holds the turn of a session until it is told to write. */
+  /** Branches a session, undoes its turns and restores them until it is killed, and reports each step. */
+  async "change-history"({ path, id }: { path: string; id: string }) {
+    using store = await openSessionStore(path, {}, never);
+    const { branch, undo, redo } = store.history();
+    const own = await readOwnIdentity(never);
+    // The process before this one may have been killed between an undo and its redo.
+    while ((await failureOf(redo(id, own, never))) === "none");
+    for (let step = 0; ; step++) {
+      print(step);
+      await branch(id, { at: step % 2 === 0 ? undefined : 5 }, own, never);
+      for (const count of [1, 2]) {
+        await undo(id, count, own, never);
+        await redo(id, own, never);
+      }
+    }
+  },
+
+  /** Holds the turn of a session until a line arrives on stdin, then writes. */
   async hold({ path, id }: { path: string; id: string }) {
     using store = await openSessionStore(path, {}, never);
-    await using turn = await store.acquireTurn(id, await ownIdentity(never), never);
+    await using turn = await store.acquireTurn(id, await readOwnIdentity(never), never);
     await turn.record(turnStart("held", "by the child"), never);
-    await go("held");
-    say(await failureOf(turn.record(assistant("late"), never)));
+    await waitForLine("held");
+    print(await failureOf(turn.record(assistant("late"), never)));
   },
 };
 
 const never = new AbortController().signal;
 
-/** A turn with two calls that end in the other order. */
+/** A turn with two calls that end in reverse order. */
 function turnOf(name: string, prefix: readonly string[]): AgentEvent[] {
   const calls = [call(`${name}-1`), call(`${name}-2`)];
   return [

@@ -2,11 +2,11 @@ import { type TestFunction, test } from "vitest";
 import { scale } from "./scale.ts";
 
 const WHY =
-  "[skipped, rows about the shell alone: Docker runs them in the same image, and npm run test:deep here too]";
+  "[skipped, rows about the shell only: Docker runs them in the same image, and npm run test:deep runs them here]";
 
 /**
- * `test` for the rows of a contract that are about the shell and the tools of a place, and not about the way there.
- * Where Docker has the same ones (see scale.ts) they are run by `npm run test:deep`, and are skipped otherwise.
+ * `test` for rows of a contract that test only the shell and tools of an environment, not the connection to it. Where
+ * Docker has the same shell and tools (see scale.ts), only `npm run test:deep` runs them.
  */
 export function shellRows({ hasShellOfDocker = false }: { readonly hasShellOfDocker?: boolean }) {
   return (name: string, body: TestFunction): void => {

@@ -1,9 +1,9 @@
-import { createEngine, type Engine } from "../../src/environments/docker/engine.ts";
-import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
-import { forkSandbox } from "../../src/environments/docker/snapshots/fork-sandbox.ts";
-import { restoreSandbox } from "../../src/environments/docker/snapshots/restore-sandbox.ts";
+import { createEngine, type Engine } from "../../src/environments/docker/engine/engine.ts";
+import { forkSandbox } from "../../src/environments/docker/operations/fork-sandbox.ts";
+import { restoreSandbox } from "../../src/environments/docker/operations/restore-sandbox.ts";
 import { snapshotSandbox } from "../../src/environments/docker/snapshots/snapshot-sandbox.ts";
 import { requireSnapshot } from "../../src/environments/docker/snapshots/snapshot-store.ts";
+import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
 import { never, testHost, testOptions } from "./docker.ts";
 
 export interface DyingInput {
@@ -12,22 +12,22 @@ export interface DyingInput {
   readonly profileId: string;
   readonly folder: string;
   readonly image: string;
-  /** The verb of the engine call at which the process dies, and whether before or after it. */
+  /** The verb of the engine call before or after which the process is killed. */
   readonly at: string;
   readonly when: "before" | "after";
 }
 
-/** A process that is killed in the middle of its work, at the named call of the engine. */
+/** An engine that kills this process at the named call. */
 function dyingEngine({ binary, dockerHost, at, when }: DyingInput): Engine {
   const engine = createEngine(binary, { ...process.env, DOCKER_HOST: dockerHost });
   const die = () => process.kill(process.pid, "SIGKILL");
   return {
     ...engine,
     async run(args, call, signal) {
-      const isIt = args[0] === at;
-      if (isIt && when === "before") die();
+      const isTarget = args[0] === at;
+      if (isTarget && when === "before") die();
       const result = await engine.run(args, call, signal);
-      if (isIt) die();
+      if (isTarget) die();
       return result;
     },
   };
@@ -44,7 +44,7 @@ const optionsOf = ({ folder }: DyingInput) => ({
   reporter: { onNotice: () => undefined, onProgress: () => undefined },
 });
 
-/** What dies in the tests; started by `startChild`. */
+/** Roles of processes that are killed in tests; started by `startChild`. */
 const ROLES = {
   async snapshot(input: DyingInput) {
     await snapshotSandbox(dyingEngine(input), await specOf(input, "default"), optionsOf(input), never);
@@ -54,8 +54,8 @@ const ROLES = {
     await forkSandbox(dyingEngine(input), source, await specOf(input, "copy"), optionsOf(input), never);
   },
   async restore(input: DyingInput) {
-    const place = { sandboxesFolder: optionsOf(input).sandboxesFolder, profileId: input.profileId };
-    const snapshot = await requireSnapshot(place, "kept");
+    const store = { sandboxesFolder: optionsOf(input).sandboxesFolder, profileId: input.profileId };
+    const snapshot = await requireSnapshot(store, "kept");
     const options = { ...optionsOf(input), force: false };
     await restoreSandbox(dyingEngine(input), snapshot, await specOf(input, "default"), options, never);
   },

@@ -1,28 +1,28 @@
-import type { Engine } from "../../src/environments/docker/engine.ts";
-import { ensureSandbox } from "../../src/environments/docker/ensure-sandbox.ts";
-import type { SandboxPlace } from "../../src/environments/docker/sandbox-record.ts";
-import type { SandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import type { Engine } from "../../src/environments/docker/engine/engine.ts";
+import { ensureSandbox } from "../../src/environments/docker/lifecycle/ensure-sandbox.ts";
+import type { SandboxStore } from "../../src/environments/docker/lifecycle/sandbox-record.ts";
 import { listOwnImages } from "../../src/environments/docker/snapshots/own-images.ts";
+import type { SandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
 import { type DockerLab, never, openDockerLab } from "./docker.ts";
 import type { RunningPart } from "./services.ts";
 
-/** A lab whose images are gone at the end, too. */
+/** A lab whose images are also removed at the end. */
 export interface SnapshotLab extends DockerLab {
-  readonly place: SandboxPlace;
+  readonly store: SandboxStore;
   readonly options: { sandboxesFolder: string; now: number; reporter: DockerLab["reporter"] };
-  /** What a command prints in the sandbox of a spec, which is made when it is missing. */
+  /** The output of a command in the sandbox of a spec, which is created if missing. */
   sh(spec: SandboxSpec, command: string): Promise<string>;
   images(): Promise<string[]>;
 }
 
 export async function openSnapshotLab(service: RunningPart<"docker">): Promise<SnapshotLab> {
   const lab = await openDockerLab(service);
-  const place = { sandboxesFolder: lab.host.sandboxesFolder, profileId: lab.profileId };
+  const store = { sandboxesFolder: lab.host.sandboxesFolder, profileId: lab.profileId };
   return {
     ...lab,
-    place,
+    store,
     get options() {
-      return { sandboxesFolder: place.sandboxesFolder, now: Date.now(), reporter: lab.reporter };
+      return { sandboxesFolder: store.sandboxesFolder, now: Date.now(), reporter: lab.reporter };
     },
     async sh(spec, command) {
       const { id } = await ensureSandbox(lab.engine, spec, lab.reporter, never);
@@ -30,15 +30,15 @@ export async function openSnapshotLab(service: RunningPart<"docker">): Promise<S
     },
     images: () => imagesOf(lab.engine, lab.profileId),
     async [Symbol.asyncDispose]() {
-      const ids = await lab.containers();
-      if (ids.length > 0) await lab.docker("rm", "-f", "-v", ...ids);
-      for (const tag of await imagesOf(lab.engine, lab.profileId)) await lab.docker("rmi", "-f", tag);
+      await lab.removeAll();
+      const tags = await imagesOf(lab.engine, lab.profileId);
+      if (tags.length > 0) await lab.docker("rmi", "-f", ...tags);
       await lab[Symbol.asyncDispose]();
     },
   };
 }
 
-/** The tags of the images that snapshots and forks of a profile made. */
+/** The tags of the images of a profile's snapshots and forks. */
 async function imagesOf(engine: Engine, profileId: string): Promise<string[]> {
   return (await listOwnImages(engine, profileId, never)).map(({ tag }) => tag);
 }

@@ -5,7 +5,9 @@ import { connect, createServer, type Socket } from "node:net";
 import { userInfo } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { describe } from "vitest";
 import { type TerminalOptions, terminalOptions } from "../../src/environments/options.ts";
+import { describeWith } from "./services.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const run = promisify(execFile);
@@ -15,30 +17,36 @@ export interface SshdOptions {
   readonly config?: readonly string[];
   /** The login shell, as a program that gets `-c` and the command; the account's own unless given. */
   readonly shell?: string;
-  /** Shell text that runs before the server, where mounts are seen by nobody but it; `$HOME_THERE` is its home folder. */
+  /** Shell text that runs before the server, in its own mount namespace; `$HOME_THERE` is its home folder. */
   readonly prepare?: string;
 }
 
-/** An SSH server of a test's own, on loopback, with its own keys and an empty home folder. */
+/** An SSH server of one test, on loopback, with its own keys and an empty home folder. */
 export interface Sshd extends AsyncDisposable {
   readonly port: number;
   readonly folder: string;
   readonly home: string;
   readonly knownHosts: string;
   readonly identityFile: string;
-  /** Options of ssh that every call needs. */
+  /** ssh options that every call needs. */
   readonly extraArguments: readonly string[];
   options(overrides?: object): TerminalOptions;
-  /** Ends all connections as a crash would, without a word to the other side. */
+  /** Ends all connections as a crash would, without notifying the other side. */
   killConnections(): Promise<void>;
   /** Ends the server and all its connections. */
   stop(): Promise<void>;
   start(): Promise<void>;
-  /** Gives it another host key, as a reinstalled machine would have. */
+  /** Changes the host key, as on a reinstalled machine. */
   changeHostKey(): Promise<void>;
 }
 
-/** Needs the same rights as the test services: root, on Linux. */
+/** `describe` where `openSshd` works; elsewhere the tests are skipped, with the reason in the name. */
+export function describeWithOwnSshd(name: string, body: () => void): void {
+  if (process.getuid?.() === 0) describeWith("ssh", name, body);
+  else describe.skip(`${name} [skipped, ssh with accounts of its own unavailable: needs root]`, body);
+}
+
+/** Needs root, on Linux, because it mounts its own list of accounts. */
 export async function openSshd({ config = [], shell, prepare = ":" }: SshdOptions = {}): Promise<Sshd> {
   const temp = await tempFolder();
   const home = temp.file("home");
@@ -82,12 +90,12 @@ export async function openSshd({ config = [], shell, prepare = ":" }: SshdOption
     const child = spawn("unshare", ["-m", "--propagation", "private", "sh", "-c", program], {
       stdio: "pipe",
     });
-    let said = "";
+    let output = "";
     child.stderr.on("data", (chunk) => {
-      said += chunk;
+      output += chunk;
     });
     const gone = once(child, "exit").then(() => {
-      throw new Error(`sshd did not start: ${said}`);
+      throw new Error(`sshd did not start: ${output}`);
     });
     gone.catch(() => undefined);
     listener = child.pid;
@@ -135,7 +143,7 @@ export async function openSshd({ config = [], shell, prepare = ":" }: SshdOption
   };
 }
 
-/** A way to a port of this machine that counts what goes through it. */
+/** A proxy to a port of this machine that counts its traffic. */
 export interface CountingProxy extends AsyncDisposable {
   readonly port: number;
   /** Bytes in both directions, and connections, since the last call. */
@@ -220,7 +228,7 @@ async function descendants(root: number | undefined): Promise<Descendant[]> {
   const processes = new Map<number, { readonly name: string; readonly parent: number }>();
   for (const pid of await readdir("/proc")) {
     if (!/^\d+$/.test(pid)) continue;
-    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined); // it may have ended by now
+    const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined); // the process may have exited
     const [, name = "", parent = ""] = stat?.match(/^\d+ \((.*)\) \S+ (\d+)/s) ?? [];
     processes.set(Number(pid), { name, parent: Number(parent) });
   }

@@ -1,41 +1,41 @@
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { checkIntegrity } from "../../src/lib/check-integrity.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { type Database, openDatabase } from "../../src/lib/database.ts";
 import { AppError, errnoOf, messageOf } from "../../src/lib/errors.ts";
-import { withFileLock } from "../../src/lib/file-lock.ts";
-import { createLeases, leaseMigration } from "../../src/lib/lease.ts";
-import type { Migration } from "../../src/lib/migrate.ts";
-import { livenessOf, ownIdentity } from "../../src/lib/process-identity.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
-import { go, playRole, say } from "./child-role.ts";
+import { withFileLock } from "../../src/lib/files/file-lock.ts";
+import { checkLiveness, readOwnIdentity } from "../../src/lib/process/process-identity.ts";
+import { checkIntegrity } from "../../src/lib/sqlite/check-integrity.ts";
+import { type Database, openDatabase } from "../../src/lib/sqlite/database.ts";
+import { createLeases, leaseMigration } from "../../src/lib/sqlite/lease.ts";
+import type { Migration } from "../../src/lib/sqlite/migrate.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
+import { playRole, print, waitForLine } from "./child-role.ts";
 import { BLOBS, COUNTER, LOGGED } from "./storage-fixtures.ts";
 import { TurnableClock } from "./turnable-clock.ts";
 
-/** What other processes do to files in the tests of storage; started by `startChild`. */
+/** Roles of other processes that use files in tests of storage; started by `startChild`. */
 const ROLES = {
   async "import-only"({ path }: { path: string }) {
     const { cache } = createRequire(import.meta.url);
     const loaded = () => Object.keys(cache).some((file) => file.includes("better-sqlite3"));
     const before = loaded();
     using _database = await open(path, []);
-    say({ before, after: loaded() });
+    print({ before, after: loaded() });
   },
 
   async modes({ path, umask }: { path: string; umask: number }) {
     process.umask(umask);
     using database = await open(path, COUNTER);
     await increment(database);
-    say(["", "-wal", "-shm"].map((suffix) => statSync(path + suffix).mode & 0o777));
+    print(["", "-wal", "-shm"].map((suffix) => statSync(path + suffix).mode & 0o777));
   },
 
-  /** Opens many new files, to meet its rivals at each. */
+  /** Opens many new files, to compete with the other processes for each. */
   async "open-logged"({ paths }: { paths: string[] }) {
-    await go();
+    await waitForLine();
     for (const path of paths) (await open(path, LOGGED))[Symbol.dispose]();
-    say("opened");
+    print("opened");
   },
 
   async "crash-in-migration"({ path }: { path: string }) {
@@ -60,17 +60,17 @@ const ROLES = {
 
   async increment({ path, times }: { path: string; times: number }) {
     using database = await open(path, COUNTER);
-    await go();
+    await waitForLine();
     for (let time = 0; time < times; time++) await increment(database);
-    say("done");
+    print("done");
   },
 
-  /** Holds the write lock, with SQLite's own means, until it is told to let go. */
+  /** Holds the write lock by plain SQL until a line arrives on stdin. */
   async "hold-write"({ path }: { path: string }) {
     const Sqlite = await loadSqlite();
     const raw = new Sqlite(path);
     raw.exec("begin immediate; update counter set value = value + 100");
-    await go("held");
+    await waitForLine("held");
     raw.exec("commit");
     raw.close();
   },
@@ -85,7 +85,7 @@ const ROLES = {
   },
 
   async "try-open"({ path }: { path: string }) {
-    say(await failure(() => open(path, COUNTER)));
+    print(await failure(() => open(path, COUNTER)));
   },
 
   /** Expects a nearly full disk at `folder`. */
@@ -104,39 +104,39 @@ const ROLES = {
     const findings = checkIntegrity(database);
     rmSync(ballast);
     const afterwards = await failure(add);
-    say({ full, fresh, kept, rows, findings, afterwards });
+    print({ full, fresh, kept, rows, findings, afterwards });
   },
 
   async "lock-increment"({ lock, file, times }: { lock: string; file: string; times: number }) {
-    await go();
+    await waitForLine();
     for (let time = 0; time < times; time++) {
       await withFileLock({ path: lock, deadlineMs: 300_000 }, () => incrementFile(file), never);
     }
-    say("done");
+    print("done");
   },
 
   async "lock-hold"({ lock }: { lock: string }) {
-    await withFileLock({ path: lock, deadlineMs: 300_000 }, () => go("held"), never);
+    await withFileLock({ path: lock, deadlineMs: 300_000 }, () => waitForLine("held"), never);
   },
 
   async "lease-hold"({ path, name, ttlMs }: { path: string; name: string; ttlMs: number }) {
     using database = await open(path, [leaseMigration]);
-    await go(await createLeases(database).acquire(name, await ownIdentity(never), ttlMs, never));
+    await waitForLine(await createLeases(database).acquire(name, await readOwnIdentity(never), ttlMs, never));
   },
 
-  /** Takes a lease at the time `now` as soon as it is told to. */
+  /** Waits for a line on stdin, then takes a lease at the time `now`. */
   async "lease-try"({ path, name, now }: { path: string; name: string; now: number }) {
     using database = await open(path, [leaseMigration], new TurnableClock(now));
-    const owner = await ownIdentity(never);
-    await go();
-    await go(await createLeases(database).acquire(name, owner, 60_000, never));
+    const owner = await readOwnIdentity(never);
+    await waitForLine();
+    await waitForLine(await createLeases(database).acquire(name, owner, 60_000, never));
   },
 
   async "lease-increment"({ path, name, file, times }: LeaseIncrement) {
     using database = await open(path, [leaseMigration]);
     const leases = createLeases(database);
-    const owner = await ownIdentity(never);
-    await go();
+    const owner = await readOwnIdentity(never);
+    await waitForLine();
     const tokens: number[] = [];
     while (tokens.length < times) {
       const taken = await leases.acquire(name, owner, 3_600_000, never);
@@ -148,16 +148,16 @@ const ROLES = {
       tokens.push(taken.token);
       await leases.release(name, taken.token, never);
     }
-    say(tokens);
+    print(tokens);
   },
 
   async identity() {
-    await go(await ownIdentity(never));
+    await waitForLine(await readOwnIdentity(never));
   },
 
-  /** How alive the process with pid 1 seems, if what we know of it is wrong. */
+  /** The liveness of the process with pid 1, given a wrong identity. */
   async "liveness-of-first"() {
-    say(await livenessOf({ ...(await ownIdentity(never)), pid: 1, startTime: "wrong" }, never));
+    print(await checkLiveness({ ...(await readOwnIdentity(never)), pid: 1, startTime: "wrong" }, never));
   },
 };
 
@@ -176,7 +176,7 @@ function open(path: string, migrations: readonly Migration[], clock = systemCloc
 
 function increment(database: Database): Promise<void> {
   return database.write(() => {
-    // Read and written apart, so that a lock that is no lock loses some.
+    // Read and written in two statements, so that a broken lock loses updates.
     const row = database.prepare<{ value: number }>("select value from counter").get();
     database.prepare("update counter set value = ?").run((row?.value ?? 0) + 1);
   }, never);

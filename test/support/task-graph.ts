@@ -32,7 +32,7 @@ const SCRIPT = {
         { text: "done" },
       ],
     },
-    // Its call may have failed because the board was away; then it is reminded, as any model is.
+    // If the call failed because the board was unreachable, the worker gets a reminder, as with any model.
     {
       when: "You have stopped, but",
       answers: [{ tools: [{ name: "kanban_complete", input: { summary: "did it" } }] }, { text: "done" }],
@@ -41,29 +41,29 @@ const SCRIPT = {
 };
 
 export interface TaskGraph extends AsyncDisposable {
-  /** Keeps so many daemons alive until all tasks are done, with some trouble meanwhile; then looks at every run. */
-  workOff(daemons: number, trouble?: (signal: AbortSignal) => Promise<void>): Promise<void>;
-  /** Lets daemons work until some are done and some are at it, and then kills all processes at one instant. */
+  /** Keeps `daemons` daemons running until all tasks are done, while `trouble` disturbs them; then checks every run. */
+  completeAll(daemons: number, trouble?: (signal: AbortSignal) => Promise<void>): Promise<void>;
+  /** Lets daemons work until some tasks are done and some are running, and then kills all processes at once. */
   workUntilKilled(daemons: number): Promise<void>;
-  /** Kills one process or another for a while. */
+  /** Kills random processes for a while. */
   killRandomly(signal: AbortSignal): Promise<void>;
   countDone(): Promise<number>;
 }
 
-/** A home with three profiles, and a board with tasks in layers of four of which each waits for two of the one before. */
+/** A home with three profiles, and a board with layers of four tasks; each task waits for two tasks of the previous layer. */
 export async function openTaskGraph({
   databaseUrl = "",
   maxRetries,
 }: {
   readonly databaseUrl?: string;
-  /** Failures that a task may have; left out, as many as the settings allow. */
+  /** Failures that a task may have; by default as many as the settings allow. */
   readonly maxRetries?: number;
 } = {}): Promise<TaskGraph> {
   const home = await tempHome();
   const board = `graph-${randomBytes(6).toString("hex")}`;
   const env = {
     HERMES_KANBAN_BOARD: board,
-    // Nobody learns more by waiting a minute for the next pass, or half of one to believe that a worker has gone.
+    // Shorter than the defaults, which would only make the test wait longer for a pass or for the crash of a worker.
     HERMES_KANBAN_DISPATCH_INTERVAL_SECONDS: "2",
     HERMES_KANBAN_CRASH_GRACE_SECONDS: "2",
     ...(databaseUrl !== "" && { HERMES_KANBAN_DATABASE_URL: databaseUrl }),
@@ -84,23 +84,24 @@ export async function openTaskGraph({
   await expectOk(["kanban", "boards", "create", board]);
   const ids = await createTasks(expectOk, maxRetries);
 
-  /** Not through the program: this is asked all the time, and would take the machine from those who work. */
-  const count = async (wanted: string): Promise<number> => {
+  /** Reads the board directly: running the program for each poll would slow the workers down. */
+  const statuses = async (): Promise<readonly string[]> => {
     const signal = AbortSignal.timeout(ANSWER_MS);
-    const place = { root: home.path, databaseUrl, slug: board };
+    const location = { root: home.path, databaseUrl, slug: board };
     try {
-      await using store = await openBoardStore(place, { connections: 1 }, signal);
+      await using store = await openBoardStore(location, { connections: 1 }, signal);
       const { tasks } = await store.list({ order: "created", limit: 1_000 }, signal);
-      return tasks.filter(({ status }) => status === wanted).length;
+      return tasks.map(({ status }) => status);
     } catch {
-      return 0; // its database may be what is in trouble
+      return []; // the database may be unreachable at the moment
     }
   };
-  const countDone = (): Promise<number> => count("done");
+  const countDone = async (): Promise<number> =>
+    (await statuses()).filter((status) => status === "done").length;
 
   return {
     countDone,
-    async workOff(daemons, trouble = async () => undefined) {
+    async completeAll(daemons, trouble = async () => undefined) {
       const stop = new AbortController();
       const keepDaemon = async (): Promise<void> => {
         while (!stop.signal.aborted) {
@@ -128,12 +129,19 @@ export async function openTaskGraph({
       }
     },
     async workUntilKilled(daemons) {
-      const enough = 2 + Math.floor((Math.random() * scale.graphTasks) / 2);
+      const enough = 1 + Math.floor((Math.random() * scale.graphTasks) / 2);
       const started = Array.from({ length: daemons }, startDaemon);
-      const isFarEnough = async (): Promise<boolean> =>
-        (await countDone()) >= enough &&
-        (await count("running")) > 0 &&
-        (await processesOf(home.folder)).length > daemons;
+      const isFarEnough = async (): Promise<boolean> => {
+        const now = await statuses();
+        if (now.filter((status) => status === "done").length < enough || !now.includes("running"))
+          return false;
+        // Suspended first, so that none of them can exit between the count and the kill.
+        const pids = await processesOf(home.folder);
+        for (const pid of pids) kill(pid, "SIGSTOP");
+        const isEnough = (await processesOf(home.folder)).length > daemons;
+        if (!isEnough) for (const pid of pids) kill(pid, "SIGCONT");
+        return isEnough;
+      };
       await expect.poll(isFarEnough, { timeout: WITHIN_MS, interval: 100 }).toBe(true);
       expect(await killEverything(home.folder)).toBeGreaterThan(daemons);
       for (const { ended } of started) expect((await ended).exitCode).toBeNull();
@@ -158,11 +166,11 @@ async function createTasks(
   run: (args: readonly string[]) => Promise<HermesRun>,
   maxRetries: number | undefined,
 ): Promise<readonly string[]> {
-  const patience = maxRetries === undefined ? [] : ["--max-retries", String(maxRetries)];
+  const retryFlags = maxRetries === undefined ? [] : ["--max-retries", String(maxRetries)];
   const ids: string[] = [];
   for (let number = 0; number < scale.graphTasks; number++) {
     const parents = number < 4 ? [] : [ids[number - 4], ids[number % 4 === 3 ? number - 7 : number - 3]];
-    const flags = ["--assignee", PROFILES[number % 3] ?? "", ...patience, "--json"];
+    const flags = ["--assignee", PROFILES[number % 3] ?? "", ...retryFlags, "--json"];
     const links = parents.flatMap((id) => ["--parent", id ?? ""]);
     const created = await run(["kanban", "create", `task ${number}`, ...flags, ...links]);
     ids.push(created.json<TaskRow>().id);
@@ -170,7 +178,7 @@ async function createTasks(
   return ids;
 }
 
-/** Exactly one run completed it, and no two were open at the same time. */
+/** Expects exactly one completed run, and no two runs at the same time. */
 function expectDoneOnce(runs: readonly RunRow[]): void {
   expect(runs.filter(({ outcome }) => outcome === "completed")).toHaveLength(1);
   const inOrder = runs.toSorted((one, other) => one.started_at - other.started_at);
@@ -180,7 +188,7 @@ function expectDoneOnce(runs: readonly RunRow[]): void {
   }
 }
 
-/** Processes with this folder in their environment: daemons, supervisors, workers, and what those have started. */
+/** Processes with this folder in their environment: daemons, supervisors, workers and their children. */
 async function processesOf(folder: string, { onlyOurs = false } = {}): Promise<number[]> {
   const names = (await readdir("/proc")).filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   const read = (name: string, file: string) => readFile(`/proc/${name}/${file}`, "utf8").catch(() => "");
@@ -193,7 +201,7 @@ async function processesOf(folder: string, { onlyOurs = false } = {}): Promise<n
   return found.flat();
 }
 
-/** All at one instant; whatever was started in that instant, right after it. Resolves with how many there were. */
+/** Kills all processes at once, then those that were started meanwhile. Resolves with the number of killed processes. */
 async function killEverything(folder: string): Promise<number> {
   for (let killed = 0; ; ) {
     const pids = await processesOf(folder);
@@ -203,10 +211,10 @@ async function killEverything(folder: string): Promise<number> {
   }
 }
 
-function kill(pid: number | undefined): void {
+function kill(pid: number | undefined, signal: NodeJS.Signals = "SIGKILL"): void {
   try {
-    if (pid !== undefined) process.kill(pid, "SIGKILL");
+    if (pid !== undefined) process.kill(pid, signal);
   } catch (error) {
-    expect(error).toMatchObject({ code: "ESRCH" }); // it had ended
+    expect(error).toMatchObject({ code: "ESRCH" }); // it had already exited
   }
 }

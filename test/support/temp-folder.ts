@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { requireLogsWithoutWarning } from "./node-warning.ts";
 
-/** A new folder that is removed, with all that is in it, at the end of the scope. */
+/** A new folder that is removed with its content at the end of the scope. */
 export async function tempFolder(): Promise<AsyncDisposable & { path: string; file(name: string): string }> {
   const path = await mkdtemp(join(tmpdir(), "hermes-test-"));
   return {

@@ -1,15 +1,15 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runProcess } from "../../src/lib/process.ts";
+import { runProcess } from "../../src/lib/process/process.ts";
 
-/** A server's key and certificate, and the file of the authority that signed it, which nobody trusts by himself. */
+/** A server's key and certificate, and the file of the authority that signed it, which is not trusted by default. */
 export interface TlsIdentity {
   readonly key: string;
   readonly cert: string;
   readonly caFile: string;
 }
 
-/** Makes an authority and a certificate for this machine and for `api.test`, in a folder. */
+/** Creates an authority and a certificate for this machine and for `api.test`, in a folder. */
 export async function makeTlsIdentity(folder: string): Promise<TlsIdentity> {
   const names = "subjectAltName=DNS:localhost,DNS:api.test,IP:127.0.0.1,IP:::1";
   await writeFile(join(folder, "names"), names);

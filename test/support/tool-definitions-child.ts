@@ -1,7 +1,10 @@
-import { definitionsOf } from "../../src/conversation/first-prompt.ts";
-import { openLocalPlace, openToolLab } from "./tool-lab.ts";
+import { createToolDefinitions } from "../../src/conversation/prompt-facts.ts";
+import { openLocalTestEnvironment, openToolLab } from "./tool-lab.ts";
 
-// Prints what another process would offer to a model.
-await using place = await openLocalPlace();
-await using lab = await openToolLab(place, { ask: async () => [], pastSessions: JSON.parse("{}") });
-process.stdout.write(JSON.stringify(definitionsOf(lab.tools)));
+// Prints the tool definitions that another process would send to a model.
+await using testEnvironment = await openLocalTestEnvironment();
+await using lab = await openToolLab(testEnvironment, {
+  findAnswer: () => "",
+  pastSessions: JSON.parse("{}"),
+});
+process.stdout.write(JSON.stringify(createToolDefinitions(lab.tools)));

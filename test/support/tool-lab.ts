@@ -9,9 +9,9 @@ import { openLocalEnvironment } from "../../src/environments/local/local-environ
 import { terminalOptions } from "../../src/environments/options.ts";
 import { createOutputWindow } from "../../src/environments/output-window.ts";
 import { createSpillFile } from "../../src/environments/spill-file.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { openDatabase } from "../../src/lib/database.ts";
 import { createRedactor } from "../../src/lib/redact/redactor.ts";
+import { openDatabase } from "../../src/lib/sqlite/database.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 import { createTools, TOOLSETS } from "../../src/tools/tool-table.ts";
@@ -23,25 +23,25 @@ import { tempFolder } from "./temp-folder.ts";
 /** A value that the redactor of every lab knows. */
 export const SECRET = "kQ7-correct-horse-Zx9";
 
-/** Where tools work: an environment, and a folder in it that tests may fill. */
-export interface ToolPlace extends AsyncDisposable {
+/** An environment for tools, and a folder in it that tests may fill. */
+export interface TestEnvironment extends AsyncDisposable {
   readonly environment: Environment;
   readonly folder: string;
 }
 
 export interface ToolLabOptions
-  extends Partial<Pick<ToolParts, "ask" | "canNotify" | "pastSessions" | "home">> {
+  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "home">> {
   readonly todos?: TodoState;
   readonly limits?: ToolParts["limits"];
   readonly owner?: string;
-  /** Stands before the environment. */
+  /** Wraps every command of the environment. */
   intercept?(
     request: CommandRequest,
     run: (request: CommandRequest) => Promise<CommandResult>,
   ): Promise<CommandResult>;
-  /** A command that is run in the folder first. */
+  /** A command that runs in the folder first. */
   readonly setUp?: string;
-  /** The records of another lab's jobs, to share them. */
+  /** The job records of another lab, to share them. */
   readonly jobsPath?: string;
 }
 
@@ -49,21 +49,21 @@ export interface CalledResult extends ToolResult {
   json(): Record<string, unknown>;
 }
 
-/** The tools of one session in a folder of its own. */
+/** The tools of one session in its own folder. */
 export interface ToolLab extends AsyncDisposable {
   readonly folder: string;
   readonly tools: ReadonlyMap<string, Tool>;
   readonly jobsPath: string;
   /** Home of the profile, on this machine. */
   readonly home: string;
-  /** The result as the model gets it. */
+  /** Calls a tool and returns the result as the model gets it. */
   call(tool: string, input: object | string, signal?: AbortSignal): Promise<CalledResult>;
   fit(text: string, tool: string): Promise<string>;
-  /** What a command prints in the folder; throws when it fails. */
+  /** The output of a command in the folder; throws if it fails. */
   sh(command: string): Promise<string>;
 }
 
-/** A result as an object: JSON, or what a command answers with. */
+/** A result as an object: from JSON, or from the header and output of a command. */
 function readResult(text: string): Record<string, unknown> {
   if (text.startsWith("{")) return JSON.parse(text) as Record<string, unknown>;
   const [header = "", ...output] = text.split("\n\n");
@@ -73,7 +73,7 @@ function readResult(text: string): Record<string, unknown> {
 }
 
 /** This machine, in a temporary folder. */
-export async function openLocalPlace(): Promise<ToolPlace> {
+export async function openLocalTestEnvironment(): Promise<TestEnvironment> {
   const temp = await tempFolder();
   const environment = await openLocalEnvironment({
     options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
@@ -91,13 +91,12 @@ export async function openLocalPlace(): Promise<ToolPlace> {
   };
 }
 
-/** A new sandbox with nothing but busybox in it. */
-export async function openSandboxPlace(service: RunningPart<"docker">): Promise<ToolPlace> {
+/** A new sandbox that contains only busybox. */
+export async function openSandboxTestEnvironment(service: RunningPart<"docker">): Promise<TestEnvironment> {
   const docker = await openDockerLab(service);
   const environment = await openDockerEnvironment({
     engine: docker.engine,
     spec: await docker.spec(),
-    sandboxesFolder: docker.host.sandboxesFolder,
     reporter: docker.reporter,
   });
   return {
@@ -110,13 +109,17 @@ export async function openSandboxPlace(service: RunningPart<"docker">): Promise<
   };
 }
 
-export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}): Promise<ToolLab> {
+export async function openToolLab(
+  testEnvironment: TestEnvironment,
+  options: ToolLabOptions = {},
+): Promise<ToolLab> {
   const temp = await tempFolder();
   const { intercept = (request, run) => run(request) } = options;
-  const folder = `${place.folder}/lab-${randomBytes(6).toString("hex")}`;
+  const folder = `${testEnvironment.folder}/lab-${randomBytes(6).toString("hex")}`;
   const environment: Environment = {
-    openSession: () => place.environment.openSession(),
-    run: (request, signal) => intercept(request, (changed) => place.environment.run(changed, signal)),
+    openSession: () => testEnvironment.environment.openSession(),
+    run: (request, signal) =>
+      intercept(request, (changed) => testEnvironment.environment.run(changed, signal)),
     warm: async () => undefined,
     busy: 0,
     [Symbol.asyncDispose]: async () => undefined,
@@ -127,21 +130,21 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
     const chunks: Buffer[] = [];
     const request = {
       command,
-      session: place.environment.openSession(),
+      session: testEnvironment.environment.openSession(),
       workdir,
       timeoutMs: 120_000,
       mergeStderr: true,
       onOutput: (_: unknown, bytes: Uint8Array) => void chunks.push(Buffer.from(bytes)),
     };
-    const { exitCode } = await place.environment.run(request, AbortSignal.timeout(300_000));
+    const { exitCode } = await testEnvironment.environment.run(request, AbortSignal.timeout(300_000));
     const text = Buffer.concat(chunks).toString("utf8");
     if (exitCode !== 0) throw new Error(`${command}: ${text}`);
     return text;
   };
-  await run(`mkdir '${folder}'`, place.folder);
-  // Where the session of a person would start.
+  await run(`mkdir '${folder}'`, testEnvironment.folder);
+  // The folder in which a user's session would start.
   const nothing = () => undefined;
-  await place.environment.run(
+  await testEnvironment.environment.run(
     { command: `cd '${folder}'`, session, timeoutMs: 120_000, onOutput: nothing },
     AbortSignal.timeout(300_000),
   );
@@ -153,7 +156,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
   );
   const jobs = createJobs({
     environment,
-    store: createJobStore(database, "place"),
+    store: createJobStore(database, "environment"),
     clock: systemClock,
     redact: (text) => redactor.redact(text),
     graceMs: 300,
@@ -171,7 +174,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
     home,
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
     canNotify: options.canNotify ?? false,
-    ask: options.ask,
+    findAnswer: options.findAnswer,
     pastSessions: options.pastSessions,
     redact: (text, how) => redactor.redact(text, how),
     createWindow: () =>
@@ -190,7 +193,7 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
     sh: (command) => run(command),
     async call(name, input, signal = AbortSignal.timeout(300_000)) {
       const tool = tools.get(name);
-      if (tool === undefined) throw new Error(`there is no tool ${name}`);
+      if (tool === undefined) throw new Error(`the tool ${name} does not exist`);
       const text = typeof input === "string" ? input : JSON.stringify(input);
       const result = await tool.call(text, {
         callId: randomBytes(6).toString("hex"),
@@ -203,10 +206,10 @@ export async function openToolLab(place: ToolPlace, options: ToolLabOptions = {}
       for (const job of await jobs.list(AbortSignal.timeout(300_000)))
         if (job.state !== "ended" && job.owner === owner)
           await jobs.kill(job.id, AbortSignal.timeout(300_000));
-      const over = "select folder from job where folder is not null and state = 'ended'";
-      for (const row of database.prepare<{ folder: string }>(over).all())
-        await run(`rm -rf '${row.folder}'`, place.folder);
-      await run(`chmod -R u+rwx '${folder}'; rm -rf '${folder}'`, place.folder);
+      const endedJobs = "select folder from job where folder is not null and state = 'ended'";
+      for (const row of database.prepare<{ folder: string }>(endedJobs).all())
+        await run(`rm -rf '${row.folder}'`, testEnvironment.folder);
+      await run(`chmod -R u+rwx '${folder}'; rm -rf '${folder}'`, testEnvironment.folder);
       database[Symbol.dispose]();
       await temp[Symbol.asyncDispose]();
     },

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import type { Clock } from "../../src/lib/clock.ts";
+import type { Clock } from "../../src/lib/time/clock.ts";
 
 interface Sleeper {
   readonly due: number;
@@ -44,14 +44,14 @@ export class TurnableClock implements Clock {
     });
   }
 
-  /** Moves the time on, waking each sleeper at its own moment and in order, also those that fall asleep on the way. */
+  /** Advances the time and wakes each sleeper at its own time and in order, including those that start to sleep meanwhile. */
   async advance(ms: number): Promise<void> {
     const target = this.#now + ms;
-    await turn(); // what was just started may still be on its way to its sleep
+    await turn(); // code that was just started may not sleep yet
     for (let next = this.#nextUntil(target); next !== undefined; next = this.#nextUntil(target)) {
       this.#now = Math.max(this.#now, next.due);
       next.wake();
-      await turn(); // whoever woke may sleep again within this advance
+      await turn(); // a woken sleeper may sleep again within this advance
     }
     this.#now = target;
   }

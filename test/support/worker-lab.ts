@@ -5,21 +5,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { boardPath } from "../../src/board/board-slug.ts";
-import { type BoardPlace, openBoardStore } from "../../src/board/board-store.ts";
+import { openBoardStore } from "../../src/board/board-store.ts";
+import type { ChildLimits } from "../../src/board/caller.ts";
 import { openHostSlots } from "../../src/board/dispatcher/host-slots.ts";
-import type { ClaimedTask } from "../../src/board/operations/claim.ts";
-import type { NewTask } from "../../src/board/operations/create-task.ts";
+import type { BoardLocation } from "../../src/board/open-board.ts";
+import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
+import type { NewTask } from "../../src/board/operations/tasks/create-task.ts";
+import { endProcesses } from "../../src/board/supervisor/end-processes.ts";
+import { findProcesses, runProcesses } from "../../src/board/supervisor/process-table.ts";
+import { runLogPath } from "../../src/board/supervisor/run-log.ts";
+import { startSupervisor } from "../../src/board/supervisor/start-supervisor.ts";
+import { createWorkerHost } from "../../src/board/supervisor/worker-host.ts";
 import type { Run } from "../../src/board/task.ts";
-import { endProcesses } from "../../src/board/worker/end-processes.ts";
-import { findProcesses, runProcesses } from "../../src/board/worker/process-table.ts";
-import { runLogPath } from "../../src/board/worker/run-log.ts";
 import { boardMark, RUN_MARK, runMark, SUPERVISOR_MARK } from "../../src/board/worker/run-mark.ts";
 import type { RunOrder } from "../../src/board/worker/run-order.ts";
-import { startSupervisor } from "../../src/board/worker/start-supervisor.ts";
-import { createWorkerHost } from "../../src/board/worker/worker-host.ts";
-import { openVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
-import { systemClock } from "../../src/lib/clock.ts";
-import { loadSqlite } from "../../src/lib/sqlite.ts";
+import { pickPublicVariables, workerVariables } from "../../src/board/worker/worker-variables.ts";
+import { loadSqlite } from "../../src/lib/sqlite/sqlite.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const Sqlite = await loadSqlite();
@@ -32,19 +34,19 @@ const run = promisify(execFile);
 const never = new AbortController().signal;
 const POLICY = { failureLimit: 5, failureRetryMs: 0, rateLimitCooldownMs: 1_000 };
 const HOST = "host-of-test";
-/** Ends what hangs; a busy machine is no failure. */
+/** Ends hanging tests; long enough for a busy machine. */
 const WITHIN_MS = 150_000;
 
 /**
- * A lease that runs out within a test, and yet outlasts a machine that stands still for ten seconds: a supervisor must
- * have started within half of it, and has a third of it for a renewal.
+ * A lease that expires within a test but survives a machine that stalls for ten seconds: a supervisor must start within half
+ * of it, and has a third of it for a renewal.
  */
 export const SHORT_LEASE_MS = 36_000;
 
 /**
- * A root home with a board and profiles whose models follow scripts; everything it starts is ended at the end. With
- * `diskBytes` the home is a disk of its own of that size, which needs the right to mount one. The lease of its runs is
- * so long that none is lost because the machine is slow.
+ * A root home with a board and profiles whose models follow scripts; all its processes are ended at the end. With `diskBytes`
+ * the home is a separate disk of that size, which requires permission to mount. The lease of its runs is long enough for a
+ * slow machine.
  */
 export async function openWorkerLab({
   leaseMs = 300_000,
@@ -57,15 +59,15 @@ export async function openWorkerLab({
   const root = folder.file("home");
   await mkdir(root, { mode: 0o700 });
   if (diskBytes > 0) await run("mount", ["-t", "tmpfs", "-o", `size=${diskBytes},mode=700`, "tmpfs", root]);
-  const place: BoardPlace = { root, databaseUrl, slug };
-  const store = await openBoardStore(place, {}, never);
+  const location: BoardLocation = { root, databaseUrl, slug };
+  const store = await openBoardStore(location, {}, never);
   const operator = store.as({ kind: "operator", name: "alice" });
   const system = store.as({ kind: "system", name: "dispatcher" });
   const around = { PATH: process.env["PATH"], HOME: folder.path, ...variables };
   const slots = openHostSlots({ root, host: HOST, board: store.identity }, systemClock);
   const host = createWorkerHost({
     id: HOST,
-    place,
+    location,
     board: store.identity,
     slots,
     program: PROGRAM,
@@ -85,9 +87,9 @@ export async function openWorkerLab({
   });
   const add = async (title: string, details: Partial<NewTask> = {}) =>
     (await operator.create({ title, assignee: "coder", ...details }, never)).task;
-  const claim = async (id: string): Promise<ClaimedTask> => {
+  const claim = async (id: string, childLimits?: ChildLimits): Promise<ClaimedTask> => {
     const { claimed, refused } = await system.claim(
-      { wanted: [id], from: "ready", leaseMs, hostId: HOST },
+      { wanted: [id], from: "ready", leaseMs, hostId: HOST, ...(childLimits && { childLimits }) },
       never,
     );
     const [first] = claimed;
@@ -96,18 +98,18 @@ export async function openWorkerLab({
   };
   const findRun = async (id: number): Promise<Run> => {
     const run = await store.findRun(id, never);
-    if (run === undefined) throw new Error(`there is no run ${id}`);
+    if (run === undefined) throw new Error(`run ${id} does not exist`);
     return run;
   };
   const logOf = ({ task, run }: ClaimedTask) =>
-    readFile(runLogPath(root, place.slug, task.id, run.id), "utf8").catch(() => "");
+    readFile(runLogPath(root, location.slug, task.id, run.id), "utf8").catch(() => "");
   const processesOf = ({ task, run }: ClaimedTask) =>
     findProcesses({ variable: RUN_MARK, mark: runMark(store.identity, { taskId: task.id, runId: run.id }) });
 
   return {
     folder,
     root,
-    place,
+    location,
     store,
     operator,
     system,
@@ -122,7 +124,7 @@ export async function openWorkerLab({
         variable: SUPERVISOR_MARK,
         mark: runMark(store.identity, { taskId: task.id, runId: run.id }),
       }),
-    /** A profile whose model gives these answers. */
+    /** Creates a profile whose model gives these answers. */
     async addProfile(name: string, script: object, { settings = "", env = "" } = {}) {
       const home = join(root, "profiles", name);
       await mkdir(home, { recursive: true, mode: 0o700 });
@@ -131,13 +133,13 @@ export async function openWorkerLab({
       await writeFile(join(home, "config.yaml"), `${model}${settings}`);
       await writeFile(join(home, ".env"), env, { mode: 0o600 });
     },
-    /** A supervisor whose worker is a shell script instead of the agent. */
+    /** Starts a supervisor whose worker is a shell script instead of the agent. */
     async superviseScript(claimed: ClaimedTask, script: string) {
       const { task, run, token } = claimed;
       const cwd = folder.file(`work-${run.id}`);
       await mkdir(cwd);
       const order: RunOrder = {
-        place: { root, databaseUrl, slug },
+        location: { root, databaseUrl, slug },
         board: store.identity,
         run: {
           taskId: task.id,
@@ -150,7 +152,7 @@ export async function openWorkerLab({
         worker: {
           argv: ["bash", "-c", script],
           env: workerVariables({
-            place,
+            location,
             board: store.identity,
             claimed,
             workspace: { kind: "dir", path: cwd },
@@ -161,24 +163,24 @@ export async function openWorkerLab({
           }),
           cwd,
         },
-        log: { path: runLogPath(root, place.slug, task.id, run.id), maxBytes: 64 * 1024, backups: 1 },
+        log: { path: runLogPath(root, location.slug, task.id, run.id), maxBytes: 64 * 1024, backups: 1 },
         policy: POLICY,
       };
-      const started = await startSupervisor(PROGRAM, order, openVariables(around), never);
+      const started = await startSupervisor(PROGRAM, order, pickPublicVariables(around), never);
       if (started.kind === "failed") throw new Error(started.error);
       return { ...started, cwd };
     },
-    /** Lets the lease of a run be over, as if nobody had renewed it for so long. Only for a board in SQLite. */
+    /** Lets the lease of a run expire, as if it had not been renewed. Only for a board in SQLite. */
     expireLease({ run }: ClaimedTask): void {
       const connection = new Sqlite(boardPath(root, slug), { timeout: 150_000 });
       try {
         const { changes } = connection.prepare("update run set lease_until = 1 where id = ?").run(run.id);
-        if (changes !== 1) throw new Error(`there is no run ${run.id}`);
+        if (changes !== 1) throw new Error(`run ${run.id} does not exist`);
       } finally {
         connection.close();
       }
     },
-    /** The run once it has ended and nothing of it is left. */
+    /** Waits until the run has ended and all its processes have exited, and returns it. */
     async ended(claimed: ClaimedTask, withinMs = WITHIN_MS): Promise<Run> {
       await eventually(async () => (await findRun(claimed.run.id)).ended_at !== null, withinMs);
       await eventually(async () => (await processesOf(claimed)).length === 0, withinMs);
@@ -196,15 +198,16 @@ export async function openWorkerLab({
   };
 }
 
-/** Waits until something holds; fails aloud when it never does. */
+/** Waits until a condition holds; throws if it never does. */
 export async function eventually(
   holds: () => Promise<boolean> | boolean,
   withinMs = WITHIN_MS,
 ): Promise<void> {
   const deadline = performance.now() + withinMs;
-  // Some look at every process of the machine: what takes long is asked for less often.
+  // Some conditions inspect every process of the machine, so the polling slows down over time.
   for (let pauseMs = 20; !(await holds()); pauseMs = Math.min(pauseMs * 1.3, 500)) {
-    if (performance.now() > deadline) throw new Error(`it did not happen within ${withinMs} ms: ${holds}`);
+    if (performance.now() > deadline)
+      throw new Error(`the condition was not met within ${withinMs} ms: ${holds}`);
     await sleep(pauseMs);
   }
 }

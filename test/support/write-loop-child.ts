@@ -1,7 +1,7 @@
 import { writeSync } from "node:fs";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
-import { createEngine } from "../../src/environments/docker/engine.ts";
-import { createSandboxSpec } from "../../src/environments/docker/sandbox-spec.ts";
+import { createEngine } from "../../src/environments/docker/engine/engine.ts";
+import { createSandboxSpec } from "../../src/environments/docker/spec/sandbox-spec.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import { createEnvironmentFiles } from "../../src/environments/files/environment-files.ts";
 import { openLocalEnvironment } from "../../src/environments/local/local-environment.ts";
@@ -10,7 +10,7 @@ import { never, testHost, testOptions } from "./docker.ts";
 import type { EnsureInput } from "./docker-child.ts";
 
 export interface LoopInput {
-  /** Undefined is the local environment. */
+  /** Undefined for the local environment. */
   readonly docker: EnsureInput | undefined;
   readonly home: string;
   readonly path: string;
@@ -31,10 +31,10 @@ async function open({ docker, home }: LoopInput): Promise<Environment> {
   const identity = { profile: "tester", profileId, task: "default" };
   const { spec } = await createSandboxSpec(testOptions(image), identity, testHost(folder));
   const reporter = { onNotice: () => undefined, onProgress: () => undefined };
-  return openDockerEnvironment({ engine, spec, sandboxesFolder: testHost(folder).sandboxesFolder, reporter });
+  return openDockerEnvironment({ engine, spec, reporter });
 }
 
-/** Writes one version after the other until it is killed, and reports when it has begun. */
+/** Writes one version after the other until it is killed, and reports its start. */
 const ROLES = {
   async loop(input: LoopInput) {
     const environment = await open(input);

@@ -2,11 +2,11 @@ import { link, mkdir, readdir, readFile, rm, stat, symlink, utimes, writeFile } 
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import { listNames } from "../../lib/files/unless-missing.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import { boardFolders } from "../workspaces/board-folders.ts";
-import { namesIn } from "../workspaces/quarantine.ts";
 import { readAttachment } from "./attachment-content.ts";
-import { type AttachmentPlace, attachFile, openAttachment, removeAttachment } from "./attachment-files.ts";
+import { type AttachmentFolders, attachFile, openAttachment, removeAttachment } from "./attachment-files.ts";
 import { attachmentName } from "./attachment-name.ts";
 import { collectAttachments } from "./collect-attachments.ts";
 
@@ -15,31 +15,31 @@ const HOUR = 3_600_000;
 
 async function openLab() {
   const stage = await openStage(openSqliteLab);
-  const { root } = stage.lab.place;
+  const { root } = stage.lab.location;
   let now = Date.now();
-  const place: AttachmentPlace = { ...boardFolders(root, "lab"), now: () => now };
+  const folders: AttachmentFolders = { ...boardFolders(root, "lab"), now: () => now };
   const client = stage.operator;
   return {
     ...stage,
     root,
-    place,
-    later: (ms: number) => {
+    folders,
+    advance: (ms: number) => {
       now += ms;
     },
     attach: (taskId: string, name: string, text = "text") =>
-      attachFile({ client, place }, taskId, { name, bytes: Buffer.from(text) }, never),
-    read: (attachment: Attachment) => readAttachment({ store: stage.store, place }, attachment, never),
-    remove: (id: number) => removeAttachment({ client, place }, id, never),
-    collect: () => collectAttachments({ store: stage.store, place }, never),
-    files: (taskId: string) => namesIn(join(place.attachments, taskId)),
+      attachFile({ client, folders }, taskId, { name, bytes: Buffer.from(text) }, never),
+    read: (attachment: Attachment) => readAttachment({ store: stage.store, folders }, attachment, never),
+    remove: (id: number) => removeAttachment({ client, folders }, id, never),
+    collect: () => collectAttachments({ store: stage.store, folders }, never),
+    files: (taskId: string) => listNames(join(folders.attachments, taskId)),
   };
 }
 
-test("board A8: a file is kept beside the board under its own name, and comes back as it was", async () => {
+test("board A8: a file is stored beside the board under its own name and is read back unchanged", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const attachment = await lab.attach(task.id, "report.pdf", "content");
-  const path = join(lab.place.attachments, task.id, "report.pdf");
+  const path = join(lab.folders.attachments, task.id, "report.pdf");
   expect(attachment).toMatchObject({
     filename: "report.pdf",
     stored_path: path,
@@ -51,7 +51,7 @@ test("board A8: a file is kept beside the board under its own name, and comes ba
   expect(await lab.files(task.id)).toEqual(["report.pdf"]);
 });
 
-test("board A8: a name that is taken gets a number, however many come at once", async () => {
+test("board A8: a duplicate name gets a number, even under concurrent uploads", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const texts = ["1", "2", "3", "4", "5"];
@@ -62,7 +62,7 @@ test("board A8: a name that is taken gets a number, however many come at once", 
     expect((await lab.read(attachment)).toString()).toBe(texts[index]);
 });
 
-test("board A8: of a hostile name the harmless part is left, or it is refused", async () => {
+test("board A8: a hostile name is reduced to its safe part or refused", async () => {
   const names: readonly (readonly [string, string])[] = [
     ["../../etc/passwd", "passwd"],
     ["/etc/shadow", "shadow"],
@@ -76,13 +76,13 @@ test("board A8: of a hostile name the harmless part is left, or it is refused", 
   ];
   for (const [given, kept] of names) expect(attachmentName(given), given).toBe(kept);
   for (const given of ["", ".", "..", "a/", "\u0000", " ", "/"])
-    expect(() => attachmentName(given), given).toThrow(/no name/);
+    expect(() => attachmentName(given), given).toThrow(/not a valid file name/);
   const wide = attachmentName(`${"😀".repeat(150)}.png`);
   expect(Buffer.byteLength(wide)).toBeLessThanOrEqual(240);
   expect(wide).toMatch(/^(😀)+\.png$/u);
 });
 
-test("a long name that is taken still fits with its number", async () => {
+test("a long duplicate name is shortened to fit its number", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const name = `${"ü".repeat(196)}.txt`;
@@ -91,10 +91,10 @@ test("a long name that is taken still fits with its number", async () => {
   expect(second.filename).not.toBe(first.filename);
 });
 
-test("board A8: 25 MiB are kept, one byte more is refused and leaves nothing", async () => {
+test("board A8: 25 MiB are accepted; one byte more is refused and leaves no file", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
-  const parts = { client: lab.operator, place: lab.place };
+  const parts = { client: lab.operator, folders: lab.folders };
   const bytes = Buffer.alloc(LARGEST_ATTACHMENT + 1);
   expect(await codeOf(attachFile(parts, task.id, { name: "x", bytes }, never))).toBe("attachment-too-large");
   expect(await lab.files(task.id)).toEqual([]);
@@ -108,7 +108,7 @@ test("a refused attachment leaves no file", async () => {
   expect(await codeOf(lab.attach("t_000000000000", "x"))).toBe("task-not-found");
   const client = lab.store.as({ kind: "delegate", profile: "p" });
   const file = { name: "x", bytes: Buffer.from("x") };
-  expect(await codeOf(attachFile({ client, place: lab.place }, task.id, file, never))).toBe(
+  expect(await codeOf(attachFile({ client, folders: lab.folders }, task.id, file, never))).toBe(
     "board-action-denied",
   );
   expect(await codeOf(lab.attach("../escape", "x"))).toBe("workspace-refused");
@@ -116,7 +116,7 @@ test("a refused attachment leaves no file", async () => {
   expect(await lab.files("t_000000000000")).toEqual([]);
 });
 
-test("board A8: what leads out of its folder is not opened, whether the row, a link or a folder does", async () => {
+test("board A8: a path that leads out of its folder through the row, a link or a folder is not opened", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const other = await lab.add("b");
@@ -124,46 +124,46 @@ test("board A8: what leads out of its folder is not opened, whether the row, a l
   const foreign = await lab.attach(other.id, "b.txt", "foreign");
   const secret = join(lab.root, "secret");
   await writeFile(secret, "secret");
-  const folder = join(lab.place.attachments, task.id);
-  const open = (stored_path: string) => codeOf(openAttachment(lab.place, { ...attachment, stored_path }));
-  const roundabout = `${lab.place.attachments}/${other.id}/../${task.id}/a.txt`;
-  const wrong = [secret, foreign.stored_path, roundabout, `${folder}/../../secret`, folder, "a.txt"];
+  const folder = join(lab.folders.attachments, task.id);
+  const open = (stored_path: string) => codeOf(openAttachment(lab.folders, { ...attachment, stored_path }));
+  const nonCanonical = `${lab.folders.attachments}/${other.id}/../${task.id}/a.txt`;
+  const wrong = [secret, foreign.stored_path, nonCanonical, `${folder}/../../secret`, folder, "a.txt"];
   for (const path of wrong) expect(await open(path), path).toBe("attachment-missing");
   await rm(attachment.stored_path);
   expect(await open(attachment.stored_path)).toBe("attachment-missing");
   await symlink(secret, attachment.stored_path);
   expect(await open(attachment.stored_path)).toBe("attachment-missing");
   await rm(folder, { recursive: true });
-  await symlink(join(lab.place.attachments, other.id), folder);
+  await symlink(join(lab.folders.attachments, other.id), folder);
   await link(foreign.stored_path, join(folder, "a.txt"));
   expect(await open(attachment.stored_path)).toBe("attachment-missing");
 });
 
-test("a removed attachment is moved aside, not deleted", async () => {
+test("a removed attachment is moved to quarantine, not deleted", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const attachment = await lab.attach(task.id, "a.txt", "keep me");
   expect(await lab.remove(attachment.id)).toBe(true);
   expect(await lab.remove(attachment.id)).toBe(false);
   expect(await lab.files(task.id)).toEqual([]);
-  const [moved = ""] = await readdir(lab.place.quarantine);
-  expect(await readFile(join(lab.place.quarantine, moved), "utf8")).toBe("keep me");
+  const [moved = ""] = await readdir(lab.folders.quarantine);
+  expect(await readFile(join(lab.folders.quarantine, moved), "utf8")).toBe("keep me");
 });
 
-test("a file that a crash left without its row is moved aside later, one with a row never", async () => {
+test("a file left without a row by a crash is moved to quarantine later; a file with a row never is", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const kept = await lab.attach(task.id, "kept.txt");
-  const folder = join(lab.place.attachments, task.id);
+  const folder = join(lab.folders.attachments, task.id);
   await writeFile(join(folder, "orphan.txt"), "x");
   await writeFile(join(folder, ".new-0123"), "x");
-  await mkdir(join(lab.place.attachments, "t_gone"));
-  await writeFile(join(lab.place.attachments, "t_gone", "purged.txt"), "x");
-  await utimes(join(folder, "orphan.txt"), 0, 0); // an old file that was copied just now is young all the same
+  await mkdir(join(lab.folders.attachments, "t_gone"));
+  await writeFile(join(lab.folders.attachments, "t_gone", "purged.txt"), "x");
+  await utimes(join(folder, "orphan.txt"), 0, 0); // the modification time does not count, only the time of the copy
   expect(await lab.collect()).toEqual([]);
-  lab.later(2 * HOUR);
+  lab.advance(2 * HOUR);
   const collected = (await lab.collect()).map((path) => basename(path));
   expect(collected.sort()).toEqual([".new-0123", "orphan.txt", "purged.txt"]);
   expect(await lab.files(task.id)).toEqual([basename(kept.stored_path)]);
-  expect(await namesIn(lab.place.quarantine)).toHaveLength(3);
+  expect(await listNames(lab.folders.quarantine)).toHaveLength(3);
 });

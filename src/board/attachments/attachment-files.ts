@@ -2,24 +2,21 @@ import { createHash, randomBytes } from "node:crypto";
 import { constants, type FileHandle, link, open, realpath, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { AppError, errnoOf, messageOf } from "../../lib/errors.ts";
-import { ensurePrivateFolder, syncFolder } from "../../lib/files.ts";
-import type { BoardClient } from "../board-store.ts";
+import { ensurePrivateFolder, syncFolder } from "../../lib/files/files.ts";
+import type { BoardClient } from "../board-client.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
-import { moveAside, type Quarantine } from "../workspaces/quarantine.ts";
+import { moveToQuarantine, type Quarantine } from "../workspaces/quarantine.ts";
 import { folderNameOf } from "../workspaces/workspace.ts";
 import { attachmentName, numberedName } from "./attachment-name.ts";
 
 const TEMPORARY = ".new-";
 
-/** Where the files of attachments lie, and where removed ones go first. */
-export interface AttachmentPlace extends Quarantine {
+/** The folder of attachments, and the quarantine for removed attachments. */
+export interface AttachmentFolders extends Quarantine {
   readonly attachments: string;
-  /** How many bytes of content the database may hold for all hosts; undefined where files stay on this one. */
+  /** Maximum bytes of content in the database; undefined when attachments are files on this host. */
   readonly sharedLimitBytes?: number | undefined;
-  /**
-   * The folder of a task's files in the environment of a worker; undefined for a task whose files are not there. Without
-   * this function the reader is on this machine.
-   */
+  /** A task's attachment folder as the worker sees it, if mounted; without this function, the reader is on this host. */
   readonly seenAs?: ((taskId: string) => string | undefined) | undefined;
 }
 
@@ -30,18 +27,18 @@ export interface NewFile {
 }
 
 /**
- * Keeps a file with a task, under its own name or the next one that is free. Beside the database the file is there before
- * its row, so a crash leaves at most a file that nobody knows of, which `collectAttachments` finds.
+ * Attaches a file to a task, under its own name or the next free numbered name. A file beside the database is written before
+ * its row, so a crash leaves at most a file without a row, which `collectAttachments` removes.
  */
 export async function attachFile(
-  { client, place }: { readonly client: BoardClient; readonly place: AttachmentPlace },
+  { client, folders }: { readonly client: BoardClient; readonly folders: AttachmentFolders },
   taskId: string,
   { name, bytes, contentType }: NewFile,
   signal: AbortSignal,
 ): Promise<Attachment> {
   requireSize(name, bytes.length);
   signal.throwIfAborted();
-  const { sharedLimitBytes: limitBytes } = place;
+  const { sharedLimitBytes: limitBytes } = folders;
   const known = {
     size: bytes.length,
     sha256: createHash("sha256").update(bytes).digest("hex"),
@@ -52,12 +49,16 @@ export async function attachFile(
     const facts = { ...known, filename, storedPath: filename };
     return client.attach(taskId, { ...facts, shared: { bytes, limitBytes } }, signal);
   }
-  const path = await keepFile(join(place.attachments, folderNameOf(taskId)), attachmentName(name), [bytes]);
+  const path = await writeAttachmentFile(
+    join(folders.attachments, folderNameOf(taskId)),
+    attachmentName(name),
+    [bytes],
+  );
   const row = { ...known, filename: basename(path), storedPath: path };
   try {
     return await client.attach(taskId, row, signal);
   } catch (error) {
-    // A refusal changed nothing. After any other failure the row may exist, and then the file must.
+    // A refusal changed nothing, so remove the file. After any other failure the row may exist and needs the file.
     if (error instanceof AppError && REFUSALS.has(error.code)) await rm(path, { force: true });
     throw error;
   }
@@ -69,16 +70,16 @@ export function requireSize(name: string, bytes: number): void {
   if (bytes > LARGEST_ATTACHMENT)
     throw new AppError(
       "attachment-too-large",
-      `${basename(name)} has ${bytes} bytes; ${LARGEST_ATTACHMENT} are allowed.`,
+      `${basename(name)} has ${bytes} bytes; the limit is ${LARGEST_ATTACHMENT}.`,
     );
 }
 
-/** Writes a file whole or not at all. `settle` gives it its name, by default one that nobody else has or gets. */
-export async function keepFile(
+/** Writes a file atomically. `settle` moves it to its final name; the default picks a free numbered name. */
+export async function writeAttachmentFile(
   folder: string,
   name: string,
   parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
-  settle: (temporary: string, folder: string, name: string) => Promise<string> = linkFree,
+  settle: (temporary: string, folder: string, name: string) => Promise<string> = linkFreeName,
 ): Promise<string> {
   await ensurePrivateFolder(folder);
   const temporary = join(folder, `${TEMPORARY}${randomBytes(8).toString("hex")}`);
@@ -91,25 +92,25 @@ export async function keepFile(
       await file.close();
     }
     const path = await settle(temporary, folder, name);
-    await syncFolder(folder); // the row must not outlive the file
+    await syncFolder(folder); // the file must be durable before its row is committed
     return path;
   } catch (error) {
     if (errnoOf(error) === undefined || error instanceof AppError) throw error;
     const why = errnoOf(error) === "ENOSPC" ? "the disk is full" : messageOf(error);
-    throw new AppError("file-unwritable", `Cannot keep ${name} in ${folder}: ${why}.`, { cause: error });
+    throw new AppError("file-unwritable", `Cannot write ${name} to ${folder}: ${why}.`, { cause: error });
   } finally {
     await rm(temporary, { force: true });
   }
 }
 
-/** Takes the place of whatever has the name: two who copy the same content do no harm. */
-export async function replace(temporary: string, folder: string, name: string): Promise<string> {
+/** Replaces an existing file: processes that copy concurrently write the same content. */
+export async function replaceFile(temporary: string, folder: string, name: string): Promise<string> {
   const path = join(folder, name);
   await rename(temporary, path);
   return path;
 }
 
-async function linkFree(temporary: string, folder: string, name: string): Promise<string> {
+async function linkFreeName(temporary: string, folder: string, name: string): Promise<string> {
   for (let number = 0; ; number++) {
     const path = join(folder, numberedName(name, number));
     try {
@@ -121,46 +122,49 @@ async function linkFree(temporary: string, folder: string, name: string): Promis
   }
 }
 
-/** Opens the file of an attachment to read it; a row that leads anywhere but to a file of its own task is not followed. */
-export async function openAttachment(place: AttachmentPlace, attachment: Attachment): Promise<FileHandle> {
-  const path = await containedPath(place, attachment);
+/** Opens the file of an attachment for reading; throws `attachment-missing` when the path is not a file of its own task. */
+export async function openAttachment(
+  folders: AttachmentFolders,
+  attachment: Attachment,
+): Promise<FileHandle> {
+  const path = await containedPath(folders, attachment);
   const file = path === undefined ? undefined : await openFile(path);
-  if (file === undefined) throw missing(attachment);
+  if (file === undefined) throw missingAttachment(attachment);
   const facts = await file.stat();
   if (facts.isFile() && facts.size <= LARGEST_ATTACHMENT) return file;
   await file.close();
-  throw missing(attachment);
+  throw missingAttachment(attachment);
 }
 
-/** Forgets an attachment and moves its file aside; false when there was none. */
+/** Removes an attachment and moves its file to quarantine; returns false when the attachment does not exist. */
 export async function removeAttachment(
-  { client, place }: { readonly client: BoardClient; readonly place: AttachmentPlace },
+  { client, folders }: { readonly client: BoardClient; readonly folders: AttachmentFolders },
   id: number,
   signal: AbortSignal,
 ): Promise<boolean> {
   const row = await client.removeAttachment(id, signal);
   if (row === undefined) return false;
-  if (row.content_key !== null) await rm(copyFolder(place, row), { recursive: true, force: true });
-  const path = await containedPath(place, row);
-  if (path !== undefined) await moveAside(path, row.task_id, place);
+  if (row.content_key !== null) await rm(copyFolder(folders, row), { recursive: true, force: true });
+  const path = await containedPath(folders, row);
+  if (path !== undefined) await moveToQuarantine(path, row.task_id, folders);
   return true;
 }
 
-/** Where this host keeps its copy of content that is in the database. */
-export function copyFolder(place: AttachmentPlace, { task_id, id }: Attachment): string {
-  return join(place.attachments, folderNameOf(task_id), String(id));
+/** The folder of this host's copy of content that is in the database. */
+export function copyFolder(folders: AttachmentFolders, { task_id, id }: Attachment): string {
+  return join(folders.attachments, folderNameOf(task_id), String(id));
 }
 
-/** Where the file is, if it is where files of this task belong, both as the row says and on the disk. */
+/** The real path of the file; undefined unless both the stored path and the real path are in the folder of its task. */
 async function containedPath(
-  place: AttachmentPlace,
+  folders: AttachmentFolders,
   { task_id, stored_path }: Attachment,
 ): Promise<string | undefined> {
   const name = basename(stored_path);
-  const folder = join(place.attachments, folderNameOf(task_id));
+  const folder = join(folders.attachments, folderNameOf(task_id));
   if (stored_path !== join(folder, name) || name.startsWith(".")) return undefined;
   try {
-    const root = await realpath(place.attachments);
+    const root = await realpath(folders.attachments);
     const real = await realpath(stored_path);
     return real === join(root, task_id, name) ? real : undefined;
   } catch (error) {
@@ -179,12 +183,12 @@ async function openFile(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-export function missing({ filename, task_id }: Attachment): AppError {
-  return new AppError("attachment-missing", `The file of ${filename} of ${task_id} is not there.`);
+export function missingAttachment({ filename, task_id }: Attachment): AppError {
+  return new AppError("attachment-missing", `The file of attachment ${filename} of ${task_id} is missing.`);
 }
 
-/** Takes the parts of an attachment's content; throws `attachment-damaged` when they are not what was attached. */
-export class ContentCheck {
+/** Verifies the content of an attachment part by part; throws `attachment-damaged` when it differs. */
+export class ContentVerifier {
   readonly #attachment: Attachment;
   readonly #hash = createHash("sha256");
   #bytes = 0;
@@ -209,6 +213,9 @@ export class ContentCheck {
 
   #damaged(why: string): AppError {
     const { filename, task_id } = this.#attachment;
-    return new AppError("attachment-damaged", `The file of ${filename} of ${task_id} is damaged: ${why}.`);
+    return new AppError(
+      "attachment-damaged",
+      `The file of attachment ${filename} of ${task_id} is damaged: ${why}.`,
+    );
   }
 }

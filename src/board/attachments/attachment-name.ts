@@ -1,41 +1,41 @@
-import { shorten } from "../../lib/shorten.ts";
-import { invalid } from "../task-text.ts";
+import { shorten } from "../../lib/text/shorten.ts";
+import { invalidInput } from "../task-text.ts";
 
-const LONGEST = 200;
-const LONGEST_BYTES = 240; // file systems end at 255
+const MAX_LENGTH = 200;
+const MAX_BYTES = 240; // most file systems allow 255
 
-/** The name under which a file can be kept, made of whatever somebody called it; throws when nothing is left of it. */
+/** Derives a safe file name from a given name; throws `task-input-invalid` when nothing remains. */
 export function attachmentName(given: string): string {
   const last = given.split(/[/\\]/).at(-1) ?? "";
   const name = last
-    // Control characters, halves of characters, and those that turn the direction of writing to hide an ending.
+    // Control characters, lone surrogates, and bidirectional overrides that can hide the extension.
     .replace(/[\p{Cc}\p{Surrogate}\u2028\u2029\u202A-\u202E\u2066-\u2069]/gu, "")
     .replace(/^[.\s]+|\s+$/gu, "");
-  if (name === "") throw invalid(`${JSON.stringify(shorten(given, 80))} is no name for a file.`);
-  return fitted(name, "");
+  if (name === "") throw invalidInput(`${JSON.stringify(shorten(given, 80))} is not a valid file name.`);
+  return fitName(name, "");
 }
 
-/** The same name with a number, for when it is taken. */
+/** The name with a number, for a duplicate name; number 0 returns the name unchanged. */
 export function numberedName(name: string, number: number): string {
-  return number === 0 ? name : fitted(name, ` (${number})`);
+  return number === 0 ? name : fitName(name, ` (${number})`);
 }
 
-/** Whether a name is this one, with or without a number. */
+/** Whether `name` is `plain`, with or without a number. */
 export function isNumbered(name: string, plain: string): boolean {
   const number = Number(/ \((\d{1,6})\)(?:\.[^.]*)?$/.exec(name)?.[1] ?? 0);
   return name === plain || name === numberedName(plain, number);
 }
 
-/** The name with `mark` before its ending, cut before both where it is too long. */
-function fitted(name: string, mark: string): string {
+/** Inserts `suffix` before the extension and shortens the stem of a name that is too long. */
+function fitName(name: string, suffix: string): string {
   const dot = name.lastIndexOf(".");
-  const isEnding = dot > 0 && name.length - dot <= 20;
-  const end = `${mark}${isEnding ? name.slice(dot) : ""}`;
-  const characters = [...(isEnding ? name.slice(0, dot) : name)];
-  const isLong = () => {
+  const hasExtension = dot > 0 && name.length - dot <= 20;
+  const end = `${suffix}${hasExtension ? name.slice(dot) : ""}`;
+  const characters = [...(hasExtension ? name.slice(0, dot) : name)];
+  const isTooLong = () => {
     const whole = characters.join("") + end;
-    return whole.length > LONGEST || Buffer.byteLength(whole) > LONGEST_BYTES;
+    return whole.length > MAX_LENGTH || Buffer.byteLength(whole) > MAX_BYTES;
   };
-  while (isLong()) characters.pop();
+  while (isTooLong()) characters.pop();
   return characters.join("") + end;
 }

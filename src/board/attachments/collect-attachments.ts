@@ -1,31 +1,29 @@
 import { lstat } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, errnoOf } from "../../lib/errors.ts";
+import { AppError } from "../../lib/errors.ts";
+import { listNames, unlessMissing } from "../../lib/files/unless-missing.ts";
 import type { BoardStore } from "../board-store.ts";
-import { moveAside, namesIn } from "../workspaces/quarantine.ts";
-import { type AttachmentPlace, copyFolder } from "./attachment-files.ts";
+import { moveToQuarantine } from "../workspaces/quarantine.ts";
+import { type AttachmentFolders, copyFolder } from "./attachment-files.ts";
 
-const GRACE_MS = 60 * 60_000;
+const GRACE_MS = 60 * 60_000; // the row of a younger file may not be written yet
 
-/**
- * Moves aside the files that no task knows of: of attachments that a crash left without a row, and of purged tasks. A file
- * younger than an hour may still get its row. Says which files they were.
- */
+/** Moves files without a row, if older than an hour, to quarantine; returns their original paths. */
 export async function collectAttachments(
-  { store, place }: { readonly store: BoardStore; readonly place: AttachmentPlace },
+  { store, folders }: { readonly store: BoardStore; readonly folders: AttachmentFolders },
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const collected: string[] = [];
-  for (const taskId of await namesIn(place.attachments)) {
-    const folder = join(place.attachments, taskId);
+  for (const taskId of await listNames(folders.attachments)) {
+    const folder = join(folders.attachments, taskId);
     if (!(await lstat(folder)).isDirectory()) continue;
-    // Files first: a row that is written meanwhile belongs to a file that is not in this list, or is young.
-    const names = await namesIn(folder);
-    const known = await knownPaths({ store, place }, taskId, signal);
+    // List the files before the rows: a row written in between belongs to a file that is not listed or is young.
+    const names = await listNames(folder);
+    const known = await knownPaths({ store, folders }, taskId, signal);
     for (const name of names) {
       const path = join(folder, name);
-      if (known.has(path) || !(await isOld(path, place.now()))) continue;
-      await moveAside(path, taskId, place);
+      if (known.has(path) || !(await isOld(path, folders.now()))) continue;
+      await moveToQuarantine(path, taskId, folders);
       collected.push(path);
     }
   }
@@ -33,14 +31,14 @@ export async function collectAttachments(
 }
 
 async function knownPaths(
-  { store, place }: { readonly store: BoardStore; readonly place: AttachmentPlace },
+  { store, folders }: { readonly store: BoardStore; readonly folders: AttachmentFolders },
   taskId: string,
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   try {
     const { attachments } = await store.show(taskId, signal);
     return new Set(
-      attachments.map((row) => (row.content_key === null ? row.stored_path : copyFolder(place, row))),
+      attachments.map((row) => (row.content_key === null ? row.stored_path : copyFolder(folders, row))),
     );
   } catch (error) {
     if (error instanceof AppError && error.code === "task-not-found") return new Set();
@@ -49,10 +47,6 @@ async function knownPaths(
 }
 
 async function isOld(path: string, now: number): Promise<boolean> {
-  try {
-    return (await lstat(path)).ctimeMs < now - GRACE_MS;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return false;
-    throw error;
-  }
+  const found = await unlessMissing(lstat(path));
+  return found !== undefined && found.ctimeMs < now - GRACE_MS;
 }

@@ -1,7 +1,7 @@
 import { constants, type FileHandle, lstat, open, realpath } from "node:fs/promises";
 import { basename, isAbsolute, relative, resolve } from "node:path";
 import { AppError, errnoOf } from "../../lib/errors.ts";
-import type { BoardClient } from "../board-store.ts";
+import type { BoardClient } from "../board-client.ts";
 import { type Attachment, LARGEST_ATTACHMENT } from "../task.ts";
 import type { DeclaredArtifact } from "../workspaces/declared-files.ts";
 import { isInside } from "../workspaces/workspace.ts";
@@ -9,24 +9,21 @@ import { type AttachmentSource, readAttachment } from "./attachment-content.ts";
 import { attachFile } from "./attachment-files.ts";
 import { attachmentName, isNumbered } from "./attachment-name.ts";
 
-const MOST = 50;
+const MAX_ARTIFACTS = 50;
 
-/** The folder of a task as we see it, and as its worker does. */
-export interface SeenWorkspace {
+/** The workspace of a task: its path on this host, and its path as the worker sees it. */
+export interface WorkspacePaths {
   readonly path: string;
-  /** Its path inside of the worker's environment, where that is another. */
+  /** The path inside the worker's environment, if it differs. */
   readonly seenAs?: string | undefined;
 }
 
 export interface ArtifactParts extends AttachmentSource {
   readonly client: BoardClient;
-  readonly workspace: SeenWorkspace;
+  readonly workspace: WorkspacePaths;
 }
 
-/**
- * Copies what a worker hands over to the attachments of its task, all of it or, when one file is missing, too large or
- * outside of the workspace, nothing: then it throws `artifact-refused`. What an earlier try copied is not copied again.
- */
+/** Copies artifacts to the attachments of their task without duplicates; throws `artifact-refused` before copying any. */
 export async function copyArtifacts(
   parts: ArtifactParts,
   taskId: string,
@@ -34,11 +31,11 @@ export async function copyArtifacts(
   signal: AbortSignal,
 ): Promise<readonly DeclaredArtifact[]> {
   const { workspace, store } = parts;
-  if (declared.length > MOST)
-    throw refused(`${declared.length} artifacts are too many; ${MOST} are allowed.`);
+  if (declared.length > MAX_ARTIFACTS)
+    throw refused(`${declared.length} artifacts are too many; the limit is ${MAX_ARTIFACTS}.`);
   const root = await rootOf(workspace);
-  const paths = [...new Set(declared.map((path) => placeOf(path, workspace)))];
-  for (const path of paths) await (await openArtifact(root, path)).close(); // before anything is kept
+  const paths = [...new Set(declared.map((path) => resolveArtifact(path, workspace)))];
+  for (const path of paths) await (await openArtifact(root, path)).close(); // check all files before copying any
   const known = (await store.show(taskId, signal)).attachments;
   const copied: DeclaredArtifact[] = [];
   for (const path of paths) {
@@ -50,25 +47,25 @@ export async function copyArtifacts(
   return copied;
 }
 
-/** One file of a workspace, whole; throws `artifact-refused` for what `copyArtifacts` would refuse. */
+/** Reads one file of a workspace; throws `artifact-refused` like `copyArtifacts`. */
 export async function readWorkspaceFile(
-  workspace: SeenWorkspace,
+  workspace: WorkspacePaths,
   path: string,
 ): Promise<{ readonly name: string; readonly bytes: Buffer }> {
-  return readArtifact(await rootOf(workspace), placeOf(path, workspace));
+  return readArtifact(await rootOf(workspace), resolveArtifact(path, workspace));
 }
 
-async function rootOf({ path }: SeenWorkspace): Promise<string> {
+async function rootOf({ path }: WorkspacePaths): Promise<string> {
   try {
     return await realpath(path);
   } catch (error) {
     if (errnoOf(error) !== "ENOENT") throw error;
-    throw refused(`The workspace ${path} is gone.`, error);
+    throw refused(`The workspace ${path} no longer exists.`, error);
   }
 }
 
-function placeOf(declared: string, { path, seenAs }: SeenWorkspace): string {
-  if (declared.includes("\0")) throw refused("A path holds a null byte.");
+function resolveArtifact(declared: string, { path, seenAs }: WorkspacePaths): string {
+  if (declared.includes("\0")) throw refused("A path contains a null byte.");
   if (seenAs !== undefined && isInside(seenAs, declared)) return resolve(path, relative(seenAs, declared));
   return isAbsolute(declared) ? resolve(declared) : resolve(path, declared);
 }
@@ -77,14 +74,14 @@ async function readArtifact(root: string, path: string) {
   const file = await openArtifact(root, path);
   try {
     const bytes = await file.readFile();
-    if (bytes.length > LARGEST_ATTACHMENT) throw tooLarge(path, bytes.length); // it grew since it was opened
+    if (bytes.length > LARGEST_ATTACHMENT) throw tooLarge(path, bytes.length); // the file grew after the size check
     return { name: basename(path), bytes, real: await realpath(path) };
   } finally {
     await file.close();
   }
 }
 
-/** Opens a file that truly lies in the workspace; what is opened and what is checked are the same file. */
+/** Opens a file whose real path is in the workspace; verifies that the opened file is the checked file. */
 async function openArtifact(root: string, path: string): Promise<FileHandle> {
   const file = await tryOpen(path);
   try {
@@ -120,19 +117,21 @@ async function findSame(
   signal: AbortSignal,
 ): Promise<Attachment | undefined> {
   const wanted = attachmentName(name);
-  const alike = known.filter(({ size, filename }) => size === bytes.length && isNumbered(filename, wanted));
-  for (const attachment of alike) {
-    const kept = await readAttachment(source, attachment, signal).catch((error: unknown) => {
-      if (error instanceof AppError) return undefined; // whatever is wrong with that one, ours is copied anew
+  const candidates = known.filter(
+    ({ size, filename }) => size === bytes.length && isNumbered(filename, wanted),
+  );
+  for (const attachment of candidates) {
+    const content = await readAttachment(source, attachment, signal).catch((error: unknown) => {
+      if (error instanceof AppError) return undefined; // an unreadable attachment is no match; the artifact is copied again
       throw error;
     });
-    if (kept?.equals(bytes) === true) return attachment;
+    if (content?.equals(bytes) === true) return attachment;
   }
   return undefined;
 }
 
 function tooLarge(path: string, bytes: number): AppError {
-  return refused(`The artifact ${path} has ${bytes} bytes; ${LARGEST_ATTACHMENT} are allowed.`);
+  return refused(`The artifact ${path} has ${bytes} bytes; the limit is ${LARGEST_ATTACHMENT}.`);
 }
 
 function refused(message: string, cause?: unknown): AppError {

@@ -2,19 +2,16 @@ import type { Steps } from "./steps.ts";
 
 /** The database of one board, shared with other processes and, on PostgreSQL, with other hosts. */
 export interface BoardDatabase extends AsyncDisposable {
-  /** For messages: a path, or the address without its password. */
+  /** Shown in messages: a path, or the URL without its password. */
   readonly name: string;
-  /**
-   * Runs statements that only read, on one snapshot. `between` is awaited after each, for what is so long that its reader
-   * must be waited for.
-   */
+  /** Runs read-only statements on one snapshot; awaits `between` after each, so that a read can wait for its consumer. */
   read<Result>(
     steps: () => Steps<Result>,
     signal: AbortSignal,
     between?: () => Promise<void>,
   ): Promise<Result>;
-  /** Runs all in one transaction; `steps` is called again when the database had to undo it for the sake of another. */
+  /** Runs all statements in one transaction; calls `steps` again when a conflict rolled the transaction back. */
   write<Result>(steps: () => Steps<Result>, signal: AbortSignal): Promise<Result>;
-  /** Every damage of the storage itself; the content is the store's to check. */
+  /** Checks the storage and the schema; returns one sentence per problem. The store checks the content. */
   checkStorage(signal: AbortSignal): Promise<readonly string[]>;
 }

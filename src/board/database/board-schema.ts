@@ -1,10 +1,10 @@
-import type { Migration, MigrationTarget } from "../../lib/migrate.ts";
+import type { Migration, MigrationTarget } from "../../lib/sqlite/migrate.ts";
 import { BLOCK_KINDS, RUN_OUTCOMES, WORKSPACE_KINDS } from "../task.ts";
 import { STATUSES } from "../transitions.ts";
-import { toSqliteSchema } from "./dialect.ts";
-import { POSTGRES_ONE_SHAPE, toOneShape } from "./one-shape.ts";
+import { toSqlite } from "./dialect.ts";
+import { POSTGRES_UNIFY_SCHEMA, unifySchema } from "./unify-schema.ts";
 
-/** A step of the schema in the words of both databases, or apart for each. */
+/** A migration step: one text for both databases (see dialect.ts), or one implementation for each. */
 export type BoardMigration = { readonly name: string } & (
   | { readonly sql: string }
   | {
@@ -13,24 +13,24 @@ export type BoardMigration = { readonly name: string } & (
     }
 );
 
-/** Not `in`, for which SQLite builds a table at each insert and update. */
+/** Avoids `in`, for which SQLite builds a temporary table at each insert and update. */
 const isOneOf = (column: string, words: readonly string[]): string =>
   words.map((word) => `${column} = '${word}'`).join(" or ");
 
 /**
- * What a board needs. Events carry numbers from a counter row that stays locked until the commit, so that a greater
- * number is never seen before a smaller one and a reader's cursor skips nothing. An event has no foreign key: it tells
- * of a purged task too. Conditions on rows are here, where no process can get around them.
+ * The schema of a board. Event ids come from a counter row that stays locked until the commit, so that readers never see a
+ * greater id before a smaller one and a cursor skips nothing. An event has no foreign key, so that it can refer to a
+ * purged task. Row constraints are in the schema, where no process can bypass them.
  *
- * A claim is what a board does most, and each index that it touches is one more page to write. So no index but one has
- * the status of a task in its columns or its condition: a condition on it would also make SQLite prepare every statement
- * anew that compares it with a value. And one index of runs serves twice: it has those of a task together, and since all
- * open ones of a task would have the same place in it, there is never more than one.
+ * Claims are the most frequent writes, and each index that a claim touches is one more page to write. Few indexes therefore
+ * include the status of a task; a partial index on the status also makes SQLite re-prepare every statement that compares the
+ * status with a bound value. The unique index `run_by_task` serves two purposes: it groups the runs of a task, and it allows
+ * at most one open run per task.
  *
- * No step ever changes once it has landed (scripts/frozen-migrations.ts): whoever has been there would never get the change.
+ * A landed step never changes (scripts/frozen-migrations.ts): databases that have already run it would not get the change.
  *
- * Dispatchers keep here, too, who does the bookkeeping, who is there at all, whose turn it is, and what was already told
- * about a task.
+ * Dispatchers also store their state here: the bookkeeping lease, the live dispatchers, the shares of profiles, and the
+ * notices already reported about a task.
  */
 export const boardMigrations: readonly BoardMigration[] = [
   {
@@ -242,7 +242,7 @@ export const boardMigrations: readonly BoardMigration[] = [
     ) {strict}`,
   },
   {
-    // A run that is over counts until nothing of it lives; those that ended before this was so count no more.
+    // An ended run counts until its processes have exited; runs that ended before this migration no longer count.
     name: "leaving-runs",
     sql: `
     alter table run add column ended_by {text};
@@ -250,12 +250,12 @@ export const boardMigrations: readonly BoardMigration[] = [
     create index run_leaving on run (lease_until) where ended_at is not null and lease_until > 0`,
   },
   {
-    // What the processes of its runs are marked with: a path or an address can be spelled in many ways.
+    // Marks the processes of the board's runs; a path or URL can be spelled in many ways and would not identify the board.
     name: "identity",
     sql: "alter table board add column identity {text}",
   },
   {
-    // The content of attachments that several hosts must be able to read, in parts.
+    // Stores the content of attachments in parts, so that several hosts can read it.
     name: "shared-attachments",
     sql: `
     alter table attachment add column content_key {text};
@@ -267,19 +267,18 @@ export const boardMigrations: readonly BoardMigration[] = [
     ) {strict}`,
   },
   {
-    // The first tasks of each profile are found without a look at all that are ready.
+    // Finds the first ready tasks of each profile without scanning all ready tasks.
     name: "ready-by-profile",
     sql: "create index task_ready on task (assignee, priority desc, seq) where status = 'ready'",
   },
-  { name: "one-shape", sqlite: toOneShape, postgres: POSTGRES_ONE_SHAPE },
+  { name: "one-shape", sqlite: unifySchema, postgres: POSTGRES_UNIFY_SCHEMA },
   {
-    // Tells a file that was changed or cut short from the one that was attached; null for those attached before this.
+    // Detects changed or truncated files; null for attachments from before this migration.
     name: "attachment-hash",
     sql: "alter table attachment add column sha256 {text}",
   },
   {
-    // On PostgreSQL the step that made one shape left the conditions on rows as they were. Their names are those that the server
-    // gives by itself.
+    // On PostgreSQL the step `one-shape` did not update the check constraints. Their names are the server's default names.
     name: "same-checks",
     sqlite: () => undefined,
     postgres: `
@@ -301,13 +300,13 @@ export const boardMigrations: readonly BoardMigration[] = [
   },
 ];
 
-/** The same steps for SQLite. */
+/** The migrations for SQLite. */
 export function sqliteMigrations(): Migration[] {
   return boardMigrations.map((step, index) => {
-    if ("sql" in step) return { name: step.name, sql: toSqliteSchema(step.sql) };
+    if ("sql" in step) return { name: step.name, sql: toSqlite(step.sql) };
     const earlier = boardMigrations
       .slice(0, index)
-      .flatMap((other) => ("sql" in other ? [toSqliteSchema(other.sql)] : []));
+      .flatMap((other) => ("sql" in other ? [toSqlite(other.sql)] : []));
     return { name: step.name, up: (target) => step.sqlite(target, earlier) };
   });
 }

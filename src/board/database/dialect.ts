@@ -1,28 +1,33 @@
 import { createHash } from "node:crypto";
 
-/** Where PostgreSQL announces every change of a board, in the name of its schema. */
-export const CHANNEL = "hermes_board";
-const SILENT = "'claimed', 'spawned', 'heartbeat'";
+/** The PostgreSQL notification channel for changes; the payload is the schema of the board. */
+export const NOTIFICATION_CHANNEL = "hermes_board";
+const UNANNOUNCED = "'claimed', 'spawned', 'heartbeat'";
 
 const NEXT_RUN = // AUTOINCREMENT would write one more page for each run
   "(select max(coalesce((select max(id) from run), 0), (select runs_purged_to from board)) + 1)";
 
 /**
- * The few words in which the databases differ. Statements write them in braces: `{lock}` behind a select takes its rows
- * until the end of the transaction, `{free}` takes only those that nobody else has, `{rows:x}` reads a JSON array of
- * objects as a table with the column `value`, and `{among:x}` behind a column compares it with a JSON array of texts.
- * `{continue:table}` makes numbers that are given from now on greater than those there are. `{nextrun}` is a number that
- * no run ever had, and `{nextrun:x}` one for each of the rows that `{rows:…}` reads as x. `{announce}` behind an insert of events wakes, once it is
- * committed, who listens for changes of this board. Values are `:name`; casts are `cast`.
+ * The placeholders for SQL that differs between the databases. Statements write them in braces:
+ *
+ * - `{lock}` after a select locks its rows until the end of the transaction.
+ * - `{free}` after a select locks its rows and skips rows that another transaction has locked.
+ * - `{rows:x}` reads a JSON array of objects as a table with the column `value`.
+ * - `{among:x}` after a column compares it with a JSON array of texts.
+ * - `{continue:table}` makes future ids of a table greater than its existing ids.
+ * - `{nextrun}` is an id that no run ever had; `{nextrun:x}` is one for each row that `{rows:…}` reads as x.
+ * - `{announce}` after an insert of events notifies listeners of this board after the commit.
+ *
+ * Values are `:name`; casts are `cast`.
  */
-const WORDS: Record<"sqlite" | "postgres", Readonly<Record<string, (name: string) => string>>> = {
+const PLACEHOLDERS: Record<"sqlite" | "postgres", Readonly<Record<string, (name: string) => string>>> = {
   sqlite: {
-    lock: () => "", // a writing transaction has the whole file
+    lock: () => "", // a write transaction locks the whole file
     free: () => "",
     rows: (name) => `json_each(:${name})`,
     among: (name) => `in (select value from json_each(:${name}))`,
-    continue: () => "select 1", // AUTOINCREMENT does so by itself
-    announce: () => "", // whoever listens watches the file
+    continue: () => "select 1", // AUTOINCREMENT does this automatically
+    announce: () => "", // listeners watch the file
     int: () => "integer",
     text: () => "text",
     bytes: () => "blob",
@@ -36,17 +41,17 @@ const WORDS: Record<"sqlite" | "postgres", Readonly<Record<string, (name: string
     lock: () => "for update",
     free: () => "for update skip locked",
     rows: (name) => `json_array_elements(cast(:${name} as json))`,
-    // As an array, which is looked up in an index whatever the planner thinks of its length.
+    // An array comparison always uses an index, whatever length the planner estimates.
     among: (name) => `= any (array(select json_array_elements_text(cast(:${name} as json))))`,
     continue: (table) => {
       const column = table === "task" ? "seq" : "id";
       const purged = table === "run" ? "(select runs_purged_to from board)" : "1";
       return `select setval(pg_get_serial_sequence('${table}', '${column}'), greatest(max(${column}), ${purged}, 1)) from ${table}`;
     },
-    // Told once for a transaction, however many rows it has. Who announces waits for others who do, up to the end of
-    // their commits; a claim, of which there are many and which lets nothing start, is spared that.
+    // PostgreSQL sends one notification per transaction, however many rows it inserts. Transactions that notify are
+    // serialised at commit; the frequent kinds in UNANNOUNCED skip the notification because they make no task ready.
     announce: () =>
-      `returning case when kind not in (${SILENT}) then pg_notify('${CHANNEL}', current_schema()) end`,
+      `returning case when kind not in (${UNANNOUNCED}) then pg_notify('${NOTIFICATION_CHANNEL}', current_schema()) end`,
     int: () => "bigint",
     text: () => 'text collate "C"', // sorts by bytes, as SQLite does
     bytes: () => "bytea",
@@ -58,42 +63,26 @@ const WORDS: Record<"sqlite" | "postgres", Readonly<Record<string, (name: string
   },
 };
 
-function translate(sql: string, dialect: keyof typeof WORDS): string {
-  return sql.replace(/\{(\w+)(?::(\w+))?\}/g, (_, word: string, name = "") => {
-    const translated = WORDS[dialect][word];
-    if (translated === undefined) throw new Error(`no dialect has a word for {${word}}`);
-    return translated(name);
+function translate(sql: string, dialect: keyof typeof PLACEHOLDERS): string {
+  return sql.replace(/\{(\w+)(?::(\w+))?\}/g, (_, placeholder: string, name = "") => {
+    const render = PLACEHOLDERS[dialect][placeholder];
+    if (render === undefined) throw new Error(`unknown placeholder {${placeholder}}`);
+    return render(name);
   });
 }
 
-/** Statements of a schema, which have no values. */
-export function toSqliteSchema(sql: string): string {
-  return translate(sql, "sqlite");
-}
+/** The parameter that replaces the function of the same name on SQLite. */
+export const TIME_PARAMETER = "hermes_now";
 
-/** The name of the value that stands where a statement asks for the time. */
-export const TIME = "hermes_now()";
-
-export interface SqliteStatement {
-  readonly text: string;
-  /** The names of the values in the order of their places, one as often as it occurs. */
-  readonly parameters: readonly string[];
-}
-
-export function toSqlite(sql: string): SqliteStatement {
-  const parameters: string[] = [];
-  const text = translate(sql, "sqlite").replace(/:([a-z]\w*)|hermes_now\(\)/gi, (found, name = found) => {
-    parameters.push(name);
-    return "?";
-  });
-  return { text, parameters };
+export function toSqlite(sql: string): string {
+  return translate(sql, "sqlite").replaceAll(`${TIME_PARAMETER}()`, `:${TIME_PARAMETER}`);
 }
 
 export interface PostgresStatement {
-  /** The same text always has the same name, so that each connection prepares it once. */
+  /** Derived from the text, so that each connection prepares the same statement once. */
   readonly name: string;
   readonly text: string;
-  /** The names of the values in the order of their numbers. */
+  /** The parameter names in the order of `$1`, `$2`, … */
   readonly parameters: readonly string[];
 }
 

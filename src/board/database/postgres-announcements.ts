@@ -1,30 +1,17 @@
 import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
-import { systemClock } from "../../lib/clock.ts";
-import { openDeadline } from "../../lib/deadline.ts";
-import { CHANNEL } from "./dialect.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import type { WakeFlag } from "../dispatcher/wake-flag.ts";
+import { NOTIFICATION_CHANNEL } from "./dialect.ts";
 import { describePostgres } from "./postgres-board-database.ts";
 import { postgresError } from "./postgres-error.ts";
 
-/** Who waits for announcements. */
-export interface Listener {
-  /** Something has happened, or may have while nothing was heard. */
-  touch(): void;
-  /** From now on nothing is heard, until `mend`. */
-  breakDown(): void;
-  mend(): void;
-}
-
-/** One connection over which the changes of all boards of a server are heard. */
-export interface Announcements extends AsyncDisposable {
-  subscribe(schema: string, listener: Listener): Disposable;
-}
-
 export interface AnnouncementsOptions {
   readonly url: string;
-  /** Called when there may be boards that nobody has subscribed to: once for each, and when the server is back. */
-  onNews(): void;
-  /** Called when announcements are no longer heard; it is tried again until they are. */
+  /** Called when there may be boards without a subscription: once for each unknown board, and after each reconnect. */
+  onUnknownBoard(): void;
+  /** Called once when the connection is lost; reconnecting is retried until it succeeds. */
   onLost(error: unknown): void;
 }
 
@@ -34,29 +21,25 @@ const CLOSE_MS = 2_000;
 const FIRST_RETRY_MS = 250;
 const LONGEST_RETRY_MS = 30_000;
 
-/** Listens on the server until it is disposed of; a connection that is lost is made anew, after longer and longer. */
-export function openPostgresAnnouncements(options: AnnouncementsOptions): Announcements {
-  return new PostgresAnnouncements(options);
-}
-
-class PostgresAnnouncements implements Announcements {
+/** One connection that receives the changes of all boards of a server until disposed; reconnects with growing delays. */
+export class Announcements implements AsyncDisposable {
   readonly #options: AnnouncementsOptions;
-  readonly #listeners = new Map<string, Set<Listener>>();
-  readonly #strangers = new Set<string>();
+  readonly #listeners = new Map<string, Set<WakeFlag>>();
+  readonly #unknownSchemas = new Set<string>();
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
-  #isHearing = false;
+  #isConnected = false;
 
   constructor(options: AnnouncementsOptions) {
     this.#options = options;
     this.#ended = this.#keepListening(this.#stop.signal);
   }
 
-  subscribe(schema: string, listener: Listener): Disposable {
+  subscribe(schema: string, listener: WakeFlag): Disposable {
     const listeners = this.#listeners.get(schema) ?? new Set();
     this.#listeners.set(schema, listeners.add(listener));
-    this.#strangers.delete(schema);
-    if (!this.#isHearing) listener.breakDown();
+    this.#unknownSchemas.delete(schema);
+    if (!this.#isConnected) listener.markBroken();
     return {
       [Symbol.dispose]: () => {
         listeners.delete(listener);
@@ -75,15 +58,15 @@ class PostgresAnnouncements implements Announcements {
         if (signal.aborted) return;
         if (failures === 0) this.#options.onLost(postgresError(error, describePostgres(this.#options.url)));
       }
-      this.#isHearing = false;
-      for (const listener of this.#all()) listener.breakDown();
+      this.#isConnected = false;
+      for (const listener of this.#all()) listener.markBroken();
       const pause = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(10, failures));
-      await systemClock.sleep(pause, signal).catch(() => undefined); // only the signal ends it early
+      await systemClock.sleep(pause, signal).catch(() => undefined); // rejects only on abort
     }
   }
 
-  /** Hears until the connection is lost, which it rejects with, or `signal` aborts. */
-  async #listen(onHearing: () => void, signal: AbortSignal): Promise<void> {
+  /** Listens until the connection is lost or `signal` aborts, and rejects with the reason. */
+  async #listen(onConnected: () => void, signal: AbortSignal): Promise<void> {
     const { default: pg } = await import("pg");
     const client = new pg.Client({
       connectionString: this.#options.url,
@@ -91,25 +74,25 @@ class PostgresAnnouncements implements Announcements {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     });
-    const over = new AbortController();
+    const closed = new AbortController();
     const lost = new Promise<never>((_, reject) => {
       client.on("error", reject);
       client.on("end", () => reject(new Error("Connection terminated")));
-      signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: over.signal });
+      signal.addEventListener("abort", () => reject(signal.reason), { once: true, signal: closed.signal });
     });
-    lost.catch(() => undefined); // it may be lost while something else is awaited, which then fails too
+    lost.catch(() => undefined); // avoids an unhandled rejection while another promise is awaited
     try {
       await Promise.race([client.connect(), lost]);
-      await Promise.race([this.#hearItself(client, signal), lost]);
-      onHearing();
-      this.#isHearing = true;
-      for (const listener of this.#all()) listener.mend();
-      this.#options.onNews();
+      await Promise.race([this.#verifyDelivery(client, signal), lost]);
+      onConnected();
+      this.#isConnected = true;
+      for (const listener of this.#all()) listener.markWorking();
+      this.#options.onUnknownBoard();
       await lost;
     } finally {
-      over.abort();
+      closed.abort();
       client.removeAllListeners("notification");
-      // Nobody waits longer for the goodbye of a server that does not answer.
+      // Do not wait longer for a server that does not answer.
       using deadline = openDeadline(new AbortController().signal, CLOSE_MS);
       const late = new Promise<void>((resolve) =>
         deadline.signal.addEventListener("abort", () => resolve(), { once: true }),
@@ -118,38 +101,38 @@ class PostgresAnnouncements implements Announcements {
     }
   }
 
-  /** A pooler in between takes LISTEN and delivers nothing: only who has heard itself hears. */
-  async #hearItself(client: Client, signal: AbortSignal): Promise<void> {
+  /** Waits for its own test notification: a connection pooler may accept LISTEN but deliver nothing. */
+  async #verifyDelivery(client: Client, signal: AbortSignal): Promise<void> {
     const probe = `probe ${randomUUID()}`;
     using deadline = openDeadline(signal, PROBE_TIMEOUT_MS);
     const heard = new Promise<void>((resolve, reject) => {
       deadline.signal.addEventListener("abort", () => reject(deadline.signal.reason), { once: true });
       client.on("notification", ({ payload = "" }) => {
         if (payload === probe) resolve();
-        else this.#hear(payload);
+        else this.#dispatch(payload);
       });
     });
     heard.catch(() => undefined);
-    await client.query(`listen ${CHANNEL}`);
-    await client.query("select pg_notify($1, $2)", [CHANNEL, probe]);
+    await client.query(`listen ${NOTIFICATION_CHANNEL}`);
+    await client.query("select pg_notify($1, $2)", [NOTIFICATION_CHANNEL, probe]);
     await heard;
   }
 
-  #hear(schema: string): void {
+  #dispatch(schema: string): void {
     const listeners = this.#listeners.get(schema);
     if (listeners !== undefined) for (const listener of listeners) listener.touch();
-    else if (!schema.startsWith("probe ") && !this.#strangers.has(schema)) {
-      this.#strangers.add(schema);
-      this.#options.onNews();
+    else if (!schema.startsWith("probe ") && !this.#unknownSchemas.has(schema)) {
+      this.#unknownSchemas.add(schema);
+      this.#options.onUnknownBoard();
     }
   }
 
-  #all(): readonly Listener[] {
+  #all(): readonly WakeFlag[] {
     return [...this.#listeners.values()].flatMap((listeners) => [...listeners]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort(new Error("nobody listens any more"));
+    this.#stop.abort(new Error("the announcements were closed"));
     await this.#ended;
   }
 }

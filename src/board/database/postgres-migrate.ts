@@ -3,15 +3,15 @@ import { AppError } from "../../lib/errors.ts";
 import type { BoardMigration } from "./board-schema.ts";
 import { toPostgres } from "./dialect.ts";
 
-/** "HRMS": whoever makes, migrates or removes anything of ours waits for the others. */
+/** "HRMS": the advisory lock for creating, migrating and removing boards. */
 export const MIGRATION_LOCK = 0x48524d53;
 
-/** By the clock of the server, which all hosts share; tests replace the function. */
+/** The time comes from the server clock, which all hosts share; tests replace the function. */
 const NOW = `
   create or replace function hermes_now() returns bigint language sql stable
   as 'select cast(extract(epoch from statement_timestamp()) * 1000 as bigint)'`;
 
-/** Brings the schema to the last of `migrations` in the transaction of `client`; one that is newer or foreign is refused. */
+/** Runs the missing migrations in the transaction of `client`; throws for a newer or foreign schema. */
 export async function migratePostgres(
   client: PoolClient,
   { schema, name, create }: { readonly schema: string; readonly name: string; readonly create: boolean },
@@ -25,7 +25,7 @@ export async function migratePostgres(
   const isOurs = found.rows.some(({ relname }) => relname === "hermes_migration");
   if (!isOurs && found.rows.length > 0)
     throw new AppError("database-foreign", `${name} holds tables of another program`);
-  if (!isOurs && !create) throw new AppError("board-not-found", `There is no board at ${name}.`);
+  if (!isOurs && !create) throw new AppError("board-not-found", `There is no board in ${name}.`);
   if (!isOurs) {
     await client.query(`create schema if not exists "${schema}"`);
     await client.query("create table hermes_migration (number integer primary key, name text not null)");

@@ -6,9 +6,9 @@ import { postgresError } from "./postgres-error.ts";
 import { MIGRATION_LOCK } from "./postgres-migrate.ts";
 
 const CONNECT_TIMEOUT_MS = 15_000;
-const WAITS = { lock_timeout: 30_000, statement_timeout: 60_000 }; // no wait without an end
+const TIMEOUTS = { lock_timeout: 30_000, statement_timeout: 60_000 }; // bounds every wait
 
-/** The schemas of a server whose names begin so, and that hold a board, in the order of their names. */
+/** The schemas with this prefix that contain a board, sorted by name. */
 export async function listBoardSchemas(
   url: string,
   prefix: string,
@@ -26,8 +26,8 @@ export async function listBoardSchemas(
   });
 }
 
-/** The slug that the board in a schema has; undefined when it is gone by now. */
-export async function findSlugIn(
+/** Finds the slug of the board in a schema; undefined when the board was removed. */
+export async function findSlugOfSchema(
   url: string,
   schema: string,
   signal: AbortSignal,
@@ -37,55 +37,39 @@ export async function findSlugIn(
       const { rows } = await client.query<{ slug: string }>(`select slug from "${schema}".board`);
       return rows[0]?.slug;
     } catch (error) {
-      if (isGone(error)) return undefined;
+      if (isMissing(error)) return undefined;
       throw error;
     }
   });
 }
 
-/** Gives a board's schema another name, or drops it with all that is in it; throws `board-not-found`. */
+/** Renames the schema of a board to `archived`, or drops it when `archived` is undefined; throws `board-not-found`. */
 export async function removeBoardSchema(
   url: string,
   schema: string,
-  aside: string | undefined,
+  archived: string | undefined,
   signal: AbortSignal,
 ): Promise<void> {
   await withServer(url, signal, async (client) => {
-    await client.query("begin"); // ended by the end of the connection when something fails
-    await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]); // nobody is just making it
+    await client.query("begin"); // on failure, closing the connection rolls back
+    await client.query("select pg_advisory_xact_lock($1)", [MIGRATION_LOCK]); // waits for a concurrent creation
     try {
       await client.query(
-        aside === undefined
+        archived === undefined
           ? `drop schema "${schema}" cascade`
-          : `alter schema "${schema}" rename to "${aside}"`,
+          : `alter schema "${schema}" rename to "${archived}"`,
       );
     } catch (error) {
-      if (!isGone(error)) throw error;
+      if (!isMissing(error)) throw error;
       throw new AppError("board-not-found", `There is no board in the schema ${schema}.`, { cause: error });
     }
     await client.query("commit");
   });
 }
 
-/** Makes an empty schema, or says that it is taken: of several who ask at once, one gets it. */
-export async function reserveSchema(url: string, schema: string, signal: AbortSignal): Promise<boolean> {
-  return withServer(url, signal, async (client) => {
-    try {
-      await client.query(`create schema "${schema}"`);
-      return true;
-    } catch (error) {
-      if (["42P06", "23505"].includes(errnoOf(error) ?? "")) return false;
-      throw error;
-    }
-  });
-}
-
 const STAGED_SCHEMA = "hermes_import_";
 
-/**
- * Lets `fill` make a board in a schema of a name that nobody looks for, and then gives it the name `schema`; false when
- * that is taken. A lock that ends with the connection tells a schema that is being filled from one that was left behind.
- */
+/** Creates a board with `fill` in a temporary schema and renames that to `schema`; returns false when the name is taken. */
 export async function withStagedSchema(
   url: string,
   schema: string,
@@ -93,9 +77,11 @@ export async function withStagedSchema(
   signal: AbortSignal,
 ): Promise<boolean> {
   return withServer(url, signal, async (client) => {
-    if (await isSchema(client, schema)) return false;
-    await dropLeftSchemas(client);
+    const taken = await client.query("select 1 from pg_namespace where nspname = $1", [schema]);
+    if (taken.rows.length > 0) return false;
+    await dropLeftoverSchemas(client);
     const staged = `${STAGED_SCHEMA}${randomBytes(8).toString("hex")}`;
+    // Released with the connection, so that the lock tells a schema in use from a leftover one.
     await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [staged]);
     try {
       await fill(staged);
@@ -103,35 +89,31 @@ export async function withStagedSchema(
       await client.query(`alter schema "${staged}" rename to "${schema}"`);
       return true;
     } catch (error) {
-      await client.query(`drop schema if exists "${staged}" cascade`).catch(() => undefined); // the next import does
+      // If this fails, the next import drops the schema.
+      await client.query(`drop schema if exists "${staged}" cascade`).catch(() => undefined);
       if (errnoOf(error) === "42P06") return false;
       throw error;
     }
   });
 }
 
-async function isSchema(client: Client, name: string): Promise<boolean> {
-  const { rows } = await client.query("select 1 from pg_namespace where nspname = $1", [name]);
-  return rows.length > 0;
-}
-
-/** Drops what a killed import has left behind, as far as it is ours to drop. */
-async function dropLeftSchemas(client: Client): Promise<void> {
+/** Drops the schemas of killed imports that this role owns. */
+async function dropLeftoverSchemas(client: Client): Promise<void> {
   const { rows } = await client.query<{ name: string }>(
     `select nspname as name from pg_namespace
       where starts_with(nspname, $1) and pg_has_role(nspowner, 'USAGE')`,
     [STAGED_SCHEMA],
   );
   for (const { name } of rows) {
-    const taken = await client.query<{ free: boolean }>(
+    const locked = await client.query<{ free: boolean }>(
       "select pg_try_advisory_lock(hashtextextended($1, 0)) as free",
       [name],
     );
-    if (taken.rows[0]?.free === true) await client.query(`drop schema if exists "${name}" cascade`);
+    if (locked.rows[0]?.free === true) await client.query(`drop schema if exists "${name}" cascade`);
   }
 }
 
-const isGone = (error: unknown): boolean => ["3F000", "42P01"].includes(errnoOf(error) ?? "");
+const isMissing = (error: unknown): boolean => ["3F000", "42P01"].includes(errnoOf(error) ?? "");
 
 async function withServer<Result>(
   url: string,
@@ -144,9 +126,9 @@ async function withServer<Result>(
   const client = new pg.Client({
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    ...WAITS,
+    ...TIMEOUTS,
   });
-  client.on("error", () => undefined); // a lost connection fails the query that has it
+  client.on("error", () => undefined); // a lost connection also fails the running query
   try {
     await client.connect();
     return await action(client);

@@ -1,12 +1,13 @@
-import { checkIntegrity } from "../../lib/check-integrity.ts";
-import { checkSchema } from "../../lib/check-schema.ts";
-import type { Clock } from "../../lib/clock.ts";
-import { type Database, openDatabase } from "../../lib/database.ts";
 import { AppError } from "../../lib/errors.ts";
-import { isOnlyReadable, openReadableCopy } from "../../lib/readable-copy.ts";
+import { checkIntegrity } from "../../lib/sqlite/check-integrity.ts";
+import { checkSchema } from "../../lib/sqlite/check-schema.ts";
+import { type Database, openDatabase } from "../../lib/sqlite/database.ts";
+import { runReadTransaction } from "../../lib/sqlite/read-transaction.ts";
+import { isReadOnlyFailure, openReadableCopy } from "../../lib/sqlite/readable-copy.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { BoardDatabase } from "./board-database.ts";
 import { sqliteMigrations } from "./board-schema.ts";
-import { drive, driveSlowly, executeOn } from "./drive-sqlite.ts";
+import { createExecute, runSteps, runStepsAsync } from "./run-sqlite-steps.ts";
 
 export interface SqliteBoardOptions {
   readonly path: string;
@@ -14,7 +15,7 @@ export interface SqliteBoardOptions {
   readonly busyDeadlineMs?: number;
 }
 
-/** Opens a board's file, made and migrated as needed; one that may only be read can only be read. */
+/** Opens a board's file; creates and migrates it as needed. A read-only file is opened as a temporary copy without writes. */
 export async function openSqliteBoard(
   options: SqliteBoardOptions,
   signal: AbortSignal,
@@ -22,7 +23,7 @@ export async function openSqliteBoard(
   try {
     return await openFile(options, signal);
   } catch (error) {
-    if (!(await isOnlyReadable(options.path, error))) throw error;
+    if (!(await isReadOnlyFailure(options.path, error))) throw error;
     return openCopy(options, signal);
   }
 }
@@ -35,8 +36,8 @@ async function openCopy(options: SqliteBoardOptions, signal: AbortSignal): Promi
     ...copy,
     name: options.path,
     async write() {
-      throw new AppError("database-unavailable", `${options.path} can only be read.`, {
-        hint: "Get the right to write to its folder.",
+      throw new AppError("database-unavailable", `${options.path} is read-only.`, {
+        hint: "Get write permission for its folder.",
       });
     },
     async [Symbol.asyncDispose]() {
@@ -54,7 +55,7 @@ async function openFile(
   const connect = () =>
     openDatabase(path, { migrations, synchronous: "FULL", isNeverEmpty: true, ...options }, signal);
   const executeIn = (connection: Database) =>
-    executeOn(
+    createExecute(
       (text) => connection.prepare<unknown>(text),
       () => options.clock.now(),
     );
@@ -65,24 +66,21 @@ async function openFile(
     name: database.path,
     async read(steps, signal, between) {
       signal.throwIfAborted();
-      if (between === undefined) return readTogether(database, () => drive(steps(), execute));
-      using apart = await connect(); // others use ours meanwhile
-      apart.prepare("begin").run(); // ends with the connection
-      return await driveSlowly(steps(), executeIn(apart), between);
+      database.requireSameFile();
+      if (between === undefined) return runReadTransaction(database, () => runSteps(steps(), execute));
+      using separate = await connect(); // other operations use the shared connection during this read
+      separate.prepare("begin").run(); // ends with the connection
+      return await runStepsAsync(steps(), executeIn(separate), between);
     },
-    write: (steps, signal) => database.write(() => drive(steps(), execute), signal),
+    async write(steps, signal) {
+      return database.write(() => {
+        database.requireSameFile(); // again in each attempt, because the wait for the lock may be long
+        return runSteps(steps(), execute);
+      }, signal);
+    },
     checkStorage: async () => [...checkIntegrity(database), ...(await checkSchema(database, migrations))],
     async [Symbol.asyncDispose]() {
       database[Symbol.dispose]();
     },
   };
-}
-
-function readTogether<Result>(database: Database, action: () => Result): Result {
-  database.prepare("begin").run();
-  try {
-    return action();
-  } finally {
-    database.prepare("commit").run();
-  }
 }

@@ -1,61 +1,57 @@
-import type { SqlValue } from "../../lib/statement.ts";
+import type { SqlValue } from "../../lib/sqlite/statement.ts";
 
 export type SqlValues = Readonly<Record<string, SqlValue>>;
 
-/** One statement in the words of both databases (see dialect.ts), with its values by name. */
+/** One statement with placeholders for both databases (see dialect.ts) and named values. */
 export interface Query {
   readonly sql: string;
   readonly values: SqlValues;
-  /** Whether rows are wanted or only how many were changed. */
+  /** Whether the caller needs the rows or only the number of changed rows. */
   readonly wants: "rows" | "changes";
 }
 
-export interface Answer {
+export interface QueryResult {
   readonly rows: readonly unknown[];
   readonly changes: number;
 }
 
 /**
- * Work on a database as a generator that yields statements and gets their answers. Nothing else can be awaited in it,
- * so the same code is driven without a pause on SQLite and asynchronously on PostgreSQL.
+ * A database operation as a generator that yields statements and receives their results. It cannot await anything else, so
+ * the same code runs synchronously on SQLite and asynchronously on PostgreSQL.
  */
-export type Steps<Result> = Generator<Query, Result, Answer>;
+export type Steps<Result> = Generator<Query, Result, QueryResult>;
 
-/** Thrown by steps that another transaction has overtaken: undone, and run again by whoever drives them. */
-export class TransactionOvertaken extends Error {
-  override readonly name = "TransactionOvertaken";
-}
-
-/** A statement whose rows are wanted, for `yield` itself: each generator between it and the database costs time. */
-export function wantRows(sql: string, values: SqlValues = {}): Query {
-  return { sql, values, wants: "rows" };
-}
-
-/** A statement of which only the number of changed rows is wanted, for `yield` itself. */
-export function wantChanges(sql: string, values: SqlValues = {}): Query {
-  return { sql, values, wants: "changes" };
-}
-
-export function* all<Row>(sql: string, values?: SqlValues): Steps<readonly Row[]> {
-  const { rows } = yield wantRows(sql, values);
+export function* all<Row>(sql: string, values: SqlValues = {}): Steps<readonly Row[]> {
+  const { rows } = yield { sql, values, wants: "rows" };
   return rows as readonly Row[];
 }
 
 /** The first row, if there is one. */
-export function* first<Row>(sql: string, values?: SqlValues): Steps<Row | undefined> {
-  const { rows } = yield wantRows(sql, values);
+export function* first<Row>(sql: string, values: SqlValues = {}): Steps<Row | undefined> {
+  const { rows } = yield { sql, values, wants: "rows" };
   return rows[0] as Row | undefined;
 }
 
-/** The first row of a statement that always has one. */
-export function* only<Row>(sql: string, values?: SqlValues): Steps<Row> {
+/** The first row of a statement that always returns one. */
+export function* only<Row>(sql: string, values: SqlValues = {}): Steps<Row> {
   const row = yield* first<Row>(sql, values);
-  if (row === undefined) throw new Error(`no row came from: ${sql}`);
+  if (row === undefined) throw new Error(`statement returned no row: ${sql}`);
   return row;
 }
 
-/** How many rows were changed. */
-export function* run(sql: string, values?: SqlValues): Steps<number> {
-  const { changes } = yield wantChanges(sql, values);
+/** Runs a statement and returns the number of changed rows. */
+export function* run(sql: string, values: SqlValues = {}): Steps<number> {
+  const { changes } = yield { sql, values, wants: "changes" };
   return changes;
+}
+
+/** An asynchronous function with the arguments of an operation followed by a signal. */
+export type AsyncOperation<Args extends unknown[], Result> = (
+  ...args: [...Args, signal: AbortSignal]
+) => Promise<Result>;
+
+export function toAsyncOperation<Args extends unknown[], Result>(
+  start: (args: Args, signal: AbortSignal) => Promise<Result>,
+): AsyncOperation<Args, Result> {
+  return (...args) => start(args.slice(0, -1) as Args, args.at(-1) as AbortSignal);
 }

@@ -4,35 +4,35 @@ import { describe, expect, test } from "vitest";
 import { openPostgresLab } from "../../../test/support/board-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { openDatabase } from "../../lib/database.ts";
-import { loadSqlite } from "../../lib/sqlite.ts";
+import { openDatabase } from "../../lib/sqlite/database.ts";
+import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { boardPath, boardSchemaName } from "../board-slug.ts";
 import { type BoardStore, openBoardStore } from "../board-store.ts";
 import { boardMigrations, sqliteMigrations } from "./board-schema.ts";
-import { toPostgres, toSqliteSchema } from "./dialect.ts";
+import { toPostgres, toSqlite } from "./dialect.ts";
 
 const Sqlite = await loadSqlite();
 const never = new AbortController().signal;
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../test/fixtures/boards/${name}.sql`, import.meta.url), "utf8");
-/** The step that is a function changes nothing about a shape that was made of the others. */
+/** The steps that are functions do not change a schema that the other steps have created. */
 const steps = boardMigrations.map((step) => ("sql" in step ? step.sql : ""));
 
-/** Every shape that a board ever had: those of the time when the first step was changed in place, then one per step. */
+/** Every schema that a board ever had: those from before the first step was frozen, then one per step. */
 const SHAPES: readonly {
   readonly name: string;
   readonly version: number;
   readonly sql: readonly string[];
 }[] = [
-  { name: "of the first day", version: 1, sql: [fixture("first")] },
-  { name: "of the first day, dispatched", version: 1, sql: [fixture("first"), fixture("dispatching")] },
+  { name: "with the first schema", version: 1, sql: [fixture("first")] },
+  { name: "with the first schema, dispatched", version: 1, sql: [fixture("first"), fixture("dispatching")] },
   {
-    name: "of the first day, opened by version 5",
+    name: "with the first schema, opened by version 5",
     version: 5,
     sql: [fixture("first"), ...steps.slice(1, 5)],
   },
-  { name: "with lists of words", version: 1, sql: [fixture("lists")] },
+  { name: "with value lists in its checks", version: 1, sql: [fixture("lists")] },
   ...steps.map((_, index) => ({
     name: `of version ${index + 1}`,
     version: index + 1,
@@ -40,7 +40,7 @@ const SHAPES: readonly {
   })),
 ];
 
-/** Numbers 4 of tasks and 3 of runs were given, and are there no more. */
+/** Task 4 and run 3 are deleted again, so that the test can check that their numbers are not reused. */
 function rows(shape: string): string {
   const archived = shape.includes("archived_at") ? ["archived_at,", "9,"] : ["", ""];
   return `
@@ -59,7 +59,7 @@ function rows(shape: string): string {
     delete from task where id = 't_four';`;
 }
 
-async function requireWhole(store: BoardStore, nextRun: number): Promise<void> {
+async function expectIntact(store: BoardStore, nextRun: number): Promise<void> {
   expect(await store.check(never)).toEqual([]);
   const { tasks } = await store.list({ includeArchived: true }, never);
   expect(tasks.map(({ id, status, archived_at }) => [id, status, archived_at]).toSorted()).toEqual([
@@ -84,11 +84,11 @@ async function requireWhole(store: BoardStore, nextRun: number): Promise<void> {
 }
 
 describe("a board in a file", () => {
-  test.each(SHAPES)("$name is upgraded whole, and an older build refuses it from then on", async (shape) => {
+  test.each(SHAPES)("$name is upgraded without loss, and an older build then refuses it", async (shape) => {
     await using folder = await tempFolder();
     const path = boardPath(folder.path, "default");
     mkdirSync(dirname(path), { recursive: true });
-    const sql = shape.sql.map(toSqliteSchema);
+    const sql = shape.sql.map(toSqlite);
     const raw = new Sqlite(path);
     for (const step of sql) raw.exec(step);
     raw.pragma("foreign_keys = ON");
@@ -96,9 +96,9 @@ describe("a board in a file", () => {
     raw.pragma(`application_id = ${0x48524d53}`);
     raw.pragma(`user_version = ${shape.version}`);
     raw.close();
-    const place = { root: folder.path, databaseUrl: "", slug: "default" };
-    await using store = await openBoardStore(place, {}, never);
-    await requireWhole(store, sql.join().includes("runs_purged_to") ? 3 : 4);
+    const location = { root: folder.path, databaseUrl: "", slug: "default" };
+    await using store = await openBoardStore(location, {}, never);
+    await expectIntact(store, sql.join().includes("runs_purged_to") ? 3 : 4);
     const older = sqliteMigrations().slice(0, -1);
     await expect(
       openDatabase(path, { migrations: older, synchronous: "FULL", clock: systemClock }, never),
@@ -108,10 +108,10 @@ describe("a board in a file", () => {
     });
   });
 
-  test("a check names what is missing and what has another shape", async () => {
+  test("a check names missing and different tables and indexes", async () => {
     await using folder = await tempFolder();
-    const place = { root: folder.path, databaseUrl: "", slug: "default" };
-    await using store = await openBoardStore(place, {}, never);
+    const location = { root: folder.path, databaseUrl: "", slug: "default" };
+    await using store = await openBoardStore(location, {}, never);
     new Sqlite(boardPath(folder.path, "default"))
       .exec(
         "drop index task_by_key; drop index link_by_child; create index link_by_child on link (child_id); alter table comment add column mood text",
@@ -119,16 +119,16 @@ describe("a board in a file", () => {
       .close();
     expect(await store.check(never)).toEqual([
       '"task_by_key" is missing',
-      '"link_by_child" has another shape than it must have',
-      '"comment" has another shape than it must have',
+      '"link_by_child" differs from the expected definition',
+      '"comment" differs from the expected definition',
     ]);
   });
 });
 
 describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
-  test.each(SHAPES)("$name is upgraded whole", async (shape) => {
+  test.each(SHAPES)("$name is upgraded without loss", async (shape) => {
     await using lab = await openPostgresLab(url);
-    const schema = boardSchemaName(lab.place.slug);
+    const schema = boardSchemaName(lab.location.slug);
     await lab.raw(`drop schema "${schema}" cascade; create schema "${schema}"`);
     await lab.raw("create table hermes_migration (number integer primary key, name text not null)");
     await lab.raw(
@@ -148,10 +148,10 @@ describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
       await lab.raw(`select setval(pg_get_serial_sequence('${table}', '${column}'), ${last})`);
     }
     await using store = await lab.open();
-    await requireWhole(store, 4);
+    await expectIntact(store, 4);
   });
 
-  test("a check names what is missing and what has another shape", async () => {
+  test("a check names missing and different tables and indexes", async () => {
     await using lab = await openPostgresLab(url);
     await using store = await lab.open();
     expect(await store.check(never)).toEqual([]);
@@ -161,9 +161,9 @@ describeWith("postgres", "a board on PostgreSQL", ({ url }) => {
     expect(await store.check(never)).toEqual(
       expect.arrayContaining([
         '"task_by_key" is missing',
-        '"link_by_child" has another shape than it must have',
-        '"comment" has another shape than it must have',
-        '"task" has another shape than it must have',
+        '"link_by_child" differs from the expected definition',
+        '"comment" differs from the expected definition',
+        '"task" differs from the expected definition',
       ]),
     );
     expect(await store.check(never)).toHaveLength(4);

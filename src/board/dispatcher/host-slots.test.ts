@@ -1,15 +1,17 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { openHostSlots, type Slot } from "./host-slots.ts";
 
 const never = new AbortController().signal;
 const BOARDS = ["a", "b", "c", "d"];
 const LIMIT = 3;
 
-test("dispatchers of several boards that reserve at one instant never have more slots than the limit", async () => {
+test("dispatchers of several boards that reserve slots concurrently never exceed the limit", async () => {
   await using folder = await tempFolder();
   const boards = BOARDS.map((board) => openHostSlots({ root: folder.path, host: "h", board }, systemClock));
   for (let round = 0; round < 5; round++) {
@@ -21,13 +23,34 @@ test("dispatchers of several boards that reserve at one instant never have more 
   for (const slots of boards) slots[Symbol.dispose]();
 });
 
-test("a slot belongs to the supervisor that it is given to and is free when that one is dead; other homes and hosts do not count", async () => {
+test("dispatchers that wait for the database together do not all reserve the last slot", async () => {
   await using folder = await tempFolder();
-  const place = { root: folder.file("one"), host: "h" };
-  using a = openHostSlots({ ...place, board: "a" }, systemClock);
-  using b = openHostSlots({ ...place, board: "b" }, systemClock);
-  using otherHome = openHostSlots({ ...place, root: folder.file("two"), board: "a" }, systemClock);
-  using otherHost = openHostSlots({ ...place, host: "i", board: "a" }, systemClock);
+  const Sqlite = await loadSqlite();
+  const boards = ["a", "b"].map((board) =>
+    openHostSlots({ root: folder.path, host: "h", board }, systemClock),
+  );
+  for (const slots of boards) await (await slots.reserve(1, never))?.release(never); // opens the database
+  const busy = new Sqlite(folder.file("kanban/slots.sqlite"));
+  try {
+    busy.exec("begin immediate");
+    const reserving = boards.map((slots) => slots.reserve(1, never));
+    await sleep(500); // a dispatcher that counts the slots before it may write has counted them by now
+    busy.exec("rollback");
+    const reserved = await Promise.all(reserving);
+    expect(reserved.filter((slot) => slot !== undefined)).toHaveLength(1);
+  } finally {
+    busy.close();
+    for (const slots of boards) slots[Symbol.dispose]();
+  }
+});
+
+test("a slot belongs to its supervisor and is free when that process has exited; other homes and hosts do not count", async () => {
+  await using folder = await tempFolder();
+  const location = { root: folder.file("one"), host: "h" };
+  using a = openHostSlots({ ...location, board: "a" }, systemClock);
+  using b = openHostSlots({ ...location, board: "b" }, systemClock);
+  using otherHome = openHostSlots({ ...location, root: folder.file("two"), board: "a" }, systemClock);
+  using otherHost = openHostSlots({ ...location, host: "i", board: "a" }, systemClock);
   const supervisor = spawn("sleep", ["300"]);
   try {
     const slot = await a.reserve(1, never);

@@ -1,32 +1,32 @@
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { Clock } from "../../lib/clock.ts";
-import { type Database, openDatabase } from "../../lib/database.ts";
-import { ensurePrivateFolder } from "../../lib/files.ts";
-import type { Migration } from "../../lib/migrate.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import {
-  identityOf,
-  livenessOf,
-  ownIdentity,
+  checkLiveness,
+  findIdentity,
   parseIdentity,
+  readOwnIdentity,
   serialiseIdentity,
-} from "../../lib/process-identity.ts";
-import { isOnlyReadable, openReadableCopy } from "../../lib/readable-copy.ts";
+} from "../../lib/process/process-identity.ts";
+import { type Database, openDatabase } from "../../lib/sqlite/database.ts";
+import type { Migration } from "../../lib/sqlite/migrate.ts";
+import { isReadOnlyFailure, openReadableCopy } from "../../lib/sqlite/readable-copy.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 
-/** A place among the tasks that may run on this host for all boards of one root home. */
+/** The right to run one task on this host; all boards of a root home share the slots. */
 export interface Slot {
-  /** Its task runs: it is the supervisor's, and free when that one is gone. */
+  /** Makes the supervisor the owner of the slot; the slot is free again when that process exits. */
   giveTo(supervisorPid: number, signal: AbortSignal): Promise<void>;
-  /** Nothing was started. */
+  /** Frees a slot whose task was not started. */
   release(signal: AbortSignal): Promise<void>;
 }
 
-/** The places of this host. No transaction spans two boards, so they are reserved here before a task is claimed. */
+/** The slots of this host. No transaction spans two boards, so a slot is reserved here before a task is claimed. */
 export interface HostSlots extends Disposable {
-  /** Undefined when `limit` are taken. */
+  /** Undefined when `limit` slots are taken. */
   reserve(limit: number, signal: AbortSignal): Promise<Slot | undefined>;
-  /** How many are taken by other boards than this one. */
+  /** How many slots other boards have taken. */
   countElsewhere(signal: AbortSignal): Promise<number>;
 }
 
@@ -42,7 +42,7 @@ export const slotMigrations: readonly Migration[] = [
     sql: "create table slot (id text primary key, host text not null, board text not null, owner text not null, expires_at integer not null) strict",
   },
 ];
-/** A slot whose owner cannot be looked at, such as one in another container, is free after so long. */
+/** How long a slot stays taken when its owner cannot be inspected, for instance because it runs in another container. */
 const LEASE_MS = 3_600_000;
 
 const slotsPath = (root: string): string => join(root, "kanban", "slots.sqlite");
@@ -51,15 +51,24 @@ function openSlots(path: string, clock: Clock, signal: AbortSignal): Promise<Dat
   return openDatabase(path, { migrations: slotMigrations, synchronous: "NORMAL", clock }, signal);
 }
 
-/** A supervisor gives its slot back before it tells of its run's end, so that whoever hears of it finds the place free. */
+/** A supervisor calls this before it reports the end of its run, so that a dispatcher woken by the report finds a free slot. */
 export async function releaseOwnSlot(root: string, clock: Clock, signal: AbortSignal): Promise<void> {
   if (!existsSync(slotsPath(root))) return;
-  const owner = serialiseIdentity(await ownIdentity(signal));
+  const owner = serialiseIdentity(await readOwnIdentity(signal));
   using slots = await openSlots(slotsPath(root), clock, signal);
-  await slots.write(() => slots.prepare("delete from slot where owner = :owner").run({ owner }), signal);
+  await change(slots, "delete from slot where owner = :owner", { owner }, signal);
 }
 
-/** Opens the file with the first use. */
+async function change(
+  slots: Database,
+  sql: string,
+  values: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<void> {
+  await slots.write(() => slots.prepare(sql).run(values), signal);
+}
+
+/** Opens the slots database on first use. */
 export function openHostSlots(
   { root, host, board }: { readonly root: string; readonly host: string; readonly board: string },
   clock: Clock,
@@ -76,79 +85,70 @@ export function openHostSlots(
     });
     return opened;
   };
-  /** Which slots have an owner that may live, and which have not. */
-  const look = async (slots: Database, signal: AbortSignal) => {
+  /** Splits the slots into those whose owner may be alive and those whose owner has exited. */
+  const inspect = async (slots: Database, signal: AbortSignal) => {
     const rows = slots
       .prepare<SlotRow & { expires_at: number }>("select * from slot where host = :host")
       .all({ host });
     const taken: SlotRow[] = [];
-    const left: SlotRow[] = [];
+    const abandoned: SlotRow[] = [];
     for (const row of rows) {
       const identity = parseIdentity(row.owner);
-      const liveness = identity === undefined ? "dead" : await livenessOf(identity, signal);
+      const liveness = identity === undefined ? "dead" : await checkLiveness(identity, signal);
       const isTaken = liveness === "alive" || (liveness === "unknown" && row.expires_at > clock.now());
-      (isTaken ? taken : left).push(row);
+      (isTaken ? taken : abandoned).push(row);
     }
-    return { taken, left };
+    return { taken, abandoned };
   };
-  /** In a home that may only be read, a copy is looked at. */
-  const lookOnly = async (signal: AbortSignal): Promise<readonly SlotRow[]> => {
+  /** Reads a copy of the database where the home is read-only. */
+  const listTaken = async (signal: AbortSignal): Promise<readonly SlotRow[]> => {
     const path = slotsPath(root);
     if (!existsSync(path)) return [];
     try {
-      return (await look(await database(signal), signal)).taken;
+      return (await inspect(await database(signal), signal)).taken;
     } catch (error) {
-      if (!(await isOnlyReadable(path, error))) throw error;
+      if (!(await isReadOnlyFailure(path, error))) throw error;
     }
     const copy = await openReadableCopy(path, (at) => openSlots(at, clock, signal));
     try {
       using slots = copy.opened;
-      return (await look(slots, signal)).taken;
+      return (await inspect(slots, signal)).taken;
     } finally {
       await copy.remove();
     }
   };
   return {
     async reserve(limit, signal) {
-      const owner = serialiseIdentity(await ownIdentity(signal));
+      const owner = serialiseIdentity(await readOwnIdentity(signal));
       const slots = await database(signal);
-      const forget = slots.prepare("delete from slot where id = :id and owner = :owner");
-      for (const { id, owner } of (await look(slots, signal)).left)
-        await slots.write(() => forget.run({ id, owner }), signal);
+      for (const { id, owner } of (await inspect(slots, signal)).abandoned)
+        await change(slots, "delete from slot where id = :id and owner = :owner", { id, owner }, signal);
       const id = randomUUID();
-      const release = async (within: AbortSignal): Promise<void> => {
-        await slots.write(() => slots.prepare("delete from slot where id = :id").run({ id }), within);
-      };
-      const isMine = await slots.write(() => {
-        const [{ taken } = { taken: 0 }] = slots
-          .prepare<{ taken: number }>("select count(*) as taken from slot where host = :host")
-          .all({ host });
-        if (taken >= limit) return false;
+      const release = (within: AbortSignal) =>
+        change(slots, "delete from slot where id = :id", { id }, within);
+      const isReserved = await slots.write(() => {
+        const taken = slots.prepare("select id from slot where host = :host").all({ host });
+        if (taken.length >= limit) return false;
+        const insert = "insert into slot (id, host, board, owner, expires_at)";
+        const until = clock.now() + LEASE_MS;
         slots
-          .prepare(
-            "insert into slot (id, host, board, owner, expires_at) values (:id, :host, :board, :owner, :until)",
-          )
-          .run({ id, host, board, owner, until: clock.now() + LEASE_MS });
+          .prepare(`${insert} values (:id, :host, :board, :owner, :until)`)
+          .run({ id, host, board, owner, until });
         return true;
       }, signal);
-      if (!isMine) return undefined;
+      if (!isReserved) return undefined;
       return {
         release,
         async giveTo(pid, within) {
-          const supervisor = await identityOf(pid, within);
-          if (supervisor === undefined) return release(within); // over already
-          await slots.write(
-            () =>
-              slots
-                .prepare("update slot set owner = :owner where id = :id")
-                .run({ id, owner: serialiseIdentity(supervisor) }),
-            within,
-          );
+          const supervisor = await findIdentity(pid, within);
+          if (supervisor === undefined) return release(within); // the supervisor has exited already
+          const values = { id, owner: serialiseIdentity(supervisor) };
+          await change(slots, "update slot set owner = :owner where id = :id", values, within);
         },
       };
     },
     async countElsewhere(signal) {
-      return (await lookOnly(signal)).filter((slot) => slot.board !== board).length;
+      return (await listTaken(signal)).filter((slot) => slot.board !== board).length;
     },
     [Symbol.dispose]() {
       void opened?.then((slots) => slots[Symbol.dispose]());

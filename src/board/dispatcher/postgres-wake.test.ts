@@ -1,41 +1,44 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { expect, it, vi } from "vitest";
+import {
+  never,
+  openDispatchStage,
+} from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openPostgresLab } from "../../../test/support/board-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { openBoardStore } from "../board-store.ts";
-import { openPostgresAnnouncements } from "../database/postgres-announcements.ts";
-import { never, openDispatchStage } from "./contracts/dispatch-stage.contract.ts";
+import { Announcements } from "../database/postgres-announcements.ts";
+import type { PassReport } from "./pass-report.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
-import type { TickReport } from "./tick-report.ts";
-import { Touch } from "./touch.ts";
+import { WakeFlag } from "./wake-flag.ts";
 import { watchBoard } from "./watch-board.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 
-describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) => {
-  /** A dispatcher under way whose clock never wakes it: what it hears of, it was told. */
+describeWith("postgres", "a dispatcher that PostgreSQL wakes", ({ url }) => {
+  /** A running dispatcher whose timers never fire, so that only announcements wake it. */
   async function openRunning() {
     const stage = await openDispatchStage(() => openPostgresLab(url));
     const name = `wake-${randomBytes(8).toString("hex")}`;
     const address = new URL(url);
     address.searchParams.set("application_name", name);
     const lost: unknown[] = [];
-    const reports: TickReport[] = [];
+    const reports: PassReport[] = [];
     const failures: unknown[] = [];
-    const news = new Touch();
-    const announcements = openPostgresAnnouncements({
+    const boardsTouched = new WakeFlag();
+    const announcements = new Announcements({
       url: address.href,
-      onNews: () => news.touch(),
+      onUnknownBoard: () => boardsTouched.touch(),
       onLost: (error) => void lost.push(error),
     });
     const parts: DispatcherParts = {
       ...stage.parts,
       clock: { now: () => Date.now(), sleep: (_, signal) => stage.parts.clock.sleep(0, signal) },
-      listBoards: async () => [stage.lab.place.slug],
+      listBoards: async () => [stage.lab.location.slug],
       async openBoard() {
         const { board, host } = stage;
-        const watch = watchBoard(stage.lab.place, board, parts.clock, announcements);
+        const watch = watchBoard(stage.lab.location, board, parts.clock, announcements);
         return { board, host, watch, [Symbol.asyncDispose]: async () => watch[Symbol.dispose]() };
       },
       loadPolicy: async () => stage.policyOf({ dispatch_interval_seconds: 3_600 }),
@@ -50,7 +53,7 @@ describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) =
     const listening = async (): Promise<readonly number[]> =>
       (
         await admin.query<{ pid: number }>(
-          // Its probe is its last statement: then it has heard itself, or will in a moment.
+          // The probe is the last statement of the listener: after it, the listener receives every announcement.
           "select pid from pg_stat_activity where application_name = $1 and query like 'select pg_notify%'",
           [name],
         )
@@ -76,11 +79,11 @@ describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) =
     };
   }
 
-  it("board H3: a task of another client starts at once, although no timer ever rings", async () => {
+  it("board H3: a task of another client starts at once, although no timer ever fires", async () => {
     await using running = await openRunning();
     await vi.waitFor(async () => expect(await running.listening()).toHaveLength(1), WAIT);
     for (let n = 0; n < 3; n++) {
-      await using other = await openBoardStore(running.lab.place, {}, never);
+      await using other = await openBoardStore(running.lab.location, {}, never);
       const alice = other.as({ kind: "operator", name: "alice" });
       const { task } = await alice.create({ title: `t${n}`, assignee: "worker" }, never);
       await running.isStarted(task.id);
@@ -88,13 +91,13 @@ describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) =
     expect(running.lost).toEqual([]);
   });
 
-  it("board H3: after the server has cut the connection it listens anew, and misses nothing of meanwhile", async () => {
+  it("board H3: after a lost connection the dispatcher listens again and misses no event", async () => {
     await using running = await openRunning();
     await vi.waitFor(async () => expect(await running.listening()).toHaveLength(1), WAIT);
     const [before] = await running.listening();
     await running.admin.query("select pg_terminate_backend($1)", [before]);
-    const meanwhile = await running.add("meanwhile");
-    await running.isStarted(meanwhile.id);
+    const missed = await running.add("missed");
+    await running.isStarted(missed.id);
     await vi.waitFor(async () => {
       const [now] = await running.listening();
       expect(now).toBeDefined();
@@ -106,30 +109,30 @@ describeWith("postgres", "a dispatcher that is woken by PostgreSQL", ({ url }) =
     expect(running.lost[0]).toMatchObject({ code: "database-unavailable" });
   });
 
-  it("a transaction that is undone wakes nobody", async () => {
+  it("a transaction that is rolled back does not wake the dispatcher", async () => {
     await using running = await openRunning();
     await running.isStarted((await running.add("a")).id);
-    const heard: string[] = [];
+    const announced: string[] = [];
     await running.admin.query("listen hermes_board");
-    const schema = `hermes_board_${running.lab.place.slug}`;
+    const schema = `hermes_board_${running.lab.location.slug}`;
     running.admin.on("notification", ({ payload }) => {
-      if (payload === schema) heard.push(payload);
+      if (payload === schema) announced.push(payload);
     });
     const undone = running.board.write(
       { kind: "operator", name: "alice" },
-      function* (change) {
-        change.tell({ taskId: null, kind: "board_paused" });
-        yield* change.finish();
+      function* (transaction) {
+        transaction.recordEvent({ taskId: null, kind: "board_paused" });
+        yield* transaction.finish();
         throw new Error("undone");
       },
       never,
     );
     await expect(undone).rejects.toThrow("undone");
     await running.admin.query("select 1");
-    const before = heard.length;
+    const before = announced.length;
     const { id } = await running.add("b");
     await running.isStarted(id);
-    await vi.waitFor(() => expect(heard.length).toBeGreaterThan(before), WAIT);
+    await vi.waitFor(() => expect(announced.length).toBeGreaterThan(before), WAIT);
     expect(before).toBe(0);
   });
 });

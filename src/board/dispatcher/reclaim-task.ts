@@ -1,30 +1,27 @@
 import type { Caller } from "../caller.ts";
-import { seeEnd } from "../operations/leaving.ts";
-import { findOpenRun, requireTask, toRun, toTask } from "../operations/load.ts";
-import { assignTask } from "../operations/manage.ts";
-import { endRun } from "../operations/runs.ts";
+import { confirmRunExit } from "../operations/runs/leaving-runs.ts";
+import { endRun } from "../operations/runs/runs.ts";
+import { assignTask } from "../operations/tasks/edit-task.ts";
+import { findOpenRun, requireTask, toRun, toTask } from "../operations/views/rows.ts";
 import type { Task } from "../task.ts";
 import { DISPATCHER, type DispatchBoard } from "./dispatch-board.ts";
-import type { DispatchHost } from "./host.ts";
+import type { DispatchHost } from "./dispatch-host.ts";
 
 export interface Reclaim {
   readonly taskId: string;
   readonly reason: string;
-  /** Whom the task is given to, in the same transaction. */
+  /** The profile that the task is assigned to in the same transaction. */
   readonly assignee?: string;
 }
 
 export interface Reclaimed {
-  /** `none`: there was no run. `ended`: nothing of it lives. `leaving`: its worker may live, and the task waits for it. */
+  /** `none`: no run was open. `ended`: its processes have exited. `leaving`: its worker may be alive, and the task waits. */
   readonly run: "none" | "ended" | "leaving";
-  /** As this has left it; a dispatcher may have started it again since. */
+  /** The task after the reclaim; a dispatcher may have started it again since. */
   readonly task: Task;
 }
 
-/**
- * Ends the run of a task and gives the task to another profile if that is asked for. What the person has decided is
- * written first; only then are the processes ended, so that nothing that their supervisor reports can come before it.
- */
+/** Ends the run of a task. The decision is written before the processes are killed, so that their reports come too late. */
 export async function reclaimTask(
   {
     board,
@@ -36,22 +33,28 @@ export async function reclaimTask(
 ): Promise<Reclaimed> {
   const { found: open, task } = await board.write(
     caller,
-    function* (change) {
+    function* (transaction) {
       yield* requireTask(taskId);
       const found = yield* findOpenRun(taskId);
       const detail = reason === "" ? {} : { reason };
       const error = reason === "" ? {} : { error: reason };
       if (found !== undefined)
-        yield* endRun(change, { runId: found.id, outcome: "reclaimed", detail, ...error, unseen: true });
-      if (assignee !== undefined) yield* assignTask(change, taskId, assignee);
+        yield* endRun(transaction, {
+          runId: found.id,
+          outcome: "reclaimed",
+          detail,
+          ...error,
+          exitUnconfirmed: true,
+        });
+      if (assignee !== undefined) yield* assignTask(transaction, taskId, assignee);
       return { found, task: toTask(yield* requireTask(taskId)) };
     },
     signal,
   );
   if (open === undefined) return { run: "none", task };
-  if (open.supervisor_pid === null) return { run: "ended", task }; // claimed by hand, or not started yet
+  if (open.supervisor_pid === null) return { run: "ended", task }; // claimed by a person, or not started yet
   if (open.host_id !== host.id) return { run: "leaving", task };
   if ((await host.terminate(toRun(open), signal)) !== "gone") return { run: "leaving", task };
-  await board.write(DISPATCHER, (change) => seeEnd(change, open.id), signal);
+  await board.write(DISPATCHER, (transaction) => confirmRunExit(transaction, open.id), signal);
   return { run: "ended", task };
 }

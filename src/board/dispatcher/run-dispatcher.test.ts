@@ -1,21 +1,24 @@
 import { describe, expect, it, vi } from "vitest";
+import {
+  never,
+  openDispatchStage,
+} from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openSqliteLab } from "../../../test/support/board-lab.ts";
-import { systemClock } from "../../lib/clock.ts";
-import { never, openDispatchStage } from "./contracts/dispatch-stage.contract.ts";
-import { findHolder } from "./operations/board-lease.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { findLeaseHolder } from "./operations/board-lease.ts";
+import type { PassReport } from "./pass-report.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
-import type { TickReport } from "./tick-report.ts";
-import { Touch } from "./touch.ts";
+import { WakeFlag } from "./wake-flag.ts";
 import { watchBoard } from "./watch-board.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 
-/** A dispatcher over one good board, under way. */
+/** A running dispatcher with one working board. */
 async function openRunning(changes: (parts: DispatcherParts) => Partial<DispatcherParts> = () => ({})) {
   const stage = await openDispatchStage(openSqliteLab);
   const failures: string[] = [];
-  const reports: TickReport[] = [];
-  const idle: TickReport[] = [];
+  const reports: PassReport[] = [];
+  const idle: PassReport[] = [];
   const boards = ["lab"];
   const base: DispatcherParts = {
     owner: "dispatcher-1",
@@ -24,7 +27,7 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
     random: () => 0.5,
     listBoards: async () => boards,
     async openBoard() {
-      const watch = watchBoard(stage.lab.place, stage.board, systemClock);
+      const watch = watchBoard(stage.lab.location, stage.board, systemClock);
       const { board, host } = stage;
       return { board, host, watch, [Symbol.asyncDispose]: async () => watch[Symbol.dispose]() };
     },
@@ -54,7 +57,7 @@ async function openRunning(changes: (parts: DispatcherParts) => Partial<Dispatch
   };
 }
 
-function openNever(signal: AbortSignal): Promise<void> {
+function rejectOnAbort(signal: AbortSignal): Promise<void> {
   return new Promise((_, reject) => {
     if (signal.aborted) reject(signal.reason);
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
@@ -62,14 +65,30 @@ function openNever(signal: AbortSignal): Promise<void> {
 }
 
 describe("runDispatcher", () => {
-  it("starts a task at once when it is made, although the next pass is an hour away", async () => {
+  it("starts a new task at once, although the next timed pass is an hour away", async () => {
     await using running = await openRunning();
     await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
     const { id } = await running.add("a");
     await vi.waitFor(() => expect(running.host.started.map(({ task }) => task.id)).toEqual([id]), WAIT);
   });
 
-  it("comes to rest when nothing happens", async () => {
+  it("waits only until the next task is due, although the next timed pass is an hour away", async () => {
+    const waits: number[] = [];
+    await using running = await openRunning(() => ({
+      clock: {
+        ...systemClock,
+        sleep(ms, signal) {
+          waits.push(ms);
+          return systemClock.sleep(ms, signal);
+        },
+      },
+    }));
+    const { id } = await running.add("a");
+    await running.operator.schedule(id, running.lab.now() + 50_000, undefined, never);
+    await vi.waitFor(() => expect(waits).toContain(50_000), WAIT); // the board's clock stands still
+  });
+
+  it("makes no passes while nothing happens", async () => {
     await using running = await openRunning();
     await running.add("a");
     await vi.waitFor(() => expect(running.host.started).toHaveLength(1), WAIT);
@@ -80,7 +99,7 @@ describe("runDispatcher", () => {
     }, WAIT);
   });
 
-  it("B6.39: a board that fails does not stop the others, and is tried again", async () => {
+  it("B6.39: a board that fails does not stop the others, and is retried", async () => {
     let attempts = 0;
     await using running = await openRunning(({ openBoard }) => ({
       async openBoard(slug, signal) {
@@ -98,7 +117,7 @@ describe("runDispatcher", () => {
     await vi.waitFor(() => expect(attempts).toBeGreaterThan(1), WAIT);
   });
 
-  it("B6.39, G35: a pass that throws is told of, recorded on the board, and the next one works", async () => {
+  it("B6.39, G35: a pass that throws is reported and recorded on the board, and the next pass works", async () => {
     await using running = await openRunning();
     await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
     const runnable = running.host.runnable.bind(running.host);
@@ -113,10 +132,10 @@ describe("runDispatcher", () => {
     await vi.waitFor(() => expect(running.host.started.map(({ task }) => task.id)).toEqual([id]), WAIT);
   });
 
-  it("what is due by the clock of the board does not keep a host awake whose clock is another", async () => {
+  it("a host whose clock differs from the board's does not make passes in a loop", async () => {
     await using running = await openRunning();
     const { id } = await running.add("a");
-    // The clock of this board stands still long ago; by the one of this host its time has come.
+    // The clock of this board stands still in the past; by the clock of this host, the task is due.
     await running.operator.schedule(id, running.lab.now() + 3_000_000, undefined, never);
     await vi.waitFor(() => expect(running.reports.at(-1)?.next_due_at).toBeGreaterThan(0), WAIT);
     await vi.waitFor(async () => {
@@ -127,11 +146,11 @@ describe("runDispatcher", () => {
     expect(running.reports.length).toBeLessThan(20);
   });
 
-  it("a list of boards that cannot be had leaves the known ones at work", async () => {
-    const news = new Touch();
+  it("keeps dispatching the known boards while the list of boards cannot be read", async () => {
+    const boardsTouched = new WakeFlag();
     let isAway = false;
     await using running = await openRunning(() => ({
-      boardsChanged: (signal) => news.next(signal),
+      boardsChanged: (signal) => boardsTouched.next(signal),
       async listBoards() {
         if (isAway) throw new Error("the server is away");
         return ["lab"];
@@ -144,14 +163,14 @@ describe("runDispatcher", () => {
     expect(running.failures[0]).toBe("all boards: Error: the server is away");
   });
 
-  it("a board that is made meanwhile, and one that had failed, is served as soon as that is told", async () => {
-    const news = new Touch();
+  it("opens a new board, and retries a failed one, as soon as a change of the boards is announced", async () => {
+    const boardsTouched = new WakeFlag();
     const boards = ["lab"];
     let isBroken = true;
     let opened = 0;
     await using running = await openRunning(({ openBoard }) => ({
-      clock: { now: () => 0, sleep: (_, signal) => openNever(signal) }, // nothing comes back by itself
-      boardsChanged: (signal) => news.next(signal),
+      clock: { now: () => 0, sleep: (_, signal) => rejectOnAbort(signal) }, // no timer ever fires
+      boardsChanged: (signal) => boardsTouched.next(signal),
       listBoards: async () => [...boards],
       async openBoard(slug, signal) {
         if (slug === "lab") return openBoard(slug, signal);
@@ -162,17 +181,17 @@ describe("runDispatcher", () => {
     }));
     await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
     boards.push("other");
-    news.touch();
+    boardsTouched.touch();
     await vi.waitFor(() => expect(running.failures).toEqual(["other: Error: not yet"]), WAIT);
     isBroken = false;
-    news.touch();
+    boardsTouched.touch();
     await vi.waitFor(() => expect(opened).toBe(2), WAIT);
     expect(running.failures).toHaveLength(1);
   });
 
-  it("B4.13: a dispatcher tells of six passes that started nothing", async () => {
+  it("B4.13: a dispatcher reports six passes in a row that started nothing", async () => {
     await using running = await openRunning(() => ({
-      clock: { ...systemClock, sleep: (_, signal) => systemClock.sleep(20, signal) }, // an hour is soon over
+      clock: { ...systemClock, sleep: (_, signal) => systemClock.sleep(20, signal) }, // shortens every interval
     }));
     await running.add("a", { assignee: "stranger" });
     await vi.waitFor(async () => {
@@ -185,7 +204,7 @@ describe("runDispatcher", () => {
     });
   });
 
-  it("when it stops, waits for what it is starting, claims nothing more and gives its lease back", async () => {
+  it("on stop, waits for running starts, claims no further task and releases its lease", async () => {
     await using running = await openRunning();
     await vi.waitFor(() => expect(running.reports.length).toBeGreaterThan(0), WAIT);
     const onStart = running.host.onStart;
@@ -206,7 +225,7 @@ describe("runDispatcher", () => {
     release();
     await ended;
     expect(running.host.started).toHaveLength(1);
-    const holder = await running.board.read(findHolder, never);
+    const holder = await running.board.read(findLeaseHolder, never);
     expect(holder).toMatchObject({ owner: "dispatcher-1", expires_at: 0 });
   });
 });

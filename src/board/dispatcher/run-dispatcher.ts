@@ -1,34 +1,34 @@
-import type { Clock } from "../../lib/clock.ts";
 import { AppError } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { DISPATCHER, type DispatchBoard } from "./dispatch-board.ts";
-import { dispatchTick } from "./dispatch-tick.ts";
-import type { DispatchHost } from "./host.ts";
-import { IdlePasses } from "./idle-passes.ts";
-import { findHolder, giveLeaseBack } from "./operations/board-lease.ts";
-import type { DispatchPolicy } from "./resolve-dispatch-policy.ts";
-import type { TickParts } from "./tick-parts.ts";
-import type { TickReport } from "./tick-report.ts";
+import type { DispatchHost } from "./dispatch-host.ts";
+import { findLeaseHolder, releaseLease } from "./operations/board-lease.ts";
+import type { PassParts } from "./pass-parts.ts";
+import type { PassReport } from "./pass-report.ts";
+import type { DispatchPolicy } from "./policy/resolve-dispatch-policy.ts";
+import { IdlePasses } from "./reasons/idle-passes.ts";
+import { runPass } from "./run-pass.ts";
 import type { BoardWatch } from "./watch-board.ts";
 
-/** A board that is kept open between passes. */
+/** A board that stays open between passes. */
 export interface DispatchedBoard extends AsyncDisposable {
   readonly board: DispatchBoard;
   readonly host: DispatchHost;
   readonly watch: BoardWatch;
 }
 
-export interface DispatcherParts extends Pick<TickParts, "owner" | "isDead" | "clock" | "random"> {
-  /** The boards as they are now. */
+export interface DispatcherParts extends Pick<PassParts, "owner" | "isDead" | "clock" | "random"> {
+  /** Lists the existing boards. */
   listBoards(signal: AbortSignal): Promise<readonly string[]>;
   openBoard(slug: string, signal: AbortSignal): Promise<DispatchedBoard>;
-  /** Resolves when boards may be new, or work again; without it the next pass finds out. */
+  /** Resolves when a board may have been created or repaired; without this function, only the next pass notices. */
   boardsChanged?(signal: AbortSignal): Promise<void>;
-  /** Read anew for each pass, so that a changed setting needs no restart. */
+  /** Called before each pass, so that a changed setting needs no restart. */
   loadPolicy(): Promise<DispatchPolicy>;
-  onPass(report: TickReport): void;
-  /** Many passes in a row have started nothing although tasks were ready; told of now and then. */
-  onIdle(report: TickReport): void;
-  /** A board that fails is told of and tried again, after longer and longer. */
+  onPass(report: PassReport): void;
+  /** Called at intervals while many passes in a row start nothing although tasks are ready. */
+  onIdle(report: PassReport): void;
+  /** Called each time a board fails; the board is retried with a growing delay. */
   onFailure(slug: string, error: unknown): void;
 }
 
@@ -39,16 +39,16 @@ const OVERDUE_RETRY_MS = 1_000;
 const WATCH_RETRY_MS = 5_000;
 
 /**
- * Passes over all boards until `signal` aborts: at once when something happens on one, when something is due, and at
- * the latest after the interval. The pass under way when it aborts claims nothing more and is waited for.
+ * Makes passes over all boards until `signal` aborts. A pass starts when a board changes, when work is due, or at the
+ * latest after the interval. A pass that is in progress at the abort claims no further tasks and is awaited.
  */
 export async function runDispatcher(parts: DispatcherParts, signal: AbortSignal): Promise<void> {
-  const work = new AbortController(); // a pass is not cut off half way
+  const work = new AbortController(); // never aborted, so that a pass always completes
   await using boards = new OpenBoards(parts);
   let listed = await parts.listBoards(work.signal);
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     const policy = await parts.loadPolicy();
-    if (!isFirst) listed = await listAgain(parts, listed, work.signal);
+    if (!isFirst) listed = await refreshList(parts, listed, work.signal);
     const slugs = await boards.update(listed, work.signal);
     const due: number[] = [policy.intervalMs];
     for (const slug of slugs) {
@@ -60,8 +60,8 @@ export async function runDispatcher(parts: DispatcherParts, signal: AbortSignal)
   }
 }
 
-/** A server that is away takes the known boards with it, and each of them is tried again. */
-async function listAgain(
+/** Keeps the known boards while the list cannot be read, for instance because the server is down; each board is retried. */
+async function refreshList(
   parts: DispatcherParts,
   known: readonly string[],
   signal: AbortSignal,
@@ -77,7 +77,7 @@ async function listAgain(
 class OpenBoards implements AsyncDisposable {
   readonly #parts: DispatcherParts;
   readonly #open = new Map<string, DispatchedBoard & { readonly idle: IdlePasses }>();
-  /** Boards that have failed, how often in a row, and when they are looked at again. */
+  /** Boards that have failed, with the number of failures in a row and the time of the next attempt. */
   readonly #failed = new Map<string, { readonly times: number; readonly retryAt: number }>();
 
   constructor(parts: DispatcherParts) {
@@ -90,10 +90,10 @@ class OpenBoards implements AsyncDisposable {
 
   #until(retryAt: number): number {
     const left = retryAt - this.#parts.clock.now();
-    return left > LONGEST_RETRY_MS ? 0 : Math.max(0, left); // so long only because the clock was put back
+    return left > LONGEST_RETRY_MS ? 0 : Math.max(0, left); // a longer wait means that the clock was set back
   }
 
-  /** Opens new boards and closes those that are gone; says which can be worked on. */
+  /** Opens new boards and closes removed ones; returns the slugs of the open boards. */
   async update(slugs: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
     for (const slug of [...this.#open.keys()]) if (!slugs.includes(slug)) await this.#close(slug);
     for (const slug of slugs) {
@@ -110,7 +110,7 @@ class OpenBoards implements AsyncDisposable {
     return slugs.filter((slug) => this.#open.has(slug));
   }
 
-  /** In how many milliseconds something is due on that board next, if that is known. */
+  /** Makes one pass; returns the milliseconds until work is due on the board, or null if the time is unknown. */
   async pass(
     slug: string,
     policy: DispatchPolicy,
@@ -123,17 +123,17 @@ class OpenBoards implements AsyncDisposable {
     const { owner, isDead, clock, random } = this.#parts;
     try {
       await watch.mark(signal);
-      const report = await dispatchTick(
+      const report = await runPass(
         { board, host, policy, owner, isDead, clock, random, idle, isStopping },
         signal,
       );
       this.#failed.delete(slug);
       this.#parts.onPass(report);
-      if (idle.isNews) this.#parts.onIdle(report);
+      if (idle.shouldWarn) this.#parts.onIdle(report);
       return dueIn(report);
     } catch (error) {
       this.#fail(slug, error);
-      // A file that was replaced or damaged must be opened anew; one that is only busy loses nothing by it.
+      // A replaced or damaged file must be reopened; reopening a file that is merely busy does no harm.
       await this.#close(slug);
       return null;
     }
@@ -146,22 +146,22 @@ class OpenBoards implements AsyncDisposable {
       watch.changed(either).catch((error: unknown) => {
         if (either.aborted) return;
         this.#parts.onFailure(slug, error);
-        return clock.sleep(Math.min(ms, WATCH_RETRY_MS), either); // the next pass finds out what is wrong with it
+        return clock.sleep(Math.min(ms, WATCH_RETRY_MS), either); // the next pass reports the cause
       }),
     );
-    const changed = this.#parts.boardsChanged?.(either).then(() => this.#forgive());
+    const changed = this.#parts.boardsChanged?.(either).then(() => this.#retryNow());
     if (changed !== undefined) waits.push(changed);
     try {
       await Promise.race([clock.sleep(ms, either), ...waits]).catch((error: unknown) => {
         if (!signal.aborted) throw error;
       });
     } finally {
-      done.abort(new AppError("interrupted", "The wait is over."));
+      done.abort(new AppError("interrupted", "The wait has ended."));
       await Promise.allSettled(waits);
     }
   }
 
-  #forgive(): void {
+  #retryNow(): void {
     for (const [slug, { times }] of this.#failed) this.#failed.set(slug, { times, retryAt: 0 });
   }
 
@@ -178,24 +178,24 @@ class OpenBoards implements AsyncDisposable {
     await opened?.[Symbol.asyncDispose]();
   }
 
-  /** Gives the leases back, so that another dispatcher need not wait for them. */
+  /** Releases the board leases, so that another dispatcher need not wait until they expire. */
   async [Symbol.asyncDispose](): Promise<void> {
     for (const [slug, { board }] of this.#open) {
       const signal = AbortSignal.timeout(CLEANUP_MS);
       try {
-        const holder = await board.read(findHolder, signal);
+        const holder = await board.read(findLeaseHolder, signal);
         if (holder?.owner === this.#parts.owner)
-          await board.write(DISPATCHER, () => giveLeaseBack(holder.token), signal);
+          await board.write(DISPATCHER, () => releaseLease(holder.token), signal);
       } catch (error) {
-        this.#parts.onFailure(slug, error); // the lease ends by itself
+        this.#parts.onFailure(slug, error); // the lease expires by itself
       }
       await this.#close(slug);
     }
   }
 }
 
-/** By the clock of the board alone: that of this host may be another. */
-function dueIn({ next_due_at: dueAt, looked_at: lookedAt }: TickReport): number | null {
+/** Uses only times of the board's clock, because the clock of this host may differ. */
+function dueIn({ next_due_at: dueAt, looked_at: lookedAt }: PassReport): number | null {
   if (dueAt === null) return null;
-  return dueAt > lookedAt ? dueAt - lookedAt : OVERDUE_RETRY_MS; // it came due during the pass, or another leads
+  return dueAt > lookedAt ? dueAt - lookedAt : OVERDUE_RETRY_MS; // already due, or another dispatcher holds the lease
 }

@@ -1,27 +1,21 @@
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Caller } from "../caller.ts";
-import type { ClaimedTask } from "../operations/claim.ts";
-import { endRun, renewRun } from "../operations/runs.ts";
+import type { ClaimedTask } from "../operations/runs/claim.ts";
+import { endRun, renewRun } from "../operations/runs/runs.ts";
 import { DISPATCHER } from "./dispatch-board.ts";
-import type { StartResult } from "./host.ts";
-import { runEndingOf } from "./run-ending.ts";
-import { RENEW_EVERY_MS } from "./run-lease.ts";
-import type { TickParts } from "./tick-parts.ts";
+import type { StartResult } from "./dispatch-host.ts";
+import type { PassParts } from "./pass-parts.ts";
+import { runEndingOf, type WorkerExit } from "./policy/run-ending.ts";
+import { RENEW_EVERY_MS } from "./policy/run-lease.ts";
 
 const CLEANUP_MS = 30_000;
 
-export type Started =
-  | { readonly kind: "started"; readonly workspace: string; readonly supervisorPid: number | undefined }
-  | {
-      readonly kind: "failed";
-      readonly cause: "infrastructure" | "task";
-      readonly error: string;
-      readonly givenUp: boolean;
-    };
+type Failed = Extract<StartResult, { kind: "failed" }>;
+export type Started = Exclude<StartResult, Failed> | (Failed & { readonly givenUp: boolean });
 
-/** Starts the worker of a claimed task, keeping its lease until the supervisor does; a failed start ends the run. */
+/** Starts the worker of a claimed task; renews the lease until the supervisor does. A failed start ends the run. */
 export async function startClaimed(
-  parts: TickParts,
+  parts: PassParts,
   claimed: ClaimedTask,
   signal: AbortSignal,
 ): Promise<Started> {
@@ -38,63 +32,49 @@ export async function startClaimed(
     stop.abort();
     await renewing;
   }
-  if (result?.kind === "started")
-    return { kind: "started", workspace: result.workspace, supervisorPid: result.supervisorPid };
-  // A dispatcher that is told to stop is not the task's fault.
-  const failure: Failure = result ?? {
-    cause: signal.aborted ? "infrastructure" : "spawn",
-    error: messageOf(thrown),
-  };
-  // Who threw may have left something alive, and then the run is not over.
-  if (result === undefined && !(await isGone(parts, claimed)))
-    return { kind: "failed", cause: "infrastructure", error: failure.error, givenUp: false };
-  return endFailed(parts, claimed, await forgiven(parts, claimed, failure));
+  if (result?.kind === "started") return result;
+  // A stop of the dispatcher does not count against the task.
+  const cause = signal.aborted ? "infrastructure" : "spawn";
+  const failure: Failed = result ?? { kind: "failed", cause, error: messageOf(thrown) };
+  // A start that threw may have left processes alive; the run then stays open.
+  const cleanup = AbortSignal.timeout(CLEANUP_MS);
+  if (result === undefined && (await host.terminate(claimed.run, cleanup)) !== "gone")
+    return { ...failure, cause: "infrastructure", givenUp: false };
+  return endFailed(parts, claimed, await excuseBrokenProfile(parts, claimed, failure));
 }
 
-type Failure = Pick<Extract<StartResult, { kind: "failed" }>, "cause" | "error">;
-
-/** A profile that has vanished or broken since it was looked at is not the task's fault; the next pass names it. */
-async function forgiven({ host }: TickParts, { run }: ClaimedTask, failure: Failure): Promise<Failure> {
+/** A profile that was removed or broken since it was checked does not count against the task; the next pass reports it. */
+async function excuseBrokenProfile(
+  { host }: PassParts,
+  { run }: ClaimedTask,
+  failure: Failed,
+): Promise<Failed> {
   if (failure.cause !== "spawn" || run.profile === null) return failure;
   const runnable = await host.runnable(run.profile, AbortSignal.timeout(CLEANUP_MS));
-  return runnable.ok ? failure : { cause: "infrastructure", error: runnable.reason };
-}
-
-async function isGone({ host }: TickParts, { run }: ClaimedTask): Promise<boolean> {
-  return (await host.terminate(run, AbortSignal.timeout(CLEANUP_MS))) === "gone";
+  return runnable.ok ? failure : { ...failure, cause: "infrastructure", error: runnable.reason };
 }
 
 async function endFailed(
-  { board, policy, random }: TickParts,
+  { board, policy, random }: PassParts,
   { task, run }: ClaimedTask,
-  { cause, error }: Failure,
+  { cause, error }: Failed,
 ): Promise<Started> {
   const isInfra = cause === "infrastructure";
   const text = cause === "workspace" ? `workspace: ${error}` : error;
-  const ending = runEndingOf(
-    {
-      outcome: isInfra ? "infra_killed" : "spawn_failed",
-      ...(isInfra && { failureKind: "infra" }),
-      error: text,
-    },
-    { runId: run.id, failures: task.consecutive_failures },
-    policy,
-    random,
-  );
-  // Not the signal of the pass: a claim must not stay behind because the dispatcher is asked to stop.
+  const exit: WorkerExit = isInfra
+    ? { outcome: "infra_killed", failureKind: "infra", error: text }
+    : { outcome: "spawn_failed", error: text };
+  const history = { runId: run.id, failures: task.consecutive_failures };
+  const ending = runEndingOf(exit, history, policy, random);
+  // Not the signal of the pass: the run must be ended even if the dispatcher is asked to stop.
   const status = await board
-    .write(DISPATCHER, (change) => endRun(change, ending), AbortSignal.timeout(CLEANUP_MS))
+    .write(DISPATCHER, (transaction) => endRun(transaction, ending), AbortSignal.timeout(CLEANUP_MS))
     .then((ended) => ended.status, ignoreSuperseded);
-  return {
-    kind: "failed",
-    cause: isInfra ? "infrastructure" : "task",
-    error: text,
-    givenUp: status === "blocked",
-  };
+  return { kind: "failed", cause, error: text, givenUp: status === "blocked" };
 }
 
 async function keepLease(
-  { board, clock }: TickParts,
+  { board, clock }: PassParts,
   { task, run, token }: ClaimedTask,
   signal: AbortSignal,
 ): Promise<void> {
@@ -103,9 +83,9 @@ async function keepLease(
   while (true) {
     try {
       await clock.sleep(RENEW_EVERY_MS, signal);
-      await board.write(caller, (change) => renewRun(change), signal);
+      await board.write(caller, (transaction) => renewRun(transaction), signal);
     } catch (error) {
-      // A lease that cannot be kept ends by itself, and the supervisor finds out with its first word.
+      // A lease that cannot be renewed expires by itself; the first renewal of the supervisor notices it.
       if (signal.aborted || (error instanceof AppError && error.code === "run-superseded")) return;
     }
   }

@@ -1,91 +1,91 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { boardPath, boardSchemaName } from "../board-slug.ts";
-import type { BoardPlace } from "../board-store.ts";
 import type { Announcements } from "../database/postgres-announcements.ts";
+import type { BoardLocation } from "../open-board.ts";
 import type { DispatchBoard } from "./dispatch-board.ts";
-import { lastEvent } from "./operations/board-lease.ts";
-import { Touch } from "./touch.ts";
+import { readLastEventNumber } from "./operations/board-lease.ts";
+import { WakeFlag } from "./wake-flag.ts";
 
 const POLL_MS = 1_000;
-/** A file is touched before its commit can be seen, for as long as the disk takes: one look after a touch is not enough. */
+/** SQLite writes the write-ahead log before the commit becomes visible, so poll again with these delays after a file change. */
 const SETTLING_MS = [2, 10, 50, 250, 1_000];
 
-/** Says when something has happened on a board, whoever did it. */
+/** Reports when any process has written an event to a board. */
 export interface BoardWatch extends Disposable {
-  /** What has happened until now is no news any more. Called before looking, so that nothing falls in between. */
+  /** Marks all events until now as seen. Called before the board is read, so that no event is missed in between. */
   mark(signal: AbortSignal): Promise<void>;
-  /** Resolves when there is an event that was not there at the last mark. */
+  /** Resolves when the board has an event that is newer than the last mark. */
   changed(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Watches the number of a board's last event. In a file, every commit of any process touches the log beside it, which
- * the system announces at once; a server announces every change itself. Where nothing is announced, the number is asked
- * for each second.
+ * Watches the number of a board's last event. With SQLite, every commit of any process writes the write-ahead log, which
+ * the file system announces at once; PostgreSQL announces every write itself. Without announcements, the number is polled
+ * each second.
  */
 export function watchBoard(
-  place: BoardPlace,
+  location: BoardLocation,
   board: DispatchBoard,
   clock: Clock,
   announcements?: Announcements,
 ): BoardWatch {
-  const touched = new Touch();
+  const touched = new WakeFlag();
   const watcher =
-    place.databaseUrl === "" ? watchFile(boardPath(place.root, place.slug), touched) : undefined;
-  const heard = announcements?.subscribe(boardSchemaName(place.slug), touched);
-  if (watcher === undefined && heard === undefined) touched.breakDown();
-  const settlingMs = place.databaseUrl === "" ? SETTLING_MS : [];
+    location.databaseUrl === "" ? watchFile(boardPath(location.root, location.slug), touched) : undefined;
+  const subscription = announcements?.subscribe(boardSchemaName(location.slug), touched);
+  if (watcher === undefined && subscription === undefined) touched.markBroken();
+  const settlingMs = location.databaseUrl === "" ? SETTLING_MS : [];
   let seen = -1;
-  const ask = (signal: AbortSignal): Promise<number> => board.read(lastEvent, signal);
+  const readLastEvent = (signal: AbortSignal): Promise<number> => board.read(readLastEventNumber, signal);
   return {
     async mark(signal) {
       touched.reset();
-      seen = await ask(signal);
+      seen = await readLastEvent(signal);
     },
     async changed(signal) {
-      for (let look = 0; (await ask(signal)) === seen; ) {
-        const pauseMs = settlingMs[look++] ?? (touched.isBroken ? POLL_MS : undefined);
-        if (await nextWithin(touched, pauseMs, clock, signal)) look = 0;
+      for (let poll = 0; (await readLastEvent(signal)) === seen; ) {
+        const pauseMs = settlingMs[poll++] ?? (touched.isBroken ? POLL_MS : undefined);
+        if (await waitForTouch(touched, pauseMs, clock, signal)) poll = 0;
       }
     },
     [Symbol.dispose]() {
       watcher?.close();
-      heard?.[Symbol.dispose]();
+      subscription?.[Symbol.dispose]();
     },
   };
 }
 
-/** Whether it was touched before the time was over, if there is one. */
-export async function nextWithin(
-  touched: Touch,
+/** Waits for a touch, at most for `ms` if given; returns whether the flag was touched. */
+export async function waitForTouch(
+  touched: WakeFlag,
   ms: number | undefined,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const over = new AbortController();
-  const either = AbortSignal.any([signal, over.signal]);
+  const done = new AbortController();
+  const either = AbortSignal.any([signal, done.signal]);
   const touch = touched.next(either).then(() => true);
-  const late = ms === undefined ? [] : [clock.sleep(ms, either).then(() => false)];
+  const timeout = ms === undefined ? [] : [clock.sleep(ms, either).then(() => false)];
   try {
-    return await Promise.race([touch, ...late]);
+    return await Promise.race([touch, ...timeout]);
   } finally {
-    over.abort();
-    await Promise.allSettled([touch, ...late]);
+    done.abort();
+    await Promise.allSettled([touch, ...timeout]);
   }
 }
 
-/** Touches whenever a database file or its log is written to; undefined where the system has no watches left. */
-export function watchFile(path: string, touched: Touch): FSWatcher | undefined {
+/** Touches whenever a database file or its log is written; undefined when the system has no watches left. */
+export function watchFile(path: string, touched: WakeFlag): FSWatcher | undefined {
   const name = basename(path);
   try {
     const watcher = watch(dirname(path), (_, file) => {
       if (file === null || file.startsWith(name)) touched.touch();
     });
-    watcher.on("error", () => touched.breakDown()); // from now on it is asked for instead
+    watcher.on("error", () => touched.markBroken()); // switches to polling
     return watcher;
   } catch {
-    return undefined; // the system may have no watches left, and asking does as well
+    return undefined; // polling replaces the watch
   }
 }

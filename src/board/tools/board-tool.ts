@@ -1,52 +1,54 @@
 import { z } from "zod";
-import { AppError } from "../../lib/errors.ts";
 import { redactJson } from "../../lib/redact/redact-json.ts";
 import { defineTool, failedJson, okJson } from "../../tools/define-tool.ts";
 import type { Tool, ToolCallContext } from "../../tools/tool.ts";
-import type { AttachmentPlace } from "../attachments/attachment-files.ts";
-import type { SeenWorkspace } from "../attachments/copy-artifacts.ts";
-import type { BoardClient, BoardStore } from "../board-store.ts";
+import type { AttachmentFolders } from "../attachments/attachment-files.ts";
+import type { WorkspacePaths } from "../attachments/copy-artifacts.ts";
+import type { BoardClient } from "../board-client.ts";
+import type { BoardStore } from "../board-store.ts";
 import type { Caller } from "../caller.ts";
-import type { NewSubscription } from "../operations/notes.ts";
+import type { NewSubscription } from "../operations/tasks/comments-and-attachments.ts";
+import type { NewTask } from "../operations/tasks/create-task.ts";
+import { invalidInput } from "../task-text.ts";
 
 export interface BoardToolParts {
   readonly store: BoardStore;
-  /** Who the tools act for. It decides which tools there are, what they may, and who is recorded. */
+  /** The caller that the tools act for; determines the available tools, their rights and the recorded author. */
   readonly caller: Caller;
-  readonly attachments: AttachmentPlace;
-  /** Where the caller works; without it no file can be handed over by its path. */
-  readonly workspace?: SeenWorkspace | undefined;
-  /** The chat that hears of tasks made here. */
+  readonly attachments: AttachmentFolders;
+  /** The workspace of the caller; without it, files cannot be attached by path. */
+  readonly workspace?: WorkspacePaths | undefined;
+  /** The chat that is subscribed to tasks created by these tools. */
   readonly subscription?: NewSubscription | undefined;
-  /** Hides secrets in all that is written to the board. */
+  /** Throws for a new task that would fail later, when its worker starts. */
+  requireStartable(task: NewTask): Promise<void>;
+  /** Removes secrets from text that is written to the board. */
   redact(text: string): string;
 }
 
-/** What the tools of one caller share. */
-export interface BoardDesk extends BoardToolParts {
+/** The dependencies that all tools of one caller share. */
+export interface BoardToolContext extends BoardToolParts {
   readonly client: BoardClient;
-  /** The task that is meant: the one named, or the caller's own. */
+  /** The given task id, or the caller's own task; throws when there is neither. */
   taskOf(given: string | undefined): string;
   redactData(data: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>>;
 }
 
-export function createDesk(parts: BoardToolParts): BoardDesk {
+export function createBoardToolContext(parts: BoardToolParts): BoardToolContext {
   const { store, caller, redact } = parts;
   return {
     ...parts,
-    redact: (text) => redact(text),
     client: store.as(caller),
     taskOf(given) {
       const id = given ?? (caller.kind === "run" ? caller.taskId : undefined);
-      if (id === undefined)
-        throw new AppError("task-input-invalid", "Which task is meant? Give its task_id.");
+      if (id === undefined) throw invalidInput("No task was named. Give its task_id.");
       return id;
     },
     redactData: (data) => redactJson(data, redact) as Readonly<Record<string, unknown>>,
   };
 }
 
-/** The id of a task in the arguments of a tool. */
+/** Schema of a task id in tool arguments. */
 export const taskId = z.string().trim().min(1).max(100);
 
 interface BoardToolSpec<Schema extends z.ZodObject> {
@@ -58,8 +60,8 @@ interface BoardToolSpec<Schema extends z.ZodObject> {
   run(input: z.infer<Schema>, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
 
-/** A tool of the toolset `kanban`, which answers `{"ok": true, …}` or `{"ok": false, "error": …, "hint": …}`. */
-export function boardTool<Schema extends z.ZodObject>({ run, ...spec }: BoardToolSpec<Schema>): Tool {
+/** Creates a tool of the toolset `kanban`; it returns `{"ok": true, …}` or `{"ok": false, "error": …, "hint": …}`. */
+export function createBoardTool<Schema extends z.ZodObject>({ run, ...spec }: BoardToolSpec<Schema>): Tool {
   return defineTool({
     ...spec,
     toolset: "kanban",

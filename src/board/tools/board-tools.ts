@@ -1,14 +1,14 @@
 import type { Tool } from "../../tools/tool.ts";
 import type { Caller } from "../caller.ts";
-import { type BoardDesk, type BoardToolParts, createDesk } from "./board-tool.ts";
-import { createCreate } from "./create-tool.ts";
-import { createAttachments, createList, createShow } from "./look-tools.ts";
-import { createAttach, createComment, createLink, createUnblock } from "./share-tools.ts";
+import { type BoardToolContext, type BoardToolParts, createBoardToolContext } from "./board-tool.ts";
+import { createAttach, createComment, createLink, createUnblock } from "./collaboration-tools.ts";
+import { createCreateTool } from "./create-tool.ts";
+import { createAttachments, createList, createShow } from "./read-tools.ts";
 import { createBlock, createComplete, createHeartbeat } from "./work-tools.ts";
 
-type Maker = (desk: BoardDesk) => Tool;
+type CreateTool = (board: BoardToolContext) => Tool;
 
-const WORKER: readonly Maker[] = [
+const WORKER: readonly CreateTool[] = [
   createShow,
   createComplete,
   createBlock,
@@ -16,22 +16,22 @@ const WORKER: readonly Maker[] = [
   createComment,
   createAttach,
   createAttachments,
-  createCreate,
+  createCreateTool,
   createLink,
 ];
-const ORCHESTRATOR: readonly Maker[] = [
+const ORCHESTRATOR: readonly CreateTool[] = [
   createShow,
   createList,
   createComment,
   createAttach,
   createAttachments,
-  createCreate,
+  createCreateTool,
   createLink,
   createUnblock,
 ];
 
-/** Who has which tools. What is missing here the store would refuse as well. */
-const MAKERS: Readonly<Record<Caller["kind"], readonly Maker[]>> = {
+/** The tools of each kind of caller. The store refuses the same operations. */
+const TOOLS_OF: Readonly<Record<Caller["kind"], readonly CreateTool[]>> = {
   run: WORKER,
   agent: ORCHESTRATOR,
   operator: [...ORCHESTRATOR, createComplete, createBlock],
@@ -39,8 +39,14 @@ const MAKERS: Readonly<Record<Caller["kind"], readonly Maker[]>> = {
   system: [],
 };
 
-/** The tools by which a model works with a board, as its caller may. */
+/** Creates the board tools that the caller may use. */
 export function createBoardTools(parts: BoardToolParts): readonly Tool[] {
-  const desk = createDesk(parts);
-  return MAKERS[parts.caller.kind].map((make) => make(desk));
+  const board = createBoardToolContext(parts);
+  return TOOLS_OF[parts.caller.kind].map((createTool) => createTool(board));
+}
+
+/** The tools that the worker of a task is offered, for inspection only; calling one is a bug. */
+export function describeBoardTools(): readonly Tool[] {
+  const nothing = {} as BoardToolContext; // only a call would use it
+  return WORKER.map((createTool) => createTool(nothing));
 }

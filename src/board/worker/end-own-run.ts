@@ -1,23 +1,14 @@
-import { errnoOf } from "../../lib/errors.ts";
-import { endProcesses } from "./end-processes.ts";
-import { runProcesses } from "./process-table.ts";
+import { endProcesses, sendSignal } from "../supervisor/end-processes.ts";
+import { runProcesses } from "../supervisor/process-table.ts";
 import { type RunName, runMark } from "./run-mark.ts";
 
-/** Ends everything that a worker has started, and then the worker itself, which is the process that calls this. */
+/** Kills all processes that a worker has started, and then the worker itself, which is the calling process. */
 export async function endOwnRun(board: string, run: RunName): Promise<never> {
   try {
     await endProcesses(runProcesses(runMark(board, run)), 0);
   } finally {
-    kill(-process.pid);
-    kill(process.pid);
+    sendSignal(-process.pid, "SIGKILL"); // has no effect if this process leads no group, hence the second signal
+    sendSignal(process.pid, "SIGKILL");
   }
-  return new Promise<never>(() => undefined); // the signal is on its way
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch (error) {
-    if (errnoOf(error) !== "ESRCH") throw error; // it leads no group
-  }
+  return new Promise<never>(() => undefined); // the signal has been sent and ends this process
 }

@@ -14,17 +14,17 @@ function run(id: number, details: Partial<Run> = {}): Run {
     ...details,
   } as Run;
 }
-const asked = (created_at: number) => ({ kind: "fresh_start", created_at }) as BoardEvent;
+const freshStart = (created_at: number) => ({ kind: "fresh_start", created_at }) as BoardEvent;
 const own = run(9, { session_id: null, outcome: null, ended_at: null });
 const resumed = (runs: readonly Run[], events: readonly BoardEvent[] = []) =>
   findRunToResume({ runs: [...runs, own], events }, own.id)?.id;
 
-test("a run goes on with the session of the last one that did not finish", () => {
+test("a run resumes the session of the last run that did not finish", () => {
   expect(resumed([run(1), run(2, { session_id: "s2", error: "other" })])).toBe(2);
   expect(resumed([run(1), run(2, { outcome: "completed" })])).toBeUndefined();
 });
 
-test("a session that failed twice in the same way is left, and one that failed in two ways is not", () => {
+test("a session that failed twice with the same error is not resumed; a session that failed with two errors is", () => {
   expect(resumed([run(1), run(2)])).toBeUndefined();
   expect(resumed([run(1), run(2, { outcome: "gave_up" })])).toBeUndefined();
   const failed = (before: string, number: number) => ({
@@ -36,7 +36,7 @@ test("a session that failed twice in the same way is left, and one that failed i
   expect(resumed([run(1, { outcome: "reclaimed" }), run(2, { outcome: "reclaimed" })])).toBe(2);
 });
 
-test("after a person asked for a fresh start the next run has a new session, and the one after it goes on with that", () => {
-  expect(resumed([run(1)], [asked(100)])).toBeUndefined();
-  expect(resumed([run(1), run(2, { session_id: "s2", error: "other" })], [asked(150)])).toBe(2);
+test("after a request for a fresh start the next run has a new session, and the run after it resumes that session", () => {
+  expect(resumed([run(1)], [freshStart(100)])).toBeUndefined();
+  expect(resumed([run(1), run(2, { session_id: "s2", error: "other" })], [freshStart(150)])).toBe(2);
 });

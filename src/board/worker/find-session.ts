@@ -1,14 +1,11 @@
-import { failureWords } from "../failure-words.ts";
-import { FRESH_START } from "../operations/retry-task.ts";
+import { normaliseError } from "../normalise-error.ts";
+import { FRESH_START_EVENT } from "../operations/tasks/retry-task.ts";
 import { type BoardEvent, RUN_OUTCOMES, type Run } from "../task.ts";
 
-/** Ends after which the next run begins afresh: what was to be done in that session is done. */
+/** Outcomes after which the next run starts a new session, because the work of the old one is finished. */
 const FINISHED: ReadonlySet<string | null> = new Set(["completed", "review_requested", "changes_requested"]);
 
-/**
- * The run whose session goes on in this one: the last of the same profile and phase that did not finish its work. There
- * is none when a person has asked for a fresh start since then, or when that session has failed twice in the same way.
- */
+/** The last unfinished run of this profile and phase; undefined after a fresh-start request or two equal failures. */
 export function findRunToResume(
   { runs, events }: { readonly runs: readonly Run[]; readonly events: readonly BoardEvent[] },
   runId: number,
@@ -19,23 +16,23 @@ export function findRunToResume(
     .toReversed();
   if (own === undefined || before === undefined || FINISHED.has(before.outcome)) return undefined;
   if (before.profile !== own.profile || before.source_status !== own.source_status) return undefined;
-  const isAskedFor = events.some(
-    ({ kind, created_at }) => kind === FRESH_START && created_at >= (before.ended_at ?? 0),
+  const wantsFreshStart = events.some(
+    ({ kind, created_at }) => kind === FRESH_START_EVENT && created_at >= (before.ended_at ?? 0),
   );
-  return isAskedFor || isSameFailure(before, earlier) ? undefined : before;
+  return wantsFreshStart || isSameFailure(before, earlier) ? undefined : before;
 }
 
 function isSameFailure(last: Run, earlier: Run | undefined): boolean {
   const { outcome, error, session_id } = last;
   if (outcome === null || !RUN_OUTCOMES[outcome].failure) return false;
-  return earlier?.session_id === session_id && wordsOf(earlier.error) === wordsOf(error);
+  return earlier?.session_id === session_id && summarise(earlier.error) === summarise(error);
 }
 
-/** How it ended and its last words. What the worker had printed before differs in a session that was resumed. */
-function wordsOf(error: string | null): string {
+/** The first line of an error and its last output lines; the output in between differs in a resumed session. */
+function summarise(error: string | null): string {
   const lines = (error ?? "").split("\n").filter((line) => line.trim() !== "");
   const last = lines.slice(1).slice(-LAST_LINES);
-  return [...lines.slice(0, 1), ...last].map(failureWords).join("\n");
+  return [...lines.slice(0, 1), ...last].map(normaliseError).join("\n");
 }
 
 const LAST_LINES = 3;

@@ -1,11 +1,9 @@
 import { readFileSync } from "node:fs";
-import { findGroupMark } from "./run-cgroup.ts";
+import { findVariable, parseProcStat } from "../../lib/process/proc.ts";
+import { findGroupMark } from "../supervisor/run-cgroup.ts";
 import { parseRunMark, RUN_MARK, type RunName } from "./run-mark.ts";
 
-/**
- * The run that this process belongs to. What the supervisor has arranged with the kernel counts first, because a process
- * cannot take it back: its cgroup, then the environment that its ancestors were started with. Variables count last.
- */
+/** The run of this process: by its cgroup, then by its ancestors' environment, which it cannot change, last by its variables. */
 export function findOwnRun(variable: (name: string) => string | undefined): RunName | undefined {
   const marked = parseRunMark(findGroupMark() ?? findInheritedMark());
   if (marked !== undefined) return marked;
@@ -16,18 +14,16 @@ export function findOwnRun(variable: (name: string) => string | undefined): RunN
 
 const GENERATIONS = 64;
 
-/** The mark that the oldest marked ancestor was started with: younger ones may have chosen theirs. */
+/** The mark of the oldest marked ancestor, because younger ancestors may have set the variable themselves. */
 function findInheritedMark(): string | undefined {
   let mark: string | undefined;
   try {
     for (let pid = process.ppid, n = 0; pid > 1 && n < GENERATIONS; n++) {
-      const entries = readFileSync(`/proc/${pid}/environ`, "latin1").split("\0");
-      mark = entries.find((entry) => entry.startsWith(`${RUN_MARK}=`))?.slice(RUN_MARK.length + 1) ?? mark;
-      const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-      pid = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+      mark = findVariable(readFileSync(`/proc/${pid}/environ`, "latin1"), RUN_MARK) ?? mark;
+      pid = parseProcStat(readFileSync(`/proc/${pid}/stat`, "latin1"))?.parent ?? 0;
     }
   } catch {
-    // No /proc, or a process of somebody else: no worker of ours is above that one.
+    // /proc is missing, or the ancestor belongs to another user, and then no worker of this user is above it.
   }
   return mark;
 }

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { RunCaller } from "../caller.ts";
 
-/** All that a supervisor is told, over its standard input; it looks nothing up by itself. */
-export const runOrderSchema = z.strictObject({
-  place: z.strictObject({ root: z.string(), databaseUrl: z.string(), slug: z.string() }),
+/** The complete order of a supervisor, sent over its standard input; the supervisor reads no settings itself. */
+const runOrderSchema = z.strictObject({
+  location: z.strictObject({ root: z.string(), databaseUrl: z.string(), slug: z.string() }),
   /** The identity of the board. */
   board: z.string(),
   run: z.strictObject({
@@ -20,9 +20,9 @@ export const runOrderSchema = z.strictObject({
     env: z.record(z.string(), z.string()),
     cwd: z.string(),
   }),
-  /** As `DispatchHost.routeOf` says it. */
+  /** The route that `DispatchHost.routeOf` returns. */
   route: z.string().optional(),
-  /** What removing a workspace needs; left out, e.g. by a dispatcher that is older than we are, none is removed. */
+  /** Needed to remove workspaces; without it, for instance from an older dispatcher, none is removed. */
   workspaces: z.strictObject({ home: z.string(), defaultWorkdir: z.string().nullable() }).optional(),
   log: z.strictObject({ path: z.string(), maxBytes: z.number(), backups: z.number() }),
   policy: z.strictObject({
@@ -31,23 +31,29 @@ export const runOrderSchema = z.strictObject({
     rateLimitCooldownMs: z.number().min(0),
   }),
 });
+/** Parses an order. A daemon that was started before an update calls the location of the board `place`. */
+export function parseRunOrder(text: string): RunOrder {
+  const { place, ...order } = JSON.parse(text) as Record<string, unknown>;
+  return runOrderSchema.parse(place === undefined ? order : { ...order, location: place });
+}
+
 export type RunOrder = z.infer<typeof runOrderSchema>;
 
-/** How a supervisor answers its order, as one line. */
+/** The answer of a supervisor to its order, as one line. */
 export const orderAnswerSchema = z.union([
   z.strictObject({ ok: z.literal(true), supervisorPid: z.int(), workerPid: z.int() }),
   z.strictObject({
     ok: z.literal(false),
     error: z.string(),
-    /** Whether it is the fault of the place and not of the task. */
+    /** Whether the host is the cause and not the task. */
     isInfrastructure: z.boolean().default(false),
   }),
 ]);
 export type OrderAnswer = z.output<typeof orderAnswerSchema>;
 
-/** What a supervisor tells its worker first, over a pipe that nobody else reads. */
+/** The first message of a supervisor to its worker, over a private pipe. */
 export const workerOrderSchema = z.strictObject({
-  place: runOrderSchema.shape.place,
+  location: runOrderSchema.shape.location,
   board: runOrderSchema.shape.board,
   run: runOrderSchema.shape.run,
 });

@@ -1,17 +1,17 @@
 import type { AgentEvent, AgentEventOf } from "../../agent/events.ts";
-import type { TurnLimits } from "../../agent/loop.ts";
+import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { UserMessage } from "../../providers/message.ts";
 import type { ModelFailure } from "../../providers/provider.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { RunCaller } from "../caller.ts";
+import { OWN_RESULTS } from "../supervisor/classify-exit.ts";
 import type { Comment } from "../task.ts";
-import { OWN_RESULTS } from "./judge-end.ts";
-import { WORKER_EXITS } from "./worker-exits.ts";
-import { CHECKPOINT_NOTE, commentNote, nudgeWords } from "./worker-words.ts";
+import { WORKER_EXIT_CODES } from "./worker-exits.ts";
+import { CHECKPOINT_NOTE, renderCommentNote, renderQuestion, renderReminder } from "./worker-messages.ts";
 
 /** The conversation in which a task is worked on. */
-export interface Talk {
+export interface WorkConversation {
   readonly sessionId: string;
   say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncIterable<AgentEvent>;
   steer(text: string): void;
@@ -21,38 +21,35 @@ export interface Talk {
 export interface Work {
   readonly store: BoardStore;
   readonly caller: RunCaller;
-  readonly talk: Talk;
+  readonly conversation: WorkConversation;
   readonly message: UserMessage;
   readonly limits: TurnLimits;
-  /** How often a model that stops too early is reminded. */
+  /** How many times a model that stops without a result is reminded. */
   readonly nudges: number;
-  /** The newest comment that is in the message. */
+  /** The id of the newest comment in the message. */
   readonly seenComment: number;
-  /** Sees each event, for whoever watches. */
+  /** Displays each event in the log of the run. */
   show(event: AgentEvent): void;
 }
 
 const BEAT_MS = 60_000;
-/** Of the requests that a turn may make. */
+/** The share of the permitted requests after which the model is asked to finish. */
 const CHECKPOINT_AT = 0.9;
 
-/**
- * Drives a conversation until its run has a result, and resolves with the exit code of the worker. What it used is
- * written to the run as it is used, and comments reach the model at the end of each batch of tool calls.
- */
+/** Drives a conversation until its run has a result; resolves with the exit code. New comments reach the model between steps. */
 export async function workTask(work: Work, signal: AbortSignal): Promise<number> {
-  const { store, caller, talk, limits } = work;
+  const { store, caller, conversation, limits } = work;
   const client = store.as(caller);
-  await client.describeRun({ sessionId: talk.sessionId }, signal);
-  const over = new AbortController();
-  const stop = AbortSignal.any([signal, over.signal]);
+  await client.describeRun({ sessionId: conversation.sessionId }, signal);
+  const done = new AbortController();
+  const stop = AbortSignal.any([signal, done.signal]);
   const checkpoint = Math.floor((limits.maxRequests ?? 0) * CHECKPOINT_AT);
   let seen = work.seenComment;
   let beatAt = performance.now();
-  let outcome: string | undefined; // of the run, once it has one
+  let outcome: string | undefined; // the outcome of the run, once it has ended
 
-  /** The comments since the last look; also finds out whether the run is over. */
-  async function look(): Promise<readonly Comment[]> {
+  /** The comments since the last poll; also updates `outcome`. */
+  async function pollTask(): Promise<readonly Comment[]> {
     const { comments, runs } = await store.show(caller.taskId, signal);
     outcome = runs.find(({ id }) => id === caller.runId)?.outcome ?? undefined;
     const fresh = comments.filter(({ id, author }) => id > seen && author !== caller.profile);
@@ -61,7 +58,8 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
   }
 
   async function observe(event: AgentEvent): Promise<void> {
-    if (event.type === "assistant") await client.describeRun(usageOf(event), signal);
+    if (event.type === "assistant" || event.type === "call-reviewed")
+      await client.describeRun(usageOf(event), signal);
     else if (performance.now() - beatAt > BEAT_MS) {
       beatAt = performance.now();
       await client.renew({}, signal);
@@ -72,17 +70,28 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
     let end: AgentEventOf<"turn-end"> | undefined;
     let running = 0;
     let requests = 0;
-    for await (const event of talk.say(message, limits, stop)) {
+    for await (const event of conversation.say(message, limits, stop)) {
       work.show(event);
       if (event.type === "turn-end") end = event;
+      if (event.type === "approval-asked" && outcome === undefined) {
+        // The question may wait for days, so the worker does not wait for the answer.
+        await client.block(
+          caller.taskId,
+          renderQuestion(event.approval, caller.taskId),
+          "needs_input",
+          signal,
+        );
+        outcome = "blocked";
+        done.abort();
+      }
       if (event.type === "tools-start") running = event.calls.length;
-      if (event.type === "assistant" && ++requests === checkpoint) talk.steer(CHECKPOINT_NOTE);
+      if (event.type === "assistant" && ++requests === checkpoint) conversation.steer(CHECKPOINT_NOTE);
       if (outcome === undefined && !signal.aborted) await observe(event);
       if (event.type !== "tool-end" || --running > 0 || signal.aborted) continue;
-      const fresh = await look();
-      for (const comment of fresh) talk.steer(commentNote(comment));
+      const fresh = await pollTask();
+      for (const comment of fresh) conversation.steer(renderCommentNote(comment));
       if (fresh.length > 0) await acknowledge(fresh);
-      if (outcome !== undefined) over.abort(); // nothing is to be done after a result
+      if (outcome !== undefined) done.abort(); // a run with a result needs no further steps
     }
     return end;
   }
@@ -95,26 +104,27 @@ export async function workTask(work: Work, signal: AbortSignal): Promise<number>
     let message = work.message;
     for (let nudges = work.nudges; ; nudges--) {
       const end = await turn(message);
-      if (signal.aborted) return WORKER_EXITS.terminated;
-      const fresh = await look();
-      if (outcome !== undefined) return OWN_RESULTS.has(outcome) ? WORKER_EXITS.over : WORKER_EXITS.failed;
-      if (end?.outcome !== "completed") return exitOf(end, talk.failure());
-      if (nudges <= 0) return WORKER_EXITS.over;
+      if (signal.aborted) return WORKER_EXIT_CODES.terminated;
+      const fresh = await pollTask();
+      if (outcome !== undefined)
+        return OWN_RESULTS.has(outcome) ? WORKER_EXIT_CODES.ended : WORKER_EXIT_CODES.failed;
+      if (end?.outcome !== "completed") return exitOf(end, conversation.failure());
+      if (nudges <= 0) return WORKER_EXIT_CODES.ended;
       if (fresh.length > 0) await acknowledge(fresh);
-      const text = nudgeWords(caller.taskId, fresh.map(commentNote));
+      const text = renderReminder(caller.taskId, fresh.map(renderCommentNote));
       message = { role: "user", parts: [{ type: "text", text }] };
     }
   } catch (error) {
-    if (signal.aborted) return WORKER_EXITS.terminated;
-    throw error instanceof AppError && error.code === "run-superseded" ? stopped(error) : error;
+    if (signal.aborted) return WORKER_EXIT_CODES.terminated;
+    throw error instanceof AppError && error.code === "run-superseded" ? toStopError(error) : error;
   }
 }
 
-function stopped(cause: AppError): AppError {
-  return new AppError(cause.code, `${cause.message} This worker ends.`, { cause });
+function toStopError(cause: AppError): AppError {
+  return new AppError(cause.code, `${cause.message} This worker stops.`, { cause });
 }
 
-function usageOf({ usage, costUsd = 0 }: AgentEventOf<"assistant">) {
+function usageOf({ usage, costUsd = 0 }: AgentEventOf<"assistant" | "call-reviewed">) {
   return {
     inputTokens: usage.inputTokens ?? 0,
     outputTokens: usage.outputTokens ?? 0,
@@ -124,13 +134,13 @@ function usageOf({ usage, costUsd = 0 }: AgentEventOf<"assistant">) {
 }
 
 const EXIT_OF_FAILURE: { readonly [Kind in ModelFailure["kind"]]?: number } = {
-  quota: WORKER_EXITS.quota,
-  "rate-limited": WORKER_EXITS.quota,
-  auth: WORKER_EXITS.provider,
-  "not-found": WORKER_EXITS.provider,
+  quota: WORKER_EXIT_CODES.quota,
+  "rate-limited": WORKER_EXIT_CODES.quota,
+  auth: WORKER_EXIT_CODES.provider,
+  "not-found": WORKER_EXIT_CODES.provider,
 };
 
 function exitOf(end: AgentEventOf<"turn-end"> | undefined, failure: ModelFailure | undefined): number {
-  if (end?.outcome === "budget") return WORKER_EXITS.budget;
-  return (failure && EXIT_OF_FAILURE[failure.kind]) ?? WORKER_EXITS.failed;
+  if (end?.outcome === "budget") return WORKER_EXIT_CODES.budget;
+  return (failure && EXIT_OF_FAILURE[failure.kind]) ?? WORKER_EXIT_CODES.failed;
 }

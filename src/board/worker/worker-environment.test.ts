@@ -5,12 +5,12 @@ import { createWorkerEnvironment } from "./worker-environment.ts";
 const run = { maxRuntimeSeconds: null };
 const files = { folder: "/files", taskIds: ["t_own", "t_parent"] };
 
-test("on this machine commands start in the workspace, which keeps its name", () => {
+test("in the local environment commands start in the workspace, which keeps its path", () => {
   const found = createWorkerEnvironment(terminalOptions.parse({ backend: "local" }), run, "/work", files);
   expect(found).toMatchObject({ seenAs: undefined, options: { cwd: "/work" } });
 });
 
-test("a container is the task's own, also where the profile shares one, and has the workspace in it", () => {
+test("a container belongs to one task, even if the profile shares containers, and mounts the workspace", () => {
   for (const backend of ["docker", "podman"])
     expect(createWorkerEnvironment(terminalOptions.parse({ backend }), run, "/work", files)).toMatchObject({
       seenAs: "/workspace",
@@ -18,7 +18,7 @@ test("a container is the task's own, also where the profile shares one, and has 
     });
 });
 
-test("a container can read the files of its task and of those before it, and no others", () => {
+test("environments F28: a container can read the attachments of its task and its parents, and no others", () => {
   const docker = terminalOptions.parse({ backend: "docker", docker_volumes: ["/data:/data"] });
   const { options, filesOf } = createWorkerEnvironment(docker, run, "/work", files);
   expect(options.docker_volumes).toEqual([
@@ -36,7 +36,7 @@ test("a container can read the files of its task and of those before it, and no 
   expect(odd.filesOf?.("t_own")).toBeUndefined();
 });
 
-test("a volume at /workspace is refused, however it is written; one below it is not", () => {
+test("a volume at /workspace is refused, however it is written; a volume below it is not", () => {
   const withVolume = (volume: string) =>
     createWorkerEnvironment(
       terminalOptions.parse({ backend: "docker", docker_volumes: [volume] }),
@@ -45,12 +45,12 @@ test("a volume at /workspace is refused, however it is written; one below it is 
       files,
     );
   expect(() => withVolume("/data:/workspace/:ro")).toThrow(
-    "terminal.docker_volumes puts /data:/workspace/:ro",
+    "terminal.docker_volumes mounts /data:/workspace/:ro",
   );
   expect(withVolume("/data:/workspace/data").seenAs).toBe("/workspace");
 });
 
-test("board C2: commands may take as long as the run has, less a margin, and never less than the settings say", () => {
+test("board C2: commands may take as long as the run minus a margin, but at least as long as the settings allow", () => {
   const options = terminalOptions.parse({ backend: "local", timeout: 100, max_foreground_timeout: 200 });
   const limits = (maxRuntimeSeconds: number | null) => {
     const { timeout, max_foreground_timeout } = createWorkerEnvironment(

@@ -1,41 +1,41 @@
 import { readdir } from "node:fs/promises";
 import { join, posix, relative } from "node:path";
-import { parseVolume } from "../../environments/docker/mounts.ts";
+import { parseVolume } from "../../environments/docker/spec/mounts.ts";
 import type { LentFiles } from "../../environments/environment-request.ts";
 import type { TerminalOptions } from "../../environments/options.ts";
 import type { Offer } from "../../environments/sync/offered-file.ts";
 import { AppError } from "../../lib/errors.ts";
-import type { AttachmentPlace } from "../attachments/attachment-files.ts";
+import type { AttachmentFolders } from "../attachments/attachment-files.ts";
 
-/** Seconds before the end of a run in which no command shall still be waited for. */
+/** A command times out this many seconds before the end of its run. */
 const MARGIN_SECONDS = 30;
-/** Where a container sees the workspace, and the files of tasks. */
+/** The paths of the workspace and of the attachments inside a container. */
 const MOUNTED_AT = "/workspace";
 const FILES_AT = "/attachments";
-/** Where a place that mounts nothing gets copies of them, below the home of its user. */
+/** Where an environment without mounts gets copies of the attachments, below the home of its user. */
 const COPIES_AT = ".hermes";
 const COPIES_FOLDER = "attachments";
 
-/** Where the commands of a run's worker are run. */
+/** The environment in which the commands of a run's worker run. */
 export interface WorkerEnvironment {
   readonly options: TerminalOptions;
-  /** What the workspace is called there, if not by its own path. */
+  /** The path of the workspace inside the environment, if it differs from the host's. */
   readonly seenAs: string | undefined;
-  /** The folder of a task's files there; undefined for a task whose files are not there. */
-  readonly filesOf: AttachmentPlace["seenAs"];
+  /** The folder of a task's attachments inside the environment; undefined for a task whose attachments are not available. */
+  readonly filesOf: AttachmentFolders["seenAs"];
   readonly lent: LentFiles | undefined;
 }
 
-/** The files that a worker may read: its task's own and those of the tasks before it. */
+/** The attachments that a worker may read: those of its task and of the parent tasks. */
 export interface ReadableFiles {
-  /** Where each task has its folder. */
+  /** The parent of the attachment folders of all tasks. */
   readonly folder: string;
   readonly taskIds: readonly string[];
 }
 
 /**
- * The profile's environment as the worker of one run needs it: commands start in the workspace and may take as long as
- * the run has. A container is the task's own, because no other has its workspace in it; it goes when the worker ends.
+ * Adapts the profile's environment to the worker of one run: commands start in the workspace and may take as long as the
+ * run. A container belongs to one task, because it mounts that task's workspace; it is removed when the worker exits.
  */
 export function createWorkerEnvironment(
   options: TerminalOptions,
@@ -44,7 +44,7 @@ export function createWorkerEnvironment(
   files: ReadableFiles,
 ): WorkerEnvironment {
   const longest = run.maxRuntimeSeconds === null ? 0 : run.maxRuntimeSeconds - MARGIN_SECONDS;
-  const patient = {
+  const withTimeouts = {
     ...options,
     timeout: Math.max(options.timeout, longest),
     max_foreground_timeout: Math.max(options.max_foreground_timeout, longest),
@@ -52,7 +52,7 @@ export function createWorkerEnvironment(
   switch (options.backend) {
     case "local":
       return {
-        options: { ...patient, cwd: workspace },
+        options: { ...withTimeouts, cwd: workspace },
         seenAs: undefined,
         filesOf: undefined,
         lent: undefined,
@@ -60,12 +60,12 @@ export function createWorkerEnvironment(
     case "docker":
     case "podman": {
       refuseOtherWorkspace(options);
-      // A volume is written with colons between its parts, so a path that has one cannot be mounted.
+      // The parts of a volume are separated by colons, so a path that contains a colon cannot be mounted.
       const taskIds = files.folder.includes(":") ? [] : files.taskIds;
       const volumes = taskIds.map((id) => `${join(files.folder, id)}:${FILES_AT}/${id}:ro`);
       return {
         options: {
-          ...patient,
+          ...withTimeouts,
           cwd: MOUNTED_AT,
           docker_mount_cwd_to_workspace: true,
           isolation: "task",
@@ -80,7 +80,7 @@ export function createWorkerEnvironment(
     }
     default:
       return {
-        options: patient,
+        options: withTimeouts,
         seenAs: undefined,
         filesOf: (id) => (files.taskIds.includes(id) ? `~/${COPIES_AT}/${COPIES_FOLDER}/${id}` : undefined),
         lent: { owner: `attachments-${files.taskIds[0]}`, list: () => offerFiles(files) },
@@ -88,7 +88,7 @@ export function createWorkerEnvironment(
   }
 }
 
-/** What lies in the folders of the tasks now, as far as it is whole. */
+/** The files in the folders of the tasks, without those that are still being written. */
 async function offerFiles({ folder, taskIds }: ReadableFiles): Promise<Offer> {
   const found = await Promise.all(
     taskIds.map(async (id) => {
@@ -111,7 +111,7 @@ function refuseOtherWorkspace({ docker_volumes: volumes }: TerminalOptions): voi
   if (other === undefined) return;
   throw new AppError(
     "workspace-refused",
-    `terminal.docker_volumes puts ${other} where the workspace of a task goes.`,
-    { hint: `Mount it anywhere but at ${MOUNTED_AT}.` },
+    `terminal.docker_volumes mounts ${other}, but the workspace of a task is mounted at ${MOUNTED_AT}.`,
+    { hint: `Mount that volume at a path other than ${MOUNTED_AT}.` },
   );
 }

@@ -1,16 +1,16 @@
-/** The exit codes by which a worker tells its supervisor how it ended. */
-export const WORKER_EXITS = {
-  /** After a call that ended the run; without one it broke the protocol. */
-  over: 0,
+/** The exit codes by which a worker reports to its supervisor how it ended. */
+export const WORKER_EXIT_CODES = {
+  /** The model ended the run with a tool call. If there was no such call, the supervisor reports a protocol violation. */
+  ended: 0,
   failed: 1,
-  /** A limit of requests, time or money. */
+  /** A limit on requests, time or cost was reached. */
   budget: 3,
-  /** The board could not be reached, which is no fault of the task. */
+  /** The board could not be reached, which does not count against the task. */
   infrastructure: 74,
-  /** The provider's rate or plan is used up for now. */
+  /** The rate limit or quota of the provider is used up for now. */
   quota: 75,
-  /** No attempt can succeed before a person changes settings: key, model or configuration. */
+  /** No attempt can succeed before a person corrects the key, the model or other settings. */
   provider: 78,
-  /** It was told to end. */
+  /** The worker was asked to stop (128 + SIGTERM). */
   terminated: 143,
 } as const;

@@ -3,34 +3,34 @@ import { AppError } from "../../lib/errors.ts";
 import { type WorkerOrder, workerOrderSchema } from "./run-order.ts";
 
 const LONGEST_ORDER = 64 * 1024;
-/** Of the lease: the rest is time in which another host may not have the task yet. */
-const TRUST = 0.8;
+/** The share of the lease after which the worker stops, well before another host can claim the task. */
+const TRUSTED_SHARE = 0.8;
 
 /** A worker's end of the pipe to its supervisor. */
 export interface WorkerPipe extends Disposable {
   readonly order: WorkerOrder;
-  /** From now on calls `onLost` once when the supervisor is gone, or has not renewed the lease for too long. */
+  /** Calls `onLost` once when the supervisor has exited or has not renewed the lease for too long. */
   watch(onLost: () => void): void;
 }
 
-/** Reads what a worker is told; rejects when the pipe brings no order. */
+/** Opens the pipe and reads the order of the worker; rejects when the pipe delivers no order. */
 export async function openWorkerPipe(descriptor: number, signal: AbortSignal): Promise<WorkerPipe> {
   signal.throwIfAborted();
   const socket = openSocket(descriptor);
-  let isOver = false;
+  let isLost = false;
   let onLost: (() => void) | undefined;
   let timer: NodeJS.Timeout | undefined;
   const lose = (): void => {
-    isOver = true;
+    isLost = true;
     onLost?.();
   };
   try {
     const { order, rest } = await readOrder(socket, signal);
     const { leaseMs } = order.run;
-    /** The supervisor says when it asked for its last renewal, by the clock that we share. */
+    /** Restarts the timer from the time at which the supervisor requested its last renewal; both share one clock. */
     const trustSince = (renewedAt: number): void => {
       clearTimeout(timer);
-      timer = setTimeout(lose, Math.max(0, renewedAt + leaseMs * TRUST - Date.now()));
+      timer = setTimeout(lose, Math.max(0, renewedAt + leaseMs * TRUSTED_SHARE - Date.now()));
       timer.unref();
     };
     let text = rest;
@@ -48,12 +48,12 @@ export async function openWorkerPipe(descriptor: number, signal: AbortSignal): P
     });
     socket.on("close", lose);
     socket.on("error", lose);
-    socket.unref(); // a worker that is done does not wait for its supervisor
+    socket.unref(); // the open pipe must not keep a finished worker alive
     return {
       order,
       watch(callback) {
         onLost = callback;
-        if (isOver) callback();
+        if (isLost) callback();
       },
       [Symbol.dispose]() {
         onLost = undefined;
@@ -75,7 +75,7 @@ function openSocket(descriptor: number): Socket {
   }
 }
 
-/** The first line, and what came with it. */
+/** Reads the first line, and returns the text that was received after it. */
 function readOrder(
   socket: Socket,
   signal: AbortSignal,
@@ -103,5 +103,5 @@ function readOrder(
 }
 
 function noOrder(cause: unknown): AppError {
-  return new AppError("usage-wrong", "A worker of the board is started by its supervisor only.", { cause });
+  return new AppError("usage-wrong", "Only the supervisor of a run can start its worker.", { cause });
 }

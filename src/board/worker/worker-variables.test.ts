@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { ClaimedTask } from "../operations/claim.ts";
+import type { ClaimedTask } from "../operations/runs/claim.ts";
 import { workerVariables } from "./worker-variables.ts";
 
-const around = {
+const dispatcherVariables = {
   PATH: "/bin",
   HOME: "/h",
   OPENAI_API_KEY: "key",
@@ -20,18 +20,18 @@ function variablesFor(name: string) {
     token: "secret-token",
   } as unknown as ClaimedTask;
   return workerVariables({
-    place: { root: "/r", databaseUrl: "postgres://u:pw@h/db", slug: "b" },
+    location: { root: "/r", databaseUrl: "postgres://u:pw@h/db", slug: "b" },
     board: "0b",
     claimed,
     workspace: { kind: "worktree", path: "/w", branch: "wt/t_1" },
     workspacesRoot: "/ws",
     profile: { name, home: `/r/profiles/${name}` },
-    variables: around,
+    variables: dispatcherVariables,
     dispatchedBy: "boss",
   });
 }
 
-test("board C2, G41: a worker of another profile gets the machine's variables and its own, and nothing else", () => {
+test("board C2, G41: a worker of another profile gets the machine's variables and its own, and no others", () => {
   expect(Object.keys(variablesFor("coder")).toSorted()).toEqual([
     "HERMES_HOME",
     "HERMES_KANBAN_BOARD",
@@ -50,7 +50,7 @@ test("board C2, G41: a worker of another profile gets the machine's variables an
   ]);
 });
 
-test("board C2, G41: a worker of the dispatcher's own profile keeps its keys and settings, but not what it said of itself", () => {
+test("board C2, G41: a worker of the dispatcher's own profile inherits its keys and settings, but not the variables that describe the dispatcher", () => {
   const own = variablesFor("boss");
   expect(own).toMatchObject({ OPENAI_API_KEY: "key", TERMINAL_ENV: "docker", HERMES_KANBAN_TASK: "t_1" });
   expect(own).not.toHaveProperty("HERMES_TUI");

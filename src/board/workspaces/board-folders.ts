@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { boardFolder, DEFAULT_BOARD } from "../board-slug.ts";
 
-/** Where the files of a board lie that are not in its database. */
+/** The folders for the files of a board that are not in its database. */
 export interface BoardFolders {
-  /** One folder for each task that works in scratch. */
+  /** Contains one folder for each task with a scratch workspace. */
   readonly workspaces: string;
-  /** One folder for each task that has attachments. */
+  /** Contains one folder for each task with attachments. */
   readonly attachments: string;
-  /** What was moved aside, of all boards, until it is deleted for good. */
+  /** Contains removed files of all boards until they are deleted permanently. */
   readonly quarantine: string;
 }
 

@@ -3,72 +3,75 @@ import { AppError } from "../../lib/errors.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { Cleanup } from "./cleanup.ts";
 import { declaredFiles } from "./declared-files.ts";
+import { removeWorktree } from "./git/remove-worktree.ts";
 import { measureLeftovers } from "./measure-leftovers.ts";
-import { moveAside } from "./quarantine.ts";
-import { removeWorktree } from "./remove-worktree.ts";
-import { folderNameOf, openManagedRoot, type WorkspacePlace } from "./workspace.ts";
+import { moveToQuarantine } from "./quarantine.ts";
+import type { WorkspaceRecord } from "./record-schema.ts";
+import { ensureManagedRoot, folderNameOf, type WorkspaceLocation } from "./workspace.ts";
 import {
   findRecord,
   identityOf,
   recordedTasks,
   removeRecord,
-  type WorkspaceRecord,
   withWorkspaceLock,
 } from "./workspace-record.ts";
 
 export interface CleanupParts {
   readonly store: BoardStore;
-  readonly place: WorkspacePlace;
+  readonly location: WorkspaceLocation;
 }
 
 /**
- * Removes the workspace of a task that is over, when nobody needs it any more and only if we made it. The caller has seen
- * to it that no process of the task is left. Safe to call at any time, by several at once, and again after a crash.
+ * Removes the workspace of a finished task if we created it and no other task needs it. The caller makes sure that no
+ * process of the task is alive. Safe to call at any time, concurrently, and again after a crash.
  */
 export async function cleanUpWorkspace(
   parts: CleanupParts,
   taskId: string,
   signal: AbortSignal,
 ): Promise<Cleanup> {
-  const { place } = parts;
-  const root = await openManagedRoot(place);
+  const { location } = parts;
+  const root = await ensureManagedRoot(location);
   const id = folderNameOf(taskId);
-  return withWorkspaceLock(root, id, () => cleanUp(parts, root, id, signal), signal);
+  return withWorkspaceLock(root, { taskId: id }, () => cleanUp(parts, root, id, signal), signal);
 }
 
-/** As `cleanUpWorkspace` for every task that has one: what was deferred or left by a crash is made up for. */
-export async function tidyWorkspaces(parts: CleanupParts, signal: AbortSignal): Promise<readonly Cleanup[]> {
-  const root = await openManagedRoot(parts.place);
+/** Calls `cleanUpWorkspace` for every task with a workspace, to catch up on deferred and interrupted cleanups. */
+export async function cleanUpWorkspaces(
+  parts: CleanupParts,
+  signal: AbortSignal,
+): Promise<readonly Cleanup[]> {
+  const root = await ensureManagedRoot(parts.location);
   const done: Cleanup[] = [];
   for (const taskId of await recordedTasks(root)) {
     try {
       done.push(await cleanUpWorkspace(parts, taskId, signal));
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      done.push({ taskId, outcome: "kept", reason: "failed", detail: error.message }); // the others shall not wait for it
+      done.push({ taskId, outcome: "kept", reason: "failed", detail: error.message }); // continue with the other tasks
     }
   }
   return done;
 }
 
 async function cleanUp(
-  { store, place }: CleanupParts,
+  { store, location }: CleanupParts,
   root: string,
   taskId: string,
   signal: AbortSignal,
 ): Promise<Cleanup> {
   const record = await findRecord(root, taskId);
   if (record === undefined) return { taskId, outcome: "none" };
-  // Looked up under the lock: whoever claims the task again waits here for its workspace.
+  // Read under the lock: a new run of the task waits for the lock before it prepares the workspace.
   const end = await endOf(store, taskId, record, signal);
   if (end === "task-open" || end === "child-open") return { taskId, outcome: "kept", reason: end };
   if (record.kind === "worktree") {
-    const kept = await removeWorktree(taskId, record, place, signal);
+    const kept = await removeWorktree(taskId, record, location, signal);
     if (kept !== undefined) return { taskId, outcome: "kept", ...kept };
     await removeRecord(root, taskId);
     return { taskId, outcome: "removed", discarded: undefined };
   }
-  const path = join(root, taskId); // never what the record says: it proves, it does not point
+  const path = join(root, taskId); // not the path of the record, which serves as proof only
   const identity = await identityOf(path);
   if (identity === undefined) {
     await removeRecord(root, taskId);
@@ -76,14 +79,14 @@ async function cleanUp(
   }
   if (identity !== record.identity) return { taskId, outcome: "kept", reason: "not-ours" };
   const discarded = await measureLeftovers(path, end.declared, signal);
-  const moved_to = await moveAside(path, taskId, place);
+  const moved_to = await moveToQuarantine(path, taskId, location);
   await removeRecord(root, taskId);
   const system = store.as({ kind: "system", name: "workspaces" });
-  if (discarded !== undefined) await system.tellDiscarded(taskId, { ...discarded, moved_to }, signal);
+  if (discarded !== undefined) await system.recordDiscarded(taskId, { ...discarded, moved_to }, signal);
   return { taskId, outcome: "removed", discarded };
 }
 
-/** What a finished task declared as its artifacts, or why its workspace is still needed. A purged task needs nothing. */
+/** The artifacts that a finished task declared, or why its workspace is still needed. A purged task needs no workspace. */
 async function endOf(
   store: BoardStore,
   taskId: string,
@@ -92,13 +95,13 @@ async function endOf(
 ): Promise<"task-open" | "child-open" | { readonly declared: ReadonlySet<string> }> {
   try {
     const { task, children, runs } = await store.show(taskId, signal);
-    if (!isOver(task)) return "task-open";
+    if (!isFinished(task)) return "task-open";
     for (const id of children) {
       const { task: child } = await store.show(id, signal);
-      // What a worktree has that can be removed is on a branch, and whoever goes on on that one cannot while it is
-      // checked out here.
+      // A worktree is removed only when its commits are on a branch, and a child can use that branch only after the
+      // checkout here is removed. So a child keeps a worktree only if it works in the same folder.
       const isNeeded = kind === "scratch" || child.workspace_path === path;
-      if (!isOver(child) && isNeeded) return "child-open";
+      if (!isFinished(child) && isNeeded) return "child-open";
     }
     return { declared: declaredFiles(runs) };
   } catch (error) {
@@ -107,6 +110,6 @@ async function endOf(
   }
 }
 
-function isOver({ status }: { readonly status: string }): boolean {
+function isFinished({ status }: { readonly status: string }): boolean {
   return status === "done" || status === "archived";
 }

@@ -1,6 +1,6 @@
 import type { Leftovers } from "./measure-leftovers.ts";
 
-/** What became of a workspace, and why. */
+/** The result of a cleanup of one workspace. */
 export type Cleanup =
   | { readonly taskId: string; readonly outcome: "removed"; readonly discarded: Leftovers | undefined }
   | {
@@ -9,16 +9,16 @@ export type Cleanup =
       readonly reason: KeepReason;
       readonly detail?: string;
     }
-  /** There is none that we have made. */
+  /** The task has no workspace that we created. */
   | { readonly taskId: string; readonly outcome: "none" };
 
 export type KeepReason =
   | "task-open"
   | "child-open"
-  /** Something else stands where our folder was. */
+  /** The folder is not the one that we created. */
   | "not-ours"
   | "uncommitted"
   | "unpushed"
   | "git-refused"
-  /** Tried in vain; the next sweep tries again. */
+  /** The removal failed; the next sweep tries again. */
   | "failed";

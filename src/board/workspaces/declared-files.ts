@@ -1,25 +1,26 @@
-import { z } from "zod";
 import type { Run } from "../task.ts";
 
 /** An artifact as the metadata of a completed run names it. */
 export interface DeclaredArtifact {
-  /** In the workspace, relative to it. */
+  /** Relative to the workspace. */
   readonly path: string;
-  /** Name of the attachment that holds its copy. */
+  /** The name of the attachment that holds a copy of the file. */
   readonly attachment: string;
 }
 
-const metadataSchema = z.object({
-  artifacts: z.array(z.object({ path: z.string(), attachment: z.string() })),
-});
-
-/** The artifacts that the metadata of a hand-over names. */
+/** The artifacts that the metadata of a run names. */
 export function artifactsIn(metadata: Run["metadata"] | undefined): readonly DeclaredArtifact[] {
-  const parsed = metadataSchema.safeParse(metadata);
-  return parsed.success ? parsed.data.artifacts : [];
+  const artifacts: unknown = metadata?.["artifacts"];
+  if (!Array.isArray(artifacts) || !artifacts.every(isArtifact)) return [];
+  return artifacts.map(({ path, attachment }) => ({ path, attachment }));
 }
 
-/** The files of a workspace that its runs have handed over. */
+function isArtifact(value: unknown): value is DeclaredArtifact {
+  const { path, attachment } = (value ?? {}) as Partial<Record<keyof DeclaredArtifact, unknown>>;
+  return typeof path === "string" && typeof attachment === "string";
+}
+
+/** The files of a workspace that its runs declared as artifacts. */
 export function declaredFiles(runs: readonly Run[]): ReadonlySet<string> {
   return new Set(runs.flatMap(({ metadata }) => artifactsIn(metadata).map(({ path }) => path)));
 }

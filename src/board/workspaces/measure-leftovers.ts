@@ -2,20 +2,20 @@ import { lstat, readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { errnoOf } from "../../lib/errors.ts";
 
-const WORTH_TELLING = 1_024;
-const SAMPLE = 10;
-const MOST_FILES = 20_000; // beyond this the numbers are lower bounds
+const NEGLIGIBLE_BYTES = 1_024;
+const SAMPLE_SIZE = 10;
+const MAX_FILES = 20_000; // beyond this the numbers are lower bounds
 
-/** What an event can say about files that go with a workspace and that nobody declared. */
+/** A summary of the undeclared files that are removed with a workspace, for an event. */
 export interface Leftovers {
   readonly path: string;
   readonly total_bytes: number;
   readonly file_count: number;
-  /** The largest ones. */
+  /** The largest files. */
   readonly sample: readonly { readonly file: string; readonly bytes: number }[];
 }
 
-/** The undeclared files of a folder when they are more than 1 KiB together; no link is followed. */
+/** Measures the undeclared files of a folder without following links; undefined when their total is 1 KiB or less. */
 export async function measureLeftovers(
   folder: string,
   declared: ReadonlySet<string>,
@@ -25,7 +25,7 @@ export async function measureLeftovers(
   let count = 0;
   let sample: { readonly file: string; readonly bytes: number }[] = [];
   const folders = [folder];
-  for (let at = 0; at < folders.length && count < MOST_FILES; at++) {
+  for (let at = 0; at < folders.length && count < MAX_FILES; at++) {
     signal.throwIfAborted();
     const current = folders[at] ?? folder;
     for (const entry of await entriesOf(current)) {
@@ -36,17 +36,18 @@ export async function measureLeftovers(
       const bytes = (await lstat(path)).size;
       total += bytes;
       count++;
-      sample = [...sample, { file, bytes }].toSorted((a, b) => b.bytes - a.bytes).slice(0, SAMPLE);
+      sample = [...sample, { file, bytes }].toSorted((a, b) => b.bytes - a.bytes).slice(0, SAMPLE_SIZE);
     }
   }
-  return total <= WORTH_TELLING ? undefined : { path: folder, total_bytes: total, file_count: count, sample };
+  if (total <= NEGLIGIBLE_BYTES) return undefined;
+  return { path: folder, total_bytes: total, file_count: count, sample };
 }
 
 async function entriesOf(folder: string) {
   try {
     return await readdir(folder, { withFileTypes: true });
   } catch (error) {
-    if (errnoOf(error) === "EACCES") return []; // what cannot be read cannot be told of
+    if (errnoOf(error) === "EACCES") return []; // an unreadable folder is not measured
     throw error;
   }
 }

@@ -1,43 +1,45 @@
 import { resolve } from "node:path";
 import type { Task } from "../task.ts";
-import { makeFolders } from "./make-folders.ts";
+import { createFolders } from "./create-folders.ts";
+import { prepareWorktree } from "./git/worktree.ts";
 import { prepareScratch } from "./scratch.ts";
 import {
+  ensureManagedRoot,
   folderNameOf,
-  openManagedRoot,
   requireAbsolute,
   type Workspace,
-  type WorkspacePlace,
+  type WorkspaceLocation,
   workspaceRefused,
 } from "./workspace.ts";
 import { withWorkspaceLock } from "./workspace-record.ts";
-import { prepareWorktree } from "./worktree.ts";
 
 /**
- * Makes the folder in which a claimed task is worked on, or finds the one that an earlier attempt left; whatever a crash
- * left half-made is finished. Throws `workspace-refused` when the task asks for a folder that cannot be.
+ * Creates the workspace of a claimed task, or reuses it and finishes it if it is incomplete; throws `workspace-refused` if
+ * the folder cannot be used.
  */
 export async function prepareWorkspace(
   task: Task,
-  place: WorkspacePlace,
+  location: WorkspaceLocation,
   signal: AbortSignal,
 ): Promise<Workspace> {
   signal.throwIfAborted();
   const id = folderNameOf(task.id);
   if (task.workspace_kind === "dir") {
-    const named = task.workspace_path ?? place.defaultWorkdir;
+    const named = task.workspace_path ?? location.defaultWorkdir;
     if (named === null)
-      throw workspaceRefused(`${id} wants a folder, but neither it nor its board names one.`);
+      throw workspaceRefused(`${id} needs a folder, but neither the task nor its board names one.`);
     const path = resolve(requireAbsolute(named, "A folder"));
-    await makeFolders(path);
+    await createFolders(path);
     return { kind: "dir", path };
   }
   if (task.workspace_kind === "scratch" && task.workspace_path !== null)
     throw workspaceRefused(
-      `${id} works in scratch, which has no path of its own; ${task.workspace_path} would be a dir.`,
+      `${id} has a scratch workspace, which cannot have a path; use a workspace of kind dir for ${task.workspace_path}.`,
     );
-  const root = await openManagedRoot(place);
+  const root = await ensureManagedRoot(location);
   const prepare = () =>
-    task.workspace_kind === "scratch" ? prepareScratch(root, id) : prepareWorktree(root, task, place, signal);
-  return withWorkspaceLock(root, id, prepare, signal);
+    task.workspace_kind === "scratch"
+      ? prepareScratch(root, id)
+      : prepareWorktree(root, task, location, signal);
+  return withWorkspaceLock(root, { taskId: id }, prepare, signal);
 }

@@ -2,22 +2,23 @@ import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { codeOf, openSqliteLab, openStage } from "../../../test/support/board-lab.ts";
+import { listNames } from "../../lib/files/unless-missing.ts";
 import { boardFolders } from "./board-folders.ts";
-import { cleanUpWorkspace, tidyWorkspaces } from "./clean-up-workspace.ts";
+import { cleanUpWorkspace, cleanUpWorkspaces } from "./clean-up-workspace.ts";
 import { prepareWorkspace } from "./prepare-workspace.ts";
-import { emptyQuarantine, moveAside, namesIn } from "./quarantine.ts";
-import type { WorkspacePlace } from "./workspace.ts";
+import { emptyQuarantine, moveToQuarantine } from "./quarantine.ts";
+import type { WorkspaceLocation } from "./workspace.ts";
 
 const never = new AbortController().signal;
 const DAY = 86_400_000;
 
 async function openLab() {
   const stage = await openStage(openSqliteLab);
-  const { root } = stage.lab.place;
+  const { root } = stage.lab.location;
   const home = join(root, "home");
   await mkdir(join(home, "project"), { recursive: true });
   await writeFile(join(home, "project", "precious"), "x".repeat(2_000));
-  const place: WorkspacePlace = {
+  const location: WorkspaceLocation = {
     ...boardFolders(root, "lab"),
     home,
     defaultWorkdir: null,
@@ -27,14 +28,14 @@ async function openLab() {
   return {
     ...stage,
     home,
-    place,
+    location,
     root,
-    prepare: async (id: string, changed: Partial<WorkspacePlace> = {}) =>
-      prepareWorkspace((await stage.store.show(id, never)).task, { ...place, ...changed }, never),
-    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, place }, id, never),
-    aside: () => namesIn(place.quarantine),
+    prepare: async (id: string, changed: Partial<WorkspaceLocation> = {}) =>
+      prepareWorkspace((await stage.store.show(id, never)).task, { ...location, ...changed }, never),
+    cleanUp: (id: string) => cleanUpWorkspace({ store: stage.store, location }, id, never),
+    quarantined: () => listNames(location.quarantine),
     finish: (id: string) => stage.operator.complete(id, {}, never),
-    isThere: (path: string) =>
+    exists: (path: string) =>
       stat(path).then(
         () => true,
         () => false,
@@ -42,11 +43,11 @@ async function openLab() {
   };
 }
 
-test("board A8: a scratch folder is below the root, empty, private, and the same for the next attempt", async () => {
+test("board A8: a scratch folder is below the root, empty, private, and reused by the next attempt", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const workspace = await lab.prepare(task.id, { defaultWorkdir: lab.home });
-  expect(workspace).toEqual({ kind: "scratch", path: join(lab.place.workspaces, task.id) });
+  expect(workspace).toEqual({ kind: "scratch", path: join(lab.location.workspaces, task.id) });
   expect(await readdir(workspace.path)).toEqual([]);
   expect((await stat(workspace.path)).mode & 0o777).toBe(0o700);
   await writeFile(join(workspace.path, "half-done"), "x");
@@ -54,7 +55,7 @@ test("board A8: a scratch folder is below the root, empty, private, and the same
   expect(await readdir(workspace.path)).toEqual(["half-done"]);
 });
 
-test("board A8: it goes when its task is done, moved aside first, and what was in it is told", async () => {
+test("board A8: the scratch folder of a done task is moved to the quarantine, and an event lists its files", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
@@ -77,13 +78,13 @@ test("board A8: it goes when its task is done, moved aside first, and what was i
       ],
     },
   });
-  expect(await lab.isThere(path)).toBe(false);
-  const [moved = ""] = await lab.aside();
-  expect(await readFile(join(lab.place.quarantine, moved, "small"), "utf8")).toBe("x");
+  expect(await lab.exists(path)).toBe(false);
+  const [moved = ""] = await lab.quarantined();
+  expect(await readFile(join(lab.location.quarantine, moved, "small"), "utf8")).toBe("x");
   expect(await lab.cleanUp(task.id)).toEqual({ taskId: task.id, outcome: "none" });
 });
 
-test("a kilobyte or less of leftovers, and what was declared, is not worth a word", async () => {
+test("leftovers of a kilobyte or less, and declared files, are not reported", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
@@ -95,21 +96,21 @@ test("a kilobyte or less of leftovers, and what was declared, is not worth a wor
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "removed", discarded: undefined });
 });
 
-test("board A8, G29: it stays while a child is unfinished and goes with the next sweep after that", async () => {
+test("board A8, G29: a scratch folder is kept while a child is unfinished, and the next sweep after that removes it", async () => {
   await using lab = await openLab();
   const parent = await lab.add("parent");
   const child = await lab.add("child", { parents: [parent.id] });
   const { path } = await lab.prepare(parent.id);
   await lab.finish(parent.id);
-  const parts = { store: lab.store, place: lab.place };
-  expect(await tidyWorkspaces(parts, never)).toMatchObject([{ outcome: "kept", reason: "child-open" }]);
-  expect(await lab.isThere(path)).toBe(true);
+  const parts = { store: lab.store, location: lab.location };
+  expect(await cleanUpWorkspaces(parts, never)).toMatchObject([{ outcome: "kept", reason: "child-open" }]);
+  expect(await lab.exists(path)).toBe(true);
   await lab.operator.archive(child.id, never);
-  expect(await tidyWorkspaces(parts, never)).toMatchObject([{ outcome: "removed" }]);
-  expect(await lab.isThere(path)).toBe(false);
+  expect(await cleanUpWorkspaces(parts, never)).toMatchObject([{ outcome: "removed" }]);
+  expect(await lab.exists(path)).toBe(false);
 });
 
-test("the folder of an archived task goes, and that of one that was purged, too", async () => {
+test("the folders of archived and purged tasks are removed", async () => {
   await using lab = await openLab();
   const [archived, purged] = [await lab.add("a"), await lab.add("b")];
   for (const { id } of [archived, purged]) {
@@ -117,15 +118,15 @@ test("the folder of an archived task goes, and that of one that was purged, too"
     await lab.operator.archive(id, never);
   }
   await lab.operator.purge(purged.id, never);
-  const done = await tidyWorkspaces({ store: lab.store, place: lab.place }, never);
+  const done = await cleanUpWorkspaces({ store: lab.store, location: lab.location }, never);
   expect(done.map(({ outcome }) => outcome)).toEqual(["removed", "removed"]);
 });
 
-test("board G28: a folder that we did not make is worked in and never removed", async () => {
+test("board G28: a folder that we did not create is used and never removed", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
-  const path = join(lab.place.workspaces, task.id);
-  await mkdir(lab.place.workspaces, { recursive: true });
+  const path = join(lab.location.workspaces, task.id);
+  await mkdir(lab.location.workspaces, { recursive: true });
   await rename(join(lab.home, "project"), path);
   expect((await lab.prepare(task.id)).path).toBe(path);
   await lab.finish(task.id);
@@ -133,7 +134,7 @@ test("board G28: a folder that we did not make is worked in and never removed", 
   expect(await readdir(path)).toEqual(["precious"]);
 });
 
-test("board G28: a folder that took the place of ours is kept, and a link there is neither used nor removed", async () => {
+test("board G28: a folder that replaced ours is kept, and a link in its place is neither used nor removed", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
@@ -154,7 +155,7 @@ test("board G28: a folder that took the place of ours is kept, and a link there 
   expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
 });
 
-test("board G28: home, its parents, the root of the disk, links to them and relative paths are no root", async () => {
+test("board G28: the home, its parents, the root of the disk, links to them and relative paths are refused as managed root", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const link = join(lab.root, "link");
@@ -164,35 +165,37 @@ test("board G28: home, its parents, the root of the disk, links to them and rela
   expect(await readdir(lab.home)).toEqual(["project"]);
 });
 
-test("an id that leads elsewhere makes no folder and removes none", async () => {
+test("an id that names another path creates no folder and removes none", async () => {
   await using lab = await openLab();
   const { task } = await lab.store.show((await lab.add("a")).id, never);
   for (const id of ["..", "../../home/project", "/etc", ".made", "a/b", "a\0b", "", "x".repeat(200)]) {
-    expect(await codeOf(prepareWorkspace({ ...task, id }, lab.place, never)), id).toBe("workspace-refused");
+    expect(await codeOf(prepareWorkspace({ ...task, id }, lab.location, never)), id).toBe(
+      "workspace-refused",
+    );
     expect(await codeOf(lab.cleanUp(id)), id).toBe("workspace-refused");
   }
   expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
 });
 
-test("a crash between any two steps is made up for by the next call", async () => {
+test("the next call recovers from a crash between any two steps", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
-  const path = join(lab.place.workspaces, task.id);
-  await mkdir(path, { recursive: true }); // died before it could say that it made this
+  const path = join(lab.location.workspaces, task.id);
+  await mkdir(path, { recursive: true }); // a crash before the record was written
   await lab.prepare(task.id);
   await lab.finish(task.id);
-  await moveAside(path, task.id, lab.place); // died before it could forget it
+  await moveToQuarantine(path, task.id, lab.location); // a crash before the record was removed
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
 
   const again = await lab.add("b");
   const second = await lab.prepare(again.id);
-  await moveAside(second.path, again.id, lab.place);
-  await lab.prepare(again.id); // a reopened task gets a new one
+  await moveToQuarantine(second.path, again.id, lab.location);
+  await lab.prepare(again.id); // a reopened task gets a new folder
   await lab.finish(again.id);
   expect(await lab.cleanUp(again.id)).toMatchObject({ outcome: "removed" });
 });
 
-test("many at once make one folder and remove it once", async () => {
+test("concurrent calls create one folder and remove it once", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const made = await Promise.all(Array.from({ length: 8 }, () => lab.prepare(task.id)));
@@ -202,10 +205,10 @@ test("many at once make one folder and remove it once", async () => {
     (one) => one.outcome,
   );
   expect(outcomes.filter((outcome) => outcome === "removed")).toHaveLength(1);
-  expect(await lab.aside()).toHaveLength(1);
+  expect(await lab.quarantined()).toHaveLength(1);
 });
 
-test("a task that runs again keeps its folder, however late the cleaning comes", async () => {
+test("a task that runs again keeps its folder, even if the cleanup of the earlier run is late", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
@@ -213,17 +216,17 @@ test("a task that runs again keeps its folder, however late the cleaning comes",
   await lab.operator.reopen(task.id, never);
   await lab.claim(task.id);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "kept", reason: "task-open" });
-  expect(await lab.isThere(path)).toBe(true);
+  expect(await lab.exists(path)).toBe(true);
 });
 
-test("board A8: a folder of a person is made where it is missing and never removed", async () => {
+test("board A8: a folder that a task names is created if missing and never removed", async () => {
   await using lab = await openLab();
   const path = join(lab.home, "new", "deep");
   const task = await lab.add("a", { workspaceKind: "dir", workspacePath: path });
   expect(await lab.prepare(task.id)).toEqual({ kind: "dir", path });
   await lab.finish(task.id);
   expect(await lab.cleanUp(task.id)).toMatchObject({ outcome: "none" });
-  expect(await lab.isThere(path)).toBe(true);
+  expect(await lab.exists(path)).toBe(true);
   const wrong = [
     { workspaceKind: "dir", workspacePath: "relative" },
     { workspaceKind: "dir", workspacePath: "~/x" },
@@ -238,17 +241,17 @@ test("board A8: a folder of a person is made where it is missing and never remov
   }
 });
 
-test("what was moved aside is deleted after its time, links are not followed, and nothing else there is touched", async () => {
+test("quarantined entries are deleted after the retention time, links are not followed, and other files there are kept", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const { path } = await lab.prepare(task.id);
   await symlink(join(lab.home, "project"), join(path, "link"));
   await lab.finish(task.id);
   await lab.cleanUp(task.id);
-  await writeFile(join(lab.place.quarantine, "notes.txt"), "of a person");
-  expect(await emptyQuarantine(lab.place, 7 * DAY, never)).toEqual({ deleted: 0, failures: [] });
+  await writeFile(join(lab.location.quarantine, "notes.txt"), "of a person");
+  expect(await emptyQuarantine(lab.location, 7 * DAY, never)).toEqual({ deleted: 0, failures: [] });
   await lab.lab.advance(7 * DAY);
-  expect(await emptyQuarantine(lab.place, 7 * DAY, never)).toEqual({ deleted: 1, failures: [] });
-  expect(await lab.aside()).toEqual(["notes.txt"]);
+  expect(await emptyQuarantine(lab.location, 7 * DAY, never)).toEqual({ deleted: 1, failures: [] });
+  expect(await lab.quarantined()).toEqual(["notes.txt"]);
   expect(await readdir(join(lab.home, "project"))).toEqual(["precious"]);
 });

@@ -1,36 +1,26 @@
 import { createHash } from "node:crypto";
 import { lstat, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
 import { errnoOf } from "../../lib/errors.ts";
-import { withFileLock } from "../../lib/file-lock.ts";
-import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/files.ts";
-import { namesIn } from "./quarantine.ts";
+import { withFileLock } from "../../lib/files/file-lock.ts";
+import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/files/files.ts";
+import { listNames } from "../../lib/files/unless-missing.ts";
+import type { WorkspaceRecord } from "./record-schema.ts";
 import { folderNameOf } from "./workspace.ts";
 
 const RECORDS = ".made";
 const SUFFIX = ".json";
-const LOCK_DEADLINE_MS = 10 * 60_000; // a checkout of a large repository takes its time
+const LOCK_DEADLINE_MS = 10 * 60_000; // enough for the checkout of a large repository
 
-const recordSchema = z.object({
-  kind: z.enum(["scratch", "worktree"]),
-  path: z.string(),
-  /** Of the folder once it is complete; null says that it is being made, or that its maker died over it. */
-  identity: z.string().nullable(),
-  worktree: z.object({ repository: z.string(), branch: z.string(), madeBranch: z.boolean() }).optional(),
-});
-
-/** The proof that a folder is one of ours. It stands outside of the folder, which a worker should find empty. */
-export type WorkspaceRecord = z.infer<typeof recordSchema>;
-
-/** What we know of the workspace of a task; a record that cannot be read proves nothing. */
+/** The record of a task's workspace; undefined if it does not exist or is invalid. */
 export async function findRecord(root: string, taskId: string): Promise<WorkspaceRecord | undefined> {
   const text = await readTextFile(recordPath(root, taskId));
   if (text === undefined) return undefined;
+  const { recordSchema } = await import("./record-schema.ts"); // loaded late, because few callers read a record
   try {
-    return recordSchema.parse(JSON.parse(text));
+    return recordSchema.safeParse(JSON.parse(text)).data;
   } catch (error) {
-    if (error instanceof z.ZodError || error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return undefined;
     throw error;
   }
 }
@@ -44,61 +34,44 @@ export async function removeRecord(root: string, taskId: string): Promise<void> 
   await rm(recordPath(root, taskId), { force: true });
 }
 
-/** The tasks of which there are records. */
+/** The ids of the tasks with records. */
 export async function recordedTasks(root: string): Promise<readonly string[]> {
-  const names = await namesIn(join(root, RECORDS));
+  const names = await listNames(join(root, RECORDS));
   return names
     .filter((name) => name.endsWith(SUFFIX) && !name.startsWith("."))
     .map((name) => name.slice(0, -SUFFIX.length));
 }
 
 /**
- * Runs `action` while nobody else makes or removes the workspace of this task. Sixteen locks serve all tasks, because a
- * lock's file can never be removed.
+ * Runs `action` while no other process creates or removes the workspace of a task, or a worktree of a repository, because git
+ * fails on incomplete worktrees. Take the lock of the task first. A lock file can never be removed, so all tasks share sixteen.
  */
 export async function withWorkspaceLock<Result>(
   root: string,
-  taskId: string,
-  action: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  return withLock(root, `lock-${shardOf(taskId)}`, action, signal);
-}
-
-/** One at a time makes worktrees of a repository: git stumbles over those that are half made. Taken after that of a task. */
-export async function withRepositoryLock<Result>(
-  root: string,
-  repository: string,
-  action: () => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  return withLock(root, `lock-repository-${shardOf(repository)}`, action, signal);
-}
-
-async function withLock<Result>(
-  root: string,
-  name: string,
+  locked: { readonly taskId: string } | { readonly repository: string },
   action: () => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
   await ensurePrivateFolder(join(root, RECORDS));
-  return withFileLock({ path: join(root, RECORDS, name), deadlineMs: LOCK_DEADLINE_MS }, action, signal);
+  const name = "taskId" in locked ? shardOf(locked.taskId) : `repository-${shardOf(locked.repository)}`;
+  const path = join(root, RECORDS, `lock-${name}`);
+  return withFileLock({ path, deadlineMs: LOCK_DEADLINE_MS }, action, signal);
 }
 
-function shardOf(text: string): string {
-  return createHash("sha256").update(text).digest("hex").slice(0, 1);
-}
-
-/** What tells a folder from any other that may come to stand in its place; undefined when no folder is there. */
+/** Distinguishes a folder from a later one at the same path; undefined when the path is not a folder. */
 export async function identityOf(path: string): Promise<string | undefined> {
   try {
     const facts = await lstat(path, { bigint: true });
-    // Without the device, whose number may be another after a reboot.
+    // Without the device number, which may change with a reboot.
     return facts.isDirectory() ? `${facts.ino}:${facts.birthtimeNs}` : undefined;
   } catch (error) {
     if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
     throw error;
   }
+}
+
+function shardOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 1);
 }
 
 function recordPath(root: string, taskId: string): string {

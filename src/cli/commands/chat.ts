@@ -1,111 +1,144 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { type ReasoningEffort, readEffort } from "../../providers/provider.ts";
+import { AppError, type ErrorCode } from "../../lib/errors.ts";
+import { findEffort, type ReasoningEffort } from "../../providers/provider.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { type RunOptions, runOnce } from "./chat/run-once.ts";
+import { collect, parseCount } from "../parse-option.ts";
+import { type RunOptions, runChat } from "./chat/run-once.ts";
+
+interface ChatOptions extends RunOptions {
+  /** Set by the supervisor of a board's task: this process is the worker. */
+  readonly workerPipe?: number;
+}
 
 const EFFORTS = "none, minimal, low, medium, high, xhigh, max or ultra";
 
-/** `hermes chat -q TASK` and `hermes -z TASK`: one message, its answer, and out. */
+/** `hermes chat -q TASK` and `hermes -z TASK`: send one message, print the answer, exit. */
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes chat",
     "Give the agent a task and wait for its answer.",
     context.terminal,
   )
-    .argument("[input]", "- waits for piped input until it ends", parseInput)
-    .option("-z, --oneshot <text>", "the task; prints nothing but the answer, for scripts", parseTask)
-    .option("-q, --query <text>", "the task; shows what happens on the way", parseTask)
-    .option("--query-file <file>", "read the task from a file; - is standard input")
-    .option("--image <file>", "a picture that belongs to the task; repeatable", collect)
-    .option("-c, --continue [title]", "go on with the latest session, or with the one of this title")
-    .option(
-      "-r, --resume <session>",
-      "go on with a session: its id, the beginning of it, its title, or latest",
-    )
-    .option("--no-session", "keep no session of this run; its log has no contents")
-    .option("-m, --model <model>", "the model, as NAME or PROVIDER:NAME")
-    .option("--provider <name>", "the provider of the model")
-    .option("--reasoning <level>", `how hard the model should think: ${EFFORTS}`, parseEffort)
-    .option("--toolsets <names>", "offer only these groups of tools, separated by commas", parseNames)
-    .option("--append-system-prompt <text>", "instructions below those that the agent always has")
-    .option("--max-turns <number>", "requests to the model at most", parseCount)
-    .option("--run-budget <seconds>", "seconds at most", parseAmount)
+    .argument("[input]", "use - to wait for the end of piped input", parseInput)
+    .option("-z, --oneshot <text>", "run this task and print only the answer, for scripts", parseTask)
+    .option("-q, --query <text>", "run this task and show progress", parseTask)
+    .option("--query-file <file>", "read the task from a file (use - for standard input)")
+    .option("--image <file>", "attach an image, from a file or an address, to the task (repeatable)", collect)
+    .option("-c, --continue [title]", "resume the latest session, or the one with this title")
+    .option("-r, --resume <session>", "resume a session by id, id prefix or title, or latest")
+    .option("--in <folder>", "with -c: resume the latest session of this folder")
+    .option("--no-session", "do not save a session, and log no message contents")
+    .option("-m, --model <model>", "model to use, as NAME or PROVIDER:NAME")
+    .option("--provider <name>", "provider of the model")
+    .option("--reasoning <level>", `reasoning effort: ${EFFORTS}`, parseEffort)
+    .option("--toolsets <names>", "comma-separated toolsets to offer; all others are disabled", parseNames)
+    .option("--append-system-prompt <text>", "append instructions to the system prompt")
+    .option("--no-context", "do not read SOUL.md and the project's AGENTS.md or similar files")
+    .option("--plan", "change nothing: read, search and answer with a plan")
+    .option("--screen-reader", "chat in whole lines that are never redrawn, for screen readers")
+    .option("--yolo", "ask nothing; calls that are always refused stay refused")
+    .option("--max-turns <number>", "maximum number of requests to the model", parseCount)
+    .option("--run-budget <seconds>", "maximum duration in seconds", parseAmount)
     .option(
       "--max-cost <dollars>",
-      "US dollars at most; refused when the price of the model is not known",
+      "maximum cost in US dollars; requires a model with a known price; models on this machine or its network cost nothing",
       parseAmount,
     )
-    .option("--usage-file <file>", "write tokens and cost to a file, as JSON")
-    .option("--output-schema <file>", "make the answer JSON that matches this JSON Schema")
-    .option("-o, --output-last-message <file>", "write the answer to a file as well")
+    .option("--usage-file <file>", "write token usage and cost to a JSON file")
+    .option("--output-schema <file>", "require an answer that matches this JSON Schema")
+    .option("-o, --output-last-message <file>", "also write the answer to a file")
     .addOption(
       new Option(
         "--output-format <format>",
-        "text; json: one object with answer, usage and cost; events: a line of JSON for each",
+        "json prints one object with answer, usage and cost; events prints one JSON line per event",
       ).choices(["text", "json", "events"]),
     )
-    .option("--json", "the same as --output-format events")
+    .option("--json", "shorthand for --output-format events")
     .addOption(new Option("--worker-pipe <descriptor>").argParser(parseCount).hideHelp())
-    .action((input: "-" | undefined, options: RunOptions & { readonly workerPipe?: number }) =>
-      run(context, input, options),
-    )
+    .action(async (input: "-" | undefined, { workerPipe, ...options }: ChatOptions) => {
+      if (workerPipe === undefined)
+        return isInteractive(context, input, options)
+          ? startChat(context, options)
+          : runChat(context, input, options);
+      const { runWorker } = await import("./chat/run-worker.ts");
+      return runWorker(context, { ...options, workerPipe });
+    })
     .addHelpText(
       "after",
-      "\nPiped input is added to the task. A pipe that somebody else keeps open without\nsending anything is not waited for, unless you add -.\nExit code: 0 answered, 3 a limit was reached, 4 the answer was cut, 5 it was\nrefused, 6 it does not match the output schema, 128+N ended by signal N, 141 the\nreader of the output left and the turn was stopped, 78 bad configuration, 1 else.",
+      "\nIn a task, @file:PATH:1-20, @PATH, @folder:PATH, @diff, @staged, @git:3 and\n@url:ADDRESS add what they name; \\@ keeps the text as it is.\nPiped input is added to the task. A silent pipe that only the calling program\nholds open is ignored; add - to wait for it. Other writers are waited for.\nExit codes: 0 answered, 1 failed, 3 limit reached, 4 answer truncated, 5 refused\nby the model, 6 answer does not match the output schema, 7 the model kept trying\nwhat it was not allowed to do, 78 bad configuration,\n128+N ended by signal N, 141 the output was closed and the turn was stopped.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',
     'git diff | hermes -z "Review this"',
     'hermes -c -z "And now fix it"',
     'hermes chat -q "Run the tests" --max-cost 0.50',
+    'hermes chat -q "Tidy up the build scripts" --plan',
+    'hermes -z "Explain @src/main.ts and review @diff"',
     'hermes -z "Which licences are used here?" --output-schema licences.json',
     'hermes -z "What is wrong on this page?" --image page.png --toolsets file',
   ]);
 }
 
-/** A worker of the board is a chat too, but with its supervisor. */
-async function run(
-  context: CommandContext,
+/** Without a task, and with a terminal to type in, the chat opens. */
+function isInteractive(
+  { streams: { stdin, stdout } }: CommandContext,
   input: "-" | undefined,
-  { workerPipe, ...options }: RunOptions & { readonly workerPipe?: number },
-): Promise<void> {
-  if (workerPipe === undefined) return runOnce(context, input, options);
-  const { runWorker } = await import("./chat/run-worker.ts");
-  return runWorker(context, { ...options, workerPipe });
+  { oneshot, query, queryFile }: RunOptions,
+): boolean {
+  const hasTask = [oneshot, query, queryFile, input].some((one) => one !== undefined);
+  return !hasTask && stdin.isTTY === true && stdout.isTTY === true;
 }
 
-function collect(value: string, all: readonly string[] = []): string[] {
-  return [...all, value];
+/** Opens the chat. If no model is set up, it first asks for one. */
+async function startChat(context: CommandContext, options: RunOptions): Promise<void> {
+  const { runInteractiveChat } = await import("../chat/run-chat.ts");
+  try {
+    return await runInteractiveChat(context, options);
+  } catch (error) {
+    if (!isModelMissing(error, options) || !context.terminal.interactive) throw error;
+    const { runSetup } = await import("./setup/run-setup.ts");
+    if (await runSetup(context, { onlyModel: true })) await runInteractiveChat(context, options);
+  }
+}
+
+/** Opens the chat where the terminal can show it. */
+export async function openChatIfPossible(context: CommandContext): Promise<void> {
+  if (isInteractive(context, undefined, {})) await startChat(context, {});
+}
+
+const MISSING_MODEL: ReadonlySet<string> = new Set([
+  "provider-key-missing",
+  "provider-incomplete",
+  "model-unnamed",
+] satisfies ErrorCode[]);
+
+/** Whether nothing is configured, as opposed to a model or a session that the user has named and that cannot be used. */
+function isModelMissing(error: unknown, { model, provider, continue: latest, resume }: RunOptions): boolean {
+  const isNamed = [model, provider, latest, resume].some((one) => one !== undefined);
+  return !isNamed && error instanceof AppError && MISSING_MODEL.has(error.code);
 }
 
 function parseNames(text: string): string[] {
   return text.split(",").map((name) => name.trim());
 }
 
-/** Nobody wants a model to be asked `--help`. */
+/** Refuses `-z --help`, which would send `--help` to the model. */
 function parseTask(text: string): string {
   if (text === "-h" || text === "--help")
-    throw new InvalidArgumentError("Give the task, in quotes, or call hermes chat --help.");
+    throw new InvalidArgumentError("Give the task in quotes, or run `hermes chat --help`.");
   return text;
 }
 
 function parseInput(text: string): "-" {
   if (text === "-") return text;
-  throw new InvalidArgumentError('Write the task after -z or -q, in quotes: hermes -z "TASK".');
+  throw new InvalidArgumentError('Give the task with -z or -q, in quotes: hermes -z "TASK".');
 }
 
 function parseEffort(text: string): ReasoningEffort {
-  const effort = readEffort(text);
+  const effort = findEffort(text);
   if (effort === undefined) throw new InvalidArgumentError(`Give ${EFFORTS}.`);
   return effort;
-}
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (!Number.isInteger(count) || count < 1)
-    throw new InvalidArgumentError("Give a whole number of at least 1.");
-  return count;
 }
 
 function parseAmount(text: string): number {

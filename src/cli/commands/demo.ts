@@ -9,28 +9,23 @@ interface DemoFlags {
   readonly fast?: boolean;
 }
 
-const FAST = ["--fast", "without the pauses that let a person follow"] as const;
+const FAST = ["--fast", "skip the pauses"] as const;
 
-/** `hermes demo`: a small piece of work from beginning to end with a kill in the middle, by one agent or by several. */
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes demo",
-    "See the agent do a small piece of work, be killed in the middle, and go on; or, with `board`, several of them at work on a board. It needs no key and no network: the model follows a script, everything else is real. It works in a temporary folder and leaves nothing behind.",
+    "Watch the agent fix a small bug, get killed halfway and resume. With `board`, watch several agents work on a board. The demo needs no key and no network: the model follows a script, everything else is real. It runs in a temporary folder and leaves nothing behind.",
     context.terminal,
   )
-    .addOption(
-      new Option("--local", "run commands on this machine even where there is a container engine").conflicts(
-        "docker",
-      ),
-    )
-    .option("--docker", "run commands in a sandbox, however long the container engine takes for it")
+    .addOption(new Option("--local", "run commands on this machine, not in a container").conflicts("docker"))
+    .option("--docker", "run commands in a container; wait for a slow engine")
     .option(...FAST)
     .allowExcessArguments()
     .action(async ({ local, docker, fast }: DemoFlags, { args: [word] }: Command) => {
       if (word !== undefined) throw unknownVerb("hermes demo", word, ["board"]);
       const { runDemo } = await import("./demo/run-demo.ts");
-      const place = local ? "local" : docker ? "sandbox" : "any";
-      await runDemo(context, { place, isFast: fast ?? false });
+      const environment = local ? "local" : docker ? "sandbox" : "any";
+      await runDemo(context, { environment, isFast: fast ?? false });
     });
   command.addCommand(buildBoard(context));
   return withExamples(command, ["hermes demo", "hermes demo --local --fast", "hermes demo board"]);
@@ -39,7 +34,7 @@ export function build(context: CommandContext): Command {
 function buildBoard(context: CommandContext): Command {
   const command = defineCommand(
     "board",
-    "See three profiles work off eight tasks that wait for each other, on this machine. A worker is killed on the way; its task is taken up again and done once.",
+    "Watch three profiles work through eight tasks that depend on each other, on this machine. One worker is killed; its task is retried and completed once.",
     context.terminal,
   )
     .option(...FAST)

@@ -2,15 +2,13 @@ import type { Command } from "commander";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { checkBoards } from "../doctor/boards.ts";
 import type { Check, Finding } from "../doctor/check.ts";
+import { checkBoards, checkProfiles, checkSessions } from "../doctor/data.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
+import { checkFallbacks, checkKeys } from "../doctor/keys.ts";
 import { checkModel } from "../doctor/model.ts";
-import { checkProfiles } from "../doctor/profiles.ts";
 import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
-import { checkRuns } from "../doctor/runs.ts";
-import { checkNode, checkSqlite } from "../doctor/runtime.ts";
-import { checkSessions } from "../doctor/sessions.ts";
+import { checkNode, checkRuns, checkSqlite } from "../doctor/runtime.ts";
 
 const CHECKS: readonly Check[] = [
   checkNode,
@@ -18,6 +16,8 @@ const CHECKS: readonly Check[] = [
   checkHome,
   checkConfig,
   checkModel,
+  checkKeys,
+  checkFallbacks,
   checkProfiles,
   checkDisk,
   checkSessions,
@@ -29,15 +29,14 @@ const CHECKS: readonly Check[] = [
   checkSsh,
 ];
 
-/** `hermes doctor`: what is in place, what is not, and what to do about it. */
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes doctor",
-    "Check this machine and say what to do about each finding.",
+    "Check this machine and suggest a fix for each problem.",
     context.terminal,
   )
-    .option("--online", "also send the model one short request, which proves the key")
-    .option("--fix", "do what can be done without harm, such as closing a file to others")
+    .option("--online", "send one short request with each key and to each fallback")
+    .option("--fix", "apply safe fixes, such as restricting file permissions")
     .option("--json", "print JSON")
     .action((options) => doctor(context, options));
   return withExamples(command, ["hermes doctor", "hermes doctor --online", "hermes -p work doctor --json"]);
@@ -50,18 +49,18 @@ interface DoctorOptions {
 }
 
 async function doctor(context: CommandContext, { online = false, fix, json }: DoctorOptions): Promise<void> {
-  const { terminal, variables, signal } = context;
+  const { terminal, signal } = context;
   const app = await context.openApp();
-  const look = async () =>
-    (await Promise.all(CHECKS.map((check) => check({ app, variables, online, signal })))).flat();
-  let findings = await look();
+  const runChecks = async () =>
+    (await Promise.all(CHECKS.map((check) => check({ app, online, signal })))).flat();
+  let findings = await runChecks();
   if (fix) {
     for (const { repair, fix: what } of findings) {
       if (repair === undefined) continue;
       await repair();
-      terminal.note(`hermes: done: ${what}`);
+      terminal.note(`hermes: fixed: ${what}`);
     }
-    findings = await look();
+    findings = await runChecks();
   }
   const failed = findings.filter((finding) => finding.status === "fail").length;
   if (json) terminal.printJson({ ok: failed === 0, checks: findings });
@@ -84,6 +83,6 @@ function line({ name, status, detail, fix }: Finding, { terminal: { colours } }:
     warn: colours.yellow("warn"),
     fail: colours.red("FAIL"),
   }[status];
-  const advice = fix === "" ? "" : `\n${" ".repeat(17)}${colours.dim("→")} ${fix}`;
-  return `${mark}  ${name.padEnd(9)}  ${detail}${advice}`;
+  const hint = fix === "" ? "" : `\n${" ".repeat(17)}${colours.dim("→")} ${fix}`;
+  return `${mark}  ${name.padEnd(9)}  ${detail}${hint}`;
 }

@@ -1,74 +1,60 @@
 import type { Command } from "commander";
-import type { App } from "../../app.ts";
+import type { App } from "../../app/app.ts";
 import type { CommandContext } from "../context.ts";
-import { defineCommand, withExamples } from "../define-command.ts";
+import { type AddVerb, defineCommand, verbsOf, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
-import type { Desk } from "./kanban/desk.ts";
-
-type Add = (name: string, description: string) => Command;
+import type { KanbanContext } from "./kanban/kanban-context.ts";
 
 interface VerbGroup {
   readonly verbs: readonly string[];
-  /** What adds them, in a module of its own. */
-  load(): Promise<(desk: Desk, add: Add, kanban: Command) => void>;
+  load(): Promise<{ addVerbs(kanbanContext: KanbanContext, add: AddVerb, kanban: Command): void }>;
 }
 
-/** All verbs, with their other names. Only those of the group that is asked for are loaded, unless it is not clear which. */
+/** All verbs and their aliases. Only the group of the called verb is loaded, or all groups if the verb is unknown. */
 const GROUPS: readonly VerbGroup[] = [
-  { verbs: ["create"], load: async () => (await import("./kanban/create.ts")).addCreate },
-  { verbs: ["plan"], load: async () => (await import("./kanban/plan/add-plan.ts")).addPlan },
-  { verbs: ["list", "ls", "search"], load: async () => (await import("./kanban/list.ts")).addList },
-  { verbs: ["show", "context"], load: async () => (await import("./kanban/show.ts")).addShow },
+  { verbs: ["create"], load: () => import("./kanban/tasks/create.ts") },
+  { verbs: ["plan"], load: () => import("./kanban/plan/add-plan.ts") },
+  { verbs: ["list", "ls", "search"], load: () => import("./kanban/views/list.ts") },
+  { verbs: ["show", "context"], load: () => import("./kanban/views/show.ts") },
   {
     verbs: ["assign", "edit", "set-model", "link", "unlink", "comment", "hold"],
-    load: async () => (await import("./kanban/change.ts")).addChanges,
+    load: () => import("./kanban/tasks/edit.ts"),
   },
-  {
-    verbs: ["attach", "attachments", "attach-rm"],
-    load: async () => (await import("./kanban/attachments.ts")).addAttachments,
-  },
+  { verbs: ["attach", "attachments", "attach-rm"], load: () => import("./kanban/tasks/attachments.ts") },
   {
     verbs: ["complete", "block", "unblock", "schedule", "promote", "archive", "purge"],
-    load: async () => (await import("./kanban/moves.ts")).addMoves,
+    load: () => import("./kanban/tasks/moves.ts"),
   },
   {
     verbs: ["specify", "answer", "retry", "reopen", "reopen-review"],
-    load: async () => (await import("./kanban/ways-back.ts")).addWaysBack,
+    load: () => import("./kanban/tasks/recovery.ts"),
   },
+  { verbs: ["request-review", "approve", "request-changes"], load: () => import("./kanban/tasks/review.ts") },
+  { verbs: ["claim", "release", "runs"], load: () => import("./kanban/tasks/claims.ts") },
   {
-    verbs: ["request-review", "approve", "request-changes"],
-    load: async () => (await import("./kanban/review.ts")).addReview,
+    verbs: ["dispatch", "daemon", "dispatch-status"],
+    load: () => import("./kanban/dispatch/add-dispatch.ts"),
   },
-  { verbs: ["claim", "release", "runs"], load: async () => (await import("./kanban/claims.ts")).addClaims },
-  {
-    verbs: ["dispatch", "daemon", "dispatch-status", "why", "unguard", "reassign", "reclaim"],
-    load: async () => (await import("./kanban/dispatch/add-dispatch.ts")).addDispatch,
-  },
-  { verbs: ["tail", "watch"], load: async () => (await import("./kanban/follow.ts")).addFollow },
-  { verbs: ["log", "supervise"], load: async () => (await import("./kanban/work/add-work.ts")).addWork },
-  {
-    verbs: ["stats", "assignees", "diagnostics", "diag"],
-    load: async () => (await import("./kanban/findings.ts")).addFindings,
-  },
+  { verbs: ["why", "unguard"], load: () => import("./kanban/dispatch/why.ts") },
+  { verbs: ["reassign", "reclaim"], load: () => import("./kanban/dispatch/reclaim.ts") },
+  { verbs: ["tail", "watch"], load: () => import("./kanban/views/follow.ts") },
+  { verbs: ["log", "supervise"], load: () => import("./kanban/work/log.ts") },
+  { verbs: ["stats", "assignees", "diagnostics", "diag"], load: () => import("./kanban/views/findings.ts") },
   {
     verbs: ["init", "pause", "resume", "gc", "repair", "help-moves"],
-    load: async () => (await import("./kanban/upkeep.ts")).addUpkeep,
+    load: () => import("./kanban/boards/maintenance.ts"),
   },
-  { verbs: ["export", "import"], load: async () => (await import("./kanban/transfer.ts")).addTransfer },
-  { verbs: ["boards"], load: async () => (await import("./kanban/boards.ts")).addBoards },
+  { verbs: ["export", "import"], load: () => import("./kanban/boards/transfer.ts") },
+  { verbs: ["boards"], load: () => import("./kanban/boards/boards.ts") },
 ];
 
-/** `hermes kanban`: the board that people and agents share. */
 export async function build(context: CommandContext): Promise<Command> {
   const { terminal } = context;
-  const kanban = defineCommand("hermes kanban", "Make tasks, move them and see where they stand.", terminal);
-  kanban.option(
-    "--board <slug>",
-    "the board that is meant (default: HERMES_KANBAN_BOARD, or the one switched to)",
-  );
+  const kanban = defineCommand("hermes kanban", "Create, run and track tasks on a board.", terminal);
+  kanban.option("--board <slug>", "board to use (default: HERMES_KANBAN_BOARD, or the current board)");
   kanban.configureHelp({ ...kanban.configureHelp(), subcommandTerm: termOf });
   let app: Promise<App> | undefined;
-  const desk: Desk = {
+  const kanbanContext: KanbanContext = {
     context,
     start() {
       app ??= startApp(context);
@@ -78,26 +64,18 @@ export async function build(context: CommandContext): Promise<Command> {
       return kanban.opts<{ board?: string }>().board;
     },
   };
-  const define = (name: string, description: string): Command =>
-    defineCommand(name, description, terminal).option("--json", "print JSON");
-  const add = (name: string, description: string): Command => {
-    const command = define(name, description);
-    kanban.addCommand(command);
-    return command;
-  };
+  const add = verbsOf(kanban, terminal, { json: true });
 
-  const asked = GROUPS.find(({ verbs }) => verbs.includes(verbIn(context.flags.words) ?? ""));
-  for (const { load } of asked === undefined ? GROUPS : [asked]) (await load())(desk, add, kanban);
-  if (asked === undefined) {
-    const { buildBoard } = await import("./kanban/board.ts");
-    const board = define("board", "Show the board; `hermes kanban` alone does the same.");
-    const verbs = (): readonly string[] =>
-      kanban.commands.flatMap((command) => [command.name(), ...command.aliases()]);
-    kanban.addCommand(buildBoard(desk, board, verbs), { isDefault: true });
+  const group = GROUPS.find(({ verbs }) => verbs.includes(verbIn(context.flags.words) ?? ""));
+  for (const { load } of group === undefined ? GROUPS : [group])
+    (await load()).addVerbs(kanbanContext, add, kanban);
+  if (group === undefined) {
+    const { buildBoard } = await import("./kanban/views/board.ts");
+    kanban.addCommand(buildBoard(kanbanContext, kanban), { isDefault: true });
     const { groupVerbs } = await import("./kanban/verb-groups.ts");
     groupVerbs(kanban);
   }
-  kanban.addHelpText("after", "\nExit code: 0 done, 1 refused or failed, 2 wrong usage.");
+  kanban.addHelpText("after", "\nExit codes: 0 done, 1 failed or refused, 2 wrong usage.");
   return withExamples(kanban, [
     'hermes kanban create "Fix the login page" --assignee coder',
     "hermes kanban list --status ready",
@@ -106,7 +84,7 @@ export async function build(context: CommandContext): Promise<Command> {
   ]);
 }
 
-/** The verb among the words after `hermes kanban`; undefined where options that only commander understands come first. */
+/** The verb among the words after `hermes kanban`; undefined if options other than --board come first. */
 function verbIn([command, ...words]: readonly string[]): string | undefined {
   if (command !== "kanban") return undefined;
   const [first = ""] = words;
@@ -114,11 +92,7 @@ function verbIn([command, ...words]: readonly string[]): string | undefined {
   return words[skipped];
 }
 
-/** Without `[options]`, which every verb has, so that the list fits beside its explanations. */
+/** The usage of a verb without `[options]`, which every verb has; this leaves room for the descriptions. */
 function termOf(command: Command): string {
-  const args = command.registeredArguments.map((one) => {
-    const name = one.variadic ? `${one.name()}...` : one.name();
-    return one.required ? `<${name}>` : `[${name}]`;
-  });
-  return [command.name(), ...args].join(" ");
+  return command.createHelp().subcommandTerm(command).replace(/\|\S+/, "").replace(" [options]", "");
 }

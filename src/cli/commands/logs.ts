@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, Option } from "commander";
 import { followLog } from "../../lib/log/follow-log.ts";
 import { LOG_LEVELS, type LogLevel } from "../../lib/log/log-level.ts";
 import type { LogName } from "../../lib/log/log-path.ts";
@@ -6,8 +6,9 @@ import type { LogLine, LogRecord } from "../../lib/log/log-record.ts";
 import { readLogTail } from "../../lib/log/read-log.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import { escapeForeignControls } from "../escape-controls.ts";
-import type { Colours } from "../terminal.ts";
+import { parseCountOrZero, parseSince } from "../parse-option.ts";
+import { escapeForeignControls } from "../terminal/escape-controls.ts";
+import type { Colours } from "../terminal/terminal.ts";
 
 interface LogsOptions {
   readonly level?: LogLevel;
@@ -19,21 +20,26 @@ interface LogsOptions {
   readonly json?: boolean;
 }
 
-const LOGS: readonly LogName[] = ["agent", "errors"];
-const UNITS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const HEADING = new Set(["time", "level", "pid", "component", "session", "msg"]);
 
-/** `hermes logs`: what happened, filtered. */
 export function build(context: CommandContext): Command {
-  const command = defineCommand("hermes logs", "Read the logs of this profile.", context.terminal)
-    .argument("[log]", "agent (everything) or errors (warnings and errors)", parseLogName, "agent")
-    .addOption(new Option("--level <level>", "this level and up").choices(LOG_LEVELS))
-    .option("-n, --lines <count>", "how many of the last lines", parseCount, 50)
-    .option("-f, --follow", "go on with new lines as they come")
-    .option("--since <time>", "only later lines: 30m, 2h, 1d or a date", parseSince)
+  const command = defineCommand("hermes logs", "Show the logs of this profile.", context.terminal)
+    .addArgument(
+      new Argument("[log]", "agent (everything) or errors (warnings and errors)")
+        .choices(["agent", "errors"] satisfies LogName[])
+        .default("agent"),
+    )
+    .addOption(new Option("--level <level>", "minimum level").choices(LOG_LEVELS))
+    .option("-n, --lines <count>", "number of latest lines to show", parseCountOrZero, 50)
+    .option("-f, --follow", "follow new lines as they are written")
+    .option(
+      "--since <time>",
+      "only lines after this time: 30m, 2h, 1d or a date",
+      (text) => new Date(parseSince(text)),
+    )
     .option("--session <id>", "only lines of this session")
-    .option("--component <name>", "only lines of this part of the program")
-    .option("--json", "print one JSON record a line")
+    .option("--component <name>", "only lines of this component")
+    .option("--json", "print one JSON record per line")
     .action((log, options) => logs(context, log, options));
   return withExamples(command, [
     "hermes logs",
@@ -46,7 +52,7 @@ async function logs(context: CommandContext, file: LogName, options: LogsOptions
   const { terminal, signal } = context;
   const { profile } = await context.openApp();
   const show = (line: LogLine): void => {
-    // Also into a pipe: whoever pages through a log is not to obey what a server once said.
+    // Escaped in a pipe too, because a pager would pass control characters of untrusted text to the terminal.
     terminal.print(options.json ? asJson(line) : escapeForeignControls(asText(line, terminal.colours)));
   };
   const query = { file, ...options };
@@ -56,7 +62,7 @@ async function logs(context: CommandContext, file: LogName, options: LogsOptions
   }
   const found = await readLogTail(profile.logsFolder, query);
   for (const line of found) show(line);
-  if (found.length === 0) terminal.note(`Nothing to show in ${profile.logsFolder}.`);
+  if (found.length === 0) terminal.note(`No matching lines in ${profile.logsFolder}.`);
 }
 
 function asJson(line: LogLine): string {
@@ -77,23 +83,4 @@ function details(record: LogRecord): string {
   return rest
     .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`)
     .join(" ");
-}
-
-function parseLogName(text: string): LogName {
-  const name = LOGS.find((candidate) => candidate === text);
-  if (name === undefined) throw new InvalidArgumentError(`There are the logs ${LOGS.join(" and ")}.`);
-  return name;
-}
-
-function parseCount(text: string): number {
-  if (!/^\d{1,7}$/.test(text)) throw new InvalidArgumentError("Give a whole number.");
-  return Number(text);
-}
-
-function parseSince(text: string): Date {
-  const [, amount, unit] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const date = amount && unit ? new Date(Date.now() - Number(amount) * (UNITS[unit] ?? 0)) : new Date(text);
-  if (Number.isNaN(date.getTime()))
-    throw new InvalidArgumentError("Give a time such as 30m, 2h, 1d or 2026-01-31.");
-  return date;
 }

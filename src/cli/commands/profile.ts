@@ -1,15 +1,15 @@
 import type { Command } from "commander";
 import { AppError } from "../../lib/errors.ts";
-import { ensurePrivateFolder } from "../../lib/files.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import type { CloneOptions } from "../../profiles/fill-profile.ts";
-import { type Profile, requireProfile, resolveProfile, rootOf } from "../../profiles/profile.ts";
-import { loadProfileCard, saveProfileCard } from "../../profiles/profile-card.ts";
+import { type Profile, requireProfile, resolveProfile, resolveRoot } from "../../profiles/profile.ts";
+import { loadProfileDescription, saveProfileDescription } from "../../profiles/profile-description.ts";
 import { parseNewProfileName } from "../../profiles/profile-name.ts";
 import { activateProfile, createProfile, listProfiles } from "../../profiles/profile-store.ts";
-import type { CommandContext } from "../context.ts";
-import { defineCommand, withExamples } from "../define-command.ts";
-import { requirePerson } from "../require-person.ts";
-import { renderTable } from "../table.ts";
+import { byPerson } from "../by-person.ts";
+import type { CommandContext, JsonOption } from "../context.ts";
+import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
+import { printFields, renderTable } from "../terminal/table.ts";
 import {
   commandOf,
   describePending,
@@ -17,7 +17,7 @@ import {
   requireNoPendingRename,
   withProfilesLock,
 } from "./profile/pending-rename.ts";
-import { activeName, choiceOf, type JsonOption, rootFor, summary, tell } from "./profile/profile-desk.ts";
+import { reportProfile, rootFor, summarizeProfile } from "./profile/profile-summary.ts";
 import { type RemoveOptions, remove } from "./profile/remove.ts";
 import { type RenameOptions, rename } from "./profile/rename.ts";
 
@@ -29,75 +29,63 @@ interface CreateOptions extends JsonOption {
   readonly description?: string;
 }
 
-/** `hermes profile`: separate identities, each with its own settings, secrets, sessions and logs. */
 export function build(context: CommandContext): Command {
   const { terminal } = context;
-  const profile = defineCommand("hermes profile", "Manage separate identities on this machine.", terminal);
-  const add = (name: string, description: string): Command => {
-    const command = defineCommand(name, description, terminal).option("--json", "print JSON");
-    profile.addCommand(command);
-    return command;
-  };
-  withExamples(add("list", "List the profiles; * marks the active one."), ["hermes profile list"]).action(
-    (options) => list(context, options),
+  const profile = defineCommand(
+    "hermes profile",
+    "Create and manage profiles, each with its own settings, secrets and sessions.",
+    terminal,
   );
-  withExamples(add("show", "Show one profile, by default the active one."), [
-    "hermes profile show work --json",
-  ])
+  const add = verbsOf(profile, terminal, { json: true });
+  add("list", "List profiles; * marks the active one.", ["hermes profile list"]).action((options) =>
+    list(context, options),
+  );
+  add("show", "Show a profile (default: the active one).", ["hermes profile show work --json"])
     .argument("[name]")
     .action((name, options) => show(context, name, options));
-  withExamples(
-    add("create", "Create a profile: blank, or as a copy of another.")
-      .argument("<name>")
-      .option("--clone", "copy settings, secrets, persona, skills and memories of the active profile")
-      .option("--clone-from <profile>", "copy them from this profile")
-      .option("--clone-all", "copy everything but history")
-      .option("--clone-channels", "also copy messaging accounts")
-      .option("--description <text>", "what the profile is good at")
-      .action((name, options) => create(context, name, options)),
-    [
-      "hermes profile create work",
-      "hermes profile create work-2 --clone-from work --description 'reviews code'",
-    ],
-  );
-  withExamples(add("use", "Make a profile the one that later commands run as."), [
+  add("create", "Create an empty profile, or copy another one.", [
+    "hermes profile create work",
+    "hermes profile create work-2 --clone-from work --description 'reviews code'",
+  ])
+    .argument("<name>")
+    .option("--clone", "copy settings, secrets, persona, skills and memories from the active profile")
+    .option("--clone-from <profile>", "copy them from this profile")
+    .option("--clone-all", "copy everything except history")
+    .option("--clone-channels", "also copy messaging accounts")
+    .option("--description <text>", "what the profile is for")
+    .action((name, options) => create(context, name, options));
+  add("use", "Make a profile the default for later commands.", [
     "hermes profile use work",
     "hermes profile use default",
   ])
     .argument("<name>")
-    .action((name, options) => {
-      requirePerson({ context });
-      return use(context, name, options);
-    });
-  withExamples(
-    add("rename", "Give a profile another name; its sandboxes and its tasks on all boards stay with it.")
-      .argument("<from>")
-      .argument("<to>")
-      .option("--skip-boards", "also when boards cannot be opened; tasks there keep the old name")
-      .action((from: string, to: string, options: RenameOptions) => {
-        requirePerson({ context });
-        return rename(context, from, to, options);
-      }),
-    ["hermes profile rename work shop"],
-  );
-  withExamples(add("describe", "Show or set what a profile is good at."), [
+    .action(byPerson(context, (name: string, options: JsonOption) => use(context, name, options)));
+  add("rename", "Rename a profile; it keeps its sandboxes and its tasks on all boards.", [
+    "hermes profile rename work shop",
+  ])
+    .argument("<from>")
+    .argument("<to>")
+    .option("--skip-boards", "ignore boards that cannot be opened; their tasks keep the old name")
+    .action(
+      byPerson(context, (from: string, to: string, options: RenameOptions) =>
+        rename(context, from, to, options),
+      ),
+    );
+  add("describe", "Show or set the description of a profile.", [
     "hermes profile describe work --text 'reviews code'",
   ])
     .argument("<name>")
-    .option("--text <text>", "the new description")
+    .option("--text <text>", "new description")
     .action((name, options) => describe(context, name, options));
-  withExamples(
-    add("delete", "Move a profile aside; it is kept for thirty days.")
-      .argument("<name>")
-      .option("-y, --yes", "do not ask for the name")
-      .option("--now", "remove it for good at once")
-      .option("--skip-boards", "also when boards cannot be opened; tasks there are not looked for")
-      .action((name: string, options: RemoveOptions) => {
-        requirePerson({ context });
-        return remove(context, name, options);
-      }),
-    ["hermes profile delete work", "hermes profile delete work --yes"],
-  );
+  add("delete", "Delete a profile; its data is kept for thirty days.", [
+    "hermes profile delete work",
+    "hermes profile delete work --yes",
+  ])
+    .argument("<name>")
+    .option("-y, --yes", "skip the confirmation")
+    .option("--now", "delete its data immediately")
+    .option("--skip-boards", "ignore boards that cannot be opened; their tasks are not checked")
+    .action(byPerson(context, (name: string, options: RemoveOptions) => remove(context, name, options)));
   return withExamples(profile, [
     "hermes profile create work",
     "hermes -p work config set terminal.backend docker",
@@ -106,11 +94,9 @@ export function build(context: CommandContext): Command {
 }
 
 async function list(context: CommandContext, { json }: JsonOption): Promise<void> {
-  const active = await activeName(context);
   await notePending(context, rootFor(context));
-  const rows = await Promise.all(
-    (await listProfiles(rootFor(context))).map((profile) => summary(profile, active)),
-  );
+  const profiles = await listProfiles(rootFor(context));
+  const rows = await Promise.all(profiles.map((profile) => summarizeProfile(context, profile)));
   if (json) return context.terminal.printJson(rows);
   const cells = rows.map((row) => [
     `${row.active ? "*" : " "} ${row.name}`,
@@ -123,19 +109,19 @@ async function list(context: CommandContext, { json }: JsonOption): Promise<void
 
 async function show(context: CommandContext, name: string | undefined, { json }: JsonOption): Promise<void> {
   const { terminal } = context;
-  const profile = name === undefined ? await current(context) : await requireProfile(rootFor(context), name);
-  const row = await summary(profile, await activeName(context));
+  const profile =
+    name === undefined ? await resolveProfile(context.choice) : await requireProfile(rootFor(context), name);
+  const row = await summarizeProfile(context, profile);
   if (json) return terminal.printJson(row);
-  const lines: [string, string][] = [
+  printFields(terminal, [
     ["name", row.displayName ? `${row.name} (${row.displayName})` : row.name],
     ["active", row.active ? "yes" : "no"],
-    ["id", row.id ?? "made when first needed"],
+    ["id", row.id ?? "created on first use"],
     ["home", row.home],
     ["model", row.model || "not set"],
     ["backend", row.backend],
     ["description", row.description || "none"],
-  ];
-  for (const [label, value] of lines) terminal.print(`${label.padEnd(13)}${value}`);
+  ]);
 }
 
 async function create(context: CommandContext, name: string, options: CreateOptions): Promise<void> {
@@ -149,8 +135,8 @@ async function create(context: CommandContext, name: string, options: CreateOpti
   };
   const profile = await withProfilesLock(root, make, context.signal);
   if (options.description !== undefined)
-    await saveProfileCard(profile, { description: options.description }, context.signal);
-  await tell(
+    await saveProfileDescription(profile, { description: options.description }, context.signal);
+  await reportProfile(
     context,
     profile,
     options,
@@ -169,17 +155,17 @@ async function cloneOptions(
   }
   const source =
     options.cloneFrom === undefined
-      ? await current(context)
+      ? await resolveProfile(context.choice)
       : await requireProfile(rootFor(context), options.cloneFrom);
   return { source, everything: options.cloneAll ?? false, channels: options.cloneChannels ?? false };
 }
 
 async function use(context: CommandContext, name: string, options: JsonOption): Promise<void> {
   const profile = await activateProfile(rootFor(context), name);
-  await tell(context, profile, options, `Later commands run as ${profile.name}.`);
-  const { named } = rootOf(choiceOf(context));
+  await reportProfile(context, profile, options, `Switched to the profile ${profile.name}.`);
+  const { named } = resolveRoot(context.choice);
   if (named !== undefined && named !== profile.name) {
-    context.terminal.note(`  Not in this shell: HERMES_HOME names the profile ${named}.`);
+    context.terminal.note(`  This shell still uses ${named}, because HERMES_HOME is set.`);
   }
 }
 
@@ -190,19 +176,15 @@ async function describe(
 ): Promise<void> {
   const profile = await requireProfile(rootFor(context), name);
   if (options.text !== undefined) {
-    await saveProfileCard(profile, { description: options.text }, context.signal);
-    return tell(context, profile, options, `Described ${profile.name}.`);
+    await saveProfileDescription(profile, { description: options.text }, context.signal);
+    return reportProfile(context, profile, options, `Set the description of ${profile.name}.`);
   }
-  const { description } = await loadProfileCard(profile);
-  if (options.json) context.terminal.printJson(await summary(profile, await activeName(context)));
+  const { description } = await loadProfileDescription(profile);
+  if (options.json) context.terminal.printJson(await summarizeProfile(context, profile));
   else context.terminal.print(description || `${profile.name} has no description; set one with --text.`);
 }
 
-function current(context: CommandContext): Promise<Profile> {
-  return resolveProfile(choiceOf(context));
-}
-
-/** A process that died may have left one behind; nobody else would say so. */
+/** Warns about an unfinished rename, which a process that crashed may have left behind. */
 async function notePending({ terminal }: CommandContext, root: string): Promise<void> {
   const pending = await findPendingRename(root);
   if (pending !== undefined)

@@ -1,12 +1,14 @@
 import type { Command } from "commander";
-import { type App, environmentFacts } from "../../app.ts";
+import type { App } from "../../app/app.ts";
+import { LOOKUP_WITHIN_MS, readRouteSettings } from "../../app/conversation.ts";
+import { createEnvironmentFacts } from "../../app/environments.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Route } from "../../providers/resolve-route.ts";
 import type { CommandContext } from "../context.ts";
-import { currentFolder } from "../current-folder.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
-import { renderTable } from "../table.ts";
+import { currentFolder } from "../terminal/current-folder.ts";
+import { renderTable } from "../terminal/table.ts";
 import { SURFACE } from "./chat/run-once.ts";
 
 interface Options {
@@ -14,19 +16,18 @@ interface Options {
   readonly model?: string;
 }
 
-/** `hermes prompt-size`: what every request begins with, and what it costs. */
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes prompt-size",
-    "Show the tokens of system prompt and tools, which every request begins with.",
+    "Show the token count of the system prompt and tools, which are part of every request.",
     context.terminal,
   )
-    .option("-m, --model <model>", "whose window to compare with, as NAME or PROVIDER:NAME")
+    .option("-m, --model <model>", "compare with the context window of this model (NAME or PROVIDER:NAME)")
     .option("--json", "print JSON")
     .action((options: Options) => promptSize(context, options))
     .addHelpText(
       "after",
-      "\nCounted as the models of OpenAI count (o200k); others differ by a few percent.\nInstructions of the project in the current folder are included. Save tokens with\nagent.disabled_toolsets.",
+      "\nCounted with OpenAI's o200k tokenizer; other models differ by a few percent.\nProject instructions of the current folder are included. To save tokens, set\nagent.disabled_toolsets.",
     );
   return withExamples(command, [
     "hermes prompt-size",
@@ -36,31 +37,30 @@ export function build(context: CommandContext): Command {
 }
 
 async function promptSize(context: CommandContext, { json, model }: Options): Promise<void> {
-  const { terminal, variables, userHome, signal } = context;
+  const { terminal, reporter, signal } = context;
   const app = await startApp(context);
   const [{ describeTools, loadPromptFacts }, { measurePrompt }, { countTokens }] = await Promise.all([
-    import("../../conversation/first-prompt.ts"),
+    import("../../conversation/prompt-facts.ts"),
     import("../../conversation/measure-prompt.ts"),
     import("gpt-tokenizer/encoding/o200k_base"),
   ]);
-  const { agent, terminal: options } = app.resolved.config;
+  const { agent, approvals, terminal: options, context_file_max_chars: maxChars } = app.resolved.config;
   const tools = describeTools({
     limits: { timeout: options.timeout, maxForegroundTimeout: options.max_foreground_timeout },
-    canAsk: SURFACE.ask !== undefined,
+    canAsk: approvals.single_query_mode === "ask",
     disabled: agent.disabled_toolsets,
   });
-  const tell = (text: string): void => terminal.note(`hermes: ${text}`);
-  const reporter = { onNotice: tell, onProgress: tell };
-  const environment = environmentFacts(app, {
-    cwd: currentFolder(),
-    variables,
-    userHome,
-    reporter,
-  });
-  const place = { home: app.profile.home, environment, surface: SURFACE, now: Date.now() };
-  const facts = await loadPromptFacts(place, tools, signal);
+  const environment = createEnvironmentFacts(app, { cwd: currentFolder(), reporter });
+  const promptContext = {
+    home: app.profile.home,
+    environment,
+    surface: SURFACE,
+    now: Date.now(),
+    contextRules: { maxChars, notify: reporter.onNotice },
+  };
+  const facts = await loadPromptFacts(promptContext, tools, signal);
   const { parts, tokens } = measurePrompt(facts, tools, (text) => countTokens(text));
-  const route = await findRoute(app, model);
+  const route = await findRoute(app, model, signal);
   const window = route?.contextTokens;
   const share = window === undefined ? undefined : tokens / window;
   if (json)
@@ -78,18 +78,31 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
   ]);
   terminal.print(renderTable(["PART", "TOKENS", "SHARE"], [...rows, ["total", `${tokens}`, ""]], terminal));
   if (route !== undefined && window !== undefined && share !== undefined)
-    terminal.print(`\n${percent(share)} of the window of ${route.model} (${window} tokens)`);
+    terminal.print(
+      `\n${percent(share)} of the window of ${route.model} (${window} tokens${route.contextSource === "default" ? ", assumed" : ""})`,
+    );
 }
 
-/** The model that would be asked; undefined where none is named yet, which is no reason not to count. */
-async function findRoute({ resolved }: App, model: string | undefined): Promise<Route | undefined> {
-  const { resolveRoute } = await import("../../providers/resolve-route.ts");
-  const find = (variable: (name: string) => string | undefined): Route =>
-    resolveRoute(resolved.config, { model }, variable);
+/** The route of the model; undefined if none is configured, because the count does not need one. */
+async function findRoute(
+  app: App,
+  model: string | undefined,
+  signal: AbortSignal,
+): Promise<Route | undefined> {
+  const [{ resolveRoute }, { createCatalogueParts }, { createRouteCatalogue }] = await Promise.all([
+    import("../../providers/resolve-route.ts"),
+    import("../../app/catalogue.ts"),
+    import("../../providers/catalogue/route-catalogue.ts"),
+  ]);
+  const { resolved } = app;
+  const settings = readRouteSettings(resolved);
+  const catalogue = createRouteCatalogue(createCatalogueParts(app, { settings, withinMs: LOOKUP_WITHIN_MS }));
+  const find = (variable: (name: string) => string | undefined): Promise<Route> =>
+    catalogue.complete(resolveRoute(settings, { model }, variable), { model, provider: undefined }, signal);
   try {
-    return find((name) => resolved.variable(name));
+    return await find((name) => resolved.variable(name));
   } catch (error) {
-    // Whose window it is does not depend on having a key.
+    // The context window can be found without a key.
     if (error instanceof AppError && error.code === "provider-key-missing") return find(() => "none");
     if (error instanceof AppError && model === undefined) return undefined;
     throw error;

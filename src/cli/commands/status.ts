@@ -1,34 +1,27 @@
 import type { Command } from "commander";
-import type { LoadedConfig } from "../../config/load.ts";
-import { problemLine } from "../../config/problem.ts";
+import { findDefaultRoute } from "../../app/conversation.ts";
+import { formatProblem } from "../../config/problem.ts";
 import { AppError } from "../../lib/errors.ts";
-import { type Route, resolveRoute } from "../../providers/resolve-route.ts";
 import { VERSION } from "../../version.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
+import { printFields } from "../terminal/table.ts";
 
-/** `hermes status`: what a command started now would use. */
 export function build(context: CommandContext): Command {
-  const command = defineCommand("hermes status", "Show what Hermes would use right now.", context.terminal)
+  const command = defineCommand(
+    "hermes status",
+    "Show the profile, model and environment in use.",
+    context.terminal,
+  )
     .option("--json", "print JSON")
     .action((options) => status(context, options));
   return withExamples(command, ["hermes status", "hermes -p work status --json"]);
 }
 
-/** The way to the model of a task that names none, or why there is none. */
-function findRoute({ config, variable }: LoadedConfig): Route | AppError {
-  try {
-    return resolveRoute(config, {}, variable);
-  } catch (error) {
-    if (error instanceof AppError) return error;
-    throw error;
-  }
-}
-
 async function status({ terminal, openApp }: CommandContext, { json }: { json?: boolean }): Promise<void> {
   const { profile, resolved } = await openApp();
   const { model, terminal: environment, logging } = resolved.config;
-  const route = findRoute(resolved);
+  const route = findDefaultRoute(resolved);
   const found = {
     version: VERSION,
     profile: profile.name,
@@ -36,14 +29,23 @@ async function status({ terminal, openApp }: CommandContext, { json }: { json?: 
     config: profile.configPath,
     problems: resolved.problems.length,
     ...(route instanceof AppError
-      ? { model: model.default, provider: model.provider, key_from: null }
-      : { model: route.model, provider: route.provider, key_from: route.keySource ?? null }),
+      ? { model: model.default, provider: model.provider, key_from: null, keys: [] }
+      : {
+          model: route.model,
+          provider: route.provider,
+          key_from: route.keySource ?? null,
+          keys: route.keys.map(({ source }) => source),
+        }),
+    fallbacks: resolved.config.fallback_providers.map((entry) => `${entry.provider}/${entry.model}`),
     backend: environment.backend,
     logs: profile.logsFolder,
     log_level: logging.level,
   };
   if (json) return terminal.printJson(found);
-  const rows: [string, string][] = [
+  const more = found.keys.length > 1 ? ` and ${found.keys.length - 1} more` : "";
+  const key = found.key_from === null ? "" : `, key from ${found.key_from}${more}`;
+  const count = found.problems === 0 ? "" : `: ${found.problems} problem(s), see \`hermes config check\``;
+  printFields(terminal, [
     ["version", found.version],
     ["profile", found.profile],
     ["home", found.home],
@@ -51,18 +53,13 @@ async function status({ terminal, openApp }: CommandContext, { json }: { json?: 
       "model",
       route instanceof AppError
         ? `none: ${route.message} ${route.hint}`
-        : `${route.model} (${route.provider}${route.keySource ? `, key from ${route.keySource}` : ""})`,
+        : `${route.model} (${route.provider}${key})`,
     ],
+    ["fallback", found.fallbacks.join(", then ")],
     ["commands", `run in ${found.backend}`],
     ["logs", `${found.logs} (${found.log_level} and up)`],
-    [
-      "config",
-      found.problems === 0
-        ? found.config
-        : `${found.config}: ${found.problems} problem(s), see \`hermes config check\``,
-    ],
-  ];
-  for (const [label, value] of rows) terminal.print(`${label.padEnd(10)}${value}`);
+    ["config", `${found.config}${count}`],
+  ]);
   for (const problem of resolved.problems)
-    terminal.note(`hermes: ${problemLine(problem)}.\n  ${problem.hint}`);
+    terminal.note(`hermes: ${formatProblem(problem)}.\n  ${problem.hint}`);
 }

@@ -1,8 +1,8 @@
 import { access, chmod, constants, mkdtemp, rmdir, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { problemLine } from "../../config/problem.ts";
+import { formatProblem } from "../../config/problem.ts";
 import { errnoOf } from "../../lib/errors.ts";
-import type { CheckInput, Finding } from "./check.ts";
+import { type CheckInput, type Finding, finding } from "./check.ts";
 
 const GIB = 1024 ** 3;
 const WARN_BELOW = 2 * GIB;
@@ -12,64 +12,49 @@ export async function checkHome({ app: { profile } }: CheckInput): Promise<Findi
   const { home, envPath } = profile;
   const mode = await modeOf(home);
   if (mode === undefined) {
-    const problem = await whyNotMade(home);
-    if (problem === undefined)
-      return [{ name: "home", status: "ok", detail: `${home} (made on first use)`, fix: "" }];
-    return [
-      {
-        name: "home",
-        status: "fail",
-        detail: `${home} cannot be made: ${problem}`,
-        fix: "set HERMES_HOME to a folder below one that you can write to",
-      },
-    ];
+    const problem = await findCreationProblem(home);
+    if (problem === undefined) return [finding("home", "ok", `${home} (created on first use)`)];
+    const fix = "set HERMES_HOME to a path in a folder that you can write to";
+    return [finding("home", "fail", `${home} cannot be created: ${problem}`, fix)];
   }
   if (!(await isWritable(home))) {
-    return [
-      {
-        name: "home",
-        status: "fail",
-        detail: `${home} cannot be written`,
-        fix: `chmod u+rwx ${home}, or set HERMES_HOME to another folder`,
-      },
-    ];
+    const fix = `chmod u+rwx ${home}, or set HERMES_HOME to another folder`;
+    return [finding("home", "fail", `${home} cannot be written`, fix)];
   }
-  const open = (mode & 0o077) !== 0;
-  const homeFinding: Finding = open
-    ? {
-        name: "home",
-        status: "warn",
-        detail: `${home} can be read by others (mode ${octal(mode)})`,
-        fix: `chmod 700 ${home}`,
-        repair: () => chmod(home, 0o700),
-      }
-    : { name: "home", status: "ok", detail: home, fix: "" };
-  const envMode = await modeOf(envPath);
-  if (envMode === undefined || (envMode & 0o077) === 0) return [homeFinding];
-  const detail = `${envPath} can be read by others (mode ${octal(envMode)})`;
-  const repair = () => chmod(envPath, 0o600);
-  return [homeFinding, { name: "secrets", status: "fail", detail, fix: `chmod 600 ${envPath}`, repair }];
+  return [
+    findOpenMode(home, mode, 0o700, "home", "warn") ?? finding("home", "ok", home),
+    ...[findOpenMode(envPath, (await modeOf(envPath)) ?? 0, 0o600, "secrets", "fail") ?? []].flat(),
+  ];
+}
+
+/** The finding for a file or folder that other users may read. */
+function findOpenMode(
+  path: string,
+  mode: number,
+  wanted: number,
+  name: string,
+  status: "warn" | "fail",
+): Finding | undefined {
+  if ((mode & 0o077) === 0) return undefined;
+  const detail = `${path} can be read by others (mode ${octal(mode)})`;
+  const fix = `chmod ${octal(wanted)} ${path}`;
+  return { ...finding(name, status, detail, fix), repair: () => chmod(path, wanted) };
 }
 
 export async function checkConfig({ app: { resolved, profile } }: CheckInput): Promise<Finding[]> {
-  if (resolved.problems.length === 0)
-    return [{ name: "config", status: "ok", detail: profile.configPath, fix: "" }];
-  return resolved.problems.map((problem) => ({
-    name: "config",
-    status: problem.used ? "fail" : "warn",
-    detail: problemLine(problem),
-    fix: problem.hint,
-  }));
+  if (resolved.problems.length === 0) return [finding("config", "ok", profile.configPath)];
+  return resolved.problems.map((problem) =>
+    finding("config", problem.used ? "fail" : "warn", formatProblem(problem), problem.hint),
+  );
 }
 
 export async function checkDisk({ app: { profile } }: CheckInput): Promise<Finding[]> {
   const { bavail, bsize } = await statfs(await nearestFolder(profile.home));
   const free = bavail * bsize;
   const detail = `${(free / GIB).toFixed(1)} GB free`;
+  if (free >= WARN_BELOW) return [finding("disk", "ok", detail)];
   const fix = `Free some space on the disk of ${profile.home}.`;
-  if (free < FAIL_BELOW) return [{ name: "disk", status: "fail", detail, fix }];
-  if (free < WARN_BELOW) return [{ name: "disk", status: "warn", detail, fix }];
-  return [{ name: "disk", status: "ok", detail, fix: "" }];
+  return [finding("disk", free < FAIL_BELOW ? "fail" : "warn", detail, fix)];
 }
 
 async function modeOf(path: string): Promise<number | undefined> {
@@ -81,14 +66,14 @@ async function modeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** Tried, because rights alone do not tell: nobody, root included, makes a folder in /sys. */
-async function whyNotMade(home: string): Promise<string | undefined> {
+/** Tries to create a folder, because permissions are not enough to know: even root cannot create one in /sys. */
+async function findCreationProblem(home: string): Promise<string | undefined> {
   const folder = await nearestFolder(dirname(home));
   try {
     await rmdir(await mkdtemp(join(folder, ".hermes-")));
     return undefined;
   } catch (error) {
-    return `no folder can be made in ${folder} (${errnoOf(error)})`;
+    return `no folder can be created in ${folder} (${errnoOf(error)})`;
   }
 }
 

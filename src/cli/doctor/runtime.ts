@@ -1,52 +1,48 @@
+import { createRunGroup, removeGroup } from "../../board/supervisor/run-cgroup.ts";
 import { messageOf } from "../../lib/errors.ts";
-import { REINSTALL, sqliteVersion } from "../../lib/sqlite.ts";
-import type { Finding } from "./check.ts";
+import { REINSTALL, sqliteVersion } from "../../lib/sqlite/sqlite.ts";
+import { type Finding, finding } from "./check.ts";
 
-/** What `engines` in package.json says: this one and newer ones, and of version 20 the latest. */
-const NODE_FLOOR = [22, 14, 0] as const;
-const NODE_20_FLOOR = [20, 19, 0] as const;
-/** Older ones can damage a database in WAL mode that several processes write. */
-const SQLITE_FLOOR = [3, 51, 3] as const;
+/** The same versions as `engines` in package.json: 22.14 and newer, or 20.19 and newer of version 20. */
+const NODE_FLOOR = "22.14.0";
+const NODE_20_FLOOR = "20.19.0";
+/** Older versions can corrupt a WAL database that several processes write to. */
+const SQLITE_FLOOR = "3.51.3";
 
 export async function checkNode(): Promise<Finding[]> {
   const { node } = process.versions;
-  if (atLeast(node, node.startsWith("20.") ? NODE_20_FLOOR : NODE_FLOOR))
-    return [{ name: "node", status: "ok", detail: node, fix: "" }];
-  return [
-    {
-      name: "node",
-      status: "fail",
-      detail: `${node} is too old`,
-      fix: "Install Node.js 22.14 or newer (or 20.19).",
-    },
-  ];
+  if (isAtLeast(node, node.startsWith("20.") ? NODE_20_FLOOR : NODE_FLOOR))
+    return [finding("node", "ok", node)];
+  return [finding("node", "fail", `${node} is too old`, "Install Node.js 22.14 or newer (or 20.19).")];
 }
 
 export async function checkSqlite(): Promise<Finding[]> {
   try {
     const version = await sqliteVersion();
-    if (atLeast(version, SQLITE_FLOOR)) return [{ name: "sqlite", status: "ok", detail: version, fix: "" }];
-    return [
-      {
-        name: "sqlite",
-        status: "fail",
-        detail: `${version} is older than 3.51.3`,
-        fix: "Reinstall Hermes so that its own SQLite is used.",
-      },
-    ];
+    if (isAtLeast(version, SQLITE_FLOOR)) return [finding("sqlite", "ok", version)];
+    const fix = "Reinstall Hermes so that it uses its bundled SQLite.";
+    return [finding("sqlite", "fail", `${version} is older than ${SQLITE_FLOOR}`, fix)];
   } catch (error) {
-    const fix = `Install Hermes again with this Node: ${REINSTALL}. On Node.js 20 that needs g++, make and python3.`;
-    return [
-      { name: "sqlite", status: "fail", detail: `cannot be loaded: ${messageOf(error).split("\n")[0]}`, fix },
-    ];
+    const detail = `cannot be loaded: ${messageOf(error).split("\n")[0]}`;
+    const fix = `Reinstall Hermes with this version of Node.js: ${REINSTALL}. On Node.js 20 that needs g++, make and python3.`;
+    return [finding("sqlite", "fail", detail, fix)];
   }
 }
 
-function atLeast(version: string, floor: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [index, wanted] of floor.entries()) {
-    const found = parts[index] ?? 0;
-    if (found !== wanted) return found > wanted;
+function isAtLeast(version: string, floor: string): boolean {
+  return version.localeCompare(floor, "en", { numeric: true }) >= 0;
+}
+
+/** Checks whether each run gets its own cgroup, which ensures that no process outlives its run. */
+export async function checkRuns(): Promise<Finding[]> {
+  const group = await createRunGroup(`check-${process.pid}`);
+  if (group !== undefined) {
+    await removeGroup(group);
+    return [finding("workers", "ok", "one cgroup per run; no process outlives its run")];
   }
-  return true;
+  const detail =
+    "processes are found by environment marker and parent; one that daemonises with an empty environment can outlive its run (no usable cgroup2)";
+  const fix =
+    "Start the daemon in a delegated cgroup, for example with `systemd-run --user --scope -p Delegate=yes hermes kanban daemon`.";
+  return [finding("workers", "note", detail, fix)];
 }

@@ -1,35 +1,28 @@
 import { AppError } from "../../lib/errors.ts";
-import { waitAtMost } from "../../lib/wait-at-most.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { Channel } from "./channel.ts";
 
-/** The warm channels of one place. sshd allows ten sessions at a time, so eight leave room for a person. */
+/** sshd allows ten sessions per connection; eight leave two for the user. */
 const MAX_CHANNELS = 8;
 const KEEP_IDLE = 2;
 const IDLE_MS = 60_000;
 const MAX_HELD = 16;
 const SETTLE_MS = 1_000;
-/** A command with a stream as its input uses up its channel, and needs a second one to be watched over. */
+/** A command with streamed input uses up its channel and needs a second one as its guard. */
 const KEEP_SPARE = 2;
-/** Whoever ends right after such a command is not made to start a shell for nothing. */
+/** Delay the refill so that a process about to exit does not start a shell. */
 const REFILL_AFTER_MS = 50;
-/** A channel is free a millisecond or two after its command has ended; to open another one takes much longer. */
-const FREE_WITHIN_MS = 100;
+/** A channel settles within a few milliseconds after its command; opening another one takes much longer. */
+const SETTLE_WAIT_MS = 100;
 
-export interface ChannelPool extends AsyncDisposable {
-  /** An idle channel, a new one, or the next that becomes free. Give it back with `release`. */
-  acquire(signal: AbortSignal): Promise<Channel>;
-  /** Takes a channel back; it is used again when it has settled and is sound. */
-  release(channel: Channel): void;
-  /** How many commands are on their way. */
-  readonly busy: number;
-}
+export type ChannelPool = ReturnType<typeof createChannelPool>;
 
-/** `isSpare` says that nobody has asked for the channel yet. */
+/** `isSpare`: the channel is opened in advance, without a waiting caller. */
 type Open = (signal: AbortSignal, isSpare: boolean) => Promise<Channel>;
 
-export function createChannelPool(open: Open): ChannelPool {
+export function createChannelPool(open: Open) {
   const idle: { channel: Channel; since: number }[] = [];
-  /** Kept open because something that an earlier command left behind still prints to them. */
+  /** Channels kept open because a leftover process of an earlier command still prints to them. */
   const held: Channel[] = [];
   const closing = new Set<Promise<void>>();
   const settling = new Set<Promise<void>>();
@@ -42,10 +35,12 @@ export function createChannelPool(open: Open): ChannelPool {
   const end = new AbortController();
   let refilling: NodeJS.Timeout | undefined;
 
+  function keepIn(set: Set<Promise<void>>, work: Promise<void>): void {
+    set.add(work);
+    void work.finally(() => set.delete(work));
+  }
   function close(channel: Channel): void {
-    const done = Promise.resolve(channel[Symbol.asyncDispose]());
-    closing.add(done);
-    void done.finally(() => closing.delete(done));
+    keepIn(closing, channel[Symbol.asyncDispose]());
   }
   function drop(channel: Channel, isHeld: boolean): void {
     count--;
@@ -55,24 +50,20 @@ export function createChannelPool(open: Open): ChannelPool {
     if (oldest) close(oldest);
     waiting.shift()?.();
   }
-  /** Opens the next one before it is asked for; one that cannot be opened is told to whoever asks. */
+  /** Opens a spare channel in advance. A failure is ignored: the next `acquire` reports it. */
   function refillSoon(): void {
     clearTimeout(refilling);
     refilling = setTimeout(() => {
       if (closed || idle.length >= KEEP_SPARE || count >= MAX_CHANNELS) return;
       count++;
       const opening = open(end.signal, true).then(
-        (channel) => {
-          idle.unshift({ channel, since: Date.now() });
-          waiting.shift()?.();
-        },
-        () => {
-          count--;
-          waiting.shift()?.();
-        },
+        (channel) => void idle.unshift({ channel, since: Date.now() }),
+        () => void count--,
       );
-      closing.add(opening);
-      void opening.finally(() => closing.delete(opening));
+      keepIn(
+        closing,
+        opening.then(() => waiting.shift()?.()),
+      );
     }, REFILL_AFTER_MS);
     refilling.unref();
   }
@@ -85,14 +76,15 @@ export function createChannelPool(open: Open): ChannelPool {
   }
 
   return {
-    get busy() {
+    get busy(): number {
       return busy;
     },
-    async acquire(signal) {
-      let isPatient = true;
+    /** Returns an idle channel, a new one, or the next free one. The caller gives it back with `release`. */
+    async acquire(signal: AbortSignal): Promise<Channel> {
+      let mayWait = true;
       for (;;) {
         signal.throwIfAborted();
-        if (closed) throw new AppError("environment-closed", "The environment has been closed.");
+        if (closed) throw new AppError("environment-closed", "The environment is closed.");
         const found = idle.pop();
         if (found?.channel.usable) {
           busy++;
@@ -102,9 +94,9 @@ export function createChannelPool(open: Open): ChannelPool {
           drop(found.channel, false);
           continue;
         }
-        if (isPatient && settling.size > 0) {
-          isPatient = false;
-          await waitAtMost(FREE_WITHIN_MS, Promise.race(settling));
+        if (mayWait && settling.size > 0) {
+          mayWait = false;
+          await waitAtMost(SETTLE_WAIT_MS, Promise.race(settling));
           continue;
         }
         if (count < MAX_CHANNELS) {
@@ -122,23 +114,23 @@ export function createChannelPool(open: Open): ChannelPool {
         await nextFree(waiting, signal);
       }
     },
-    release(channel) {
+    /** Returns a channel to the pool; it is reused after it has settled, if it is still usable. */
+    release(channel: Channel): void {
       busy--;
-      const settle = Promise.race([channel.settled(), tooLate()]).then(() => {
+      // A channel whose command was killed may never settle, so the wait is limited.
+      const settle = waitAtMost(SETTLE_MS, channel.settled()).then(() => {
         if (closed || !channel.usable) {
           drop(channel, !closed && channel.isHeld);
           if (!closed && channel.isSpent) refillSoon();
           return;
         }
         idle.push({ channel, since: Date.now() });
+        channel.prepare();
         waiting.shift()?.();
       });
-      for (const set of [closing, settling]) {
-        set.add(settle);
-        void settle.finally(() => set.delete(settle));
-      }
+      for (const set of [closing, settling]) keepIn(set, settle);
     },
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       closed = true;
       clearInterval(timer);
       clearTimeout(refilling);
@@ -151,11 +143,6 @@ export function createChannelPool(open: Open): ChannelPool {
       } while (closing.size > 0 || idle.length > 0);
     },
   };
-}
-
-/** A channel whose command was ended by force may never tell that it is free; it is then given up. */
-function tooLate(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, SETTLE_MS).unref());
 }
 
 function nextFree(waiting: (() => void)[], signal: AbortSignal): Promise<void> {

@@ -1,42 +1,43 @@
 import { randomBytes } from "node:crypto";
-import { openDeadline } from "../../lib/deadline.ts";
 import { AppError } from "../../lib/errors.ts";
-import { endProcessGroup } from "../../lib/process-group.ts";
+import { endProcessGroup } from "../../lib/process/process-group.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
 import type { OutputStream } from "../environment.ts";
-import { driverProgram, type RunFields, runSnippet } from "./driver.ts";
+import { driverProgram, prepareSnippet, type RunFields, runSnippet } from "./driver.ts";
 import { createFrameParser, type FrameParser } from "./frame-parser.ts";
 import { type ProcessRow, parseProcessRow, type StartedProcess } from "./process-table.ts";
 import { parseShellState, type ShellState } from "./shell-state.ts";
 import { type RunningShell, type ShellCommand, startShell } from "./start-shell.ts";
 
-/** How to start a shell in the place: the one thing of a channel that differs between environments. */
+/** How to start a shell in the environment: the only part of a channel that depends on the kind of environment. */
 export interface Transport extends ShellCommand {
-  /** That very shell, if it has already been started and waits for its first line. */
+  /** A shell that was started early and waits for its first line. */
   readonly started?: RunningShell | undefined;
-  /** Snippet run once before the first command: init files, variables. Its output is dropped. */
+  /** A snippet that runs once before the first command: init files, variables. Its output is dropped. */
   readonly prelude?: string;
+  /** How long the prelude may take. */
+  readonly preludeMs?: number | undefined;
 }
 
-/** A command on its way down the channel. */
+/** A command for a channel. */
 export interface ChannelCommand extends Omit<RunFields, "token" | "stateToken"> {
-  /** Gets each chunk as it comes; while it returns a promise nothing more is read. */
+  /** Receives each chunk as it arrives. A returned promise pauses reading until it settles. */
   onOutput(stream: OutputStream, bytes: Uint8Array): void | Promise<void>;
-  /** The process of the command at the far end, as soon as it runs. */
+  /** Called with the command's process as soon as it runs. */
   onStart(process: StartedProcess): void;
 }
 
-/** A stream of bytes for a command. The command sees its end only once a second channel has called `completeInput`. */
+/** A byte stream for a command. The command sees end-of-file only after a second channel has called `completeInput`. */
 export interface ChannelInput {
   readonly chunks: AsyncIterable<Uint8Array>;
-  /** The process at the far end that keeps the command from seeing the end of its input. */
+  /** Called with the process that keeps the command's input open in the environment. */
   onHeld(holder: StartedProcess): void;
-  /** The whole input has arrived at the far end. */
+  /** The whole input has arrived in the environment. */
   onDelivered(): void;
-  /** The chunks could not be read to their end. */
   onFailed(error: unknown): void;
 }
 
-/** How a command ended, as far as the channel knows. */
+/** How a command ended, as seen by the channel. */
 export type ChannelEnd =
   | {
       readonly kind: "exited";
@@ -46,59 +47,33 @@ export type ChannelEnd =
     }
   | { readonly kind: "lost"; readonly started: boolean; readonly reason: string };
 
-/** A warm shell in some place, for one command at a time. */
-export interface Channel extends AsyncDisposable {
-  readonly shell: "bash" | "sh";
-  /** False once it is dead or its output is still held by a process that an earlier command left behind. */
-  readonly usable: boolean;
-  /** A process that an earlier command left behind still has its output open. */
-  readonly isHeld: boolean;
-  /** Its input went to a command, so no other can follow. */
-  readonly isSpent: boolean;
-  /** What the shell ended with, once it has: more than 128 when a signal ended it. */
-  readonly exitCode: number | undefined;
-  /** What a command finds that brings no state along. */
-  readonly base: ShellState;
-  /** Resolves when the command has ended or the channel has died; never rejects. */
-  run(command: ChannelCommand): Promise<ChannelEnd>;
-  /** Like `run`, with a stream of bytes as the command's input; the channel is used up by it. */
-  runWithInput(command: ChannelCommand, input: ChannelInput): Promise<ChannelEnd>;
-  /** Lets a command of another channel see the end of its input; undefined when no answer came. */
-  completeInput(holder: StartedProcess, signal: AbortSignal): Promise<boolean | undefined>;
-  /** Resolves when the channel can take a command again, or never will. */
-  settled(): Promise<void>;
-  /** The process table of the place; undefined when no answer came. */
-  processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined>;
-  /** All are halted until all have their signal: one that sees another die must not go on as if that had done its work. */
-  kill(signal: "TERM" | "KILL", pids: readonly number[]): void;
-  /** Asks the driver to end that command when our process is gone; an empty mark takes it back. */
-  guard(mark: string, process: StartedProcess | undefined): void;
-  /** From now on output is read and dropped: whoever ends a flood must not wait for it. */
-  dropOutput(): void;
-  /**
-   * Whether something still waits for the running command at the far end, or whether that process of another channel is
-   * alive; undefined when no answer came.
-   */
-  isAlive(process: StartedProcess | undefined, signal: AbortSignal): Promise<boolean | undefined>;
-}
+/** A warm shell in an environment that runs one command at a time. */
+export type Channel = Omit<ReturnType<typeof createChannel>, "greet">;
 
-const OPEN_WITHIN_MS = 30_000;
-const CLOSE_WITHIN_MS = 2_000;
-/** A transport whose output is held by what a command left behind would not end by itself. */
-const CLOSE_HELD_WITHIN_MS = 200;
+const OPEN_TIMEOUT_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 2_000;
+const INIT_GRACE_MS = 5_000;
+/** A transport whose output is held by a leftover process does not end by itself. */
+const CLOSE_HELD_TIMEOUT_MS = 200;
 
-/** Starts a shell and hands it the driver; rejects with what the transport said when it cannot. */
+/** Starts a shell and sends it the driver; rejects with the transport's error message on failure. */
 export async function openChannel(transport: Transport, signal: AbortSignal): Promise<Channel> {
   signal.throwIfAborted();
   const channel = createChannel(transport.started ?? startShell(transport), transport.argv[0]);
-  using deadline = openDeadline(signal, OPEN_WITHIN_MS);
+  const { prelude = "", preludeMs = OPEN_TIMEOUT_MS } = transport;
+  const openMs = prelude === "" ? OPEN_TIMEOUT_MS : preludeMs;
+  using deadline = openDeadline(signal, openMs);
   try {
-    await channel.greet(transport.prelude ?? "", deadline.signal);
+    await channel.greet(prelude, deadline.signal);
   } catch (error) {
     await channel[Symbol.asyncDispose]();
     if (!deadline.isOver) throw error;
-    const message = `No shell answered within ${OPEN_WITHIN_MS / 1_000} s.`;
-    throw new AppError("channel-unopened", message, { cause: error });
+    const seconds = `${openMs / 1_000} s`;
+    if (prelude !== "")
+      throw new AppError("shell-init-slow", `The shell's init files took longer than ${seconds}.`, {
+        cause: error,
+      });
+    throw new AppError("channel-unopened", `No shell answered within ${seconds}.`, { cause: error });
   }
   return channel;
 }
@@ -123,11 +98,12 @@ function createChannel(child: RunningShell, program: string) {
   let death: string | undefined;
   let isGreeted = false;
   let held = false;
-  let spent = false; // its driver has handed its input to a command and does not listen any more
+  let spent = false; // the driver has given its input to a command and reads no more snippets
   let dropping = false;
   let running: Running | undefined;
-  let complaint = "";
-  let free = true; // false from the start of a command until nothing of it can print any more
+  let prepared: string | undefined; // the token of the next command, whose shell was forked in advance
+  let errorText = "";
+  let free = true; // false from the start of a command until none of its processes can print
   let settle: (() => void) | undefined;
   let settled: Promise<void> = Promise.resolve();
   const requests = new Map<string, (letter: string, fields: string) => void>();
@@ -142,14 +118,15 @@ function createChannel(child: RunningShell, program: string) {
       resolve();
     };
     child.once("error", (error) => die(`${program} could not be started: ${error.message}`));
-    child.once("close", (code, signal) => die(`${program} ended with ${signal ?? `exit code ${code}`}`));
-    // The shell may be gone while something it left behind keeps the pipes open: do not wait for that.
+    const exit = (code: number | null, signal: string | null): void =>
+      die(`${program} ended with ${signal ?? `exit code ${code}`}`);
+    child.once("close", exit);
+    // After the shell has exited, a leftover process may keep the pipes open: do not wait for `close`. If the event loop
+    // was blocked, the last output is still unread; it is read before setImmediate fires.
     child.once("exit", (code, signal) => {
-      const gone = (): void => die(`${program} ended with ${signal ?? `exit code ${code}`}`);
-      // After a busy spell of ours its last words are still to be read; that is done before the next turn.
-      setTimeout(() => setImmediate(gone), 500).unref();
+      setTimeout(() => setImmediate(exit, code, signal), 500).unref();
     });
-    child.stdin.on("error", () => undefined); // told by exit
+    child.stdin.on("error", () => undefined); // the exit event reports the failure
   });
 
   const finish = (end: ChannelEnd): void => {
@@ -199,8 +176,8 @@ function createChannel(child: RunningShell, program: string) {
     const parser = createFrameParser(prefix, {
       output(bytes) {
         if (running === undefined || dropping) {
-          if (stream === "stderr" && complaint.length < 4_096)
-            complaint += Buffer.from(bytes).toString("utf8");
+          if (stream === "stderr" && errorText.length < 4_096)
+            errorText += Buffer.from(bytes).toString("utf8");
           return;
         }
         const taken = running.command.onOutput(stream, bytes);
@@ -223,9 +200,14 @@ function createChannel(child: RunningShell, program: string) {
     return parser;
   }
 
+  const expectAnswers = (token: string, stateToken: string): void => {
+    parsers.stdout.expect(token, "answers");
+    parsers.stderr.expect(token, "answers");
+    parsers.stdout.expect(stateToken, "state");
+  };
   const send = (snippet: string): void => void child.stdin.write(snippet);
 
-  /** Sends a verb and collects its answers until the closing one; undefined when the channel died or time is up. */
+  /** Sends a verb and collects its answers; undefined if the channel died or `signal` aborted. */
   function ask(verb: string, words: string, signal: AbortSignal): Promise<string[] | undefined> {
     const token = newToken();
     const found: string[] = [];
@@ -236,7 +218,7 @@ function createChannel(child: RunningShell, program: string) {
         signal.removeEventListener("abort", giveUp);
         resolve(result);
       };
-      // The answer may still come, and is then not to be taken for output: the token is forgotten when it has.
+      // Keep the token until a late answer has arrived, so that the answer is not treated as output.
       const giveUp = (): void => resolve(undefined);
       if (death !== undefined || signal.aborted) return done(undefined);
       signal.addEventListener("abort", giveUp);
@@ -253,12 +235,12 @@ function createChannel(child: RunningShell, program: string) {
   function start(command: ChannelCommand, input: Running["input"]): Promise<ChannelEnd> {
     if (death !== undefined) return Promise.resolve({ kind: "lost", started: false, reason: death });
     if (running !== undefined) throw new Error("a channel runs one command at a time");
-    const token = newToken();
+    const token = prepared ?? newToken();
+    const isPrepared = prepared !== undefined && command.input === "";
+    prepared = undefined;
     const stateToken = newToken();
-    parsers.stdout.expect(token, "answers");
-    parsers.stdout.expect(stateToken, "state");
-    parsers.stderr.expect(token, "answers");
-    complaint = "";
+    expectAnswers(token, stateToken);
+    errorText = "";
     dropping = false;
     free = false;
     settled = new Promise((resolve) => {
@@ -282,6 +264,7 @@ function createChannel(child: RunningShell, program: string) {
         state: undefined,
         streamsOpen: 2,
       };
+      if (shell === "bash" && !isPrepared && input === undefined) send(prepareSnippet(token, command.input));
       send(runSnippet(shell, input !== undefined, { ...command, token, stateToken }));
     });
   }
@@ -291,18 +274,23 @@ function createChannel(child: RunningShell, program: string) {
     get shell() {
       return shell;
     },
+    /** False if the shell is busy or spent, if it has exited, or if a leftover process of an earlier command holds its output. */
     get usable() {
       return isUsable();
     },
+    /** A leftover process of an earlier command still has the output open. */
     get isHeld() {
       return death === undefined && held;
     },
+    /** The channel's input was given to a command, so no other command can follow. */
     get isSpent() {
       return spent;
     },
+    /** The shell's exit code once it has exited; more than 128 if a signal ended it. */
     get exitCode() {
       return child.exitCode ?? undefined;
     },
+    /** The initial state of the shell, which a command of a new session gets. */
     get base() {
       return base;
     },
@@ -320,9 +308,7 @@ function createChannel(child: RunningShell, program: string) {
         signal.addEventListener("abort", () => resolve(undefined), { once: true });
       });
       const stateToken = newToken();
-      parsers.stdout.expect(token, "answers");
-      parsers.stderr.expect(token, "answers");
-      parsers.stdout.expect(stateToken, "state");
+      expectAnswers(token, stateToken);
       send(driverProgram(token, stateToken, prelude));
       const answer = await greeting;
       requests.delete(token);
@@ -331,16 +317,24 @@ function createChannel(child: RunningShell, program: string) {
       parsers.stdout.forget(stateToken);
       signal.throwIfAborted();
       if (answer === undefined) {
-        const said = complaint.trim().split("\n").at(-1);
-        throw new AppError("channel-unopened", `No shell could be started: ${said || death}.`);
+        const lastLine = errorText.trim().split("\n").at(-1);
+        throw new AppError("channel-unopened", `No shell could be started: ${lastLine || death}.`);
       }
       isGreeted = true;
       shell = answer === "bash" ? "bash" : "sh";
     },
+    /** Forks the shell of the next command in advance, for a channel that waits for one. */
+    prepare(): void {
+      if (shell !== "bash" || prepared !== undefined || !isUsable()) return;
+      prepared = newToken();
+      send(prepareSnippet(prepared, ""));
+    },
+    /** Resolves when the command has ended or the channel has died; never rejects. */
     run: (command: ChannelCommand) => start(command, undefined),
+    /** Like `run`, with a byte stream as the command's input; the channel cannot be used again. */
     async runWithInput(command: ChannelCommand, input: ChannelInput): Promise<ChannelEnd> {
       let isComplete = false;
-      // Some shells read ahead: the input may only follow when the far end is ready to pass it on.
+      // Some shells read ahead: send the input only after the driver is ready to pass it on.
       let open = (): void => undefined;
       const opened = new Promise<void>((resolve) => {
         open = resolve;
@@ -350,7 +344,7 @@ function createChannel(child: RunningShell, program: string) {
           input.onHeld(holder);
           open();
         },
-        // Without this check, the end of a broken transport would count as the end of the input.
+        // Without this check a broken transport would count as the end of the input.
         onDelivered() {
           if (isComplete) input.onDelivered();
         },
@@ -363,45 +357,55 @@ function createChannel(child: RunningShell, program: string) {
       }, input.onFailed);
       return end;
     },
+    /** Lets a command of another channel see end-of-file; undefined if the driver did not answer. */
     async completeInput(holder: StartedProcess, signal: AbortSignal): Promise<boolean | undefined> {
       const answers = await ask("E", `${holder.pid} ${holder.startTime}`, signal);
       return answers && answers.length > 0;
     },
+    /** Resolves when the channel can run a command again or is unusable. */
     settled: () => settled,
+    /** The process table of the environment; undefined if the driver did not answer. */
     async processes(mark: string, signal: AbortSignal): Promise<ProcessRow[] | undefined> {
       const rows = await ask("P", mark, signal);
       return rows?.flatMap((row) => (row.startsWith("p") ? (parseProcessRow(row.slice(1)) ?? []) : []));
     },
+    /** Stops all processes before it signals them: none may see another die and continue as if it had finished. */
     kill(signal: "TERM" | "KILL", pids: readonly number[]): void {
       if (pids.length === 0) return;
       const list = pids.join(" ");
       const each = ["STOP", signal, "CONT"].map((name) => `kill -${name} ${list} 2>/dev/null`);
       send(`${each.join("; ")}\n`);
     },
+    /** Makes the driver end that command if our process exits; an empty mark cancels this. */
     guard(mark: string, process: StartedProcess | undefined): void {
       send(`G '${mark}' '${process?.pid ?? ""}' '${process?.startTime ?? ""}'\n`);
     },
+    /** Reads and drops all further output, so that ending a command does not wait for its output. */
     dropOutput(): void {
       dropping = true;
       child.stdout.resume();
       child.stderr.resume();
     },
+    /**
+     * Whether the wrapper of the running command is alive, or the given process of another channel; undefined if the
+     * driver did not answer.
+     */
     async isAlive(process: StartedProcess | undefined, signal: AbortSignal): Promise<boolean | undefined> {
       const answers = await ask("V", process ? `${process.pid} ${process.startTime}` : "", signal);
       return answers && answers.length > 0;
     },
     async [Symbol.asyncDispose](): Promise<void> {
-      if (isGreeted && isUsable() && child.leave) {
-        await child.leave().catch(() => undefined); // gone already
+      if (isGreeted && isUsable() && child.detach) {
+        await child.detach().catch(() => undefined); // fails if the shell has already exited
         return;
       }
       child.stdin.end();
-      // It has done nothing for us yet, and nobody waits for a person's slow init files.
+      // The shell has run no command yet: do not wait for slow init files, but let their programs remove their lock files.
       if (!isGreeted && death === undefined) {
         if (child.pid === undefined) child.kill("SIGKILL");
-        else await endProcessGroup(child.pid, 0);
+        else await endProcessGroup(child.pid, INIT_GRACE_MS);
       }
-      const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_WITHIN_MS : CLOSE_WITHIN_MS);
+      const timer = setTimeout(() => child.kill("SIGKILL"), held ? CLOSE_HELD_TIMEOUT_MS : CLOSE_TIMEOUT_MS);
       await ended;
       clearTimeout(timer);
       child.stdout.destroy();
@@ -410,19 +414,15 @@ function createChannel(child: RunningShell, program: string) {
   };
 }
 
-/** Resolves to whether the input was handed on to its end: the command may be over before that. */
-async function feed(
-  stdin: NodeJS.WritableStream,
-  chunks: AsyncIterable<Uint8Array>,
-  end: Promise<unknown>,
-): Promise<boolean> {
+/** Resolves to whether the whole input was sent; the command may end before that. */
+async function feed(stdin: NodeJS.WritableStream, chunks: AsyncIterable<Uint8Array>, end: Promise<unknown>) {
   const iterator = chunks[Symbol.asyncIterator]();
-  // A race of each chunk against `end` would keep all chunks in memory until then.
-  let isOver = false;
+  // Promise.race of each chunk against `end` would keep all chunks in memory until `end`.
+  let hasEnded = false;
   let wake: (() => void) | undefined;
   const onDrain = (): void => wake?.();
   void end.then(() => {
-    isOver = true;
+    hasEnded = true;
     wake?.();
   });
   stdin.on("drain", onDrain);
@@ -430,7 +430,7 @@ async function feed(
     for (;;) {
       const next = await new Promise<IteratorResult<Uint8Array> | undefined>((resolve, reject) => {
         wake = () => {
-          if (isOver) resolve(undefined);
+          if (hasEnded) resolve(undefined);
         };
         wake();
         iterator.next().then(resolve, reject);
@@ -439,12 +439,12 @@ async function feed(
       if (stdin.write(next.value)) continue;
       await new Promise<void>((resolve) => {
         wake = resolve;
-        if (isOver) resolve();
+        if (hasEnded) resolve();
       });
     }
   } finally {
     stdin.off("drain", onDrain);
-    void Promise.resolve(iterator.return?.()).catch(() => undefined); // it may hang or fail; nobody waits for it
+    void Promise.resolve(iterator.return?.()).catch(() => undefined); // not awaited, because it may hang or fail
   }
 }
 

@@ -1,34 +1,34 @@
 import { escapeLine, quoteWord } from "./quote.ts";
 
-/** Variables that a shell sets by itself, and the one that marks a command: no part of the state. */
+/** Variables that a shell sets by itself, and the mark of a command: not part of the saved state. */
 const VOLATILE = "HERMES_COMMAND_ID PWD OLDPWD SHLVL _";
 
 /**
- * The shell program at the far end of a channel. It reads snippets from its standard input and never waits for a
- * command itself, a wrapper does: so it hears us at any moment, and when its input ends, its owner is gone and it ends
- * the command that still runs. Verbs, each a snippet from us:
+ * The driver: the shell program that a channel runs in its environment. It reads snippets from standard input. A wrapper,
+ * not the driver, waits for the command, so the driver can always read the next snippet. When standard input ends, the
+ * owner process has exited, and the driver ends the running command. Verbs, each sent as a snippet:
  *
- *   R …                  run a command in a process group of its own (fields below)
- *   L …                  the same with the rest of our input as its input, and then exit
+ *   R …                  run a command in its own process group (fields below); bash has prepared its shell before
+ *   L …                  like R, with the rest of the driver's input as the command's input; then exit
  *   P TOKEN MARK         print the process table
- *   V TOKEN [PID START]  say whether the wrapper is alive, or that process of another channel
- *   E TOKEN PID START    tell the holder of another channel that its command's input is complete
- *   G MARK PID START     end this command, if it still runs, when our owner is gone; PID is missing until it is known
+ *   V TOKEN [PID START]  report whether the wrapper, or that process of another channel, is alive
+ *   E TOKEN PID START    signal the holder of another channel that its command's input is complete
+ *   G MARK PID START     end this command, if it still runs, when the owner process exits; PID is empty until it is known
  *
- * After L our input belongs to the command, so nothing else may be sent down this channel: a second channel asks V, E and
- * P about it. A holder keeps the write end of the command's input open until E says that the input is complete. If our
- * owner is killed, the command therefore blocks instead of seeing a truncated input, until the second channel kills it.
+ * After L the driver's input belongs to the command, so no snippet may be sent on this channel: a second channel sends V, E
+ * and P instead. A holder keeps the write end of the command's input open until E. If the owner process is killed, the
+ * command therefore blocks instead of seeing a truncated input, until the second channel kills it.
  *
- * `__h_stamp`, where the prelude sets it, is a file that it touches when it ends: the time of last use.
+ * `__h_stamp`, if the prelude sets it, is a file that the driver touches when it exits: the time of last use.
  *
- * Answers are TOKEN, a letter, fields and a semicolon, each in one write that is small enough to be atomic, so they may
- * stand anywhere in the output of a command: S pid and start time, B (bad folder), I pid and start time of the holder,
- * D (all input has been passed on), X code (ended), C held, p row, v (alive), e (holder told).
- * The state that a command leaves (folder, exported variables, in bash functions and aliases) stands between two
- * state tokens. A command can learn that token, but not the other one.
+ * Answers are TOKEN, a letter, fields and a semicolon. Each is one write, small enough to be atomic, so answers may occur
+ * anywhere in the output of a command: S pid and start time, B (bad folder), I pid and start time of the holder, D (all
+ * input was passed on), X code (ended), C held, p row, v (alive), e (holder signalled).
+ * The state of the shell after a command (folder, exported variables, in bash functions and aliases) is enclosed in two
+ * state tokens. A command can learn the state token, but not TOKEN.
  *
- * Below the verbs there are only builtins: when the process limit is reached nothing can be forked, and yet a command
- * must be ended. `b` stands before those that a person's own functions may shadow.
+ * The verbs use only builtins: at the process limit nothing can be forked, and yet a command must be ended. `b` precedes
+ * builtins that the user's functions may shadow.
  */
 function verbs(b: string): string {
   return `
@@ -49,21 +49,21 @@ P() {
   ${b}printf '%s.;' "$1"
 }
 __h_row() { ${b}printf '%sp%s %s %s %s %s %s %s %s;' "$1" "$2" "$6" "$7" "$8" "\${24}" "$5" "$3" "$4"; }
-# One that was killed stays as a zombie, because we wait for nobody.
+# The driver waits for no process, so a killed process stays a zombie.
 __h_alive() {
   ${b}kill -0 "$1" 2>/dev/null || return 1
   __l=; { IFS= ${b}read -r __l < "/proc/$1/stat"; } 2>/dev/null
   [ -n "$__l" ] || [ ! -e /proc/1 ] || return 1
   case \${__l##*) } in Z*) return 1 ;; esac
 }
-# Pids are used again: only a child of ours can be our wrapper, and a stranger must never be taken for it.
+# Pids are reused: only a child of the driver can be the wrapper.
 __h_waits() {
   __h_alive "$__h_wrapper" || return 1
   [ -n "$__l" ] || return 0
   set -- \${__l##*) }
   [ "$2" = "$$" ]
 }
-# Whether this very process is alive, and not another one that was given its pid.
+# Whether this process is alive, as opposed to another process with a reused pid.
 __h_is() {
   __h_alive "$1" || return 1
   __v=$2
@@ -83,15 +83,16 @@ G() {
   __h_wrapper= __h_marks=$1 __h_guarded= __h_since=$3
   case $2 in '' | 0 | 1) ;; *) __h_guarded=$2 ;; esac
 }
-# Whether a process besides ours has our output open and could print into the next command's frame, or the command has
-# killed the driver or its parent, with which the transport ends. Only processes that are younger than the command can have got the output. The kernel says which pid
-# it gave out last, so those can be counted up to; where pids have wrapped, all are looked at.
+# Whether another process has our output open and could print into the next command's frame, or the command has killed
+# the driver or its parent, which ends the transport. Only processes younger than the command can have the output.
+# The kernel shows the last pid, so those are enumerated; if they are many or pids have wrapped, all processes that are not
+# older than the wrapper are checked. The wrapper has no stderr.
 __h_held() {
-  ${b}kill -0 "$$" 2>/dev/null && ${b}kill -0 "$PPID" 2>/dev/null || return 0
-  ${b}kill -0 "-$1" 2>/dev/null && return 0
-  __l=; { IFS= ${b}read -r __l < /proc/loadavg; } 2>/dev/null
+  ${b}kill -0 "$$" && ${b}kill -0 "$PPID" || return 0
+  ${b}kill -0 "-$1" && return 0
+  __l=; IFS= ${b}read -r __l < /proc/loadavg
   __l=\${__l##* }
-  if [ "\${__l:-0}" -ge "$1" ] 2>/dev/null && [ "$1" -gt "$2" ] && [ "$((__l - $1))" -lt 500 ]; then
+  if [ "\${__l:-0}" -ge "$1" ] && [ "$1" -gt "$2" ] && [ "$((__l - $1))" -lt 500 ]; then
     __p=$1
     while [ "$__p" -lt "$__l" ]; do
       __p=$((__p + 1))
@@ -99,12 +100,19 @@ __h_held() {
     done
     return 1
   fi
+  __l=; IFS= ${b}read -r __l < /proc/self/stat
+  __w=\${__l%% *}
+  set -- \${__l##*) }
+  __s=\${20}
   for __d in /proc/[0-9]*; do
-    [ "\${__d#/proc/}" = "$2" ] || ! __h_holds "\${__d#/proc/}" || return 0
+    case \${__d#/proc/} in "$__w" | "$PPID") continue ;; esac
+    __l=; IFS= ${b}read -r __l < "$__d/stat" || continue
+    set -- \${__l##*) }
+    [ "\${20}" -lt "$__s" ] || ! __h_holds "\${__d#/proc/}" || return 0
   done
   return 1
 }
-# A thread has a number too, and the files of its process, which may be our own reader.
+# A thread also has a pid and the files of its process, which may be the driver.
 __h_holds() {
   [ "$1" != "$$" ] && [ -d "/proc/$1/fd" ] || return 1
   __v=
@@ -117,12 +125,12 @@ __h_holds() {
   done 2>/dev/null
   return 1
 }
-# Whether the command still runs: what one that ended by itself has left behind lives on. A wrapper without a child is
-# about to start the command or has seen its end, and soon shows which.
+# Whether the command still runs; leftover processes of an ended command may survive. A wrapper without a child is about
+# to start the command or has seen its end, so check again.
 __h_runs() {
   if [ -z "$__h_wrapper" ]; then
     [ -n "$__h_marks" ] || return 1
-    [ -n "$__h_guarded" ] || return 0 # a bare return has another meaning in a trap
+    [ -n "$__h_guarded" ] || return 0 # in a trap, a bare return uses another status
     __h_is "$__h_guarded" "$__h_since" || return 1
     return 0
   fi
@@ -136,7 +144,7 @@ __h_runs() {
   done
   return 1
 }
-# Halts the command's processes, each as soon as it is found, so that none can start another one meanwhile.
+# Stops each process of the command as soon as it is found, so that none can start another one.
 __h_halt() {
   for __p in $__tree; do ${b}kill -STOP "$__p"; done 2>/dev/null
   __grown=1
@@ -159,8 +167,8 @@ __h_halt() {
   done
 }
 __h_lives() { for __p in $__tree; do __h_alive "$__p" && return 0; done; return 1; }
-# TERM lets them tidy up, KILL follows a second later. All are halted until all have their signal: one that sees another die
-# must not go on as if that had done its work.
+# TERM allows a cleanup, KILL follows a second later. All stay stopped until all have the signal: none may see another die
+# and continue as if it had finished.
 __h_end() {
   __tree=" $__h_wrapper $__h_guarded "
   __h_halt
@@ -173,20 +181,20 @@ __h_end() {
   __h_halt
   for __p in $__tree; do ${b}kill -KILL "$__p"; done 2>/dev/null
 }
-# A command that ends its shell by \`$$\` hits us, because it was forked from us: it has ended as a shell of its own would have.
+# A command that kills \`$$\` hits the driver, from which it was forked: exit as the command's own shell would have.
 ${b}trap '${b}exit 129' HUP
 ${b}trap '${b}exit 130' INT
 ${b}trap '${b}exit 143' TERM
 ${b}trap '${b}trap - EXIT; [ -z "$__h_stamp" ] || : > "$__h_stamp"; ! __h_runs || __h_end' EXIT
-# Passes our input on to the command with the token $1. What the command does not read is dropped: some transports lose the
-# last output when they cannot deliver their input.
+# Passes the driver's input on to the command with the token $1. Unread input is dropped: some transports lose the last
+# output if they cannot deliver their input.
 __h_feed() {
   cat 2>/dev/null
   exec >/dev/null
   cat
   ${b}printf '%sD;' "$1" >&4
 }
-# Holds the pipe that it is fed through open at both ends (5 reads, 6 writes).
+# Keeps both ends of the input pipe open (5 reads, 6 writes).
 __h_hold() {
   __h_last=1
   if [ -e /proc/self/fd ]; then
@@ -199,7 +207,7 @@ __h_hold() {
   fi
   exec </dev/null
 }
-# Keeps the write end open until E; the end of our own input alone may mean that our owner was killed.
+# Keeps the write end open until E; the end of the driver's input alone may mean that the owner was killed.
 __h_await() {
   exec 5<&-
   ${b}trap 'exec 6>&-' USR1
@@ -216,9 +224,16 @@ __h_await() {
 }
 
 /**
- * The fields of R and L are variables here, and R and L are texts to evaluate: a command that ran inside a function would
- * have its errors named after that function's file and counted from its line. The command is forked: nothing is started.
+ * In bash the wrapper and the command's shell are forks of the driver, so no program is started. Both are forked in advance
+ * (`__h_prepare`); R passes the fields of the command through a pipe, as assignments on one line, and closes the pipe. The
+ * command begins only then. A wrapper whose shell has ended although the pipe is open never had a command, and exits without
+ * an answer. If the prepared shell is gone, `__h_now` forks another one. The driver learns the token of a command only when
+ * it prepares that command, so the shell of an earlier command cannot know it.
+ *
+ * These are texts for eval: a command that runs inside a function would report its errors with the file and line of that
+ * function.
  */
+const WRAPPER = '__h_open; ( __h_begin; builtin eval "$__h_command" ) <&0 & __h_close "$!"';
 const BASH = `
 set +o history
 set --
@@ -232,41 +247,62 @@ __h_dump() {
   builtin pwd -P 2>/dev/null && { builtin export -p; builtin declare -f; builtin alias -p; }
   builtin printf '%s%s' "$1" "$2"
 }
-__h_started() { builtin printf '%sS%s %s;' "$1" "$2" "\${22}"; }
+# In the driver, the wrapper and, until its command begins, the command's shell, 8 is the channel's stderr.
 __h_open() {
-  exec 8>&2 2>/dev/null
-  if [ "$__h_last" = 1 ]; then exec 7<&5 5<&- 6>&-; elif [ -n "$__h_input" ]; then exec 7< <(builtin printf "$__h_input"); else exec 7</dev/null; fi
+  if [ "$__h_last" = 1 ]; then exec 7<&5 5<&- 6>&-; elif [ "$__h_fed" != 1 ]; then exec 7</dev/null; fi
+  __h_waiter=$BASHPID
   set -m
 }
+__h_started() { __h_start="\${__h_token}S$BASHPID \${20};"; }
+# Waits for the fields of a command, to the end of the pipe: \`read -N\` takes few system calls. Without the final newline
+# they are incomplete: the driver has exited, or does not need this shell.
 __h_begin() {
   set +m
-  exec 7<&- 8>&-
-  __l=; { IFS= builtin read -r __l < /proc/self/stat; } 2>/dev/null
-  __h_started "$__h_token" "$BASHPID" \${__l##*) }
+  __l=; IFS= builtin read -r __l < /proc/self/stat
+  __h_started \${__l##*) }
+  builtin unset -f P V E G R __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_halt __h_lives __h_end __h_feed __h_hold __h_await
+  builtin unset -f __h_open __h_started __h_begin __h_pass __h_close
+  builtin unset __h_prepare __h_now __h_L __h_spare __h_fed __p __l
+  builtin read -r -N 1000000000 __h_line
+  case $__h_line in *$'\\n') ;; *) builtin kill -KILL "$__h_waiter"; builtin exit ;; esac
+  builtin printf '%s' "$__h_start"
+  builtin eval "$__h_line"
   case $__h_cwd in "~") __h_cwd=$HOME ;; "~/"*) __h_cwd=$HOME/\${__h_cwd#??} ;; esac
-  builtin cd -- "$__h_cwd" 2>/dev/null || { builtin printf '%sB;' "$__h_token"; builtin exit 126; }
-  builtin unset -f P V E G __h_row __h_alive __h_waits __h_is __h_held __h_holds __h_runs __h_halt __h_lives __h_end __h_feed __h_hold __h_await
-  builtin unset -f __h_started __h_open __h_begin __h_close
-  builtin eval "$__h_setup" 2>/dev/null
+  builtin cd -- "$__h_cwd" || { builtin printf '%sB;' "$__h_token"; builtin exit 126; }
+  builtin eval "$__h_setup"
   export HERMES_COMMAND_ID=$__h_mark
-  builtin trap "__h_dump $__h_state '$__h_drop'" EXIT # two halves of the token: not even trap or set may print it whole
-  [ "$__h_merge" = 1 ] && exec 2>&1
-  builtin unset __h_token __h_mark __h_state __h_merge __h_drop __h_cwd __h_setup __h_input __h_R __h_L __h_line
+  # Switches tracing off for our own lines. Two halves, so that trap and set never print the whole token.
+  builtin trap "{ builtin set +x; } 2>/dev/null; __h_dump $__h_state '$__h_drop'" EXIT
+  if [ "$__h_merge" = 1 ]; then exec <&7 7<&- 2>&1 8>&-; else exec <&7 7<&- 2>&8 8>&-; fi
+  builtin unset __h_token __h_waiter __h_start __h_line __h_mark __h_state __h_merge __h_drop __h_cwd __h_setup
 }
 __h_close() {
   set +m
   exec 7<&-
   builtin wait $1; __c=$?
+  builtin read -t 0 || builtin exit # the pipe is open and empty
   builtin printf '%sX%s;' "$__h_token" "$__c"
   builtin printf '%sX;' "$__h_token" >&8
   __h_held $1 $BASHPID && __c=1 || __c=0
   builtin printf '%sC%s;' "$__h_token" "$__c"
 }
-__h_R='{ __h_open; ( __h_begin; builtin eval "$__h_command" ) <&7 2>&8 & __h_close "$!"; } & __h_wrapper=$! __h_marks=$__h_mark __h_guarded='
-__h_L='{ __h_feed "$__h_token" | { __h_hold; eval "$__h_R"; __h_await "$__h_token"; } 4>&-; } 4>&1; exit'
+__h_pass() { builtin printf '%s' "$__h_line"; }
+# Succeeds if the prepared shell has received the fields; a failed write is an error of printf instead of a signal.
+builtin trap : PIPE
+R() {
+  LC_ALL=C builtin read -r -N "$1" __h_line
+  __h_wrapper=$__h_spare __h_marks=$2 __h_guarded=
+  __h_pass >&9
+  set -- $?
+  exec 9>&-
+  return $1
+}
+__h_prepare='__p=$!; exec 9> >(${WRAPPER}); __h_spare=$!; [ "$__p" != "$!" ] || exec 9>&-' # old versions of bash hide the pid
+__h_now='__h_pass | { ${WRAPPER}; } & __h_wrapper=$!'
+__h_L='{ __h_feed "$__h_token" | { __h_hold; eval "$__h_now"; __h_await "$__h_token"; } 4>&-; } 4>&1; exit'
 `;
 
-/** What the fresh shell of a command runs first. On one line, because some shells count a command's lines from there. */
+/** The first code in the fresh shell of a command. On one line, because some shells count the command's lines from there. */
 const SH_COMMAND = oneLine(`
 __h_started() { printf "%sS%s %s;" "$1" "$2" "\${22}"; };
 __h_go() {
@@ -278,7 +314,7 @@ __h_go() {
   eval "$7" 2>/dev/null;
   export HERMES_COMMAND_ID=$2;
   __h_state=$3 __h_drop=$5 __h_command=$8;
-  trap __h_dump EXIT;
+  trap "{ set +x; } 2>/dev/null; __h_dump" EXIT;
   [ "$4" = 1 ] && exec 2>&1;
   set --;
   eval "$__h_command";
@@ -293,8 +329,8 @@ __h_dump() {
 `);
 
 /**
- * Fields of R and L: TOKEN MARK PROGRAM. Other shells cannot make a group, so a fresh one is started in a session of its
- * own. Its program comes through a pipe: an argument holds at most 128 KiB, and others could read it.
+ * Fields of R and L: TOKEN MARK PROGRAM. Shells other than bash cannot create a process group, so a fresh shell is started
+ * in its own session. Its program arrives through a pipe: an argument is limited to 128 KiB and readable by other users.
  */
 const SH = `
 ${verbs("")}
@@ -317,7 +353,7 @@ R() { __h_run "$@" & __h_wrapper=$! __h_marks=$2 __h_guarded=; }
 L() { { __h_feed "$1" | { __h_hold; R "$@"; __h_await "$1"; } 4>&-; } 4>&1; exit; }
 `;
 
-/** Joins lines that each end where a shell allows a blank. */
+/** Joins lines with spaces; each line must end where a shell allows a space. */
 function oneLine(text: string): string {
   return text
     .trim()
@@ -327,8 +363,8 @@ function oneLine(text: string): string {
 }
 
 /**
- * Starts whatever shell the place has. It stays the child of another one, so that a command that kills its `$PPID` does
- * not hit us; `hermes-channel` in the arguments is the sign that somebody holds the place.
+ * Starts bash, or sh if there is no bash. It stays the child of another shell, so that a command that kills its `$PPID`
+ * does not hit our process; `hermes-channel` in the arguments shows that the sandbox is in use.
  */
 export const SHELL_ARGUMENTS = [
   "-c",
@@ -337,15 +373,14 @@ export const SHELL_ARGUMENTS = [
 ] as const;
 
 /**
- * The driver as one snippet. It first shows, between two state tokens, what a command will find, and then answers
- * `hello` with H and the name of its shell; on its other output with E, so that nothing a login file printed there can
- * come after it.
+ * The driver as one snippet. It first prints the initial state between two state tokens. Then it answers `hello` with H and
+ * the name of its shell on stdout, and with E on stderr, so that the output of login files cannot follow the answer.
  *
- * For bash it is one line, after which bash reads our snippets itself: its parser counts lines, so a command that it
- * parsed would not begin at line 1. To other shells the line with bash's driver is a comment, in effect.
+ * In bash the driver is one line, after which a loop reads our snippets: the parser of bash counts lines, so a command that
+ * it parsed itself would not begin at line 1. In other shells the line with the bash driver has no effect.
  */
 export function driverProgram(hello: string, stateToken: string, prelude: string): string {
-  // A person's init files may print, change options or set traps: silence them and put right what the driver needs.
+  // Init files may print, change options or set traps: silence them and restore what the driver needs.
   const prepare =
     prelude === ""
       ? ""
@@ -360,37 +395,47 @@ export function driverProgram(hello: string, stateToken: string, prelude: string
   const start = [
     'if [ -n "$BASHPID" ]; then',
     `${readAtOnce(drivers)}; __h_line=\${__h_line%%$'\\n'*}; eval "eval \${__h_line#: }";`,
-    'while IFS= builtin read -r __h_line; do eval "$__h_line"; done;',
+    'exec 8>&2 2>/dev/null; while IFS= builtin read -r __h_line; do eval "$__h_line"; done;',
     "exit; fi\n",
   ];
   return start.join(" ") + drivers;
 }
 
-/** Makes bash read a text that follows in few steps: up to the end of a line it would take one for each byte. */
+/** Makes bash read the following text in a few system calls: reading a line takes one call per byte. */
 function readAtOnce(text: string): string {
   return `LC_ALL=C builtin read -r -N ${Buffer.byteLength(text)} __h_line`;
 }
 
-/** An init file that sets PATH anew must not make tools vanish that were there before. */
+/** An init file that overwrites PATH must not hide the tools of the previous PATH. */
 const KEEP_PATH = 'case ":$PATH:" in *":$__h_path:"*) ;; *) PATH=$PATH:$__h_path ;; esac';
 
-/** What R and L are told; all of it is text for the far end, none of it for our own machine. */
+/** The fields of R and L; all texts are interpreted in the environment, not on this machine. */
 export interface RunFields {
   readonly token: string;
   readonly mark: string;
   readonly stateToken: string;
   readonly mergeStderr: boolean;
-  /** Variables of this command alone, left out of the state it leaves. */
+  /** Variables for this command only, excluded from the saved state. */
   readonly drop: readonly string[];
   readonly cwd: string;
-  /** Shell text that brings the state back: exports, functions, aliases. */
+  /** Shell text that restores the state: exports, functions, aliases. */
   readonly setup: string;
-  /** Format for the builtin printf that makes the command's input; empty for no input. */
+  /** Format for the builtin printf that produces the command's input; empty for no input. */
   readonly input: string;
   readonly command: string;
 }
 
-/** The snippet that starts a command; `last` hands it the rest of the channel's input. */
+/** The snippet that forks the shell of the next bash command; `input` is the format for its input, or empty. */
+export function prepareSnippet(token: string, input: string): string {
+  const fork = `__h_token=${token}; eval "$__h_prepare"`;
+  if (input === "") return `${fork}\n`;
+  return `exec 9>&-; ${readAtOnce(input)}; exec 7< <(builtin printf "$__h_line"); __h_fed=1; ${fork}\n${input}`;
+}
+
+/**
+ * The snippet that starts a command; `last` gives it the rest of the channel's input. Otherwise bash first needs the snippet
+ * of `prepareSnippet` with the same token and input.
+ */
 export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunFields): string {
   const { token, mark, stateToken, mergeStderr, drop, cwd, setup, input, command } = fields;
   const state = `${stateToken.slice(0, 8)} ${stateToken.slice(8)}`;
@@ -403,8 +448,10 @@ export function runSnippet(shell: "bash" | "sh", last: boolean, fields: RunField
     const program = input === "" ? `${go} <&7 7<&-` : `exec 7<&-; printf ${quoteWord(input)} | ${go}`;
     return `${last ? "L" : "R"} ${[token, mark, program].map(quoteWord).join(" ")}\n`;
   }
-  const values = { token, mark, state, merge, drop: drop.join(" "), cwd, setup, input, command };
+  const values = { mark, state, merge, drop: drop.join(" "), cwd, setup, command };
   const assignments = Object.entries(values).map(([name, value]) => `__h_${name}=$'${escapeLine(value)}'`);
-  const run = `${assignments.join(" ")}; eval "$__h_${last ? "L" : "R"}"\n`;
-  return `${readAtOnce(run)}; eval "$__h_line"\n${run}`;
+  const run = `${assignments.join(" ")}\n`;
+  if (last) return `exec 9>&-; __h_token=${token}; ${readAtOnce(run)}; eval "$__h_L"\n${run}`;
+  const release = input === "" ? "" : "; __h_fed=; exec 7<&-";
+  return `R ${Buffer.byteLength(run)} ${mark} || eval "$__h_now"${release}\n${run}`;
 }

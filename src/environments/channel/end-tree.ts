@@ -1,50 +1,50 @@
-import { openDeadline } from "../../lib/deadline.ts";
-import { waitAtMost } from "../../lib/wait-at-most.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { Survivor } from "../environment.ts";
 import type { Channel, ChannelEnd } from "./channel.ts";
 import { findTree, type ProcessRow, type StartedProcess } from "./process-table.ts";
 
-/** Ends processes as another user, where our shell may not. */
+/** Kills processes of another user, which our shell may not signal. */
 export type KillAs = (user: number, pids: readonly number[], signal: AbortSignal) => Promise<void>;
 
 export interface TreeToEnd {
-  /** The command's own process, if it got far enough to tell. */
+  /** The command's own process, if it has reported its start. */
   readonly root: StartedProcess | undefined;
   readonly mark: string;
   readonly end: Promise<ChannelEnd>;
   readonly killAs: KillAs | undefined;
-  /** Whether the whole place stands still, so that no answer can come; asked when one takes long. */
-  readonly isHalted: ((signal: AbortSignal) => Promise<boolean>) | undefined;
+  /** Whether the whole environment is paused, so that no answer can arrive; called if an answer is late. */
+  readonly isPaused: ((signal: AbortSignal) => Promise<boolean>) | undefined;
 }
 
 const GRACE_MS = 500;
-const KILL_WITHIN_MS = 3_000;
-const LOOK_EVERY_MS = 25;
-/** A place that takes longer than this for a look at its processes does not answer. */
-const ANSWER_WITHIN_MS = 10_000;
-/** A place that answers at all mostly does so within this time. */
-const ASK_HALTED_AFTER_MS = 1_000;
+const KILL_TIMEOUT_MS = 3_000;
+const POLL_INTERVAL_MS = 25;
+/** An environment that takes longer to list its processes counts as unresponsive. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** A responsive environment usually answers within this time. */
+const ASK_PAUSED_AFTER_MS = 1_000;
 
 /**
- * Ends a command with all its descendants: TERM, KILL after a moment, and a look at the process table until none is
- * left. Resolves to those that could not be ended; undefined when the place did not answer and nobody knows.
+ * Ends a command with all its descendants: TERM, KILL after a grace period, and polls of the process table until none is
+ * left. Resolves to the survivors; undefined if the environment did not answer and the result is unknown.
  */
 export async function endTree(
   channel: Channel,
-  { root, mark, end, killAs, isHalted }: TreeToEnd,
+  { root, mark, end, killAs, isPaused }: TreeToEnd,
 ): Promise<Survivor[] | undefined> {
   const stop = new AbortController();
   let known: ProcessRow[] = [];
   let hasTable = false;
   let answered = false;
-  const look = async (): Promise<ProcessRow[]> => {
-    using within = openDeadline(stop.signal, ANSWER_WITHIN_MS);
+  const pollTree = async (): Promise<ProcessRow[]> => {
+    using deadline = openDeadline(stop.signal, ANSWER_TIMEOUT_MS);
     let isLate = true;
-    const answer = channel.processes(mark, within.signal).finally(() => {
+    const answer = channel.processes(mark, deadline.signal).finally(() => {
       isLate = false;
     });
-    await waitAtMost(ASK_HALTED_AFTER_MS, answer);
-    const rows = isLate && (await isHalted?.(within.signal)) ? undefined : await answer;
+    await waitAtMost(ASK_PAUSED_AFTER_MS, answer);
+    const rows = isLate && (await isPaused?.(deadline.signal)) ? undefined : await answer;
     if (rows === undefined) {
       stop.abort();
       return known;
@@ -55,8 +55,8 @@ export async function endTree(
     return known;
   };
 
-  let left = await look();
-  // Without a process table (no /proc) the group is all we can reach; the wrapper's word is then the proof.
+  let left = await pollTree();
+  // Without a process table (no /proc) only the group can be signalled; the wrapper then reports the end.
   if (root !== undefined && !hasTable) channel.kill("TERM", [-root.pid]);
   channel.kill(
     "TERM",
@@ -64,23 +64,23 @@ export async function endTree(
   );
   const graceEnds = performance.now() + GRACE_MS;
   while (left.length > 0 && performance.now() < graceEnds && !stop.signal.aborted) {
-    await pause(LOOK_EVERY_MS);
-    left = await look();
+    await pause(POLL_INTERVAL_MS);
+    left = await pollTree();
   }
-  const giveUpAt = performance.now() + KILL_WITHIN_MS;
-  // However slow the place is, it is looked at after the last KILL.
+  const giveUpAt = performance.now() + KILL_TIMEOUT_MS;
+  // Poll after the last KILL too, however slow the environment is.
   for (let isLast = false; left.length > 0 && !isLast && !stop.signal.aborted; ) {
     isLast = performance.now() >= giveUpAt;
     channel.kill(
       "KILL",
       left.map((row) => row.pid),
     );
-    await pause(LOOK_EVERY_MS);
-    const after = await look();
+    await pause(POLL_INTERVAL_MS);
+    const after = await pollTree();
     if (killAs && after.length > 0 && sameProcesses(left, after)) {
-      using within = openDeadline(stop.signal, ANSWER_WITHIN_MS);
-      await killEachAs(after, killAs, within.signal);
-      left = await look();
+      using deadline = openDeadline(stop.signal, ANSWER_TIMEOUT_MS);
+      await killEachAs(after, killAs, deadline.signal);
+      left = await pollTree();
     } else left = after;
   }
   if (root !== undefined && !hasTable) channel.kill("KILL", [-root.pid]);
@@ -97,7 +97,7 @@ async function killEachAs(rows: readonly ProcessRow[], killAs: KillAs, signal: A
       await killAs(user, pids, signal);
     } catch (error) {
       if (!signal.aborted) throw error;
-      return; // out of time: whoever is left is told as a survivor
+      return; // timed out: the remaining processes are reported as survivors
     }
   }
 }

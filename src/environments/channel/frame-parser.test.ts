@@ -23,7 +23,7 @@ function parse(chunks: readonly Buffer[]) {
   return { ...seen, parser, seen };
 }
 
-test("answers and states are taken out wherever the stream is cut, and the rest is output, byte for byte", () => {
+test("answers and states are extracted wherever the stream is split, and the rest is output, byte for byte", () => {
   const piece = fc.oneof(
     fc.string({ unit: "binary-ascii" }).map((text) => ({ text, output: text, answer: "", state: "" })),
     fc
@@ -60,14 +60,14 @@ test("answers and states are taken out wherever the stream is cut, and the rest 
   );
 });
 
-test("a state that is never closed does not swallow what comes after its command", () => {
+test("a state that is never closed does not swallow the output after its command", () => {
   const { parser, seen } = parse([Buffer.from(`before${STATE}/tmp\nexp`)]);
   parser.forget(STATE);
   parser.push(Buffer.from("after"));
   expect(seen).toMatchObject({ output: "beforeafter", states: [] });
 });
 
-test("a state beyond the limit is dropped and said to be", () => {
+test("a state beyond the limit is reported as undefined", () => {
   const { states } = parse([Buffer.from(STATE), Buffer.alloc(2_000_000, "x"), Buffer.from(STATE)]);
   expect(states).toEqual([undefined]);
 });

@@ -1,27 +1,22 @@
 const TOKEN_LENGTH = 32;
-const LONGEST_ANSWER = 512;
+const MAX_ANSWER_BYTES = 512;
 const MAX_STATE_BYTES = 1024 * 1024;
 
-/** What a stream of a channel is made of. */
+/** The parts of a channel's output stream. */
 export interface FrameEvents {
   output(bytes: Uint8Array): void;
   answer(token: string, letter: string, fields: string): void;
-  /** The state that a command left, or undefined when it was too large to keep. */
+  /** The shell state after a command; undefined if it was too large. */
   state(token: string, text: string | undefined): void;
 }
 
-/** Takes the answers of the driver out of a stream of bytes; everything else is output. */
-export interface FrameParser {
-  push(chunk: Buffer): void;
-  /** Says which tokens are ours; a look-alike with any other stays output. */
-  expect(token: string, kind: "answers" | "state"): void;
-  forget(token: string): void;
-  /** Hands out what was held back because it might have become an answer. */
-  flush(): void;
-}
+export type FrameParser = ReturnType<typeof createFrameParser>;
 
-/** Tokens of one channel begin with the same 16 characters, so that one search finds them all. */
-export function createFrameParser(prefix: string, events: FrameEvents): FrameParser {
+/**
+ * Extracts the answers of the driver from a byte stream; everything else is output. All tokens of a channel begin with the
+ * same 16 characters, so that one search finds them.
+ */
+export function createFrameParser(prefix: string, events: FrameEvents) {
   const needle = Buffer.from(prefix, "latin1");
   const kinds = new Map<string, "answers" | "state">();
   let held: Buffer = Buffer.alloc(0);
@@ -45,7 +40,7 @@ export function createFrameParser(prefix: string, events: FrameEvents): FramePar
     collecting = undefined;
     events.state(token, size > MAX_STATE_BYTES ? undefined : Buffer.concat(chunks).toString("utf8"));
   };
-  /** Length of the answer that the bytes begin with; undefined when more are needed, 0 when it is none of ours. */
+  /** The length of the answer at the beginning of the bytes; undefined if more bytes are needed, 0 if there is none. */
   const take = (bytes: Buffer): number | undefined => {
     if (bytes.length < TOKEN_LENGTH) return undefined;
     const token = bytes.toString("latin1", 0, TOKEN_LENGTH);
@@ -56,7 +51,7 @@ export function createFrameParser(prefix: string, events: FrameEvents): FramePar
       return TOKEN_LENGTH;
     }
     const end = bytes.indexOf(0x3b, TOKEN_LENGTH);
-    if (end === -1) return bytes.length > LONGEST_ANSWER ? 0 : undefined;
+    if (end === -1) return bytes.length > MAX_ANSWER_BYTES ? 0 : undefined;
     events.answer(
       token,
       bytes.toString("latin1", TOKEN_LENGTH, TOKEN_LENGTH + 1),
@@ -66,13 +61,14 @@ export function createFrameParser(prefix: string, events: FrameEvents): FramePar
   };
 
   return {
-    expect: (token, kind) => void kinds.set(token, kind),
-    forget(token) {
+    /** Registers a token; text with an unregistered token stays output. */
+    expect: (token: string, kind: "answers" | "state") => void kinds.set(token, kind),
+    forget(token: string): void {
       kinds.delete(token);
-      // A command killed in the middle of its state never closes it; what follows is output again.
+      // A command that is killed while it prints its state never prints the closing token; later bytes are output again.
       if (collecting?.token === token) collecting = undefined;
     },
-    push(chunk) {
+    push(chunk: Buffer): void {
       let bytes = held.length === 0 ? chunk : Buffer.concat([held, chunk]);
       held = Buffer.alloc(0);
       for (;;) {
@@ -92,14 +88,15 @@ export function createFrameParser(prefix: string, events: FrameEvents): FramePar
       emit(bytes.subarray(0, bytes.length - keep));
       held = bytes.subarray(bytes.length - keep);
     },
-    flush() {
+    /** Emits bytes that were held back because they could begin an answer. */
+    flush(): void {
       emit(held);
       held = Buffer.alloc(0);
     },
   };
 }
 
-/** How many of the last bytes could be the beginning of the needle. */
+/** The number of trailing bytes that could begin the needle. */
 function overlap(bytes: Buffer, needle: Buffer): number {
   for (let length = Math.min(bytes.length, needle.length - 1); length > 0; length--) {
     if (bytes.subarray(bytes.length - length).equals(needle.subarray(0, length))) return length;

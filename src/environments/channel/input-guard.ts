@@ -3,27 +3,10 @@ import type { ChannelPool } from "./channel-pool.ts";
 import type { StartedProcess } from "./process-table.ts";
 
 /**
- * Watches over a command with a streamed input. Its own channel carries nothing but that input, so a second channel
- * asks whether it is alive, lets it see the end of its input, and kills it when our process is gone.
+ * Guards a command with streamed input. The command's own channel carries only that input, so a second channel checks
+ * whether the command is alive, lets it see end-of-file, and kills it if our process exits.
  */
-export interface InputGuard extends Disposable {
-  /** The channel that watches; another one when the first has died. */
-  readonly channel: Channel;
-  onStart(root: StartedProcess): void;
-  onHeld(holder: StartedProcess): void;
-  /** Lets the command see the end of its input. */
-  complete(signal: AbortSignal): Promise<void>;
-  /** Whether the command's channel is alive at the far end; undefined when no answer came. */
-  isAlive(signal: AbortSignal): Promise<boolean | undefined>;
-  /** The command is over, so its pid may soon belong to somebody else. */
-  release(): void;
-}
-
-export async function openInputGuard(
-  pool: ChannelPool,
-  mark: string,
-  signal: AbortSignal,
-): Promise<InputGuard> {
+export async function openInputGuard(pool: ChannelPool, mark: string, signal: AbortSignal) {
   let channel = await pool.acquire(signal);
   let root: StartedProcess | undefined;
   let holder: StartedProcess | undefined;
@@ -41,27 +24,31 @@ export async function openInputGuard(
   }
 
   return {
-    get channel() {
+    /** The guarding channel; replaced if it dies. */
+    get channel(): Channel {
       return channel;
     },
-    onStart(process) {
+    onStart(process: StartedProcess): void {
       root = process;
       channel.guard(mark, root);
     },
-    onHeld(process) {
+    onHeld(process: StartedProcess): void {
       holder = process;
     },
-    async complete(callSignal) {
+    /** Lets the command see end-of-file. */
+    async complete(callSignal: AbortSignal): Promise<void> {
       while (holder && !callSignal.aborted) {
-        const isTold = await (await current(callSignal)).completeInput(holder, callSignal);
-        if (isTold !== undefined) return;
+        const isSignalled = await (await current(callSignal)).completeInput(holder, callSignal);
+        if (isSignalled !== undefined) return;
       }
     },
-    async isAlive(callSignal) {
+    /** Whether the command's channel is alive in the environment; undefined if the driver did not answer. */
+    async isAlive(callSignal: AbortSignal): Promise<boolean | undefined> {
       return holder && (await current(callSignal)).isAlive(holder, callSignal);
     },
+    /** Stops guarding: the command has ended, so its pid may be reused. */
     release: () => channel.guard("", undefined),
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       isClosed = true;
       pool.release(channel);
     },

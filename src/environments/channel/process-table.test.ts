@@ -15,7 +15,7 @@ const row = (pid: number, parent: number, rest: Partial<ProcessRow> = {}): Proce
 const root = { pid: 10, startTime: "1010" };
 const pids = (rows: readonly ProcessRow[]) => rows.map(({ pid }) => pid).toSorted((a, b) => a - b);
 
-test("descendants, the group, the session and whatever carries the mark belong to a command, nothing else", () => {
+test("descendants, the group, the session and marked processes belong to a command, nothing else", () => {
   const rows = [
     row(1, 0),
     row(10, 5),
@@ -31,7 +31,7 @@ test("descendants, the group, the session and whatever carries the mark belong t
   expect(pids(findTree(rows, root, []))).toEqual([10, 11, 12, 13, 14, 15, 16]);
 });
 
-test("F49: a stranger that got the pid of the command later is left alone, with its group and its children", () => {
+test("F49: another process with the reused pid of the command does not belong to it, nor do its group and children", () => {
   const rows = [
     row(10, 1, { startTime: "9999" }),
     row(11, 10),
@@ -41,16 +41,16 @@ test("F49: a stranger that got the pid of the command later is left alone, with 
   expect(pids(findTree(rows, root, []))).toEqual([13]);
 });
 
-test("what was known to belong to it stays its own after its parents are gone, but not a stranger with that pid", () => {
+test("a known process of a command still belongs to it after its parents exited, but not a process with a reused pid", () => {
   const known = [row(11, 10), row(12, 11)];
   expect(pids(findTree([row(11, 1), row(12, 1, { startTime: "7" })], root, known))).toEqual([11]);
 });
 
-test("zombies need no ending, but lead to their children", () => {
+test("zombies are not listed, but their children are", () => {
   expect(pids(findTree([row(10, 5, { isZombie: true }), row(11, 10)], root, []))).toEqual([11]);
 });
 
-test("a row that is not whole is no row", () => {
+test("an incomplete row is ignored", () => {
   expect(parseProcessRow("12 1 12 12 333 S 0 1")).toMatchObject({
     pid: 12,
     startTime: "333",

@@ -27,7 +27,7 @@ test.each([
   ["TERM", "xterm-256color"],
   ["CFLAGS", "-O2 -Wall"],
   ["BASE", "http://localhost:8080/"],
-])("%s=%s is plainly harmless and kept", (name, value) => {
+])("%s=%s is safe and kept", (name, value) => {
   expect(save({ [name]: value })).toMatchObject({ variables: { [name]: value }, withheld: [] });
 });
 
@@ -60,7 +60,7 @@ test.each([
   expect({ variables, withheld, tooLong }).toEqual({ variables: {}, withheld: [name], tooLong: [] });
 });
 
-test("what is harmless but too long, by itself or with the others, is told apart from secrets", () => {
+test("safe values that are too long, alone or together, are distinguished from secrets", () => {
   const many = Object.fromEntries(
     Array.from({ length: 20 }, (_, index) => [`V${index}`, "/a".repeat(2_000)]),
   );

@@ -1,6 +1,6 @@
 import { quoteWord } from "./quote.ts";
 
-/** What a shell has exported and defined: taken apart far enough to send only the difference to the next command. */
+/** The exports and definitions of a shell, parsed so that only the difference is sent to the next command. */
 export interface ShellState {
   readonly cwd: string;
   /** Exported variables by name, each as the shell text that exports it. */
@@ -13,7 +13,7 @@ export interface ShellState {
 const EXPORT =
   /(?:declare -([A-Za-z]+)|export) ([A-Za-z_][A-Za-z0-9_]*)(=(?:"(?:[^"\\]|\\[\s\S])*"|\$?'(?:[^'\\]|\\[\s\S])*'|\\[\s\S]|[^\s"'\\])*)?\n/y;
 
-/** Reads the dump that a command leaves; undefined when it is not whole, and then the old state holds. */
+/** Parses the state dump of a command; undefined if the dump is incomplete, in which case the old state remains valid. */
 export function parseShellState(dump: string): ShellState | undefined {
   const end = dump.indexOf("\n");
   const cwd = dump.slice(0, end);
@@ -31,8 +31,8 @@ export function parseShellState(dump: string): ShellState | undefined {
   return /^(declare -|export )/.test(definitions) ? undefined : { cwd, exports, definitions };
 }
 
-/** Shell text that turns a fresh shell with the state `base` into one with `wanted`. */
-export function differenceText(
+/** Shell text that changes a fresh shell from the state `base` to the state `wanted`. */
+export function formatStateDifference(
   base: ShellState,
   wanted: ShellState,
   previousCwd: string | undefined,

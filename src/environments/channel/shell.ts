@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { startAwakeTimer } from "../../lib/awake-timer.ts";
-import { openDeadline } from "../../lib/deadline.ts";
-import { AppError } from "../../lib/errors.ts";
-import { waitAtMost } from "../../lib/wait-at-most.ts";
+import { Readable } from "node:stream";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import { openAwakeTimer } from "../../lib/time/awake-timer.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type {
   CommandRequest,
   CommandResult,
@@ -20,69 +21,77 @@ import {
 } from "./channel.ts";
 import { createChannelPool } from "./channel-pool.ts";
 import { endTree, type KillAs } from "./end-tree.ts";
-import { type InputGuard, openInputGuard } from "./input-guard.ts";
+import { openInputGuard } from "./input-guard.ts";
 import type { StartedProcess } from "./process-table.ts";
 import { printfFormat, quoteWord } from "./quote.ts";
 import { restoreShell, type ShellToSave, saveShell } from "./saved-shell.ts";
-import { differenceText, parseShellState, type ShellState } from "./shell-state.ts";
+import { formatStateDifference, parseShellState, type ShellState } from "./shell-state.ts";
 
-/** What an environment must tell the shared shell code about its place. */
-export interface Place {
+/** What each kind of environment provides to the shared shell code. */
+export interface ShellAdapter {
   /**
-   * Makes sure that the place is there and says how to start a shell in it; asked before each new channel. `anew` means
-   * that the last answer did not work, so that nothing remembered may be trusted.
+   * Ensures that the sandbox exists or the host is connected, and returns how to start a shell in it. Called before each
+   * new channel. `refresh` means that the last transport failed, with `failure`, so cached information must not be used.
    */
-  transport(anew: boolean, signal: AbortSignal): Promise<Transport>;
-  /** Where commands start when neither the session nor the request says. */
+  transport(refresh: boolean, signal: AbortSignal, failure?: AppError): Promise<Transport>;
+  /** The start folder if neither the session nor the request names one. */
   readonly cwd: string;
-  /** Whether a shell can be started without creating the place, replacing it or connecting to it; absent means no. */
-  readonly isThere?: (signal: AbortSignal) => Promise<boolean>;
-  /** Ends processes of another user, which our shell may not signal. */
+  /** Whether a shell can be started without creating or replacing a sandbox or connecting to a host; absent means no. */
+  readonly isReady?: (signal: AbortSignal) => Promise<boolean>;
+  /** Kills processes of another user, which our shell may not signal. */
   readonly killAs?: KillAs;
-  /** Whether the whole place stands still, as a paused container does; a notice says so. */
-  readonly isHalted?: (signal: AbortSignal) => Promise<boolean>;
-  /** Variables that every command sees and no state keeps: values that must stay off disk and argv. */
+  /** Whether the whole environment is paused, like a paused container; also adds a notice. */
+  readonly isPaused?: (signal: AbortSignal) => Promise<boolean>;
+  /** Variables that every command sees and that are never saved: their values must not reach disk or argv. */
   readonly variables?: () => Readonly<Record<string, string>>;
-  /** Says what became of the place when a channel died under a command, e.g. that the container is gone. */
+  /** Explains why a channel died during a command, for example that the container was removed. */
   readonly explainLoss?: (signal: AbortSignal) => Promise<string | undefined>;
-  /** What a reader should know about the place since the last result, in sentences. */
+  /** Returns the notices since the last result, as complete sentences. */
   readonly takeNotices?: () => readonly string[];
+  /** Releases the sandbox. Called when the environment is disposed, after all shells have ended. */
+  readonly release?: () => Promise<void>;
 }
 
 interface Session extends ShellSession {
   cwd: string | undefined;
   previousCwd: string | undefined;
   state: ShellState | undefined;
-  /** The text that the state was read from. */
+  /** The unparsed text of `state`. */
   dump: string | undefined;
-  /** What the shell that left the state had found by itself. */
+  /** The initial state of the shell that produced `state`. */
   base: ShellState | undefined;
-  /** What it begins with, until a command has left a state. */
+  /** The initial state of the session, until a command has produced a state. */
   readonly saved: SavedShell | undefined;
 }
 
+/** The abort reason after a command; a single instance, because an error with a stack for each command is expensive. */
+const ENDED = new Error("the command has ended");
 const INLINE_INPUT_BYTES = 32 * 1024;
 const HEARTBEAT_MS = 2_000;
-const LAST_WORDS_MS = 1_000;
-const EXPLAIN_WITHIN_MS = 20_000;
-const WARM_WITHIN_MS = 30_000;
-const START_WITHIN_MS = 2_000;
+const LAST_OUTPUT_MS = 1_000;
+const EXPLAIN_TIMEOUT_MS = 20_000;
+const WARM_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 2_000;
 
-/** Runs commands in a place over warm channels: everything that all environments have in common. */
-export function createShell(place: Place): Environment {
+/** Failures after which a channel is opened once more. */
+const RETRIED: ReadonlySet<string> = new Set(["channel-unopened", "shell-init-slow"]);
+
+/** Runs commands over warm channels: the code that all environments share. */
+export function createShell(adapter: ShellAdapter): Environment {
   const pool = createChannelPool(async (signal, isSpare) => {
     try {
-      return await openChannel(await place.transport(false, signal), signal);
+      return await openChannel(await adapter.transport(false, signal), signal);
     } catch (error) {
-      // To look for a place anew may start or wake it, which is not for a spare channel to decide.
-      if (isSpare || !(error instanceof AppError) || error.code !== "channel-unopened") throw error;
-      // No command was on its way yet, so looking for the place once more loses and repeats nothing.
-      return openChannel(await place.transport(true, signal), signal);
+      // A refreshed transport may start or wake the sandbox, which a spare channel must not do.
+      if (isSpare || !(error instanceof AppError) || !RETRIED.has(error.code)) throw error;
+      // No command was sent yet, so a second attempt repeats nothing.
+      return openChannel(await adapter.transport(true, signal, error), signal);
     }
   });
 
   let pairing: Promise<unknown> = Promise.resolve();
-  const told = (): readonly string[] => place.takeNotices?.() ?? [];
+  let released: Promise<void> | undefined;
+  const takeNotices = (): readonly string[] => adapter.takeNotices?.() ?? [];
 
   async function run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult> {
     if (request.command.includes("\0")) throw new TypeError("a command cannot contain a NUL byte");
@@ -90,34 +99,34 @@ export function createShell(place: Place): Environment {
     const startedAt = performance.now();
     const session = request.session as Session;
     const { mark = randomBytes(8).toString("hex") } = request;
-    const stream = streamOf(request.stdin);
+    const { inline, stream } = splitInput(request.stdin);
     const { channel, guard } = stream
       ? await acquireGuarded(mark, signal)
       : { channel: await pool.acquire(signal), guard: undefined };
-    const over = new AbortController();
+    const done = new AbortController();
     let root: StartedProcess | undefined;
-    let begin = (): void => undefined;
-    const begun = new Promise<void>((resolve) => {
-      begin = resolve;
+    let markStarted = (): void => undefined;
+    const started = new Promise<void>((resolve) => {
+      markStarted = resolve;
     });
     let inputError: unknown;
     let failInput = (): void => undefined;
-    const inputFailed = new Promise<Cut>((resolve) => {
+    const inputFailed = new Promise<Interruption>((resolve) => {
       failInput = () => resolve("input-failed");
     });
     try {
-      const command = describe(request, session, channel, mark, (started) => {
-        root = started;
-        guard?.onStart(started);
-        begin();
+      const command = describe(request, session, channel, { mark, input: inline }, (process) => {
+        root = process;
+        guard?.onStart(process);
+        markStarted();
       });
       const end =
         stream && guard
           ? channel.runWithInput(command, {
               chunks: stream,
               onHeld: guard.onHeld,
-              // It fails when the place is gone; then the command's own channel ends, and that is reported.
-              onDelivered: () => void guard.complete(over.signal).catch(() => undefined),
+              // A failure means that the sandbox or the connection was lost; the command's channel reports that.
+              onDelivered: () => void guard.complete(done.signal).catch(() => undefined),
               onFailed(error) {
                 inputError = error;
                 failInput();
@@ -125,41 +134,42 @@ export function createShell(place: Place): Environment {
             })
           : channel.run(command);
       const isAlive = guard?.isAlive ?? ((within: AbortSignal) => channel.isAlive(undefined, within));
-      const cut = await cutShort({ end, inputFailed, isAlive, timeoutMs: request.timeoutMs }, signal);
+      const interruption = await waitForInterruption(
+        { end, inputFailed, isAlive, timeoutMs: request.timeoutMs },
+        signal,
+      );
       const durationMs = (): number => performance.now() - startedAt;
-      let result = cut === undefined ? await end : undefined;
+      let result = interruption === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
       if (result !== undefined && guard === undefined && request.command.includes("$$"))
         result = withSignal(result, await signalOf(channel, signal));
-      // Without a guard nothing is left to reach the tree of a lost command with; the driver ends it when it notices.
+      // Without a guard the processes of a lost command cannot be reached; the driver ends them.
       if (result && (result.kind === "exited" || !guard))
         return conclude(result, session, channel.base, durationMs(), []);
       channel.dropOutput();
-      if (root === undefined) await waitAtMost(START_WITHIN_MS, Promise.race([begun, end])); // only a started tree can be found
-      const { killAs, isHalted } = place;
-      const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isHalted });
+      if (root === undefined) await waitAtMost(START_TIMEOUT_MS, Promise.race([started, end])); // endTree needs the root process
+      const { killAs, isPaused } = adapter;
+      const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isPaused });
       if (survivors?.length === 0) guard?.release();
-      if (cut === undefined) return conclude(await end, session, channel.base, durationMs(), survivors ?? []);
+      if (interruption === undefined)
+        return conclude(await end, session, channel.base, durationMs(), survivors ?? []);
       return {
-        ...ending(cut),
+        ...ENDINGS[interruption],
         cwd: session.cwd,
         badWorkdir: false,
         survivors: survivors ?? [],
-        notices: [...told(), ...notices(cut, inputError, survivors)],
+        notices: [...takeNotices(), ...notices(interruption, inputError, survivors)],
         durationMs: durationMs(),
       };
     } finally {
-      over.abort();
+      done.abort(ENDED);
       pool.release(channel);
       guard?.[Symbol.dispose]();
     }
   }
 
-  /** Commands take their pairs in turn: eight that each held one channel would wait for a second one for ever. */
-  function acquireGuarded(
-    mark: string,
-    signal: AbortSignal,
-  ): Promise<{ channel: Channel; guard: InputGuard }> {
+  /** Acquires pairs one at a time: commands that each hold one channel would deadlock waiting for a second. */
+  function acquireGuarded(mark: string, signal: AbortSignal) {
     const pair = pairing.then(async () => {
       const guard = await openInputGuard(pool, mark, signal);
       try {
@@ -177,20 +187,19 @@ export function createShell(place: Place): Environment {
     request: CommandRequest,
     session: Session,
     channel: Channel,
-    mark: string,
+    own: Pick<ChannelCommand, "mark" | "input">,
     onStart: (process: StartedProcess) => void,
   ): ChannelCommand {
-    const variables = { ...place.variables?.(), ...request.variables };
-    const own = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);
+    const variables = { ...adapter.variables?.(), ...request.variables };
+    const exports = Object.entries(variables).map(([name, value]) => `export ${name}=${quoteWord(value)}\n`);
     const state = session.state ?? (session.saved && restoreShell(channel.base, session.saved));
-    const change = state ? differenceText(channel.base, state, session.previousCwd) : "";
+    const restore = state ? formatStateDifference(channel.base, state, session.previousCwd) : "";
     return {
-      mark,
+      ...own,
       mergeStderr: request.mergeStderr ?? false,
       drop: Object.keys(variables),
-      cwd: request.workdir ?? session.cwd ?? place.cwd,
-      setup: change + own.join(""),
-      input: inlineInput(request.stdin),
+      cwd: request.workdir ?? session.cwd ?? adapter.cwd,
+      setup: restore + exports.join(""),
       command: request.command,
       onOutput: request.onOutput,
       onStart,
@@ -204,23 +213,17 @@ export function createShell(place: Place): Environment {
     durationMs: number,
     survivors: readonly Survivor[],
   ): Promise<CommandResult> {
+    const result = { badWorkdir: false, survivors, durationMs };
     if (end.kind === "lost") {
-      const cause = (await place.explainLoss?.(AbortSignal.timeout(EXPLAIN_WITHIN_MS))) ?? end.reason;
+      const cause = (await adapter.explainLoss?.(AbortSignal.timeout(EXPLAIN_TIMEOUT_MS))) ?? end.reason;
       const fate = end.started
-        ? "It had started; what it did before is not undone"
+        ? "It had started, so its effects up to then remain"
         : "It may not have started";
       const sentence = `The shell that ran this command died: ${cause}. ${fate}, and it was not run again.`;
-      return {
-        ended: "lost",
-        exitCode: 125,
-        badWorkdir: false,
-        cwd: session.cwd,
-        survivors,
-        notices: [...told(), sentence, ...survivorNotice(survivors)],
-        durationMs,
-      };
+      const notices = [...takeNotices(), sentence, ...survivorNotice(survivors)];
+      return { ...result, ended: "lost", exitCode: 125, cwd: session.cwd, notices };
     }
-    // Most commands leave the shell as they found it.
+    // Most commands do not change the state of the shell.
     const isSame = end.state !== undefined && end.state === session.dump;
     const state = isSame ? session.state : parseShellState(end.state ?? "");
     if (state) {
@@ -230,16 +233,9 @@ export function createShell(place: Place): Environment {
       session.state = state;
       session.base = base;
     }
-    const { exitCode, badFolder } = end;
-    return {
-      ended: "exited",
-      exitCode,
-      badWorkdir: badFolder,
-      cwd: session.cwd,
-      survivors,
-      notices: told(),
-      durationMs,
-    };
+    const { exitCode, badFolder: badWorkdir } = end;
+    const { cwd } = session;
+    return { ...result, ended: "exited", exitCode, badWorkdir, cwd, notices: takeNotices() };
   }
 
   function openSession(saved?: SavedShell): Session {
@@ -256,7 +252,7 @@ export function createShell(place: Place): Environment {
         if (state === undefined || base === undefined) return saved;
         const isKnown = last?.base === base && last.state === state && last.previousCwd === previousCwd;
         if (last === undefined || !isKnown) {
-          const shell = { base, state, previousCwd, given: place.variables?.() ?? {} };
+          const shell = { base, state, previousCwd, given: adapter.variables?.() ?? {} };
           last = { ...shell, result: saveShell(shell, redact) };
         }
         return last.result;
@@ -269,21 +265,25 @@ export function createShell(place: Place): Environment {
     openSession,
     run,
     async warm(signal) {
-      if (!(await place.isThere?.(signal))) return;
-      // A whole command, so that the code of both sides has run once too.
-      const nothing = { command: ":", session: openSession(), onOutput: () => undefined };
-      await run({ ...nothing, timeoutMs: WARM_WITHIN_MS }, signal);
+      if (!(await adapter.isReady?.(signal))) return;
+      // A complete command also warms up the code on both sides.
+      const noop = { command: ":", session: openSession(), onOutput: () => undefined };
+      await run({ ...noop, timeoutMs: WARM_TIMEOUT_MS }, signal);
     },
     get busy() {
       return pool.busy;
     },
-    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await pool[Symbol.asyncDispose]();
+      released ??= adapter.release?.(); // once, even if the environment is disposed twice
+      await released;
+    },
   };
 }
 
 /**
- * The code of a command that killed its own shell by `$$`. In bash that is the channel's, from which the command was forked: it
- * goes on without it, to an end that looks like success. A dying shell answers no question, whenever it was hit.
+ * The exit code of a command that killed its own shell by `$$`. In bash `$$` is the channel's shell, from which the command
+ * was forked: the command continues without that shell and seems to succeed. A dying shell does not answer requests.
  */
 async function signalOf(channel: Channel, signal: AbortSignal): Promise<number | undefined> {
   using deadline = openDeadline(signal, HEARTBEAT_MS);
@@ -292,7 +292,7 @@ async function signalOf(channel: Channel, signal: AbortSignal): Promise<number |
   return exitCode > 128 ? exitCode : undefined;
 }
 
-/** The driver says of these that it ended the command with itself; a shell that died of another may have died with its place. */
+/** Exit codes after which the driver has ended its command too; after any other signal the whole sandbox may have died. */
 const DRIVER_EXITS: readonly (number | undefined)[] = [129, 130, 143];
 
 function withSignal(end: ChannelEnd, exitCode: number | undefined): ChannelEnd {
@@ -302,43 +302,40 @@ function withSignal(end: ChannelEnd, exitCode: number | undefined): ChannelEnd {
   return { kind: "exited", exitCode, state: undefined, badFolder: false };
 }
 
-type Cut = "timed-out" | "stopped" | "silent" | "input-failed";
+type Interruption = keyof typeof ENDINGS;
 
 interface Watched {
   readonly end: Promise<ChannelEnd>;
-  readonly inputFailed: Promise<Cut>;
+  readonly inputFailed: Promise<Interruption>;
   isAlive(signal: AbortSignal): Promise<boolean | undefined>;
   readonly timeoutMs: number;
 }
 
-/** Waits for the end; resolves to a reason when we have to end the command ourselves. */
-async function cutShort(
-  { end, inputFailed, isAlive, timeoutMs }: Watched,
-  signal: AbortSignal,
-): Promise<Cut | undefined> {
-  const over = new AbortController();
+/** Waits for the end of the command; resolves to a reason if we have to end the command ourselves. */
+async function waitForInterruption({ end, inputFailed, isAlive, timeoutMs }: Watched, signal: AbortSignal) {
+  const done = new AbortController();
   const reasons = [
     end.then(() => undefined),
     inputFailed,
-    new Promise<Cut>((resolve) => {
-      const timer = startAwakeTimer(timeoutMs, () => resolve("timed-out"));
-      over.signal.addEventListener("abort", () => timer[Symbol.dispose]());
+    new Promise<Interruption>((resolve) => {
+      const timer = openAwakeTimer(timeoutMs, () => resolve("timed-out"));
+      done.signal.addEventListener("abort", () => timer[Symbol.dispose]());
     }),
-    new Promise<Cut>((resolve) => {
-      signal.addEventListener("abort", () => resolve("stopped"), { signal: over.signal });
+    new Promise<Interruption>((resolve) => {
+      signal.addEventListener("abort", () => resolve("stopped"), { signal: done.signal });
       if (signal.aborted) resolve("stopped");
     }),
-    silence(isAlive, over.signal),
+    waitForSilence(isAlive, done.signal),
   ];
   try {
     return await Promise.race(reasons);
   } finally {
-    over.abort();
+    done.abort(ENDED);
   }
 }
 
-/** Resolves when nothing waits for the command at the far end any more: it killed its own wrapper and would never end. */
-async function silence(isAlive: Watched["isAlive"], signal: AbortSignal): Promise<Cut | undefined> {
+/** Resolves when the command has killed its wrapper, so that the end of the command would never be reported. */
+async function waitForSilence(isAlive: Watched["isAlive"], signal: AbortSignal) {
   let timer: NodeJS.Timeout | undefined;
   let wake = (): void => undefined;
   signal.addEventListener("abort", () => {
@@ -352,37 +349,37 @@ async function silence(isAlive: Watched["isAlive"], signal: AbortSignal): Promis
     });
     if (signal.aborted) return undefined;
     using deadline = openDeadline(signal, HEARTBEAT_MS);
-    // A question that cannot be asked says nothing about the command.
+    // A failed request does not mean that the command has ended.
     if ((await isAlive(deadline.signal).catch(() => undefined)) !== false) continue;
-    // Its last words may still be on the way; after a busy spell of ours they are read before the next turn.
-    await new Promise((resolve) => setTimeout(() => setImmediate(resolve), LAST_WORDS_MS));
+    // The last output may still be in transit; if the event loop was blocked, it is read before setImmediate fires.
+    await new Promise((resolve) => setTimeout(() => setImmediate(resolve), LAST_OUTPUT_MS));
     return signal.aborted ? undefined : "silent";
   }
 }
 
-function ending(cut: Cut): Pick<CommandResult, "ended" | "exitCode"> {
-  if (cut === "timed-out") return { ended: "timed-out", exitCode: 124 };
-  return cut === "stopped" ? { ended: "stopped", exitCode: 130 } : { ended: "lost", exitCode: 125 };
-}
+const ENDINGS = {
+  "timed-out": { ended: "timed-out", exitCode: 124 },
+  stopped: { ended: "stopped", exitCode: 130 },
+  silent: { ended: "lost", exitCode: 125 },
+  "input-failed": { ended: "lost", exitCode: 125 },
+} as const;
 
-function notices(cut: Cut, inputError: unknown, survivors: readonly Survivor[] | undefined): string[] {
-  const found: string[] = [];
-  if (cut === "silent") {
-    found.push(
-      "The command ended the process that waited for it, so its exit code is unknown. It was not run again.",
-    );
-  }
-  if (cut === "input-failed") {
-    const reason = inputError instanceof Error ? inputError.message : String(inputError);
-    found.push(`The input could not be read to its end (${reason}), so the command was ended.`);
-  }
-  if (survivors === undefined) {
-    found.push(
-      "The place did not answer any more, so it is not known whether the processes of the command have ended.",
-    );
-    return found;
-  }
-  return [...found, ...survivorNotice(survivors)];
+function notices(
+  interruption: Interruption,
+  inputError: unknown,
+  survivors: readonly Survivor[] | undefined,
+): string[] {
+  const why = {
+    silent: [
+      "The command killed the process that waited for it, so its exit code is unknown. It was not run again.",
+    ],
+    "input-failed": [`Reading the input failed (${messageOf(inputError)}), so the command was ended.`],
+    "timed-out": [],
+    stopped: [],
+  }[interruption];
+  const unknown =
+    "The environment stopped answering, so it is unknown whether the processes of the command have ended.";
+  return [...why, ...(survivors === undefined ? [unknown] : survivorNotice(survivors))];
 }
 
 function survivorNotice(survivors: readonly Survivor[]): string[] {
@@ -391,22 +388,13 @@ function survivorNotice(survivors: readonly Survivor[]): string[] {
   return [`These processes of the command could not be ended: ${list.join(", ")}.`];
 }
 
-function inlineInput(stdin: CommandRequest["stdin"]): string {
-  const bytes = bytesOf(stdin);
-  return bytes !== undefined && bytes.length <= INLINE_INPUT_BYTES ? printfFormat(bytes) : "";
-}
-
-function streamOf(stdin: CommandRequest["stdin"]): AsyncIterable<Uint8Array> | undefined {
-  const bytes = bytesOf(stdin);
-  if (bytes === undefined) return stdin as AsyncIterable<Uint8Array> | undefined;
-  return bytes.length <= INLINE_INPUT_BYTES ? undefined : once(bytes);
-}
-
-function bytesOf(stdin: CommandRequest["stdin"]): Uint8Array | undefined {
-  if (typeof stdin === "string") return Buffer.from(stdin, "utf8");
-  return stdin instanceof Uint8Array ? stdin : undefined;
-}
-
-async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
-  yield bytes;
+/** A small input becomes part of the command; a larger one is streamed. */
+function splitInput(stdin: CommandRequest["stdin"]): {
+  readonly inline: string;
+  readonly stream: AsyncIterable<Uint8Array> | undefined;
+} {
+  const bytes = typeof stdin === "string" ? Buffer.from(stdin) : stdin;
+  if (!(bytes instanceof Uint8Array)) return { inline: "", stream: bytes };
+  if (bytes.length <= INLINE_INPUT_BYTES) return { inline: printfFormat(bytes), stream: undefined };
+  return { inline: "", stream: Readable.from([bytes], { objectMode: true }) };
 }

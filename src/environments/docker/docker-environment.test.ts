@@ -12,12 +12,12 @@ describeWith("docker", "the docker environment", (service) => {
   describeEachImage(service, ({ image, shell, lab, spec, open }) => {
     environmentContract({ name: `docker/${image}`, shell, folder: "/tmp", open });
 
-    test("a removed container is told, the command is not run again, and the next one gets a new container", async () => {
+    test("a removed container is reported, its command is not repeated, and the next command gets a new container", async () => {
       await using environment = await open();
       const before = await collect(environment, "hostname");
       const name = (await spec()).name;
       let removed: Promise<string> | undefined;
-      const lost = await collect(environment, "echo began; sleep 600", {
+      const lost = await collect(environment, "echo started; sleep 600", {
         onOutput: () => {
           removed ??= lab().docker("rm", "-f", name);
         },
@@ -30,7 +30,7 @@ describeWith("docker", "the docker environment", (service) => {
       expect(after.notices.join(" ")).toContain("new one");
     });
 
-    test("F1: children of another user are ended too, and the container stays the same", async () => {
+    test("F1: child processes of another user are ended too, and the container is not replaced", async () => {
       await using environment = await open();
       const before = (await collect(environment, "hostname")).stdout;
       const script = [
@@ -48,12 +48,28 @@ describeWith("docker", "the docker environment", (service) => {
       );
       expect(run).toMatchObject({ ended: "timed-out", survivors: [] });
       expect(hasRun).toBe(true);
-      expect(await lab().docker("top", (await spec()).name)).not.toMatch(/sleep 432/);
+      expect(await lab().top((await spec()).name)).not.toMatch(/sleep 432/);
       expect((await collect(environment, "hostname")).stdout).toBe(before);
     });
   });
 
-  test("C30, C47: closing lets go of the container and leaves it running with its processes", async () => {
+  test("F1: a loop at the process limit is ended by its timeout with all its children, and the next command runs", async () => {
+    await using lab = await openDockerLab(service);
+    const limited = { docker_image: service.images.bash, docker_pids_limit: 30 };
+    await using environment = await lab.open(limited);
+    const loop = "echo started; while :; do sleep 4567 & done";
+    const { run } = await longEnough(
+      [3_000, 30_000, 100_000],
+      async (timeoutMs) => ({ run: await collect(environment, loop, { timeoutMs }) }),
+      ({ run }) => run.stderr.includes("Resource temporarily unavailable"),
+    );
+    expect(run).toMatchObject({ ended: "timed-out", stdout: "started\n", survivors: [] });
+    expect(run.stderr).toContain("Resource temporarily unavailable");
+    expect(await lab.docker("top", (await lab.spec(limited)).name)).not.toContain("sleep 4567");
+    expect(await collect(environment, "ls / > /dev/null && echo fine")).toMatchObject({ stdout: "fine\n" });
+  });
+
+  test("C30, C47, F27: no files of the profile are mounted, and closing leaves the container and its processes running", async () => {
     await using lab = await openDockerLab(service);
     {
       await using environment = await lab.open();
@@ -61,10 +77,14 @@ describeWith("docker", "the docker environment", (service) => {
     }
     const [id = ""] = await lab.containers();
     expect(await lab.inspect(id, "{{.State.Status}}")).toBe("running");
-    expect(await lab.docker("top", id)).toContain("sleep 1234");
+    await expect.poll(() => lab.top(id)).toContain("sleep 1234");
+    const format = "{{range .Mounts}}{{.Source}} {{end}}";
+    const sources = (await lab.inspect(id, format)).split(" ").filter((source) => source !== "");
+    expect(sources).toHaveLength(2);
+    for (const source of sources) expect(source).toContain(lab.host.sandboxesFolder);
   });
 
-  test("C21, C26, C27, C48: without persistence closing waits until the container is really gone", async () => {
+  test("C21, C26, C27, C48: without persistence closing waits until the container is removed", async () => {
     await using lab = await openDockerLab(service);
     {
       await using environment = await lab.open({ docker_persist_across_processes: false });
@@ -74,7 +94,7 @@ describeWith("docker", "the docker environment", (service) => {
     expect(await lab.containers()).toEqual([]);
   });
 
-  test("C28, C56: a teardown that the engine does not carry out ends in time and is written down", async () => {
+  test("C28, C56: a removal that the engine refuses ends in time and is recorded", async () => {
     await using lab = await openDockerLab(service);
     const engine = await lab.wrap('case "$1" in stop|rm) echo "engine is busy" >&2; exit 1 ;; esac');
     const spec = await lab.spec({ docker_persist_across_processes: false });
@@ -83,7 +103,6 @@ describeWith("docker", "the docker environment", (service) => {
       await using environment = openDockerEnvironment({
         engine,
         spec,
-        sandboxesFolder: host.sandboxesFolder,
         reporter,
       });
       await collect(environment, "true");
@@ -92,21 +111,14 @@ describeWith("docker", "the docker environment", (service) => {
     expect(pending).toContain((await lab.containers())[0]);
   });
 
-  test("F27, F30: nothing of the profile is mounted, and without persistence nothing of the host at all", async () => {
+  test("F30: without persistence no folder of the host is mounted", async () => {
     await using lab = await openDockerLab(service);
-    await using kept = await lab.open();
-    await collect(kept, "true");
-    const [id = ""] = await lab.containers();
-    const format = "{{range .Mounts}}{{.Source}} {{end}}";
-    const sources = (await lab.inspect(id, format)).split(" ").filter((source) => source !== "");
-    expect(sources).toHaveLength(2);
-    for (const source of sources) expect(source).toContain(lab.host.sandboxesFolder);
     await using bare = await lab.open({
       container_persistent: false,
       docker_persist_across_processes: false,
     });
     await collect(bare, "true");
-    const other = (await lab.containers()).find((candidate) => candidate !== id) ?? "";
-    expect(await lab.inspect(other, "{{len .Mounts}}")).toBe("0");
+    const [id = ""] = await lab.containers();
+    expect(await lab.inspect(id, "{{len .Mounts}}")).toBe("0");
   });
 });

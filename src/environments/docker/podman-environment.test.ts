@@ -6,12 +6,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
-import { findContainer } from "./container.ts";
 import { openDockerEnvironment } from "./docker-environment.ts";
-import { createEngine } from "./engine.ts";
-import { readIsolation } from "./isolation.ts";
-import { listSandboxes, type SandboxQuery } from "./list-sandboxes.ts";
-import { createSandboxSpec } from "./sandbox-spec.ts";
+import { createEngine } from "./engine/engine.ts";
+import { readIsolation } from "./isolation/isolation.ts";
+import { findContainer } from "./lifecycle/container.ts";
+import { listSandboxes, type SandboxQuery } from "./lifecycle/list-sandboxes.ts";
+import { createSandboxSpec } from "./spec/sandbox-spec.ts";
 
 const never = new AbortController().signal;
 
@@ -20,7 +20,7 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
   const profileId = randomBytes(8).toString("hex");
   const query: SandboxQuery = {
     profile: { name: "tester", id: profileId },
-    places: [],
+    stores: [],
     keep: { lifetimeSeconds: 300, stoppedTtlSeconds: 0 },
     withSize: false,
     specOf: async () => undefined,
@@ -46,13 +46,12 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     openDockerEnvironment({
       engine,
       spec: await specOf(),
-      sandboxesFolder: folder,
       reporter: { onNotice: () => undefined, onProgress: () => undefined },
     });
 
   environmentContract({ name: "podman", shell: "bash", folder: "/tmp", open });
 
-  test("F12: a container that podman has is found again and not made twice", async () => {
+  test("F12: an existing container of podman is found and not created twice", async () => {
     await using first = await open();
     await using second = await open();
     const names = await Promise.all([collect(first, "hostname"), collect(second, "hostname")]);
@@ -61,13 +60,13 @@ describeWith("podman", "the docker environment with podman as its engine", (serv
     expect(rows).toMatchObject([{ state: "running", leased: true, ours: true }]);
   });
 
-  test("F13: podman is used as what it is: an init, limits, no new privileges and no network, by its own description", async () => {
+  test("F13: podman applies an init, limits, no new privileges and no network, according to its own description", async () => {
     await using environment = await open();
     expect((await collect(environment, "cat /proc/1/comm; ls /sys/class/net")).stdout).toMatch(
       /^(catatonit|podman-init)\nlo\n$/,
     );
     const container = await findContainer(engine, (await specOf()).name, never);
-    if (container === undefined) throw new Error("the container is gone");
+    if (container === undefined) throw new Error("the container does not exist");
     expect(await readIsolation(engine, container, never)).toMatchObject({
       noNewPrivileges: true,
       memoryBytes: 256 * 1024 * 1024,

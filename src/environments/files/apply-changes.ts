@@ -1,50 +1,55 @@
 import type { TargetPath } from "../environment.ts";
 import type { EnvironmentFiles } from "./environment-files.ts";
 import { type FileProblem, isFileProblem } from "./file-problem.ts";
+import type { TextFormat } from "./text-format.ts";
 
-interface Place {
-  /** As it was asked for. */
-  readonly asked: TargetPath;
+/** A file before the change; `text` and `bytes` are undefined if the file does not exist. */
+export interface FileState {
+  /** The requested path. */
+  readonly requested: TargetPath;
+  /** The resolved path. */
   readonly path: TargetPath;
-  /** The digest that it has before the change, or `absent`. */
-  readonly expected: string;
-}
-
-interface Before {
-  readonly bytes: Uint8Array;
+  readonly text: string | undefined;
+  readonly bytes: Uint8Array | undefined;
+  /** The digest of the content, or `absent`. */
   readonly digest: string;
+  readonly format: TextFormat;
   readonly mode: number | undefined;
 }
 
-/** One file's part of a change, with all that is needed to do it and to take it back. */
-export type PlannedChange = Place & { readonly diff: string } & (
-    | { readonly kind: "add" | "update"; readonly bytes: Uint8Array; readonly before: Before | undefined }
-    | { readonly kind: "move"; readonly bytes: Uint8Array; readonly before: Before; readonly source: Place }
-    | { readonly kind: "delete"; readonly before: Before }
-  );
+/** The change of one file, with all data to apply and to revert it. */
+export interface PlannedChange {
+  readonly kind: "add" | "update" | "delete" | "move";
+  readonly from: FileState;
+  /** Differs from `from` only for a move. */
+  readonly to: FileState;
+  /** The new content; unused for a deleted file. */
+  readonly bytes: Uint8Array;
+  readonly diff: string;
+}
 
 export interface AppliedChange {
-  readonly kind: "add" | "update" | "delete" | "move";
-  /** As it was asked for. */
+  readonly kind: PlannedChange["kind"];
+  /** The requested path. */
   readonly path: TargetPath;
-  /** Where it really lies, from the root on. */
+  /** The absolute path with links resolved. */
   readonly real: TargetPath;
-  /** The name that a moved file had. */
+  /** The previous path of a moved file. */
   readonly movedFrom: TargetPath | undefined;
-  /** Of the new content; undefined when the file is gone. */
+  /** The digest of the new content; undefined if the file was removed. */
   readonly digest: string | undefined;
-  /** Of the content that was changed, to be compared with what somebody read. */
+  /** The digest of the previous content, to compare with the content that the model read. */
   readonly digestBefore: string | undefined;
   readonly diff: string;
 }
 
-/** Long enough for a slow place, short enough for a person who waits. */
+/** Long enough for a slow environment, short enough for a waiting user. */
 const FINISH_WITHIN_MS = 300_000;
 
 /**
- * Does all changes, or takes back what it did. Every file must still be as it was planned with. What is added and changed
- * comes first and what is removed last, so that at no moment a content is nowhere. Once begun, it is not stopped halfway
- * by `signal`.
+ * Applies all changes, or reverts those already applied. Every file must still have the content that the plan is based on.
+ * Additions and updates come first and removals last, so that every content exists in at least one file at any time.
+ * `signal` is checked only at the start: an abort does not interrupt the changes.
  */
 export async function applyChanges(
   files: EnvironmentFiles,
@@ -57,68 +62,60 @@ export async function applyChanges(
 
   const steps = [
     ...plans.filter((plan) => plan.kind !== "delete").map((plan) => () => write(plan)),
-    ...plans.filter((plan) => plan.kind === "move").map((plan) => () => removeOld(plan)),
-    ...plans.filter((plan) => plan.kind === "delete").map((plan) => () => removeOld(plan)),
+    ...plans.filter((plan) => plan.kind === "move").map((plan) => () => removePrevious(plan)),
+    ...plans.filter((plan) => plan.kind === "delete").map((plan) => () => removePrevious(plan)),
   ];
 
   async function write(plan: PlannedChange): Promise<FileProblem | undefined> {
-    if (plan.kind === "delete") return undefined;
-    const mode = plan.kind === "move" ? plan.before.mode : undefined;
-    const { path, expected } = plan;
-    const written = await files.write(path, plan.bytes, { expected, mode }, deadline);
+    const { kind, from, to, bytes } = plan;
+    const mode = kind === "move" ? from.mode : undefined;
+    const written = await files.write(to.path, bytes, { expected: to.digest, mode }, deadline);
     if (written.kind !== "written") return written;
-    const isNew = plan.kind !== "update";
-    done.push({
-      change: describe(plan, written.digest),
-      undo: async () => {
-        const now = { expected: written.digest };
-        const back =
-          isNew || plan.before === undefined
-            ? await files.remove(written.path, now, deadline)
-            : await files.write(written.path, plan.before.bytes, now, deadline);
-        return !isFileProblem(back);
-      },
-    });
+    const { path, digest } = written;
+    const undo = async () => {
+      const reverted =
+        kind === "update" && from.bytes !== undefined
+          ? await files.write(path, from.bytes, { expected: digest }, deadline)
+          : await files.remove(path, { expected: digest }, deadline);
+      return !isFileProblem(reverted);
+    };
+    done.push({ change: describe(plan, digest), undo });
     return undefined;
   }
 
-  async function removeOld(plan: PlannedChange): Promise<FileProblem | undefined> {
-    if (plan.kind !== "delete" && plan.kind !== "move") return undefined;
-    const { path, expected } = plan.kind === "move" ? plan.source : plan;
-    const removed = await files.remove(path, { expected }, deadline);
+  async function removePrevious(plan: PlannedChange): Promise<FileProblem | undefined> {
+    const { path, digest, bytes, mode } = plan.from;
+    const removed = await files.remove(path, { expected: digest }, deadline);
     if (removed.kind !== "removed") return removed;
-    const { bytes, mode } = plan.before;
     const undo = async () =>
+      bytes !== undefined &&
       !isFileProblem(await files.write(path, bytes, { expected: "absent", mode }, deadline));
-    // The second half of a move is no change of its own.
-    const index = plan.kind === "move" ? done.findIndex(({ change }) => change.path === plan.asked) : -1;
+    // The removal completes a move that is already in `done`.
+    const index = done.findIndex(({ change }) => plan.kind === "move" && change.path === plan.to.requested);
     const first = done[index];
     if (first === undefined) done.push({ change: describe(plan, undefined), undo });
-    else {
-      const both = async () => (await undo()) && (await first.undo());
-      done[index] = { change: first.change, undo: both };
-    }
+    else done[index] = { change: first.change, undo: async () => (await undo()) && first.undo() };
     return undefined;
   }
 
   for (const step of steps) {
     const problem = await step();
     if (problem === undefined) continue;
-    const left: AppliedChange[] = [];
-    for (const { change, undo } of done.toReversed()) if (!(await undo())) left.unshift(change);
-    return { changes: left, problem };
+    const notReverted: AppliedChange[] = [];
+    for (const { change, undo } of done.toReversed()) if (!(await undo())) notReverted.unshift(change);
+    return { changes: notReverted, problem };
   }
   return { changes: done.map(({ change }) => change), problem: undefined };
 }
 
-function describe(plan: PlannedChange, digest: string | undefined): AppliedChange {
+function describe({ kind, from, to, diff }: PlannedChange, digest: string | undefined): AppliedChange {
   return {
-    kind: plan.kind,
-    path: plan.asked,
-    real: plan.path,
-    movedFrom: plan.kind === "move" ? plan.source.asked : undefined,
+    kind,
+    path: to.requested,
+    real: to.path,
+    movedFrom: kind === "move" ? from.requested : undefined,
     digest,
-    digestBefore: plan.before?.digest,
-    diff: plan.diff,
+    digestBefore: from.bytes === undefined ? undefined : from.digest,
+    diff,
   };
 }

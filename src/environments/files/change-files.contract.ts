@@ -1,34 +1,34 @@
 import { describe, expect } from "vitest";
+import { type FilesLab, type FilesTraits, openFilesLab } from "../../../test/support/files-lab.ts";
 import { shellRows } from "../../../test/support/shell-rows.ts";
 import { patchFiles, replaceInFile, writeText } from "./change-files.ts";
 import { createEnvironmentFiles, type EnvironmentFiles } from "./environment-files.ts";
-import { type FilesPlace, type FilesTraits, openFilesPlace } from "./files.fixture.ts";
 
-const signal = AbortSignal.timeout(7_200_000); // for all of the file
+const signal = AbortSignal.timeout(7_200_000); // for the whole file
 
-/** What changing files promises in every environment. */
+/** Tests of file changes that every environment passes. */
 export function changeFilesContract(traits: FilesTraits): void {
   const it = shellRows(traits);
-  /** Files whose relative paths start in the folder of the test. */
-  const openPlace = async (): Promise<FilesPlace> => {
-    const place = await openFilesPlace(traits);
-    const session = place.environment.openSession();
-    await place.environment.run(
-      { command: `cd ${place.home}`, session, timeoutMs: 30_000, onOutput: () => undefined },
+  /** Relative paths start in the folder of the test. */
+  const openLab = async (): Promise<FilesLab> => {
+    const lab = await openFilesLab(traits);
+    const session = lab.environment.openSession();
+    await lab.environment.run(
+      { command: `cd ${lab.home}`, session, timeoutMs: 30_000, onOutput: () => undefined },
       signal,
     );
-    const files = createEnvironmentFiles(place.environment, session);
-    return { ...place, files, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+    const files = createEnvironmentFiles(lab.environment, session);
+    return { ...lab, files, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
   };
   const put = (files: EnvironmentFiles, path: string, content: string | Uint8Array) =>
     files.write(path, Buffer.from(content), {}, signal);
 
   describe(`${traits.name} keeps the contract of changes`, () => {
     it("E3, E4: encoding, BOM, line endings and mode stay, and the diff shows what changed", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+      await using lab = await openLab();
+      const { files } = lab;
       await put(files, "crlf", "\ufeffone\r\ntwo\r\nthree\r\n");
-      await place.sh("chmod 640 crlf");
+      await lab.sh("chmod 640 crlf");
       const outcome = await replaceInFile(
         files,
         "crlf",
@@ -62,9 +62,9 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await files.stat("bad", signal)).toMatchObject({ kind: "missing" });
     });
 
-    it("E4: a text that stands twice, or nowhere, and a file that is none, change nothing", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+    it("E4: an ambiguous text, a missing text and a missing file change nothing", async () => {
+      await using lab = await openLab();
+      const { files } = lab;
       await put(files, "f", "same\nother\nsame\n");
       await put(files, "binary", Buffer.from([1, 0, 2]));
       const replace = (path: string, oldText: string, all = false) =>
@@ -73,18 +73,18 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await replace("f", "sane\nother!")).toMatchObject({ kind: "not-found" });
       expect(await replace("binary", "a")).toMatchObject({ kind: "not-text" });
       expect(await replace("none", "a")).toMatchObject({ kind: "missing" });
-      expect(await place.sh("cat f")).toBe("same\nother\nsame\n");
+      expect(await lab.sh("cat f")).toBe("same\nother\nsame\n");
       expect(await replace("f", "same", true)).toMatchObject({ kind: "changed" });
-      expect(await place.sh("cat f")).toBe("x\nother\nx\n");
+      expect(await lab.sh("cat f")).toBe("x\nother\nx\n");
     });
 
     it("E4: a patch adds, changes, moves and deletes files, all at once", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+      await using lab = await openLab();
+      const { files } = lab;
       await put(files, "change", "one\ntwo\n");
       await put(files, "gone", "bye\n");
       await put(files, "from", "a\nb\n");
-      await place.sh("chmod 755 from");
+      await lab.sh("chmod 755 from");
       const patch = `*** Begin Patch
 *** Add File: new/added
 +hello
@@ -114,14 +114,14 @@ export function changeFilesContract(traits: FilesTraits): void {
       for (const part of ["+++ b/new/added", "-two\n+2", "rename to to", "+++ /dev/null"]) {
         expect(outcome.diff).toContain(part);
       }
-      expect(await place.sh("cat new/added change to; ls -A; ls -l to | cut -c1-10")).toBe(
+      expect(await lab.sh("cat new/added change to; ls -A; ls -l to | cut -c1-10")).toBe(
         "hello\none\n2\na\nB\nchange\nnew\nto\n-rwxr-xr-x\n",
       );
     });
 
-    it("E4: a patch that fits twice, not at all, or is none changes nothing, and says where", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+    it("E4: an ambiguous, unmatched or malformed patch changes nothing and reports where", async () => {
+      await using lab = await openLab();
+      const { files } = lab;
       await put(files, "f", "x\ny\nx\ny\n");
       await put(files, "g", "fine\n");
       const patch = (body: string) =>
@@ -140,16 +140,16 @@ export function changeFilesContract(traits: FilesTraits): void {
       });
       expect(await patch("*** Wrong File: f\n")).toMatchObject({ kind: "patch-malformed" });
       expect(await patch("*** Add File: ../out\n+z\n")).toMatchObject({ kind: "patch-malformed" });
-      expect(await place.sh("cat f g; ls -A")).toBe("x\ny\nx\ny\nfine\nf\ng\n");
+      expect(await lab.sh("cat f g; ls -A")).toBe("x\ny\nx\ny\nfine\nf\ng\n");
     });
 
-    it("E3, E4: folders, FIFOs, devices, loops and links that lead out are refused, whatever the change", async () => {
-      await using place = await openPlace();
-      const { files } = place;
-      await place.sh(
+    it("E3, E4: every change refuses folders, FIFOs, devices, link loops and links that lead outside", async () => {
+      await using lab = await openLab();
+      const { files } = lab;
+      await lab.sh(
         "mkdir d in out; mkfifo p; ln -s l2 l1; ln -s l1 l2; echo secret > out/f; ln -s ../out/f in/link; ln -s ../out in/folder; ln -s ../out/new in/dangling; echo own > in/own; ln -s own in/inner",
       );
-      const within = `${place.home}/in`;
+      const within = `${lab.home}/in`;
       const cases: [string, string][] = [
         ["d", "is-folder"],
         ["p", "not-regular"],
@@ -185,15 +185,15 @@ export function changeFilesContract(traits: FilesTraits): void {
       expect(await writeText(files, "in/deep/er", "new\n", { within }, signal)).toMatchObject({
         kind: "changed",
       });
-      expect(await place.sh("cat out/f in/own; ls -A out")).toBe("secret\nnew\nf\n");
+      expect(await lab.sh("cat out/f in/own; ls -A out")).toBe("secret\nnew\nf\n");
       const twice =
         "*** Begin Patch\n*** Update File: in/own\n@@\n-new\n+1\n*** Update File: in/inner\n@@\n-new\n+2\n*** End Patch\n";
       expect(await patchFiles(files, twice, {}, signal)).toMatchObject({ kind: "failed" });
     });
 
-    it("E4: of those who change one file at once nobody overwrites another's change", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+    it("E4: concurrent changes of one file do not overwrite each other", async () => {
+      await using lab = await openLab();
+      const { files } = lab;
       await put(files, "f", Array.from({ length: 8 }, (_, index) => `line ${index}\n`).join(""));
       const outcomes = await Promise.all(
         Array.from({ length: 8 }, (_, index) =>
@@ -209,13 +209,13 @@ export function changeFilesContract(traits: FilesTraits): void {
           changed: [],
         });
       }
-      const lines = (await place.sh("cat f")).trim().split("\n");
+      const lines = (await lab.sh("cat f")).trim().split("\n");
       expect(lines).toEqual(lines.map((_, index) => `${won.includes(index) ? "done" : "line"} ${index}`));
     });
 
-    it("E4: when a file cannot be written after others were, these are taken back; what cannot be is told", async () => {
-      await using place = await openPlace();
-      const { files } = place;
+    it("E4: if a later file cannot be written, earlier changes are reverted, and changes that cannot be reverted are reported", async () => {
+      await using lab = await openLab();
+      const { files } = lab;
       const patch = `*** Begin Patch
 *** Update File: a
 @@
@@ -233,7 +233,7 @@ export function changeFilesContract(traits: FilesTraits): void {
       const start = async () => {
         for (const name of ["a", "z", "gone"]) await put(files, name, `${name}\n`);
       };
-      /** Somebody changes `z` when `a` has been written, and perhaps `a` as well. */
+      /** Another process changes `z` after `a` was written, and optionally `a` too. */
       const disturbed = (alsoFirst: boolean): EnvironmentFiles => ({
         ...files,
         async write(path, bytes, options, cut) {
@@ -248,15 +248,15 @@ export function changeFilesContract(traits: FilesTraits): void {
       await start();
       expect(await patchFiles(disturbed(false), patch, {}, signal)).toMatchObject({
         kind: "stopped",
-        problem: { kind: "changed-meanwhile", path: `${place.home}/z` },
+        problem: { kind: "changed-meanwhile", path: `${lab.home}/z` },
         changed: [],
         diff: "",
       });
-      expect(await place.sh("cat a z gone; ls -A")).toBe("a\nother\ngone\na\ngone\nz\n");
+      expect(await lab.sh("cat a z gone; ls -A")).toBe("a\nother\ngone\na\ngone\nz\n");
       await start();
       const left = await patchFiles(disturbed(true), patch, {}, signal);
       expect(left).toMatchObject({ kind: "stopped", changed: [{ kind: "update", path: "a" }] });
-      expect(await place.sh("cat a z; ls -A")).toBe("third\nother\na\ngone\nz\n");
+      expect(await lab.sh("cat a z; ls -A")).toBe("third\nother\na\ngone\nz\n");
     });
   });
 }

@@ -1,30 +1,32 @@
 import { posix } from "node:path";
 import type { TargetPath } from "../environment.ts";
-import { type AppliedChange, applyChanges, type PlannedChange } from "./apply-changes.ts";
-import type { HunkPlacement } from "./edit/apply-hunks.ts";
-import { applyPatch, type PatchProblem } from "./edit/apply-patch.ts";
-import type { NearestPlace } from "./edit/nearest-place.ts";
-import { parsePatch } from "./edit/parse-patch.ts";
-import { patchPaths } from "./edit/patch.ts";
+import { type AppliedChange, applyChanges, type FileState, type PlannedChange } from "./apply-changes.ts";
+import type { HunkPlacement } from "./edit/patch/apply-hunks.ts";
+import { applyPatch, type PatchProblem } from "./edit/patch/apply-patch.ts";
+import { parsePatch } from "./edit/patch/parse-patch.ts";
+import { patchPaths } from "./edit/patch/patch.ts";
+import { joinDiffs, movedDiff, unifiedDiff } from "./edit/patch/unified-diff.ts";
 import { replaceText } from "./edit/replace-text.ts";
-import { joinDiffs, movedDiff, unifiedDiff } from "./edit/unified-diff.ts";
+import type { SimilarLines } from "./edit/similar-lines.ts";
 import type { EnvironmentFiles, FileFacts } from "./environment-files.ts";
 import { createFileProblem, type FileProblem } from "./file-problem.ts";
-import { decodeText, encodeText, PLAIN_FORMAT, type TextFormat } from "./text-format.ts";
+import { decodeText, encodeText, PLAIN_FORMAT } from "./text-format.ts";
 
-const MOST_BYTES = 50 * 1024 * 1024;
+const MAX_FILE_BYTES = 50 * 1024 * 1024;
 
-/** Where changes may reach. */
+/** Which files and contents a change may touch. */
 export interface ChangeScope {
-  /** Only files that really lie in this folder, links followed; everywhere unless given. */
+  /** Allows only files whose resolved path is in this folder; if absent, all files are allowed. */
   readonly within?: TargetPath | undefined;
-  /** Why a file must not be changed, in words; asked of where it really lies, before anything is read or written. */
+  /** Returns the reason why a file must not be changed. Called with the resolved path before any read or write. */
   readonly judge?: ((real: TargetPath) => string | undefined) | undefined;
-  /** Why a file must not get this text, in words; `before` is undefined for a new file. Asked before anything is written. */
+  /** Returns the reason why a file must not get this text; called before any write. `before` is undefined for a new file. */
   readonly judgeText?:
     | ((real: TargetPath, before: string | undefined, after: string) => string | undefined)
     | undefined;
-  /** A file's text as whoever changes it may see it; as it is unless given. */
+  /** The digest of the content that the author last saw; a file with other content is not replaced as a whole. */
+  readonly seen?: ((real: TargetPath) => string | undefined) | undefined;
+  /** Hides parts of a file's text, such as secrets, from the author of the change. */
   readonly show?: ((real: TargetPath, text: string) => string) | undefined;
 }
 
@@ -32,19 +34,20 @@ export interface FilesChanged {
   readonly kind: "changed";
   readonly changes: readonly AppliedChange[];
   readonly diff: string;
-  /** Where the hunks of a patch were put, and what had to be overlooked. */
+  /** Where each hunk of a patch was applied, and which differences were tolerated. */
   readonly placements: readonly (HunkPlacement & { readonly path: string })[];
 }
 
 /** Why nothing was changed. */
 export type ChangeRefused =
   | FileProblem
-  /** The file is no text, or the new text has half a character in it. */
-  | { readonly kind: "not-text"; readonly path: TargetPath; readonly message: string }
-  | { readonly kind: "outside"; readonly path: TargetPath; readonly message: string }
-  | { readonly kind: "forbidden"; readonly path: TargetPath; readonly message: string }
-  | { readonly kind: "unchanged"; readonly path: TargetPath; readonly message: string }
-  | { readonly kind: "not-found"; readonly path: TargetPath; readonly nearest: NearestPlace | undefined }
+  /** `not-text`: the file is not text, or the new text cannot be encoded. */
+  | {
+      readonly kind: "not-text" | "outside" | "forbidden" | "unchanged";
+      readonly path: TargetPath;
+      readonly message: string;
+    }
+  | { readonly kind: "not-found"; readonly path: TargetPath; readonly nearest: SimilarLines | undefined }
   | {
       readonly kind: "ambiguous";
       readonly path: TargetPath;
@@ -59,19 +62,19 @@ export type ChangeRefused =
     }
   | { readonly kind: "patch-refused"; readonly problems: readonly PatchProblem[] };
 
-/** Some of the files could not be written. */
+/** A file could not be written. */
 export interface ChangeStopped {
   readonly kind: "stopped";
-  /** Of the file at which it stopped. */
+  /** The problem of the file that could not be written. */
   readonly problem: FileProblem;
-  /** What was done and could not be taken back; empty when everything is as it was. */
+  /** Changes that were applied and could not be reverted; empty if all files are as before. */
   readonly changed: readonly AppliedChange[];
   readonly diff: string;
 }
 
 export type ChangeOutcome = FilesChanged | ChangeRefused | ChangeStopped;
 
-/** Gives a file this text, in the format (encoding, BOM, line endings) that it has. Nobody else's change is overwritten. */
+/** Writes a text in the file's own format (encoding, BOM, line endings). Never overwrites a concurrent change. */
 export async function writeText(
   files: EnvironmentFiles,
   path: TargetPath,
@@ -81,10 +84,15 @@ export async function writeText(
 ): Promise<ChangeOutcome> {
   const old = await readForChange(files, path, scope, signal, "replace");
   if (isRefused(old)) return old;
+  const seen = scope.seen?.(old.path);
+  if (seen !== undefined && old.text !== undefined && seen !== old.digest) {
+    const message = `${old.path} has changed since you read it: the new text would overwrite a change of the user or of another program. To continue, read it again with read_file, then repeat your change.`;
+    return { kind: "forbidden", path: old.path, message };
+  }
   return change(files, [{ from: old, to: old, text }], scope, signal);
 }
 
-/** Replaces a text in a file where it stands exactly once, or everywhere with `all`. */
+/** Replaces a text that occurs exactly once in the file; with `all`, every occurrence. */
 export async function replaceInFile(
   files: EnvironmentFiles,
   path: TargetPath,
@@ -103,8 +111,8 @@ export async function replaceInFile(
 }
 
 /**
- * Applies a patch to all its files or to none. Everything is planned before the first byte is written; if a file cannot
- * be written then, what was done is taken back, and what could not be is told.
+ * Applies a patch to all its files or to none. All changes are planned before the first write. If a write fails, earlier
+ * changes are reverted, and those that could not be reverted are returned.
  */
 export async function patchFiles(
   files: EnvironmentFiles,
@@ -121,11 +129,8 @@ export async function patchFiles(
     if (isRefused(state)) return state;
     const other = real.get(state.path);
     if (other !== undefined) {
-      return createFileProblem(
-        "failed",
-        state.path,
-        `the patch changes it under two names, ${other} and ${path}`,
-      );
+      const reason = `the patch changes this file under two names, ${other} and ${path}`;
+      return createFileProblem("failed", state.path, reason);
     }
     real.set(state.path, path);
     states.set(path, state);
@@ -140,152 +145,107 @@ export async function patchFiles(
   const planned = applyPatch(parsed.patch, contents, show);
   if (planned.kind === "refused") return { kind: "patch-refused", problems: planned.problems };
   const sources = new Map(planned.moves.map(({ from, to }) => [to, from]));
-  // A file that moved and got a new content at its old name is two changes.
-  const gone = new Set(
+  // A moved file whose old path gets new content counts as two changes.
+  const movedAway = new Set(
     planned.moves.map(({ from }) => from).filter((from) => planned.files.get(from) === undefined),
   );
-  const changes = [...planned.files].flatMap(([path, text]): Wanted[] => {
+  const changes = [...planned.files].flatMap(([path, text]): RequestedChange[] => {
     const from = sources.get(path);
     if (text === undefined)
-      return gone.has(path) ? [] : [{ from: stateOf(path), to: undefined, text: undefined }];
-    return [{ from: stateOf(from !== undefined && gone.has(from) ? from : path), to: stateOf(path), text }];
+      return movedAway.has(path) ? [] : [{ from: stateOf(path), to: undefined, text: undefined }];
+    return [
+      { from: stateOf(from !== undefined && movedAway.has(from) ? from : path), to: stateOf(path), text },
+    ];
   });
   if (changes.length === 0) return unchanged(patchPaths(parsed.patch)[0] ?? "");
   return change(files, changes, scope, signal, planned.placements);
 }
 
-/** A file as it is before the change; `text` is undefined when there is none. */
-interface FileState {
-  /** As it was asked for. */
-  readonly asked: TargetPath;
-  readonly path: TargetPath;
-  readonly text: string | undefined;
-  readonly bytes: Uint8Array | undefined;
-  readonly digest: string;
-  readonly format: TextFormat;
-  readonly mode: number | undefined;
-}
-
-interface Wanted {
+interface RequestedChange {
   readonly from: FileState;
-  /** Undefined for a file that goes away. */
+  /** Undefined for a file that is deleted. */
   readonly to: FileState | undefined;
   readonly text: string | undefined;
 }
 
 async function change(
   files: EnvironmentFiles,
-  wanted: readonly Wanted[],
+  requested: readonly RequestedChange[],
   { judgeText }: ChangeScope,
   signal: AbortSignal,
   placements: FilesChanged["placements"] = [],
 ): Promise<ChangeOutcome> {
   const plans: PlannedChange[] = [];
-  for (const { from, to, text } of wanted) {
+  for (const { from, to, text } of requested) {
     if (to === undefined || text === undefined) {
-      const before = requireBytes(from);
-      plans.push({
-        ...placeOf(from),
-        kind: "delete",
-        before,
-        diff: unifiedDiff(from.asked, from.text, undefined),
-      });
+      const diff = unifiedDiff(from.requested, from.text, undefined);
+      plans.push({ kind: "delete", from, to: from, bytes: new Uint8Array(), diff });
       continue;
     }
     const reason = judgeText?.(to.path, from.text, text);
     if (reason !== undefined) return { kind: "forbidden", path: to.path, message: reason };
     const bytes = encodeText(text, from.format);
-    if (bytes === undefined) {
-      const { encoding } = from.format;
-      const message =
-        encoding === "windows-1252"
-          ? `${to.asked} is in Latin-1 (${encoding}), which does not have all characters of the new text. Write it with others, or convert the file with iconv first.`
-          : `The new text of ${to.asked} has half a surrogate pair in it, which no file can hold.`;
-      return { kind: "not-text", path: to.path, message };
-    }
+    if (bytes === undefined) return { kind: "not-text", path: to.path, message: unencodable(from, to) };
     const isMove = from !== to;
-    const before = from.bytes === undefined ? undefined : requireBytes(from);
-    if (!isMove && before !== undefined && Buffer.compare(before.bytes, bytes) === 0) {
-      if (wanted.length === 1) return unchanged(to.path);
+    if (!isMove && from.bytes !== undefined && Buffer.compare(from.bytes, bytes) === 0) {
+      if (requested.length === 1) return unchanged(to.path);
       continue;
     }
-    // As it will be read, so that line endings which the file brings along do not show as changes.
-    const now = decodeText(bytes)?.text ?? text;
-    plans.push(
-      isMove
-        ? {
-            ...placeOf(to),
-            kind: "move",
-            bytes,
-            before: requireBytes(from),
-            source: placeOf(from),
-            diff: movedDiff(from.asked, to.asked, from.text ?? "", now),
-          }
-        : {
-            ...placeOf(to),
-            kind: before === undefined ? "add" : "update",
-            bytes,
-            before,
-            diff: unifiedDiff(to.asked, from.text, now),
-          },
-    );
+    // The text as it will be read back, so that the file's own line endings do not show as changes.
+    const newText = decodeText(bytes)?.text ?? text;
+    const diff = isMove
+      ? movedDiff(from.requested, to.requested, from.text ?? "", newText)
+      : unifiedDiff(to.requested, from.text, newText);
+    const kind = isMove ? "move" : from.bytes === undefined ? "add" : "update";
+    plans.push({ kind, from, to, bytes, diff });
   }
-  const applied = await applyChanges(files, plans, signal);
-  const diff = joinDiffs(applied.changes.map((done) => done.diff));
-  if (applied.problem !== undefined) {
-    return { kind: "stopped", problem: applied.problem, changed: applied.changes, diff };
-  }
-  return { kind: "changed", changes: applied.changes, diff, placements };
+  const { changes, problem } = await applyChanges(files, plans, signal);
+  const diff = joinDiffs(changes.map((done) => done.diff));
+  if (problem !== undefined) return { kind: "stopped", problem, changed: changes, diff };
+  return { kind: "changed", changes, diff, placements };
 }
 
-function placeOf({ asked, path, digest }: FileState): {
-  asked: TargetPath;
-  path: TargetPath;
-  expected: string;
-} {
-  return { asked, path, expected: digest };
-}
-
-function requireBytes({ path, bytes, digest, mode }: FileState) {
-  if (bytes === undefined) throw new Error(`${path} was not there to be changed`);
-  return { bytes, digest, mode };
+function unencodable({ format }: FileState, { requested }: FileState): string {
+  return format.encoding === "windows-1252"
+    ? `${requested} is in Latin-1 (${format.encoding}), which lacks some characters of the new text. Use other characters, or convert the file with iconv first.`
+    : `The new text of ${requested} contains half a surrogate pair, which cannot be stored in a file.`;
 }
 
 async function readForChange(
   files: EnvironmentFiles,
-  asked: TargetPath,
+  requested: TargetPath,
   { within, judge }: ChangeScope,
   signal: AbortSignal,
   purpose: "edit" | "replace" = "edit",
 ): Promise<FileState | ChangeRefused> {
-  const found = await files.stat(asked, signal);
+  const found = await files.stat(requested, signal);
   if (found.kind !== "found" && found.kind !== "missing") return found;
-  const outside =
-    within === undefined ? undefined : await findOutside(files, { asked, found, within }, signal);
-  if (outside !== undefined) return outside;
+  const outside = within && (await findOutside(files, { requested, found, within }, signal));
+  if (outside) return outside;
   const message = judge?.(found.path);
   if (message !== undefined) return { kind: "forbidden", path: found.path, message };
   if (found.kind !== "found") {
     const absent = { text: undefined, bytes: undefined, digest: "absent", mode: undefined };
-    return { asked, path: found.path, format: PLAIN_FORMAT, ...absent };
+    return { requested, path: found.path, format: PLAIN_FORMAT, ...absent };
   }
   if (found.type === "folder") return createFileProblem("is-folder", found.path);
   if (found.type !== "file") return createFileProblem("not-regular", found.path);
-  const read = await files.readBytes(asked, MOST_BYTES, signal);
+  const read = await files.readBytes(requested, MAX_FILE_BYTES, signal);
   if (read.kind !== "bytes") return read;
   const { path, bytes, digest } = read;
   const decoded = decodeText(bytes);
   if (decoded === undefined && purpose === "edit") {
-    return { kind: "not-text", path, message: `${path} is no text that could be changed without loss.` };
+    const reason = `${path} is not a text file that can be changed without loss.`;
+    return { kind: "not-text", path, message: reason };
   }
   const { text = "", format = PLAIN_FORMAT } = decoded ?? {};
-  return { asked, path, text, bytes, digest, format, mode: found.mode };
+  return { requested, path, text, bytes, digest, format, mode: found.mode };
 }
 
-/** The refusal of a place that is not in the folder, as far as can be known before it is written to. */
+/** Refuses a path outside the folder, as far as the path can be resolved before the file is written. */
 async function findOutside(
   files: EnvironmentFiles,
-  { asked, found, within }: { asked: TargetPath; found: FileFacts | FileProblem; within: TargetPath },
+  { requested, found, within }: { requested: TargetPath; found: FileFacts | FileProblem; within: TargetPath },
   signal: AbortSignal,
 ): Promise<ChangeRefused | undefined> {
   const root = await files.stat(within, signal);
@@ -294,10 +254,10 @@ async function findOutside(
   const refused = (path: string): ChangeRefused => ({
     kind: "outside",
     path,
-    message: `${asked} lies outside of ${root.path}.`,
+    message: `${requested} is outside of ${root.path}.`,
   });
   if (found.kind === "found") return isIn(found.path) ? undefined : refused(found.path);
-  // What is not there yet will lie where the nearest folder above it really is, unless its path goes up again.
+  // A file that does not exist yet will be in its nearest existing parent folder, unless its path contains `..`.
   if (found.path.split("/").includes("..")) return refused(found.path);
   for (let above = posix.dirname(found.path); ; above = posix.dirname(above)) {
     const folder = await files.stat(above, signal);
@@ -307,7 +267,7 @@ async function findOutside(
 }
 
 function unchanged(path: TargetPath): ChangeRefused {
-  return { kind: "unchanged", path, message: `${path} has this content already.` };
+  return { kind: "unchanged", path, message: `${path} already has this content.` };
 }
 
 function isRefused(value: FileState | ChangeRefused): value is ChangeRefused {

@@ -1,119 +1,73 @@
 import { randomBytes } from "node:crypto";
-import { setImmediate as turnOfEventLoop } from "node:timers/promises";
+import { setImmediate as nextEventLoopTurn } from "node:timers/promises";
 import type { Environment, ShellSession, TargetPath } from "../environment.ts";
 import { copyIn } from "./copy/copy-in.ts";
 import { copyOut } from "./copy/copy-out.ts";
-import type { Copied, CopyOptions, CopyProblem, HostPath } from "./copy/copy-outcome.ts";
+import type { CopyOptions, HostPath } from "./copy/copy-outcome.ts";
 import { createFileProblem, type FileProblem } from "./file-problem.ts";
 import { LIST_SCRIPT, REMOVE_SCRIPT, STAT_SCRIPT, WRITE_SCRIPT } from "./file-scripts.ts";
-import { digestOf, type FileBytes, type FileNumbers, parseFileNumbers, readFileBytes } from "./read-bytes.ts";
-import { type ReadOptions, readText, type TextRead } from "./read-text.ts";
+import { digestOf, type FileStats, parseFileStats, readFileBytes } from "./read-bytes.ts";
+import { type ReadOptions, readText } from "./read-text.ts";
 import { type RunFileScript, runFileScript } from "./run-file-script.ts";
-import { type PatternInvalid, type SearchFound, searchFiles } from "./search/search-files.ts";
+import { searchFiles } from "./search/search-files.ts";
 import type { SearchQuery } from "./search/search-query.ts";
 import type { SearchPrograms } from "./search/search-script.ts";
 
 const LIST_LIMIT = 1_000;
 
-export interface FileFacts extends FileNumbers {
+export interface FileFacts extends FileStats {
   readonly kind: "found";
-  /** Links followed, so that a policy can judge where it really lies. */
+  /** The resolved path, so that a policy can check where the file really is. */
   readonly path: TargetPath;
-  /** Whether the path that was asked for is itself a link. */
+  /** Whether the requested path itself is a link. */
   readonly isLink: boolean;
   readonly type: "file" | "folder" | "fifo" | "socket" | "device" | "other";
 }
 
 export interface FolderEntry {
   readonly name: string;
-  /** Of the entry itself: a link is not followed. */
+  /** The type of the entry itself; links are not followed. */
   readonly type: "file" | "folder" | "link" | "other";
 }
 
 export interface FolderListing {
   readonly kind: "listed";
   readonly path: TargetPath;
-  /** In the order of their bytes, hidden ones first; at most as many as were asked for. */
+  /** Sorted by bytes, hidden entries first; at most `limit`. */
   readonly entries: readonly FolderEntry[];
   readonly total: number;
 }
 
 export interface WriteOptions {
-  /** Instead of the file's own, or for a new file of the usual ones. */
+  /** Replaces the file's current mode, or the default mode of a new file. */
   readonly mode?: number | undefined;
-  /** The digest of what was read, or `absent`: anything else there now is told as `changed-meanwhile`. */
+  /** The digest of the content that was read, or `absent`; a file with other content is `changed-meanwhile`. */
   readonly expected?: string | undefined;
 }
 
 export interface FileWritten {
   readonly kind: "written";
-  /** Where it really lies: links are followed. */
+  /** The resolved path: links are followed. */
   readonly path: TargetPath;
   readonly created: boolean;
   readonly digest: string;
-  /** False when the file was another user's and is ours now. */
+  /** False if the file belonged to another user and now belongs to the environment's user. */
   readonly ownerKept: boolean;
 }
 
-export interface FileRemoved {
-  readonly kind: "removed";
-  readonly path: TargetPath;
-}
+/** The files of an environment, accessed only by commands that run in it. `kind` distinguishes results from problems. */
+export type EnvironmentFiles = ReturnType<typeof createEnvironmentFiles>;
 
-/** The files of an environment, seen and changed only by commands in it. Whatever happens is told by `kind`. */
-export interface EnvironmentFiles {
-  stat(path: TargetPath, signal: AbortSignal): Promise<FileFacts | FileProblem>;
-  list(
-    folder: TargetPath,
-    options: { readonly limit?: number },
-    signal: AbortSignal,
-  ): Promise<FolderListing | FileProblem>;
-  /** One page of a text. */
-  read(path: TargetPath, options: ReadOptions, signal: AbortSignal): Promise<TextRead | FileProblem>;
-  /** The whole file, or `too-large`. */
-  readBytes(path: TargetPath, maxBytes: number, signal: AbortSignal): Promise<FileBytes | FileProblem>;
-  /** All or nothing: at every moment the path holds the old content or the new. Missing folders are made. */
-  write(
-    path: TargetPath,
-    bytes: Uint8Array,
-    options: WriteOptions,
-    signal: AbortSignal,
-  ): Promise<FileWritten | FileProblem>;
-  /** A regular file, or a link itself; folders are refused. `expected` as for a write. */
-  remove(
-    path: TargetPath,
-    options: { readonly expected?: string | undefined },
-    signal: AbortSignal,
-  ): Promise<FileRemoved | FileProblem>;
-  search(query: SearchQuery, signal: AbortSignal): Promise<SearchFound | PatternInvalid | FileProblem>;
-  /** From our machine into the environment: a file, or a folder with all that is in it. */
-  copyIn(
-    from: HostPath,
-    to: TargetPath,
-    options: CopyOptions,
-    signal: AbortSignal,
-  ): Promise<Copied | CopyProblem>;
-  /** From the environment to our machine. */
-  copyOut(
-    from: TargetPath,
-    to: HostPath,
-    options: CopyOptions,
-    signal: AbortSignal,
-  ): Promise<Copied | CopyProblem>;
-}
-
-/** Relative paths start where the session is; `~` is the home of the environment. */
+/** Relative paths start in the session's folder; `~` is the home folder inside the environment. */
 export function createEnvironmentFiles(
   environment: Environment,
   session: ShellSession,
   programs: SearchPrograms = {},
-): EnvironmentFiles {
+) {
   const run: RunFileScript = (script, signal) => runFileScript(environment, session, script, signal);
 
   return {
-    readBytes: (path, maxBytes, signal) => readFileBytes(run, path, maxBytes, signal),
-
-    async stat(path, signal) {
+    async stat(path: TargetPath, signal: AbortSignal): Promise<FileFacts | FileProblem> {
       const result = await run({ script: STAT_SCRIPT, path }, signal);
       if (result.kind !== "done") return result;
       const { facts } = result;
@@ -122,49 +76,74 @@ export function createEnvironmentFiles(
         path: result.path,
         isLink: facts.has("link"),
         type: (facts.get("type") ?? "other") as FileFacts["type"],
-        ...parseFileNumbers(facts.get("facts")),
+        ...parseFileStats(facts.get("facts")),
       };
     },
 
-    async list(folder, { limit = LIST_LIMIT }, signal) {
+    async list(
+      folder: TargetPath,
+      { limit = LIST_LIMIT }: { readonly limit?: number },
+      signal: AbortSignal,
+    ): Promise<FolderListing | FileProblem> {
       const result = await run({ script: LIST_SCRIPT, path: folder, args: [`${limit}`] }, signal);
       if (result.kind !== "done") return result;
       const entries = result.stdout.toString("utf8").split("\0").slice(0, -1).map(parseEntry);
       return { kind: "listed", path: result.path, entries, total: Number(result.facts.get("total")) };
     },
 
-    read: (path, options, signal) => readText(run, path, options, signal),
+    read: (path: TargetPath, options: ReadOptions, signal: AbortSignal) =>
+      readText(run, path, options, signal),
 
-    async write(path, bytes, { mode, expected }, signal) {
+    /** Reads the whole file, or returns `too-large`. */
+    readBytes: (path: TargetPath, maxBytes: number, signal: AbortSignal) =>
+      readFileBytes(run, path, maxBytes, signal),
+
+    /** Atomic: the path always holds either the old or the new content. Creates missing folders. */
+    async write(
+      path: TargetPath,
+      bytes: Uint8Array,
+      { mode, expected }: WriteOptions,
+      signal: AbortSignal,
+    ): Promise<FileWritten | FileProblem> {
       const suffix = randomBytes(8).toString("hex");
       const octal = mode === undefined ? "" : mode.toString(8).padStart(4, "0");
       const args = [suffix, `${bytes.length}`, octal, expected ?? ""];
       const running = run({ script: WRITE_SCRIPT, path, args, stdin: bytes }, signal);
-      running.catch(() => undefined); // it is awaited below
-      await turnOfEventLoop(); // so that the bytes are on their way while they are counted
+      running.catch(() => undefined); // awaited below
+      await nextEventLoopTurn(); // starts sending before the digest blocks the event loop
       const digest = digestOf(bytes);
       const result = await running;
       if (result.kind !== "done") return result;
       if (!result.facts.has("done")) return createFileProblem("incomplete", result.path);
+      const { facts, path: written } = result;
       return {
         kind: "written",
-        path: result.path,
-        created: result.facts.has("created"),
+        path: written,
+        created: facts.has("created"),
         digest,
-        ownerKept: !result.facts.has("owner"),
+        ownerKept: !facts.has("owner"),
       };
     },
 
-    copyIn: (from, to, options, signal) => copyIn(run, from, to, options, signal),
-
-    copyOut: (from, to, options, signal) => copyOut(run, from, to, options, signal),
-
-    search: (query, signal) => searchFiles(run, query, programs, signal),
-
-    async remove(path, { expected }, signal) {
+    /** Removes a regular file, or a link itself; refuses folders. `expected` as for a write. */
+    async remove(
+      path: TargetPath,
+      { expected }: { readonly expected?: string | undefined },
+      signal: AbortSignal,
+    ): Promise<{ readonly kind: "removed"; readonly path: TargetPath } | FileProblem> {
       const result = await run({ script: REMOVE_SCRIPT, path, args: [expected ?? ""] }, signal);
       return result.kind === "done" ? { kind: "removed", path: result.path } : result;
     },
+
+    search: (query: SearchQuery, signal: AbortSignal) => searchFiles(run, query, programs, signal),
+
+    /** Copies a file or a folder with its content from this machine into the environment. */
+    copyIn: (from: HostPath, to: TargetPath, options: CopyOptions, signal: AbortSignal) =>
+      copyIn(run, from, to, options, signal),
+
+    /** Copies a file or a folder from the environment to this machine. */
+    copyOut: (from: TargetPath, to: HostPath, options: CopyOptions, signal: AbortSignal) =>
+      copyOut(run, from, to, options, signal),
   };
 }
 

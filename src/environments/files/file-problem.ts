@@ -1,53 +1,56 @@
 import type { TargetPath } from "../environment.ts";
 
-/** Why nothing was done: what each kind of problem means, and what to do next. */
+/** The message and the hint for each kind of problem. */
 const PROBLEMS = {
   missing: ["does not exist", "Check the spelling, or list the folder."],
   "is-folder": ["is a folder", "List it, or name a file in it."],
-  exists: ["exists already; it was left as it is", "Choose another name, or remove it first."],
-  "not-a-folder": ["is not a folder, or lies below something that is none", "Check the path, part by part."],
+  exists: ["already exists; it was not changed", "Choose another name, or remove it first."],
+  "not-a-folder": ["is not a folder, or a parent of it is not a folder", "Check each component of the path."],
   "not-regular": [
     "is a FIFO, socket or device",
-    "Only regular files are read and written; use a command, with a timeout.",
+    "Only regular files can be read and written. Use a command with a timeout.",
   ],
-  "symlink-loop": ["is a symbolic link that leads back to itself", "Remove the link and make it anew."],
+  "symlink-loop": ["is a symbolic link that leads back to itself", "Remove the link and create it again."],
   denied: [
-    "may not be accessed by the user of this environment",
-    "Check owner and mode of it and its folder.",
+    "is not accessible to the user of this environment",
+    "Check the owner and the mode of the file and its folder.",
   ],
   "read-only": ["is on a read-only file system", "Choose another folder."],
-  "disk-full": ["does not fit: disk, quota or the limit of a file's size is reached", "Free space first."],
-  "too-large": ["is larger than what is read at once", "Read a part of it, or use a command."],
+  "disk-full": [
+    "does not fit: the disk, the quota or the file size limit is exhausted",
+    "Free some space first.",
+  ],
+  "too-large": ["is too large to read at once", "Read a part of it, or use a command."],
   "changed-meanwhile": [
-    "was changed by somebody else since it was read; it was left as it is",
-    "Read it again, and write what should be there now.",
+    "was changed by another process since it was read; it was not overwritten",
+    "Read it again, then repeat the change.",
   ],
   "no-program": [
-    "could not be worked on, because the environment lacks a program",
-    "Install the program that is named, or use another image.",
+    "could not be processed because the environment lacks a program",
+    "Install the missing program, or use another image.",
   ],
   "archive-refused": [
-    "sent an archive that is damaged or hostile; nothing of it was kept",
-    "Look at the folder with a command before you copy it.",
+    "produced an invalid or malicious archive; no file was kept",
+    "Inspect the folder with a command before you copy it.",
   ],
-  incomplete: ["did not arrive whole; what was there before is unchanged", "Do it again."],
+  incomplete: ["was not transferred completely; the previous content is unchanged", "Try again."],
   "timed-out": [
-    "did not answer in time",
-    "Check the environment; after a write read the file to see what it holds.",
+    "could not be processed in time",
+    "Check the environment. After a write, read the file to see its content.",
   ],
   unavailable: [
-    "could not be reached, because the environment was lost",
-    "Check the environment; after a write read the file to see what it holds.",
+    "could not be reached because the environment was lost",
+    "Check the environment. After a write, read the file to see its content.",
   ],
-  failed: ["could not be worked on", "See the reason."],
+  failed: ["could not be processed", "See the reason."],
 } as const;
 
 export type FileProblemKind = keyof typeof PROBLEMS;
 
-/** An operation that was not done; a file is then as it was before. */
+/** Why an operation was not done; the file is unchanged. */
 export interface FileProblem {
   readonly kind: FileProblemKind;
-  /** The real path where it is known, else the one that was asked for. */
+  /** The resolved path if known, else the requested path. */
   readonly path: TargetPath;
   /** What happened. */
   readonly message: string;
@@ -65,7 +68,7 @@ export function createFileProblem(kind: FileProblemKind, path: TargetPath, reaso
   return { kind, path, message: `${path} ${what}${detail === "" ? "." : `: ${detail}`}`, hint };
 }
 
-/** Every userland takes these words from the C library, and our scripts ask for them in English. */
+/** Error texts of the C library, which every userland prints; our scripts set `LC_ALL=C`. */
 const REASONS: readonly (readonly [RegExp, FileProblemKind])[] = [
   [/No space left|quota exceeded|File too large|size limit exceeded/i, "disk-full"],
   [/Read-only file system/i, "read-only"],
@@ -75,8 +78,8 @@ const REASONS: readonly (readonly [RegExp, FileProblemKind])[] = [
 ];
 const KILLED_BY_SIZE_LIMIT = 128 + 25;
 
-/** The kind of problem that a tool's own words and exit code tell. */
-export function problemKindOf(words: string, exitCode: number): FileProblemKind {
+/** Derives the kind of problem from the error text and the exit code of a program. */
+export function problemKindOf(errorText: string, exitCode: number): FileProblemKind {
   if (exitCode === KILLED_BY_SIZE_LIMIT) return "disk-full";
-  return REASONS.find(([pattern]) => pattern.test(words))?.[1] ?? "failed";
+  return REASONS.find(([pattern]) => pattern.test(errorText))?.[1] ?? "failed";
 }

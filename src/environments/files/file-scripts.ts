@@ -1,6 +1,6 @@
 /**
- * Shell programs that work on one file, for GNU, BSD and busybox userland. `$1` is the path. Facts go to stderr as
- * NUL name=value NUL, so stdout holds nothing but the bytes of files; whatever else stands on stderr is a tool's own words.
+ * Shell scripts that work on one file, for GNU, BSD and busybox userland. `$1` is the path. Facts go to stderr as
+ * NUL name=value NUL, so that stdout holds only the bytes of files. Any other text on stderr is a program's message.
  */
 export const BASE_SCRIPT = `
 LC_ALL=C
@@ -10,9 +10,9 @@ nl='
 say() { printf '\\000%s=%s\\000' "$1" "$2" >&2; }
 stop() { say path "$p"; say problem "$1"; exit 0; }
 fail() { say error "$1"; say code "$2"; stop failed; }
-# Each substitution is one program, so that it costs one fork.
+# One program per substitution costs only one fork.
 facts() { f=$(stat -c '%s %a %u %g %Y' "$p" 2>/dev/null) || f=$(stat -f '%z %Mp%Lp %u %g %m' "$p" 2>/dev/null); }
-# By stdin: with a name some of them quote what they print.
+# Read stdin: given a file name, some of these programs quote their output.
 digest() {
   if command -v sha256sum >/dev/null 2>&1; then h=$(sha256sum < "$1")
   elif command -v shasum >/dev/null 2>&1; then h=$(shasum -a 256 < "$1")
@@ -22,7 +22,7 @@ digest() {
   fi 2>/dev/null
   h=\${h%% *}
 }
-# Whether it is not there, or only not to be seen by us.
+# Reports whether the file is missing or only inaccessible.
 absent() {
   d=$p
   while d=\${d%/*}; [ -n "$d" ]; do
@@ -33,7 +33,7 @@ absent() {
   done
   stop missing
 }
-# Asked of stat, never by opening: to open a FIFO waits for its other end.
+# Test with stat, never open: opening a FIFO blocks until its other end is opened.
 require_regular() {
   [ -e "$p" ] || absent
   [ ! -d "$p" ] || stop is-folder
@@ -65,8 +65,8 @@ case $p in /*) ;; *) d=$(pwd -P; echo x); p=\${d%"\${nl}x"}/$p ;; esac
 `;
 
 /**
- * `$where` tells this boot and this pid namespace apart from all others, by its host name and the start of its first
- * process; it is empty where /proc does not show them. Only builtins are used, because writes are frequent.
+ * `$where` identifies this boot and this pid namespace by the host name and the start time of the first process. It is
+ * empty if /proc does not show them. Uses only builtins, because writes are frequent.
  */
 export const OWNER_SCRIPT = `
 where=
@@ -80,7 +80,7 @@ owner() {
   where=\${boot%%-*}.$1.$host
 }
 owner
-# Whether the process that a temporary name ends with is certainly over.
+# Whether the process whose pid ends a temporary name has certainly exited.
 is_abandoned() {
   [ -n "$where" ] || return 1
   case $1 in *"-$where-"*) ;; *) return 1 ;; esac
@@ -101,7 +101,7 @@ say facts "$f"
 say path "$p"
 `;
 
-/** `$2`: how many entries at most. Prints type, name and NUL of each; the shell's own pattern takes any name. */
+/** `$2`: entry limit. Prints type, name and NUL of each entry; a shell pattern handles any name. */
 export const LIST_SCRIPT = `${BASE_SCRIPT}
 follow
 [ -e "$p" ] || absent
@@ -121,7 +121,7 @@ done
 say total "$n"
 `;
 
-/** `$2`: how many bytes at most. The size is only a hint: files of /proc say 0, and others grow. */
+/** `$2`: byte limit. The size is only a hint: files in /proc report 0, and other files may grow. */
 export const BYTES_SCRIPT = `${BASE_SCRIPT}
 follow
 require_readable
@@ -131,7 +131,7 @@ say facts "$f"
 size=\${f%% *}
 [ "\${size:-0}" -le "$2" ] || { say larger 1; exit 0; }
 exec 3>&1
-# A file that says its size is read in large blocks, which is several times as fast.
+# If the size is known, large blocks are several times as fast.
 if [ "\${size:-0}" -gt 0 ]; then e=$(dd if="$p" bs=131072 count="$(($2 / 131072 + 1))" 2>&1 >&3)
 else e=$(head -c "$(($2 + 1))" "$p" 2>&1 >&3)
 fi || fail "$e" $?
@@ -139,8 +139,9 @@ say done 1
 `;
 
 /**
- * `$2` first line, `$3` lines, `$4` bytes looked at, `$5` bytes of a line, `$6` bytes of all, `$7` the size up to which
- * lines are counted and a digest is made. The digest comes first: if the file changes now, it is the page that is newer.
+ * `$2` first line, `$3` lines, `$4` bytes scanned, `$5` bytes per line, `$6` bytes in total, `$7` the largest file for
+ * which lines are counted and a digest is computed. The digest comes first: if the file changes in between, the digest is
+ * outdated and a later write with it is refused.
  */
 export const PAGE_SCRIPT = `${BASE_SCRIPT}
 follow
@@ -163,15 +164,15 @@ say done 1
 `;
 
 /**
- * `$2` suffix of the temporary file, `$3` length of what stdin brings, `$4` mode or nothing, `$5` digest that the file
- * must have now, `absent`, or nothing.
+ * `$2` suffix of the temporary file, `$3` length of stdin, `$4` mode or empty, `$5` the digest that the file must have
+ * now, `absent`, or empty, `$6` not empty to keep the mode of an existing file.
  *
- * What a dying channel leaves is a shorter stdin, so nothing is renamed before the length is right. Writers of a
- * folder take turns from the comparison to the rename: by flock where there is one (it ends with its holder), else by a
- * link that names its holder.
+ * A dying channel truncates stdin, so the length is checked before the rename. From the comparison to the rename the
+ * writers of a folder exclude each other: by flock if available (it ends with its holder), else by a symbolic link that
+ * holds the pid of its holder.
  */
 export const WRITE_SCRIPT = `${BASE_SCRIPT}${OWNER_SCRIPT}
-suffix=$2 length=$3 mode=$4 expected=$5
+suffix=$2 length=$3 mode=$4 expected=$5 keep=\${6-}
 follow
 case $p in */|*/.|*/..) stop is-folder ;; esac
 check() {
@@ -191,7 +192,7 @@ lock=
 tidy() { [ -z "$t" ] || rm -f "$t"; [ -z "$lock" ] || rm -f "$lock"; }
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM
-# What a killed writer left goes at once where that is certain, else soon; one whose process cannot be seen from here may live in another container.
+# Remove the temporary files of killed writers: at once if the writer has certainly exited, else by age, because a writer with an unknown pid may run in another container.
 for f in "$d"/.hermes-write-*; do
   [ -e "$f" ] || continue
   if is_abandoned "$f"; then rm -f "$f" 2>/dev/null; continue; fi
@@ -201,18 +202,19 @@ for f in "$d"/.hermes-write-*; do
 done
 old=
 if [ -e "$p" ]; then
-  facts || fail "stat cannot tell its mode" 1
+  facts || fail "stat cannot read its mode" 1
   old=$f
+  [ -z "$keep" ] || mode=
 fi
 from=
-[ ! -e "$p" ] || [ -w "$p" ] || from=/dev/null # to learn whether it is the file or the whole file system
-# The usual modes come with the making of the file, which spares a program; all others are set when it is whole.
+[ ! -e "$p" ] || [ -w "$p" ] || from=/dev/null # a trial write shows whether the file or the whole file system is read-only
+# Common modes are set by umask when the file is created, which saves a chmod; other modes are set after the write.
 born=\${mode:-\${old#* }} mask=077
 born=\${born%% *}
 case $born in 644|0644) mask=022 ;; 664|0664) mask=002 ;; 600|0600) ;; *) born= ;; esac
 e=$( { [ -z "$old$mode" ] || umask "$mask"; set -C; exec dd bs=65536 \${from:+if="$from"} > "$t"; } 2>&1 ) || fail "\${e%%"$nl"*}" $?
 [ -z "$from" ] || stop denied
-# The last line begins with the number of bytes, where a line tells it. Small builds of wc count to 4 GiB.
+# The last line of dd usually starts with the number of bytes. wc is the last resort: small builds overflow at 4 GiB.
 e=\${e##*"$nl"}
 case $e in
   *" bytes"*) n=\${e%% *} ;;
@@ -225,7 +227,7 @@ if [ -n "$old" ]; then
   { [ -O "$p" ] && [ -G "$p" ] && [ -O "$t" ] && [ -G "$t" ]; } || chown "$3:$4" "$t" 2>/dev/null || {
     say owner lost
     chgrp "$4" "$t" 2>/dev/null
-    case $m in ????*) m=\${m#"\${m%???}"} ;; esac # set-user-id bits would lend the rights of another user
+    case $m in ????*) m=\${m#"\${m%???}"} ;; esac # set-user-id bits would grant the rights of another user
   }
   mode=\${mode:-$m}
 fi
@@ -251,7 +253,7 @@ case $expected in
   *)
     [ -f "$p" ] || stop changed-meanwhile
     digest "$p"
-    [ -n "$h" ] || fail "no program here makes a SHA-256" 1
+    [ -n "$h" ] || fail "no program here computes a SHA-256" 1
     [ "$h" = "$expected" ] || stop changed-meanwhile ;;
 esac
 [ -e "$p" ] || say created 1
@@ -261,12 +263,12 @@ say path "$p"
 say done 1
 `;
 
-/** A link is removed itself, not what it names. `$2`: digest that the file must have now, or nothing. */
+/** Removes a link itself, not its target. `$2`: the digest that the file must have now, or empty. */
 export const REMOVE_SCRIPT = `${BASE_SCRIPT}
 [ -L "$p" ] || { physical; require_regular; }
 if [ -n "$2" ]; then
   digest "$p"
-  [ -n "$h" ] || fail "no program here makes a SHA-256" 1
+  [ -n "$h" ] || fail "no program here computes a SHA-256" 1
   [ "$h" = "$2" ] || stop changed-meanwhile
 fi
 e=$(rm -f "$p" 2>&1) || fail "$e" $?

@@ -6,8 +6,8 @@ import { afterAll, beforeAll } from "vitest";
 import { never, testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { openDockerEnvironment } from "../docker/docker-environment.ts";
-import { createEngine } from "../docker/engine.ts";
-import { createSandboxSpec } from "../docker/sandbox-spec.ts";
+import { createEngine } from "../docker/engine/engine.ts";
+import { createSandboxSpec } from "../docker/spec/sandbox-spec.ts";
 import { ADD_NOBODY, allFilesContracts } from "./all-files.contract.ts";
 
 describeWith("podman", "podman", (service) => {
@@ -34,7 +34,7 @@ describeWith("podman", "podman", (service) => {
       const identity = { profile: "tester", profileId, task: "default" };
       const { spec } = await createSandboxSpec(options, identity, testHost(folder));
       const reporter = { onNotice: () => undefined, onProgress: () => undefined };
-      return openDockerEnvironment({ engine, spec, sandboxesFolder: folder, reporter });
+      return openDockerEnvironment({ engine, spec, reporter });
     },
   });
 });

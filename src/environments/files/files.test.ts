@@ -17,7 +17,7 @@ if (ripgrep === undefined) throw new Error("@vscode/ripgrep has no program for t
 
 describe("the local environment", () => {
   let home = "";
-  // Not while tests are only collected: then nothing would remove it.
+  // Not during collection: no hook would remove the folder then.
   beforeAll(async () => {
     home = await realpath(await mkdtemp(join(tmpdir(), "hermes-files-")));
   });
@@ -29,10 +29,10 @@ describe("the local environment", () => {
       profileHome: home,
       cwd: home,
     });
-  // The folder is one that others may pass through, which the home of a test does not let them.
+  // Tests need a folder that other users can traverse; the temporary home is private.
   allFilesContracts({ name: "local", folder: "/tmp", ripgrep, open });
 
-  test("F58: the tools of BSD are enough: another stat, no sha256sum, no flock", async () => {
+  test("F58: BSD tools are sufficient: another stat, no sha256sum, no flock", async () => {
     await using temp = await tempFolder();
     await using environment = await open();
     const same = "sh cat head tail od cut wc mv rm mkdir ln readlink chown chgrp chmod find sleep openssl dd";

@@ -12,17 +12,17 @@ export interface FileBytes {
   readonly digest: string;
 }
 
-export interface FileNumbers {
+export interface FileStats {
   readonly size: number;
   /** Permission bits, e.g. 0o644. */
   readonly mode: number;
   readonly uid: number;
   readonly gid: number;
-  /** To the second: not every userland tells more. */
+  /** Whole seconds: not every `stat` reports fractions. */
   readonly modifiedMs: number;
 }
 
-/** The whole file, or `too-large`: then no more than one byte too many was sent. */
+/** Reads the whole file, or returns `too-large` after at most `maxBytes` + 1 bytes were sent. */
 export async function readFileBytes(
   run: RunFileScript,
   path: TargetPath,
@@ -33,8 +33,8 @@ export async function readFileBytes(
   if (result.kind !== "done") return result;
   const { facts, stdout: bytes } = result;
   if (facts.has("larger")) {
-    const { size } = parseFileNumbers(facts.get("facts"));
-    return createFileProblem("too-large", result.path, `${size} bytes, and at most ${maxBytes} are read`);
+    const { size } = parseFileStats(facts.get("facts"));
+    return createFileProblem("too-large", result.path, `${size} bytes; the limit is ${maxBytes}`);
   }
   if (!facts.has("done")) return createFileProblem("incomplete", result.path);
   if (bytes.length > maxBytes)
@@ -42,8 +42,8 @@ export async function readFileBytes(
   return { kind: "bytes", path: result.path, bytes, digest: digestOf(bytes) };
 }
 
-/** What `stat` printed: size, mode in octal, user, group, seconds. */
-export function parseFileNumbers(text = ""): FileNumbers {
+/** Parses the output of `stat`: size, mode in octal, user, group, seconds. */
+export function parseFileStats(text = ""): FileStats {
   const [size = "0", mode = "0", uid = "0", gid = "0", seconds = "0"] = text.trim().split(" ");
   return {
     size: Number(size),

@@ -9,13 +9,13 @@ import { createTextPage, type PageLimits, splitLines, type TextPage } from "./te
 const MAX_LINES = 2_000;
 const LINE_CHARS = 2_000;
 const PAGE_CHARS = 100_000;
-/** Above this neither lines are counted nor a digest is made: both read the whole file. */
+/** Larger files get no line count and no digest, because both read the whole file. */
 const COUNTED_BYTES = 50 * 1024 * 1024;
-/** One page looks at no more, so that a line without an end cannot fill the memory of the environment. */
+/** The most that one page scans, so that an endless line cannot fill the memory of the environment. */
 const SCANNED_BYTES = 16 * 1024 * 1024;
-/** Of a file in another encoding than UTF-8, of which all is read. */
+/** The largest file in an encoding other than UTF-8, which is read as a whole. */
 const WHOLE_BYTES = 10 * 1024 * 1024;
-const UTF8_LONGEST = 4;
+const MAX_UTF8_BYTES = 4;
 
 export interface ReadOptions {
   /** The first line to read, from 1. */
@@ -26,22 +26,22 @@ export interface ReadOptions {
   readonly maxChars?: number | undefined;
 }
 
-/** A page of a text. `lines` is empty when the file is, or when `firstLine` lies past its end. */
+/** A page of a text file. `lines` is empty if the file is empty or `firstLine` lies past its end. */
 export interface TextFile extends Pick<TextPage, "lines" | "cutLines"> {
   readonly kind: "text" | "past-end";
   readonly path: TargetPath;
   readonly size: number;
   readonly encoding: TextEncoding;
   readonly bom: boolean;
-  /** U+FFFD is shown: bytes that are no text came after the beginning, and what is shown is not what is there. */
+  /** The page has U+FFFD in place of invalid bytes, so it differs from the file. */
   readonly lossy: boolean;
   readonly firstLine: number;
-  /** Where to go on; undefined at the end. */
+  /** The first line of the next page; undefined at the end of the file. */
   readonly nextLine: number | undefined;
-  /** Undefined in a file too large to be counted. */
+  /** Undefined if the file is too large to count. */
   readonly totalLines: number | undefined;
   readonly endsWithNewline: boolean;
-  /** SHA-256 of the whole file, for `expected` of a write; undefined as with `totalLines`. */
+  /** SHA-256 of the whole file, for `expected` of a write; undefined if the file is too large. */
   readonly digest: string | undefined;
 }
 
@@ -49,13 +49,13 @@ export interface BinaryFile {
   readonly kind: "binary";
   readonly path: TargetPath;
   readonly size: number;
-  /** Its first bytes, by which its type may be known. */
+  /** The first bytes, to recognise the file type. */
   readonly sample: Uint8Array;
 }
 
 export type TextRead = TextFile | BinaryFile;
 
-/** One page in one round trip, cut to size in the environment; what is not UTF-8 takes a second one, for the whole file. */
+/** Reads one page in one round trip; the environment cuts it. Encodings other than UTF-8 take a second round trip. */
 export async function readText(
   run: RunFileScript,
   path: TargetPath,
@@ -68,16 +68,16 @@ export async function readText(
     lineChars: LINE_CHARS,
     chars: Math.min(PAGE_CHARS, Math.max(1, Math.trunc(options.maxChars ?? PAGE_CHARS))),
   };
-  const lineBytes = LINE_CHARS * UTF8_LONGEST + 1;
-  const pageBytes = limits.chars * UTF8_LONGEST + lineBytes + 1;
-  // One line more than is shown tells whether there is one.
+  const lineBytes = LINE_CHARS * MAX_UTF8_BYTES + 1;
+  const pageBytes = limits.chars * MAX_UTF8_BYTES + lineBytes + 1;
+  // One extra line shows whether the file continues.
   const numbers = [firstLine, limits.lines + 1, SCANNED_BYTES, lineBytes, pageBytes, COUNTED_BYTES];
   const result = await run({ script: PAGE_SCRIPT, path, args: numbers.map(String) }, signal);
   if (result.kind !== "done") return result;
   const { facts, stdout } = result;
   if (!facts.has("done")) return createFileProblem("incomplete", result.path);
   const size = Number((facts.get("facts") ?? "0").split(" ")[0]);
-  const sample = bytesOfHex(facts.get("sample"));
+  const sample = parseHex(facts.get("sample"));
   const found = detectEncoding(sample, size <= sample.length);
   if (found === undefined) return { kind: "binary", path: result.path, size, sample };
   const readAll = () => readWhole(run, result.path, { firstLine, limits, sample }, signal);
@@ -85,18 +85,18 @@ export async function readText(
 
   const wasCapped = stdout.length >= pageBytes;
   const offered = splitLines(stdout.toString("utf8"));
-  if (wasCapped && offered.length > 1) offered.pop(); // only a part of it came
+  if (wasCapped && offered.length > 1) offered.pop(); // the last line may be incomplete
   if (firstLine === 1 && found.bom && offered[0] !== undefined) offered[0] = offered[0].slice(1);
   const page = createTextPage(offered, firstLine, limits);
   const lossy = page.lines.some((line) => line.includes("\ufffd"));
   if (lossy && size <= WHOLE_BYTES) {
-    const all = await readAll(); // Latin-1 whose beginning is plain ASCII shows itself only here
+    const all = await readAll(); // detects Latin-1 whose beginning is plain ASCII
     if (all.kind !== "binary") return all;
   }
   const wasBounded = Number(facts.get("scanned") ?? 0) >= SCANNED_BYTES;
   const lastShown = firstLine + page.lines.length - 1;
   const isLastCut = wasBounded && page.complete && !page.cutLines.includes(lastShown);
-  const last = bytesOfHex(facts.get("last"));
+  const last = parseHex(facts.get("last"));
   const endsWithNewline = last[0] === 0x0a;
   const newlines = facts.get("newlines");
   const totalLines =
@@ -148,6 +148,6 @@ async function readWhole(
   };
 }
 
-function bytesOfHex(text = ""): Uint8Array {
+function parseHex(text = ""): Uint8Array {
   return Buffer.from(text.replace(/\s+/g, ""), "hex");
 }

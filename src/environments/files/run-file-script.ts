@@ -11,11 +11,11 @@ export interface FileScript {
   readonly args?: readonly string[];
   readonly stdin?: Uint8Array | AsyncIterable<Uint8Array>;
   readonly timeoutMs?: number;
-  /** Takes stdout instead of collecting it; while it returns a promise, the script has to wait. */
+  /** Receives stdout, which is then not collected. A returned promise holds the script back until it settles. */
   readonly onStdout?: (bytes: Uint8Array) => void | Promise<void>;
 }
 
-/** What a script told; `facts` by name, `stdout` as it came. */
+/** The facts that a script reported, and its raw stdout. */
 export interface FileScriptResult {
   readonly kind: "done";
   readonly path: TargetPath;
@@ -28,7 +28,7 @@ export type RunFileScript = (
   signal: AbortSignal,
 ) => Promise<FileScriptResult | FileProblem>;
 
-/** Runs a file script in the session's place without touching the session's folder, variables or functions. */
+/** Runs a file script in the session's folder without changing the session's folder, variables or functions. */
 export async function runFileScript(
   environment: Environment,
   session: ShellSession,
@@ -36,17 +36,17 @@ export async function runFileScript(
   signal: AbortSignal,
 ): Promise<FileScriptResult | FileProblem> {
   if (path === "" || path.includes("\0"))
-    return createFileProblem("missing", path, "no file has such a name");
+    return createFileProblem("missing", path, "no file can have this name");
   const output: Record<"stdout" | "stderr", Buffer[]> = { stdout: [], stderr: [] };
-  // A shell of its own: what a person defined (a function `cat`, an alias `rm`) must not meet our programs, and as the
-  // session's shell is replaced it leaves no state behind.
-  const words = ["sh", "-c", script, "hermes-files", path, ...args].map(quoteWord).join(" ");
+  // A separate shell: the session's functions and aliases (`cat`, `rm`) must not shadow our programs. `exec` replaces
+  // the session's shell, so the script leaves no state in it.
+  const commandLine = ["sh", "-c", script, "hermes-files", path, ...args].map(quoteWord).join(" ");
   const result = await attempt(path, () =>
     environment.run(
       {
-        command: `command exec ${words}`,
+        command: `command exec ${commandLine}`,
         session,
-        // The session's own folder may be gone, which is no matter to an absolute path.
+        // The session's folder may have been deleted; an absolute path does not need it.
         ...(path.startsWith("/") ? { workdir: "/" } : {}),
         timeoutMs,
         stdin,
@@ -62,8 +62,8 @@ export async function runFileScript(
   if (result.ended === "stopped") signal.throwIfAborted();
   if (result.ended === "timed-out") return createFileProblem("timed-out", path);
   if (result.ended !== "exited") return createFileProblem("unavailable", path, result.notices.join(" "));
-  if (result.badWorkdir) return createFileProblem("missing", path, "the session's folder is gone");
-  const { facts, words: said } = parseFacts(Buffer.concat(output.stderr).toString("utf8"));
+  if (result.badWorkdir) return createFileProblem("missing", path, "the session's folder was removed");
+  const { facts, messages } = parseFacts(Buffer.concat(output.stderr).toString("utf8"));
   const real = facts.get("path") ?? path;
   const problem = facts.get("problem");
   if (problem === "failed") {
@@ -74,15 +74,12 @@ export async function runFileScript(
     return createFileProblem(problem as FileProblem["kind"], real, facts.get("error"));
   }
   if (result.exitCode !== 0 || !facts.has("path")) {
-    return createFileProblem("failed", real, said || `exit code ${result.exitCode}`);
+    return createFileProblem("failed", real, messages || `exit code ${result.exitCode}`);
   }
   return { kind: "done", path: real, facts, stdout: Buffer.concat(output.stdout) };
 }
 
-async function attempt(
-  path: TargetPath,
-  run: () => Promise<CommandResult>,
-): Promise<CommandResult | FileProblem> {
+async function attempt(path: TargetPath, run: () => Promise<CommandResult>) {
   try {
     return await run();
   } catch (error) {
@@ -95,14 +92,14 @@ function isProblem(value: CommandResult | FileProblem): value is FileProblem {
   return "kind" in value;
 }
 
-/** Facts stand between NULs, so every second piece is one; the others are words of tools. */
-function parseFacts(text: string): { facts: Map<string, string>; words: string } {
+/** Facts are enclosed in NULs, so every second piece is a fact; the other pieces are messages of programs. */
+function parseFacts(text: string): { facts: Map<string, string>; messages: string } {
   const facts = new Map<string, string>();
-  const words: string[] = [];
+  const messages: string[] = [];
   for (const [index, piece] of text.split("\0").entries()) {
     const equals = piece.indexOf("=");
     if (index % 2 === 1) facts.set(piece.slice(0, equals), piece.slice(equals + 1));
-    else words.push(piece);
+    else messages.push(piece);
   }
-  return { facts, words: words.join("").trim() };
+  return { facts, messages: messages.join("").trim() };
 }

@@ -4,7 +4,7 @@ import { decodeText, detectEncoding, encodeText, PLAIN_FORMAT } from "./text-for
 
 const rewrite = (old: Uint8Array, text: string): Buffer => {
   const decoded = decodeText(old);
-  if (decoded === undefined) throw new Error("no text");
+  if (decoded === undefined) throw new Error("not text");
   return Buffer.from(encodeText(text, decoded.format) ?? "");
 };
 
@@ -15,13 +15,13 @@ test("E3: new text gets the BOM and the line endings of the file that it replace
   expect(rewrite(Buffer.from("\ufeffa"), "\ufeffx").toString()).toBe("\ufeffx");
 });
 
-test("where lines end in both ways, the new text is left as it is", () => {
+test("with mixed line endings the new text is kept as given", () => {
   const old = Buffer.from("a\r\nb\nc\r\n");
   expect(decodeText(old)?.format).toMatchObject({ lineEnding: "crlf", mixed: true });
   expect(rewrite(old, "a\r\nB\nc\r\n").toString()).toBe("a\r\nB\nc\r\n");
 });
 
-test("UTF-16 of both orders stays what it was", () => {
+test("UTF-16 keeps its byte order", () => {
   const little = Buffer.from("\ufeffé漢\r\n", "utf16le");
   expect(rewrite(little, "ü\n")).toEqual(Buffer.from("\ufeffü\r\n", "utf16le"));
   expect(rewrite(Buffer.from(little).swap16(), "ü\n")).toEqual(
@@ -29,12 +29,12 @@ test("UTF-16 of both orders stays what it was", () => {
   );
 });
 
-test("Latin-1 stays what it was, and a character that it does not have is refused", () => {
+test("Latin-1 stays Latin-1, and a character that it lacks is refused", () => {
   const old = Buffer.from("Stra\xdfe \x80 5\r\n", "latin1");
   expect(decodeText(old)).toMatchObject({ text: "Straße € 5\r\n", format: { encoding: "windows-1252" } });
   expect(rewrite(old, "Größe\u0081 – €\n")).toEqual(Buffer.from("Gr\xf6\xdfe\x81 \x96 \x80\r\n", "latin1"));
   expect(encodeText("→", { ...PLAIN_FORMAT, encoding: "windows-1252" })).toBeUndefined();
-  // A damaged UTF-8 text, a program.
+  // Corrupt UTF-8 text, and an executable.
   for (const bytes of [Buffer.from([0xc3, 0xa9, 0x20, 0xff]), Buffer.from([0x41, 0x01, 0xe9])])
     expect(decodeText(bytes)).toBeUndefined();
 });
@@ -44,7 +44,7 @@ test("half a surrogate pair is refused instead of being replaced", () => {
   expect(encodeText("a\u{1f600}", PLAIN_FORMAT)).toEqual(Buffer.from("a\u{1f600}"));
 });
 
-test("what is decoded is encoded to the same bytes, or was no text", () => {
+test("bytes that decode as text encode to the same bytes", () => {
   const endings = fc.constantFrom("\n", "\r\n");
   const texts = fc.tuple(fc.boolean(), fc.array(fc.tuple(fc.string({ unit: "binary" }), endings)));
   fc.assert(
@@ -56,7 +56,7 @@ test("what is decoded is encoded to the same bytes, or was no text", () => {
   );
 });
 
-test("a sample may end within a character, a whole file may not", () => {
+test("a sample may end inside a character, a whole file may not", () => {
   const cut = Buffer.from("aé").subarray(0, 2);
   expect(detectEncoding(cut, false)).toEqual({ encoding: "utf-8", bom: false });
   expect(detectEncoding(cut, true)).toBeUndefined();

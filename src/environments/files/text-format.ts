@@ -1,15 +1,15 @@
-import { unfinishedBytes } from "../utf8-boundary.ts";
+import { incompleteTailBytes } from "../utf8-boundary.ts";
 
-/** `windows-1252` is what everybody means by Latin-1: the same, with letters in place of 27 control characters. */
+/** `windows-1252` is usually called Latin-1; it replaces 27 control characters of Latin-1 with printable ones. */
 export type TextEncoding = "utf-8" | "utf-16le" | "utf-16be" | "windows-1252";
 
-/** How a text is put into bytes. */
+/** How a text is encoded as bytes. */
 export interface TextFormat {
   readonly encoding: TextEncoding;
   readonly bom: boolean;
-  /** The ending that most lines have; `lf` where there is none. */
+  /** The most frequent line ending; `lf` if there is none. */
   readonly lineEnding: "lf" | "crlf";
-  /** Lines end in both ways. */
+  /** Both line endings occur. */
   readonly mixed: boolean;
 }
 
@@ -21,7 +21,7 @@ const BOMS = [
   ["utf-16be", [0xfe, 0xff]],
 ] as const satisfies readonly (readonly [TextEncoding, readonly number[]])[];
 
-/** The encoding that the beginning of a file shows, or undefined when it is no text; `isWhole` when nothing follows. */
+/** Detects the encoding from the beginning of a file; undefined if it is not text. `isWhole`: the sample is the file. */
 export function detectEncoding(
   sample: Uint8Array,
   isWhole: boolean,
@@ -41,29 +41,29 @@ export function detectEncoding(
 
 function isUtf8(bytes: Uint8Array, isWhole: boolean): boolean {
   if (bytes.includes(0)) return false;
-  const whole = isWhole ? bytes : bytes.subarray(0, bytes.length - unfinishedBytes(bytes));
+  const whole = isWhole ? bytes : bytes.subarray(0, bytes.length - incompleteTailBytes(bytes));
   return decodeStrictly(whole, "utf-8") !== undefined;
 }
 
 /**
- * Text of eight-bit characters: nothing that text has not, mostly ASCII, and no letter that only UTF-8 explains, which
- * would make it a damaged UTF-8 text.
+ * Eight-bit text: mostly ASCII, without control characters that text does not have, and without valid UTF-8 sequences,
+ * which would indicate corrupt UTF-8 text.
  */
 function looksLikeLatin1(bytes: Uint8Array, isWhole: boolean): boolean {
   const high = bytes.reduce((count, byte) => (byte >= 0x80 ? count + 1 : count), 0);
-  if (bytes.some(isNoText) || high > bytes.length * MOST_HIGH_BYTES) return false;
-  if (isWhole && unfinishedBytes(bytes) > 0) return false;
+  if (bytes.some(isBinaryByte) || high > bytes.length * MAX_HIGH_BYTE_SHARE) return false;
+  if (isWhole && incompleteTailBytes(bytes) > 0) return false;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
   return /^[\u0000-\u007f\ufffd]*$/.test(Buffer.from(bytes).toString("utf8"));
 }
 
-const MOST_HIGH_BYTES = 0.4;
+const MAX_HIGH_BYTE_SHARE = 0.4;
 
-function isNoText(byte: number): boolean {
+function isBinaryByte(byte: number): boolean {
   return byte === 0x7f || (byte < 0x20 && !(byte >= 0x09 && byte <= 0x0d) && byte !== 0x1b);
 }
 
-/** Without a BOM only plain text shows itself: nearly every unit is a printable ASCII character and a zero byte. */
+/** Without a BOM only ASCII text is recognised: nearly every unit is a printable ASCII character and a zero byte. */
 function looksLikeUtf16(sample: Uint8Array, encoding: "utf-16le" | "utf-16be"): boolean {
   const units = Math.floor(sample.length / 2);
   const [low, high] = encoding === "utf-16le" ? [0, 1] : [1, 0];
@@ -76,7 +76,7 @@ function looksLikeUtf16(sample: Uint8Array, encoding: "utf-16le" | "utf-16be"): 
   return units >= 4 && plain >= units * 0.9;
 }
 
-/** The text of a whole file and how it was put into bytes; undefined when it is no text or would lose something. */
+/** Decodes a whole file; undefined if it is not text or cannot be decoded without loss. */
 export function decodeText(bytes: Uint8Array): { text: string; format: TextFormat } | undefined {
   const found = detectEncoding(bytes, true);
   if (found === undefined) return undefined;
@@ -90,8 +90,9 @@ export function decodeText(bytes: Uint8Array): { text: string; format: TextForma
 }
 
 /**
- * New text in the format of the file that it replaces; undefined when it has half a surrogate pair, which no encoding can
- * hold, or a character that an eight-bit encoding has not. Where lines ended in both ways they stay as the text has them: to unify them would change lines nobody touched.
+ * Encodes a new text in the format of the file that it replaces. Undefined if the text has half a surrogate pair, which
+ * no encoding can represent, or a character that the eight-bit encoding lacks. In a file with mixed line endings the text
+ * is kept as given: unifying them would change lines that were not edited.
  */
 export function encodeText(text: string, format: TextFormat): Uint8Array | undefined {
   if (/\p{Surrogate}/u.test(text)) return undefined;
@@ -103,7 +104,7 @@ export function encodeText(text: string, format: TextFormat): Uint8Array | undef
   return format.encoding === "utf-16be" ? bytes.swap16() : bytes;
 }
 
-/** The bytes 0x80 to 0x9f; all others are the character of the same number. (TextDecoder of Node 20 gets these wrong.) */
+/** The bytes 0x80 to 0x9f; all others equal their code point. (TextDecoder of Node 20 decodes these wrongly.) */
 const WINDOWS_1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ";
 
 function encodeWindows1252(text: string): Uint8Array | undefined {
@@ -126,7 +127,7 @@ function decodeStrictly(bytes: Uint8Array, encoding: TextEncoding): string | und
   try {
     return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
-    if (error instanceof TypeError) return undefined; // the decoder's way to say: not this encoding
+    if (error instanceof TypeError) return undefined; // the bytes are invalid in this encoding
     throw error;
   }
 }

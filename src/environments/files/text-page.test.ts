@@ -15,7 +15,7 @@ test("a page ends at the first limit that is reached, between lines", () => {
   expect(createTextPage(["a"], 1, limits)).toEqual({ lines: ["a"], cutLines: [], complete: true });
 });
 
-test("a line is cut between characters and named, and the first is always shown", () => {
+test("a long line is cut between characters and reported, and the first line is always shown", () => {
   expect(createTextPage(["x", "1234😀"], 7, limits)).toMatchObject({ lines: ["x", "1234"], cutLines: [8] });
   expect(createTextPage(["123456"], 1, { ...limits, chars: 2 })).toMatchObject({
     lines: ["12"],
@@ -23,7 +23,7 @@ test("a line is cut between characters and named, and the first is always shown"
   });
 });
 
-test("an ending does not begin one more line", () => {
+test("a final line ending does not start another line", () => {
   expect(splitLines("a\r\n\nb")).toEqual(["a", "", "b"]);
   expect(splitLines("a\n")).toEqual(["a"]);
   expect(splitLines("")).toEqual([]);

@@ -1,24 +1,24 @@
-import { headOf } from "../../lib/shorten.ts";
+import { headOf } from "../../lib/text/shorten.ts";
 
-/** How much of a text is shown at once. */
+/** The size limits of one page. */
 export interface PageLimits {
   readonly lines: number;
-  /** Characters of one line; the rest of it is cut. */
+  /** Characters of one line; a longer line is cut. */
   readonly lineChars: number;
-  /** Characters of all lines, counting one for the end of each. */
+  /** Characters of all lines together; each line ending counts as one. */
   readonly chars: number;
 }
 
 export interface TextPage {
-  /** Without their endings. */
+  /** Without line endings. */
   readonly lines: readonly string[];
-  /** The numbers of those lines whose end is not shown. */
+  /** The numbers of the lines that were cut. */
   readonly cutLines: readonly number[];
-  /** Whether all lines that were offered are in it. */
+  /** Whether the page holds all offered lines. */
   readonly complete: boolean;
 }
 
-/** Takes as many lines as the limits allow, at least one; `firstLine` is the number of the first. */
+/** Takes as many lines as the limits allow, but at least one; `firstLine` is the number of the first offered line. */
 export function createTextPage(offered: readonly string[], firstLine: number, limits: PageLimits): TextPage {
   const lines: string[] = [];
   const cutLines: number[] = [];
@@ -36,7 +36,7 @@ export function createTextPage(offered: readonly string[], firstLine: number, li
   return { lines, cutLines, complete: lines.length === offered.length };
 }
 
-/** Lines of a text; what follows the last ending is one more only if there is something. */
+/** Splits a text into lines; a final line ending does not start another line. */
 export function splitLines(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();

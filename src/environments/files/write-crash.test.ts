@@ -14,15 +14,15 @@ import { terminalOptions } from "../options.ts";
 import { createEnvironmentFiles } from "./environment-files.ts";
 
 const CHILD = new URL("../../../test/support/write-loop-child.ts", import.meta.url);
-const signal = AbortSignal.timeout(7_200_000); // for all of the file
+const signal = AbortSignal.timeout(7_200_000); // for the whole file
 
-/** Kills writers at random moments and looks at what is there, in an environment of our own. */
+/** Kills writers at random times and checks the file from a separate environment. */
 async function killWriters(environment: Environment, folder: string, input: LoopInput): Promise<void> {
   const files = createEnvironmentFiles(environment, environment.openSession());
   for (let kill = 0; kill < scale.kills; kill++) {
     await using child = startChild(CHILD, "loop", input);
-    await child.next(); // it writes, and goes on to do so
-    await sleep(Math.random() * 120); // not to wait for something: the moment is meant to be any
+    await child.next(); // it has started to write and continues
+    await sleep(Math.random() * 120); // a random time for the kill, not synchronisation
     await child.kill();
     const now = await files.readBytes(input.path, input.bytes * 2, signal);
     if (now.kind !== "bytes") throw new Error(now.message);
@@ -30,7 +30,7 @@ async function killWriters(environment: Environment, folder: string, input: Loop
     expect(letter).toMatch(/^[a-z]$/);
     expect(Buffer.compare(now.bytes, Buffer.alloc(input.bytes, letter))).toBe(0);
   }
-  // Whoever is killed cannot tidy up: the next one to write there does, once the process is gone.
+  // A killed writer cannot clean up: the next writer does it once the process has exited.
   await vi.waitFor(
     async () => {
       const outcome = await files.write(input.path, Buffer.from("whole"), {}, signal);
@@ -42,7 +42,7 @@ async function killWriters(environment: Environment, folder: string, input: Loop
 }
 
 describe("the local environment", () => {
-  test("E3: a writer that is killed at any moment leaves one whole version, and the next write removes what it left", async () => {
+  test("E3: a writer killed at any time leaves one complete version, and the next write removes its temporary files", async () => {
     await using temp = await tempFolder();
     await using environment = await openLocalEnvironment({
       options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
@@ -69,14 +69,13 @@ describeWith("docker", "the docker environment", (service) => {
     await lab[Symbol.asyncDispose]();
   });
 
-  test("E3: a writer that is killed at any moment leaves one whole version, and the next write removes what it left", async () => {
-    const { engine, host, reporter, profileId, folder } = lab;
+  test("E3: a writer killed at any time leaves one complete version, and the next write removes its temporary files", async () => {
+    const { engine, reporter, profileId, folder } = lab;
     const image = service.images.busybox;
     const spec = await lab.spec({ docker_image: image });
     await using environment = await openDockerEnvironment({
       engine,
       spec,
-      sandboxesFolder: host.sandboxesFolder,
       reporter,
     });
     const docker = { binary: service.client, dockerHost: service.host, profileId, folder, image };

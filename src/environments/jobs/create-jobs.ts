@@ -1,49 +1,57 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { CommandResult, Environment } from "../environment.ts";
-import { createControl } from "./control.ts";
 import { endJob } from "./end-job.ts";
 import { type JobProcess, type JobRecord, KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE } from "./job.ts";
+import { createControl } from "./job-control.ts";
 import { createJobOutput } from "./job-output.ts";
 import { CLOSE, OBSERVE, REMOVE, RESIZE, startCommand, WRITE } from "./job-programs.ts";
 import { type JobStore, TRACKED_JOBS } from "./job-store.ts";
-import type { InputOutcome, JobStarted, Jobs, KillOutcome, LogPage, OwnerPhase, StartJob } from "./jobs.ts";
-import { failureOf, parseStart } from "./parse-start.ts";
-import { takeWatchEvents } from "./take-watch-events.ts";
-import { NEW_WATCH } from "./watch-state.ts";
+import type {
+  InputOutcome,
+  JobStarted,
+  Jobs,
+  KillOutcome,
+  LogPage,
+  OwnerPhase,
+  StartJobOptions,
+} from "./jobs.ts";
+import { formatStartFailure, parseStart } from "./parse-start.ts";
+import { takeWatchEvents } from "./watch/take-watch-events.ts";
+import { NEW_WATCH } from "./watch/watch-state.ts";
 
 export interface JobsOptions {
   readonly environment: Environment;
   readonly store: JobStore;
   readonly clock: Clock;
-  /** Takes secrets out of commands before they are recorded, and out of output before it is shown. */
+  /** Removes secrets from commands before they are recorded, and from output before it is shown. */
   redact(text: string): string;
-  /** Between TERM and KILL. */
+  /** Time between TERM and KILL. */
   readonly graceMs: number;
 }
 
 const START_WITHIN_MS = 10_000;
-/** A start that nobody has confirmed for so long was given up by a process that died. */
+/** A start that is unconfirmed for this long belongs to a process that died. */
 const START_ABANDONED_MS = 60_000;
 const CLEAN_UP_WITHIN_MS = 15_000;
 const WRITE_WITHIN_MS = 5_000;
 const WRITE_BYTES = 16 * 1024;
-/** What nobody has called persistent is not meant to run for longer. */
+/** The maximum age of jobs that are not persistent. */
 const MAX_AGE_MS = 24 * 3_600_000;
 const END_KEY = Buffer.from("\x04"); // Ctrl-D
-const LOOK_FIRST_MS = 20;
-const LOOK_LAST_MS = 1_000;
-const LOOK_GROWTH = 1.5;
+const FIRST_POLL_MS = 20;
+const MAX_POLL_MS = 1_000;
+const POLL_GROWTH = 1.5;
 
-/** The jobs of an environment, its own and those that other processes have started in it. */
+/** The jobs of an environment, including those that other processes have started in it. */
 export function createJobs({ environment, store, clock, redact, graceMs }: JobsOptions): Jobs {
   const control = createControl(environment);
   const output = createJobOutput(control, redact);
 
-  async function start(command: string, options: StartJob, signal: AbortSignal): Promise<JobStarted> {
+  async function start(command: string, options: StartJobOptions, signal: AbortSignal): Promise<JobStarted> {
     if (command.includes("\0")) throw new TypeError("a command cannot contain a NUL byte");
-    await forgetOld(signal);
+    await pruneOldJobs(signal);
     const id = `proc_${randomBytes(6).toString("hex")}`;
     const { owner, lifetime, notify = false, watch = [] } = options;
     const maxAgeMs = options.maxAgeMs ?? (lifetime === "persistent" ? undefined : MAX_AGE_MS);
@@ -53,15 +61,18 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       return { kind: "failed-start", message: `${TRACKED_JOBS} jobs are running; end one first` };
     }
     const message = await tryStart(id, command, options, signal);
-    if (message === undefined) return describeStart(require(id), options);
+    if (message === undefined) return describeStart(requireJob(id), options);
     const end = { reason: "failed_start", exitCode: undefined } as const;
     const cleanUp = AbortSignal.timeout(CLEAN_UP_WITHIN_MS);
     await store.end(id, end, cleanUp);
-    await store.claimNotice(id, cleanUp); // the answer tells it
+    await store.claimNotice(id, cleanUp); // the returned message reports the failure
     return { kind: "failed-start", message };
   }
 
-  function describeStart(job: JobRecord, { notify = false, watch = [], pty = false }: StartJob): JobStarted {
+  function describeStart(
+    job: JobRecord,
+    { notify = false, watch = [], pty = false }: StartJobOptions,
+  ): JobStarted {
     const alike = store
       .list()
       .filter(
@@ -70,21 +81,23 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       );
     const notes: string[] = [];
     if (notify && watch.length > 0)
-      notes.push("The patterns are not watched for, because its end is told anyway.");
+      notes.push("The patterns are not watched, because the end of the job is reported anyway.");
     if (pty && job.input !== "terminal")
-      notes.push("There is no terminal for it there, for want of `script`: it reads from a pipe.");
+      notes.push(
+        "There is no terminal, because `script` is missing in the environment: the job reads from a pipe.",
+      );
     return { kind: "started", job, alike, notes };
   }
 
-  /** Why nothing runs; undefined when the job runs and its record says so. */
+  /** Returns why the job was not started; undefined if it runs and is recorded as running. */
   async function tryStart(
     id: string,
     command: string,
-    { session, workdir, variables = {}, takesInput = false, pty = false }: StartJob,
+    { session, workdir, variables = {}, takesInput = false, pty = false }: StartJobOptions,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const input = pty ? "terminal" : takesInput ? "pipe" : "none";
-    let said = "";
+    let stdout = "";
     let result: CommandResult;
     try {
       result = await environment.run(
@@ -96,41 +109,42 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
           stdin: command,
           timeoutMs: START_WITHIN_MS,
           onOutput: (stream, bytes) => {
-            if (stream === "stdout") said += Buffer.from(bytes).toString("utf8");
+            if (stream === "stdout") stdout += Buffer.from(bytes).toString("utf8");
           },
         },
         signal,
       );
     } catch (error) {
-      // Rejects only when nothing was started.
+      // `run` rejects only if the command was not started.
       if (!(error instanceof AppError) && !signal.aborted) throw error;
       return redact(messageOf(error));
     }
     if (result.ended === "exited") {
-      const started = parseStart(said);
-      if (started === undefined) return redact(failureOf(said, result));
+      const started = parseStart(stdout);
+      if (started === undefined) return redact(formatStartFailure(stdout, result));
       if (await store.run(id, started, AbortSignal.timeout(CLEAN_UP_WITHIN_MS))) return undefined;
     }
-    // Whether it runs is not known, and a job that nobody knows of must not.
+    // The job may be running without a record, so end it.
     await endJob(
       { control, clock },
-      { id, root: undefined, graceMs: 0 },
+      { id, root: undefined, since: "0", graceMs: 0 },
       AbortSignal.timeout(CLEAN_UP_WITHIN_MS),
     );
-    const fate = result.ended === "exited" ? "given up by another process" : result.ended;
+    const fate = result.ended === "exited" ? "abandoned by another process" : result.ended;
     return [`the start was ${fate}`, ...result.notices].join(". ");
   }
 
-  async function forgetOld(signal: AbortSignal): Promise<void> {
+  async function pruneOldJobs(signal: AbortSignal): Promise<void> {
     const folders = (await store.prune(signal)).flatMap(({ folder }) => folder ?? []);
     if (folders.length > 0) await control.run(REMOVE, { fields: folders }, signal);
   }
 
-  /** Looks at jobs that are not over and records what became of them. */
+  /** Inspects jobs that are recorded as not ended, and records the end of those that have ended. */
   async function observe(jobs: readonly JobRecord[], signal: AbortSignal): Promise<void> {
     for (const job of jobs) {
       if (job.state !== "starting" || clock.now() - job.startedAt < START_ABANDONED_MS) continue;
-      await endJob({ control, clock }, { id: job.id, root: undefined, graceMs }, signal);
+      const unconfirmed = { id: job.id, root: undefined, since: "0", graceMs };
+      await endJob({ control, clock }, unconfirmed, signal);
       await store.end(job.id, { reason: "failed_start", exitCode: undefined }, signal);
     }
     const fields = jobs.flatMap(({ id, state, folder, process, killRequested }) => {
@@ -152,18 +166,23 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     }
   }
 
-  function require(id: string): JobRecord {
+  function requireJob(id: string): JobRecord {
     const [, hex] = /^(?:proc_)?([0-9a-f]{4,12})$/.exec(id) ?? [];
+    if (hex === undefined && /^(?:proc_)?[0-9a-f]{1,3}$/.test(id))
+      throw new AppError(
+        "job-not-found",
+        `${id} is too short: the prefix of a job id needs at least 4 digits`,
+      );
     const [job, other] = hex === undefined ? [] : store.findByPrefix(`proc_${hex}`);
-    if (job === undefined || other !== undefined)
-      throw new AppError("job-not-found", `there is no job ${id}`);
+    if (other !== undefined) throw new AppError("job-not-found", `several job ids start with ${id}`);
+    if (job === undefined) throw new AppError("job-not-found", `the job ${id} does not exist`);
     return job;
   }
 
-  async function look(id: string, signal: AbortSignal): Promise<JobRecord> {
-    const job = require(id);
+  async function refresh(id: string, signal: AbortSignal): Promise<JobRecord> {
+    const job = requireJob(id);
     await observe([job], signal);
-    return require(job.id);
+    return requireJob(job.id);
   }
 
   async function log(
@@ -171,21 +190,21 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     page: { offset?: number; limit?: number },
     signal: AbortSignal,
   ): Promise<LogPage> {
-    // The state comes first: a job that is over by now prints nothing after the page is read.
-    const job = await look(id, signal);
+    // Refresh the state before reading: if the job has ended by then, the page contains all its output.
+    const job = await refresh(id, signal);
     const { sawEnd, ...shown } = await output.page(job, page, signal);
     if (job.state === "ended" && sawEnd) await store.claimNotice(job.id, signal);
     return shown;
   }
 
   async function wait(id: string, timeoutMs: number, signal: AbortSignal): ReturnType<Jobs["wait"]> {
-    const { id: whole } = require(id);
+    const { id: fullId } = requireJob(id);
     const endsAt = clock.now() + timeoutMs;
-    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * LOOK_GROWTH, LOOK_LAST_MS)) {
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(pauseMs * POLL_GROWTH, MAX_POLL_MS)) {
       try {
-        const job = await look(whole, signal);
+        const job = await refresh(fullId, signal);
         if (job.state === "ended") {
-          await store.claimNotice(whole, signal);
+          await store.claimNotice(fullId, signal);
           return { kind: "ended", job };
         }
         const leftMs = endsAt - clock.now();
@@ -193,7 +212,7 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
         await clock.sleep(Math.min(pauseMs, leftMs), signal);
       } catch (error) {
         if (!signal.aborted) throw error;
-        return { kind: "interrupted", job: require(whole) };
+        return { kind: "interrupted", job: requireJob(fullId) };
       }
     }
   }
@@ -204,9 +223,9 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     bytes: Buffer,
     signal: AbortSignal,
   ): Promise<InputOutcome> {
-    const job = await look(id, signal);
+    const job = await refresh(id, signal);
     if (job.state !== "running" || job.folder === undefined) return "ended";
-    // Small parts travel with the command itself; a stream of its own would use up a channel each time.
+    // Small chunks are sent with the command itself; a separate stream would use up a channel per write.
     for (let from = 0; ; from += WRITE_BYTES) {
       const stdin = bytes.subarray(from, from + WRITE_BYTES);
       const request = { fields: [job.folder], stdin, timeoutMs: WRITE_WITHIN_MS };
@@ -223,31 +242,31 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
   }
 
   async function kill(id: string, signal: AbortSignal): Promise<KillOutcome> {
-    const job = await look(id, signal);
+    const job = await refresh(id, signal);
     const { process } = job;
-    const wasOver = job.state === "ended";
+    const hadEnded = job.state === "ended";
     await store.requestKill(job.id, signal);
     const { found, survivors } = await endJob(
       { control, clock },
-      { id: job.id, root: wasOver ? undefined : process, graceMs },
+      { id: job.id, root: hadEnded ? undefined : process, since: process?.keeperStartTime ?? "0", graceMs },
       signal,
     );
-    const [survivor] = survivors;
+    const [survivor] = survivors.toSorted((one, other) => Number(one.startTime) - Number(other.startTime));
     if (survivor === undefined) {
-      if (wasOver && found === 0) return { kind: "already-ended", job, survivors };
+      if (hadEnded && found === 0) return { kind: "already-ended", job, survivors };
       await store.end(job.id, { reason: "killed", exitCode: KILLED_EXIT_CODE }, signal);
-      await store.claimNotice(job.id, signal); // whoever kills it knows
-      return { kind: "killed", job: require(job.id), survivors };
+      await store.claimNotice(job.id, signal); // the caller knows that the job ended
+      return { kind: "killed", job: requireJob(job.id), survivors };
     }
     if (process !== undefined) {
-      // It stays listed for as long as a part of it lives.
+      // Follow the oldest survivor, so that the job stays listed while any of its processes is alive.
       const { pid, startTime } = survivor;
       const followed: JobProcess = { ...process, pid, startTime };
       await store.follow(job.id, { ...followed, keeperPid: pid, keeperStartTime: startTime }, signal);
     }
     return {
       kind: "survived",
-      job: require(job.id),
+      job: requireJob(job.id),
       survivors: survivors.map(({ pid, user }) => ({ pid, user })),
     };
   }
@@ -274,33 +293,33 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     wait,
     kill,
     async poll(id, signal) {
-      const job = await look(id, signal);
+      const job = await refresh(id, signal);
       const preview = await output.preview(job, signal);
       return { job, uptimeMs: (job.endedAt ?? clock.now()) - job.startedAt, preview };
     },
     async read(id, from, signal) {
-      return output.read(await look(id, signal), from, signal);
+      return output.read(await refresh(id, signal), from, signal);
     },
     write: (id, bytes, signal) => input(id, WRITE, Buffer.from(bytes), signal),
     submit: (id, line, signal) => input(id, WRITE, Buffer.from(`${line}\n`), signal),
     async close(id, signal) {
-      const isTerminal = require(id).input === "terminal";
+      const isTerminal = requireJob(id).input === "terminal";
       return isTerminal ? input(id, WRITE, END_KEY, signal) : input(id, CLOSE, Buffer.alloc(0), signal);
     },
     async resize(id, { rows, columns }, signal) {
-      const job = await look(id, signal);
+      const job = await refresh(id, signal);
       if (job.state !== "running" || job.input !== "terminal" || job.folder === undefined) return;
       await control.run(RESIZE, { fields: [job.folder, rows, columns] }, signal);
     },
-    sweep: (owner, over, signal) =>
+    sweep: (owner, ended, signal) =>
       killAll(
-        (job) => job.owner === owner && isOver(job, over === "turn" ? "between-turns" : "gone"),
+        (job) => job.owner === owner && mustEnd(job, ended === "turn" ? "between-turns" : "gone"),
         signal,
       ),
     sweepExpired: (phaseOf, signal) =>
       killAll(
         (job) =>
-          isOver(job, phaseOf(job.owner)) || clock.now() >= (job.expiresAt ?? Number.POSITIVE_INFINITY),
+          mustEnd(job, phaseOf(job.owner)) || clock.now() >= (job.expiresAt ?? Number.POSITIVE_INFINITY),
         signal,
       ),
     async takeCompletions(owner, signal) {
@@ -323,8 +342,8 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
   };
 }
 
-/** Whether a job must not live on while its owner is in this phase. */
-function isOver({ lifetime }: JobRecord, phase: OwnerPhase): boolean {
+/** Whether a job must be ended while its owner is in this phase. */
+function mustEnd({ lifetime }: JobRecord, phase: OwnerPhase): boolean {
   if (lifetime === "persistent" || phase === "in-turn") return false;
   return lifetime === "turn" || phase === "gone";
 }

@@ -3,19 +3,19 @@ import type { JobInput } from "./job.ts";
 import { COLLECT } from "./output-programs.ts";
 
 /**
- * Shell programs, for any POSIX sh, that start a job and look at it. A job is two processes in sessions of their own:
+ * Shell programs, for any POSIX sh, that start and inspect a job. A job consists of two processes, each in its own session:
  *
- *   keeper   starts the job, waits for it and writes its exit code down; a job that kills its own group does not hit it
- *   job      the shell that runs the command; its output goes to a pipe, its input is a FIFO or nothing
+ *   keeper   starts the job, waits for it and records its exit code; it survives a job that kills its own process group
+ *   job      the shell that runs the command; its output goes to a pipe, its input is a FIFO or /dev/null
  *
- * a third that moves the output from the pipe into files and, where the job takes input, a fourth that holds the FIFO open
- * until it reads a line from `close`: only then does the job see the end of its input. A job on a terminal is below
- * `script`, which stands between the terminal, the FIFO and the pipe. All of them carry the job's id as HERMES_COMMAND_ID.
- * The folder of a job, for its user alone, holds the output, `exit` once it is over, `in`, `close` and `closed` where it
- * takes input, and in `terminal` the name of its terminal.
+ * A third process moves the output from the pipe into files. If the job takes input, a fourth process holds the FIFO open
+ * until it reads a line from `close`; only then does the job see the end of its input. A job on a terminal runs below
+ * `script`, which connects the terminal with the FIFO and the pipe. All processes have the job's id as HERMES_COMMAND_ID.
+ * The folder of a job is private to its user. It holds the output, `exit` after the end, `in`, `close` and `closed` if the
+ * job takes input, and in `terminal` the name of its terminal.
  *
- * A shell starts what is in its background with INT and QUIT ignored, and most shells cannot take that back: Ctrl-C
- * would do nothing. So another program does, whichever there is, and becomes the job.
+ * A shell starts background processes with INT and QUIT ignored, and most shells cannot reset that: Ctrl-C would do
+ * nothing. So another program (env, perl or python3) resets the signals and then executes the job.
  */
 
 const TERMINAL_ROWS = 30;
@@ -28,7 +28,7 @@ set --
 eval "$__j"
 `;
 
-/** Fields: INPUT UMASK. The command comes as input, whole before anything of it runs: no argument shows it. */
+/** Fields: INPUT UMASK. The command is read completely from stdin before it runs, so that no argument shows it. */
 const JOB = `
 __j=$(cat; echo .)
 exec <"$1"
@@ -37,7 +37,7 @@ echo ready >&8
 exec 8>&-
 ${RUN}`;
 
-/** Fields: FOLDER UMASK. The same on a terminal, which is no way for a command to come. */
+/** Fields: FOLDER UMASK. The same on a terminal; the command comes through a FIFO instead of stdin. */
 const TERMINAL_JOB = `
 __j=$(cat <"$1/hello"; echo .)
 stty rows ${TERMINAL_ROWS} cols ${TERMINAL_COLUMNS}
@@ -46,13 +46,13 @@ umask "$2"
 echo ready >"$1/hello"
 ${RUN}`;
 
-/** What `script` gives to a shell; it would take the person's own for that. */
+/** The command that `script` runs, with SHELL=/bin/sh because `script` would use the user's shell; restores SHELL. */
 const IN_SCRIPT = `folder=$HERMES_PTY_FOLDER mask=$HERMES_PTY_UMASK job=$HERMES_PTY_JOB shell=$HERMES_PTY_SHELL
 if [ -n "$HERMES_PTY_WAS" ]; then SHELL=$HERMES_PTY_WAS; else unset SHELL; fi
 unset HERMES_PTY_FOLDER HERMES_PTY_UMASK HERMES_PTY_JOB HERMES_PTY_SHELL HERMES_PTY_WAS
 exec "$shell" -c "$job" hermes-job "$folder" "$mask"`;
 
-/** Becomes its arguments. The first is of coreutils since 2019. */
+/** Resets INT and QUIT and executes its arguments. `env --default-signal` exists in coreutils since 2019. */
 const HEED_SIGNALS = `
 heed_signals() {
   ! env --default-signal=INT,QUIT true >/dev/null 2>&1 || exec env --default-signal=INT,QUIT "$@"
@@ -64,7 +64,7 @@ os.execvp(sys.argv[1], sys.argv[1:])' "$@"
 }
 `;
 
-/** Fields: FOLDER SHELL INPUT UMASK. Prints who it and the job are to whoever starts it. */
+/** Fields: FOLDER SHELL INPUT UMASK. Prints pid and start time of the job and of itself, and the boot id. */
 const KEEPER = `${HEED_SIGNALS}
 exec 8>&1 >/dev/null
 input=/dev/null holder= greeter=
@@ -76,14 +76,14 @@ if [ "$3" != none ]; then
 fi
 mkfifo "$1/pipe" || exit 1
 exec 9<&0 </dev/null
-# What is printed after TERM belongs to the output too.
+# Ignores TERM, because output after TERM is kept too.
 ( trap '' TERM; exec sh -c ${quoteWord(COLLECT)} hermes-job "$1" ) 8>&- 9<&- <"$1/pipe" 2>/dev/null &
 oom_kills() {
-  kills=0 place=
+  kills=0 counter=
   while IFS=: read -r number kind path; do
-    case $number:$kind in 0:) place=$path/memory.events ;; *:memory) place=/memory$path/memory.oom_control; break ;; esac
+    case $number:$kind in 0:) counter=$path/memory.events ;; *:memory) counter=/memory$path/memory.oom_control; break ;; esac
   done </proc/self/cgroup
-  for file in "/sys/fs/cgroup$place" /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
+  for file in "/sys/fs/cgroup$counter" /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
     [ -r "$file" ] || continue
     while read -r key value; do [ "$key" != oom_kill ] || kills=$value; done <"$file"
     return
@@ -119,9 +119,9 @@ printf '%s %s %s %s %s\\n' "$job" "$of_job" "$$" "$of_keeper" "$boot" >&8
 exec 8>&-
 wait "$job"
 code=$?
-# A start that failed left somebody waiting at the FIFO.
+# After a failed start, the greeter still waits at the FIFO.
 [ -z "$greeter" ] || { kill "$greeter"; : <>"$1/hello"; }
-# What it printed is collected at once, unless others that it has left behind still print.
+# The output is drained within a second, unless descendants that outlived the job still hold the pipe.
 tries=0
 until [ -e "$1/drained" ] || [ "$tries" -ge 20 ]; do tries=$((tries + 1)); sleep 0.05 || sleep 1; done
 if [ "$code" -eq 137 ]; then oom_kills; [ "$kills" -le "$before" ] || code="$code oom"; fi
@@ -129,7 +129,7 @@ printf '%s\\n' "$code" >"$1/exit"
 [ -z "$holder" ] || kill "$holder"
 `;
 
-/** Fields: ID INPUT SHELL; the command as input. Prints `failed` and why, or its input, who runs and where. */
+/** Fields: ID INPUT SHELL; stdin: the command. Prints `failed` and the reason, or input, processes, folder and cwd. */
 const START = `
 mask=$(umask)
 umask 077
@@ -144,17 +144,17 @@ for base in "\${TMPDIR:-/tmp}" /tmp /dev/shm; do
   [ -d "$root" ] && [ ! -L "$root" ] && [ -O "$root" ] && chmod 700 "$root" || continue
   mkdir "$root/$1" 2>/dev/null && dir=$root/$1 && break
 done
-[ -n "$dir" ] || fail 'no folder for its output can be made in TMPDIR, /tmp or /dev/shm'
-(: >"$dir/err") 2>/dev/null || fail 'its output file cannot be made'
+[ -n "$dir" ] || fail 'the folder for its output cannot be created in TMPDIR, /tmp or /dev/shm'
+(: >"$dir/err") 2>/dev/null || fail 'its output file cannot be created'
 input=$2
 [ "$input" != terminal ] || case "$(script --version 2>/dev/null; command -v stty)" in
   *util-linux*/*) ;;
   *) input=pipe ;;
 esac
 exec 9<&0 </dev/null
-said=$(HERMES_COMMAND_ID=$1 HERMES_JOB_ID=$1 PYTHONUNBUFFERED=1 \\
+reply=$(HERMES_COMMAND_ID=$1 HERMES_JOB_ID=$1 PYTHONUNBUFFERED=1 \\
   setsid sh -c ${quoteWord(KEEPER)} hermes-job "$dir" "$3" "$input" "$mask" <&9 9<&- 2>>"$dir/err" &)
-case $said in
+case $reply in
   *ready*) ;;
   *)
     tries=0
@@ -162,13 +162,13 @@ case $said in
     fail "$(cat "$dir/err" "$dir"/out.* 2>/dev/null | head -c 1000)"
     ;;
 esac
-printf 'input %s\\n%s\\n%s\\n' "$input" "$said" "$dir"
+printf 'input %s\\n%s\\n%s\\n' "$input" "$reply" "$dir"
 pwd -P
 `;
 
 /**
- * What a session's shell runs to start a job. It becomes another program, so that the state of the session stays as it
- * was; functions and aliases of bash come along as text, exported variables by themselves.
+ * The command that starts a job from a session's shell. It uses `exec`, so that the state of the session stays unchanged.
+ * Functions and aliases of bash are passed as text; exported variables are inherited.
  */
 export function startCommand(id: string, input: JobInput): string {
   const start = (shell: string): string =>
@@ -177,7 +177,7 @@ export function startCommand(id: string, input: JobInput): string {
   return `if [ -n "$BASHPID" ]; then builtin eval ${quoteWord(`builtin ${start("bash")} < <(${definitions})`)}; else ${start("sh")}; fi`;
 }
 
-/** A program with its fields, apart from whatever functions and aliases the shell has. */
+/** A program with its fields, independent of the shell's functions and aliases. */
 export function controlCommand(program: string, fields: readonly (string | number)[]): string {
   return ["exec sh -c", ...[program, "hermes-job", ...fields].map((field) => quoteWord(String(field)))].join(
     " ",
@@ -185,9 +185,9 @@ export function controlCommand(program: string, fields: readonly (string | numbe
 }
 
 /**
- * Fields, for each job: ID FOLDER KILLED BOOT PID TIME KEEPER-PID KEEPER-TIME. Prints ID and `running`, `exited CODE`, to which
- * `oom` is added where memory ran out, or `gone`. The keeper writes before it ends, so the file is looked for after the processes. The exit of a job that is
- * being killed says nothing of those that outlive it.
+ * Fields, for each job: ID FOLDER KILLED BOOT PID TIME KEEPER-PID KEEPER-TIME. Prints ID and `running`, `exited CODE` (with
+ * `oom` appended if memory ran out) or `gone`. The keeper writes `exit` before it exits, so the file is read after the
+ * processes are checked. The exit code of a job that is being killed is ignored, because descendants may outlive it.
  */
 export const OBSERVE = `
 boot=; read -r boot </proc/sys/kernel/random/boot_id
@@ -211,14 +211,18 @@ while [ $# -ge 8 ]; do
 done
 `;
 
-/** Field: ID. Prints the rows that \`parseProcessRow\` reads; marked are those that carry the id. */
+/**
+ * Fields: ID SINCE. Prints rows for \`parseProcessRow\`; processes with the id in their environment are marked. Processes
+ * older than the job are not checked: most shells read byte by byte, and a machine has hundreds of processes.
+ */
 export const PROCESSES = `
-id=$1
+id=$1 since=$2
+is_young() { [ "\${20}" -ge "$since" ]; }
 row() { printf '%s %s %s %s %s %s %s %s\\n' "$1" "$5" "$6" "$7" "\${23}" "$4" "$2" "$3"; }
 for d in /proc/[0-9]*; do
   line=; { IFS= read -r line <"$d/stat"; } || continue
   marked=0
-  while IFS= read -r entry || [ -n "$entry" ]; do
+  ! is_young \${line##*) } || while IFS= read -r entry || [ -n "$entry" ]; do
     case $entry in *"HERMES_COMMAND_ID=$id"*) marked=1 ;; esac
   done <"$d/environ"
   user=?
@@ -230,7 +234,7 @@ done 2>/dev/null
 echo .
 `;
 
-/** Fields: SIGNAL, then PID TIME for each. Only processes that still are the ones meant get it. */
+/** Fields: SIGNAL, then PID TIME for each process. A process with another start time is not signalled. */
 export const SIGNAL = `
 signal=$1
 shift
@@ -248,7 +252,7 @@ done
 :
 `;
 
-/** Field: FOLDER; input: what to write. A FIFO that is opened for both does not wait for its reader. */
+/** Field: FOLDER; stdin: the bytes to write. Opening a FIFO for reading and writing does not wait for its reader. */
 export const WRITE = `
 [ -p "$1/in" ] || { echo no-input; exit; }
 [ ! -e "$1/closed" ] || { echo closed; exit; }
@@ -256,8 +260,8 @@ exec 3<>"$1/in" && cat >&3 && echo written
 `;
 
 /**
- * Fields: FOLDER ROWS COLUMNS. The kernel tells the programs on the terminal of a new size; those that had this size
- * already are made to draw anew, for whoever has just come to look.
+ * Fields: FOLDER ROWS COLUMNS. The kernel notifies the programs on the terminal of a new size. If the size is unchanged,
+ * it is changed twice, so that the programs redraw for a viewer that has just attached.
  */
 export const RESIZE = `
 terminal=; [ ! -f "$1/terminal" ] || read -r terminal <"$1/terminal"
@@ -273,5 +277,5 @@ export const CLOSE = `
 : >"$1/closed" && exec 3<>"$1/close" && echo >&3 && echo written
 `;
 
-/** Fields: folders of jobs that nobody remembers. */
+/** Fields: folders of jobs whose records were deleted. */
 export const REMOVE = `rm -rf -- "$@"`;

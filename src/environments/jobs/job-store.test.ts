@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
-import { openDatabase } from "../../lib/database.ts";
+import { openDatabase } from "../../lib/sqlite/database.ts";
 import { createJobStore, jobMigration, TRACKED_JOBS } from "./job-store.ts";
-import type { WatchBreaker } from "./watch-breaker.ts";
-import { NEW_WATCH } from "./watch-state.ts";
+import type { WatchBreaker } from "./watch/watch-breaker.ts";
+import { NEW_WATCH } from "./watch/watch-state.ts";
 
 const never = new AbortController().signal;
 const DAY_MS = 24 * 3_600_000;
@@ -21,7 +21,7 @@ async function openStore() {
       never,
     );
   const database = await open();
-  const store = createJobStore(database, "place");
+  const store = createJobStore(database, "local");
   const add = (number: number, to = store) =>
     to.add(
       {
@@ -52,19 +52,19 @@ function idOf(number: number): string {
   return `proc_${number.toString(16).padStart(12, "0")}`;
 }
 
-test("a record is whole in another process, and jobs of another environment are not among them", async () => {
+test("another process reads the complete record, and jobs of another environment are not listed", async () => {
   await using opened = await openStore();
   const { store, add, open, database } = opened;
   await add(1);
   await store.run(idOf(1), { cwd: "/w", folder: "/f", input: "none", process }, never);
   await add(2, createJobStore(database, "elsewhere"));
   using other = await open();
-  expect(createJobStore(other, "place").list()).toMatchObject([
-    { id: idOf(1), state: "running", cwd: "/w", folder: "/f", process, environmentKey: "place" },
+  expect(createJobStore(other, "local").list()).toMatchObject([
+    { id: idOf(1), state: "running", cwd: "/w", folder: "/f", process, environmentKey: "local" },
   ]);
 });
 
-test("the first end stays, and an end after a request to kill is `killed` whatever was seen", async () => {
+test("the first recorded end is kept, and an end after a kill request is `killed`, whatever was observed", async () => {
   await using opened = await openStore();
   const { store, add } = opened;
   await add(1);
@@ -80,7 +80,7 @@ test("the first end stays, and an end after a request to kill is `killed` whatev
   expect(store.find(idOf(2))).toMatchObject({ reason: "killed" });
 });
 
-test("a start that was given up meanwhile is not running any more", async () => {
+test("a start that was abandoned in the meantime does not become running", async () => {
   await using opened = await openStore();
   const { store, add } = opened;
   await add(1);
@@ -88,7 +88,7 @@ test("a start that was given up meanwhile is not running any more", async () => 
   expect(await store.run(idOf(1), { cwd: "/", folder: "/f", input: "none", process }, never)).toBe(false);
 });
 
-test("no more than the limit run at once; finished ones make room, the oldest first", async () => {
+test("the number of running jobs is limited; ended records are removed, oldest first", async () => {
   await using opened = await openStore();
   const { store, clock, add } = opened;
   for (let number = 0; number < TRACKED_JOBS; number++) expect(await add(number)).toBe(true);
@@ -115,7 +115,7 @@ test("finished records are kept for a week", async () => {
   expect(store.list().map(({ id }) => id)).toEqual([idOf(2)]);
 });
 
-test("the right to tell of an end is given once, and not before the end", async () => {
+test("the notice of an end can be claimed once, and not before the end", async () => {
   await using opened = await openStore();
   const { store, add, open } = opened;
   await add(1);
@@ -124,13 +124,13 @@ test("the right to tell of an end is given once, and not before the end", async 
   using other = await open();
   const claims = await Promise.all([
     store.claimNotice(idOf(1), never),
-    createJobStore(other, "place").claimNotice(idOf(1), never),
-    createJobStore(other, "place").holdNotices("a", never),
+    createJobStore(other, "local").claimNotice(idOf(1), never),
+    createJobStore(other, "local").holdNotices("a", never),
   ]);
   expect(claims.flat().filter(Boolean)).toHaveLength(1);
 });
 
-test("an ambiguous prefix gives two", async () => {
+test("an ambiguous prefix returns two jobs", async () => {
   await using opened = await openStore();
   const { store, add } = opened;
   for (const number of [1, 2, 3]) await add(number);
@@ -138,7 +138,7 @@ test("an ambiguous prefix gives two", async () => {
   expect(store.findByPrefix(idOf(2))).toHaveLength(1);
 });
 
-test("D3: of two that saw the same watch one goes on from it, and none once the job is over", async () => {
+test("D3: only one of two processes advances the same watch state, and none after the job has ended", async () => {
   await using opened = await openStore();
   const { store, add, open } = opened;
   const watch = { patterns: ["x"], state: NEW_WATCH };
@@ -148,13 +148,13 @@ test("D3: of two that saw the same watch one goes on from it, and none once the 
   await add(2);
   using other = await open();
   const [seen] = store.list();
-  if (seen === undefined) throw new Error("it is not there");
+  if (seen === undefined) throw new Error("the job does not exist");
   const step = (offset: number) => (breaker: WatchBreaker) => {
     const next = { patterns: ["x"], state: { ...NEW_WATCH, offset } };
-    return { watch: next, breaker, promotes: true, told: "told" };
+    return { watch: next, breaker, promotes: true, result: "stepped" };
   };
-  expect(await store.stepWatch(seen, step(5), never)).toBe("told");
-  expect(await createJobStore(other, "place").stepWatch(seen, step(7), never)).toBeUndefined();
+  expect(await store.stepWatch(seen, step(5), never)).toBe("stepped");
+  expect(await createJobStore(other, "local").stepWatch(seen, step(7), never)).toBeUndefined();
   const after = store.find(idOf(1));
   expect(after).toMatchObject({ notify: true, watch: { state: { offset: 5 } } });
   await store.end(idOf(1), ended, never);

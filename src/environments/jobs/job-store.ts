@@ -1,5 +1,5 @@
-import type { Database } from "../../lib/database.ts";
-import type { Migration } from "../../lib/migrate.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import type { Migration } from "../../lib/sqlite/migrate.ts";
 import {
   JOB_INPUTS,
   JOB_LIFETIMES,
@@ -9,11 +9,11 @@ import {
   type JobRecord,
   type JobWatch,
 } from "./job.ts";
-import { CLOSED_BREAKER, type WatchBreaker } from "./watch-breaker.ts";
+import { CLOSED_BREAKER, type WatchBreaker } from "./watch/watch-breaker.ts";
 
 const oneOf = (words: readonly string[]): string => words.map((word) => `'${word}'`).join(", ");
 
-/** What a database needs for `createJobStore`. */
+/** The schema that `createJobStore` needs. */
 export const jobMigration: Migration = {
   name: "jobs",
   sql: `
@@ -46,31 +46,11 @@ export const jobMigration: Migration = {
     create table job_watch_breaker (id integer primary key check (id = 1), state text not null) strict`,
 };
 
-interface JobRow {
-  readonly id: string;
-  readonly environment_key: string;
-  readonly owner: string;
-  readonly command: string;
-  readonly cwd: string | null;
-  readonly lifetime: JobRecord["lifetime"];
-  readonly expires_at: number | null;
-  readonly input: JobRecord["input"];
-  readonly notify: number;
-  readonly notified: number;
-  readonly watch: string | null;
-  readonly state: JobRecord["state"];
-  readonly reason: JobReason | null;
-  readonly exit_code: number | null;
-  readonly out_of_memory: number;
-  readonly started_at: number;
-  readonly ended_at: number | null;
-  readonly kill_requested: number;
-  readonly folder: string | null;
-  readonly process: string | null;
-}
+/** A row as the database returns it: column names as keys, null for undefined, 0 and 1 for booleans, and JSON texts. */
+type JobRow = Readonly<Record<string, string | number | null>>;
 
 export type NewJob = Pick<JobRecord, "id" | "owner" | "command" | "lifetime" | "notify" | "watch"> & {
-  /** Undefined for one that may live for ever. */
+  /** Undefined for a job without a time limit. */
   readonly maxAgeMs: number | undefined;
 };
 export type RunningJob = Required<Pick<JobRecord, "cwd" | "folder" | "input">> & {
@@ -82,59 +62,30 @@ export interface JobEnd {
   readonly ranOutOfMemory?: boolean;
 }
 
-/** What became of a watch by one look at new output. */
-export interface WatchStep<Told> {
+/** The result of searching new output of a watched job. */
+export interface WatchStep<Result> {
   readonly watch: JobWatch | undefined;
   readonly breaker: WatchBreaker;
-  /** Nobody watches any more, and so the end is to be told instead. */
+  /** Watching has ended, so the end of the job is reported instead. */
   readonly promotes: boolean;
-  readonly told: Told;
+  readonly result: Result;
 }
 
-/** The records of the jobs of one environment, shared with every process that has the database open. */
-export interface JobStore {
-  /** Makes a record in state `starting`; false when as many jobs as may be are not over yet. */
-  add(job: NewJob, signal: AbortSignal): Promise<boolean>;
-  /** The start has succeeded; false when the record was ended meanwhile. */
-  run(id: string, job: RunningJob, signal: AbortSignal): Promise<boolean>;
-  /** The first end that is recorded stays; one that was asked for is `killed`, whatever was seen. */
-  end(id: string, end: JobEnd, signal: AbortSignal): Promise<void>;
-  /** Says, before the first signal is sent, that an end from now on is our doing. */
-  requestKill(id: string, signal: AbortSignal): Promise<void>;
-  /** A job whose own process is gone goes on in one that could not be ended. */
-  follow(id: string, process: JobProcess, signal: AbortSignal): Promise<void>;
-  find(id: string): JobRecord | undefined;
-  /** Those whose id begins so, at most two: more are as good as two. */
-  findByPrefix(prefix: string): readonly JobRecord[];
-  /** Oldest first. */
-  list(): readonly JobRecord[];
-  /** Takes the right to tell that a job is over; true exactly once per job, in whichever process. */
-  claimNotice(id: string, signal: AbortSignal): Promise<boolean>;
-  /** Lends all such rights of an owner for a while: they come back unless they are used up by `claimNotice`. */
-  holdNotices(owner: string, signal: AbortSignal): Promise<readonly JobRecord[]>;
-  /** Goes on from the watch that was seen, unless another process has done so first or the job is over. */
-  stepWatch<Told>(
-    seen: JobRecord,
-    step: (breaker: WatchBreaker) => WatchStep<Told>,
-    signal: AbortSignal,
-  ): Promise<Told | undefined>;
-  breaker(): WatchBreaker;
-  setBreaker(seen: WatchBreaker, next: WatchBreaker, signal: AbortSignal): Promise<boolean>;
-  /** Removes finished records that are too old or too many, and returns them: their folders should go too. */
-  prune(signal: AbortSignal): Promise<readonly JobRecord[]>;
-}
+/** The job records of one environment, shared by all processes that have the database open. */
+export type JobStore = ReturnType<typeof createJobStore>;
 
 export const TRACKED_JOBS = 64;
 const FINISHED_KEPT_MS = 7 * 24 * 3_600_000;
-/** Longer than telling takes; whoever has not told by then is taken to be dead. */
+/** Longer than reporting takes; a process that has not confirmed by then is considered dead. */
 export const NOTICE_HELD_MS = 60_000;
 
-/** The jobs of one environment in a database that has had `jobMigration`. */
-export function createJobStore(database: Database, environmentKey: string): JobStore {
+/** The job records of one environment, in a database with `jobMigration`. */
+export function createJobStore(database: Database, environmentKey: string) {
   const insert = database.prepare(`
+    with clock as materialized (select hermes_now() as now) -- read once, so that both times agree
     insert into job (id, environment_key, owner, command, lifetime, expires_at, input, notify, watch, started_at)
-    select :id, :environmentKey, :owner, :command, :lifetime, hermes_now() + :maxAgeMs, 'none', :notify, :watch,
-           hermes_now()
+    select :id, :environmentKey, :owner, :command, :lifetime, now + :maxAgeMs, 'none', :notify, :watch, now
+      from clock
      where (select count(*) from job where environment_key = :environmentKey and state <> 'ended') < ${TRACKED_JOBS}`);
   const run = database.prepare(`
     update job set state = 'running', cwd = :cwd, folder = :folder, input = :input, process = :process
@@ -176,47 +127,63 @@ export function createJobStore(database: Database, environmentKey: string): JobS
           order by state = 'ended', ended_at desc, rowid desc limit ${TRACKED_JOBS})) returning *`);
 
   return {
-    add: ({ notify, watch, maxAgeMs, ...job }, signal) => {
+    /** Adds a record in state `starting`; returns false if the maximum number of jobs is running. */
+    add: ({ notify, watch, maxAgeMs, ...job }: NewJob, signal: AbortSignal) => {
       const row = { ...job, notify: Number(notify), watch: toJson(watch), maxAgeMs: maxAgeMs ?? null };
       return database.write(() => insert.run({ ...row, environmentKey }).changes === 1, signal);
     },
-    run: (id, { cwd, folder, input, process }, signal) => {
+    /** Records a successful start; returns false if the record was ended in the meantime. */
+    run: (id: string, { cwd, folder, input, process }: RunningJob, signal: AbortSignal) => {
       const row = { id, cwd: cwd ?? null, folder: folder ?? null, input, process: JSON.stringify(process) };
       return database.write(() => run.run(row).changes === 1, signal);
     },
-    end: (id, { reason, exitCode, ranOutOfMemory = false }, signal) => {
+    /** Records the end; the first recorded end is kept. After `requestKill`, the reason is always `killed`. */
+    end: (id: string, { reason, exitCode, ranOutOfMemory = false }: JobEnd, signal: AbortSignal) => {
       const row = { id, reason, exitCode: exitCode ?? null, ranOutOfMemory: Number(ranOutOfMemory) };
       return database.write(() => void end.run(row), signal);
     },
-    requestKill: (id, signal) => database.write(() => void requestKill.run(id), signal),
-    follow: (id, process, signal) =>
+    /** Records, before the first signal is sent, that Hermes is ending the job. */
+    requestKill: (id: string, signal: AbortSignal) => database.write(() => void requestKill.run(id), signal),
+    /** Replaces the process of a job by a surviving one that could not be ended. */
+    follow: (id: string, process: JobProcess, signal: AbortSignal) =>
       database.write(() => void follow.run({ id, process: JSON.stringify(process) }), signal),
-    find(id) {
+    find(id: string): JobRecord | undefined {
       const row = find.get(id, environmentKey);
-      return row === undefined ? undefined : toRecord(row);
+      return row && toRecord(row);
     },
-    findByPrefix: (prefix) => findByPrefix.all({ environmentKey, prefix }).map(toRecord),
-    list: () => list.all(environmentKey).map(toRecord),
-    claimNotice: (id, signal) => database.write(() => claimNotice.run(id).changes === 1, signal),
-    holdNotices: (owner, signal) =>
+    /** Jobs whose id starts with `prefix`; at most two, which is enough to detect an ambiguous prefix. */
+    findByPrefix: (prefix: string) => findByPrefix.all({ environmentKey, prefix }).map(toRecord),
+    /** Oldest first. */
+    list: (): readonly JobRecord[] => list.all(environmentKey).map(toRecord),
+    /** Claims the right to report the end of a job; returns true exactly once per job, across all processes. */
+    claimNotice: (id: string, signal: AbortSignal) =>
+      database.write(() => claimNotice.run(id).changes === 1, signal),
+    /** Reserves all unclaimed notices of an owner for a while; a reservation expires unless `claimNotice` uses it. */
+    holdNotices: (owner: string, signal: AbortSignal) =>
       database.write(() => holdNotices.all({ environmentKey, owner }).map(toRecord), signal),
-    stepWatch: (seen, step, signal) =>
+    /** Advances a watch from the state in `seen`, unless another process was faster or the job has ended. */
+    stepWatch: <Result>(
+      seen: JobRecord,
+      step: (breaker: WatchBreaker) => WatchStep<Result>,
+      signal: AbortSignal,
+    ): Promise<Result | undefined> =>
       database.write(() => {
         const before = breaker();
         const next = step(before);
         const row = { id: seen.id, seen: toJson(seen.watch), watch: toJson(next.watch) };
         if (setWatch.run({ ...row, notify: Number(next.promotes) }).changes === 0) return undefined;
         if (next.breaker !== before) putBreaker.run(JSON.stringify(next.breaker));
-        return next.told;
+        return next.result;
       }, signal),
     breaker,
-    setBreaker: (seen, next, signal) =>
+    setBreaker: (seen: WatchBreaker, next: WatchBreaker, signal: AbortSignal) =>
       database.write(() => {
         if (JSON.stringify(breaker()) !== JSON.stringify(seen)) return false;
         putBreaker.run(JSON.stringify(next));
         return true;
       }, signal),
-    prune: (signal) => database.write(() => prune.all({ environmentKey }).map(toRecord), signal),
+    /** Deletes ended records that are too old or too many, and returns them, so that their folders can be removed. */
+    prune: (signal: AbortSignal) => database.write(() => prune.all({ environmentKey }).map(toRecord), signal),
   };
 }
 
@@ -224,27 +191,19 @@ function toJson(watch: JobWatch | undefined): string | null {
   return watch === undefined ? null : JSON.stringify(watch);
 }
 
-function toRecord(row: JobRow): JobRecord {
+const FLAGS: ReadonlySet<string> = new Set(["notify", "notified", "kill_requested"]);
+
+/** The checks in the migration guarantee that the values match the types of the record. */
+function toRecord({ process, watch, out_of_memory, notice_held_until: _, ...row }: JobRow): JobRecord {
+  const fields = Object.entries(row).map(([column, value]) => [
+    column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    FLAGS.has(column) ? value === 1 : (value ?? undefined),
+  ]);
+  const parse = (json: unknown): unknown => (typeof json === "string" ? JSON.parse(json) : undefined);
   return {
-    id: row.id,
-    environmentKey: row.environment_key,
-    owner: row.owner,
-    command: row.command,
-    cwd: row.cwd ?? undefined,
-    lifetime: row.lifetime,
-    expiresAt: row.expires_at ?? undefined,
-    input: row.input,
-    notify: row.notify === 1,
-    notified: row.notified === 1,
-    state: row.state,
-    reason: row.reason ?? undefined,
-    exitCode: row.exit_code ?? undefined,
-    ranOutOfMemory: row.out_of_memory === 1,
-    startedAt: row.started_at,
-    endedAt: row.ended_at ?? undefined,
-    killRequested: row.kill_requested === 1,
-    folder: row.folder ?? undefined,
-    process: row.process === null ? undefined : (JSON.parse(row.process) as JobProcess),
-    watch: row.watch === null ? undefined : (JSON.parse(row.watch) as JobWatch),
-  };
+    ...Object.fromEntries(fields),
+    ranOutOfMemory: out_of_memory === 1,
+    process: parse(process),
+    watch: parse(watch),
+  } as JobRecord;
 }

@@ -1,11 +1,11 @@
 import type { TargetPath } from "../environment.ts";
-import type { WatchState } from "./watch-state.ts";
+import type { WatchState } from "./watch/watch-state.ts";
 
-/** How long a job may live: until its turn ends, until its session ends, or until somebody ends it. */
+/** How long a job may run: until its turn ends, until its session ends, or until it is killed. */
 export const JOB_LIFETIMES = ["turn", "session", "persistent"] as const;
 export type JobLifetime = (typeof JOB_LIFETIMES)[number];
 
-/** Why a job is over. `lost`: it is gone and nobody recorded how it ended. */
+/** Why a job ended. `lost`: its processes have exited, but no exit code was recorded. */
 export const JOB_REASONS = ["exited", "killed", "lost", "failed_start"] as const;
 export type JobReason = (typeof JOB_REASONS)[number];
 
@@ -13,31 +13,30 @@ export type JobReason = (typeof JOB_REASONS)[number];
 export const JOB_INPUTS = ["none", "pipe", "terminal"] as const;
 export type JobInput = (typeof JOB_INPUTS)[number];
 
-/** Exit codes of jobs that left none of their own. */
+/** Exit codes of jobs that recorded none. */
 export const KILLED_EXIT_CODE = -15;
 export const UNKNOWN_EXIT_CODE = -1;
 
-/** The processes of a job inside its environment, named for good: pids are used again, with their start times they are not. */
+/** The processes of a job inside its environment, identified by pid and start time, because pids are reused. */
 export interface JobProcess {
-  /** Start times count from here. */
+  /** The boot to which the start times are relative. */
   readonly bootId: string;
   readonly pid: number;
   readonly startTime: string;
-  /** The one that waits for the job and writes down its exit code. */
+  /** The process that waits for the job and records its exit code. */
   readonly keeperPid: number;
   readonly keeperStartTime: string;
 }
 
-/** Texts that somebody wants to hear of, and how far the output has been searched for them. */
+/** Texts to watch for in the output, and how far the output has been searched. */
 export interface JobWatch {
   readonly patterns: readonly string[];
   readonly state: WatchState;
 }
 
-/** What is known of a job, by whichever process asks. */
+/** The record of a job, shared by all processes. */
 export interface JobRecord {
   readonly id: string;
-  /** Which environment it runs in. */
   readonly environmentKey: string;
   /** The session that started it. */
   readonly owner: string;
@@ -45,25 +44,25 @@ export interface JobRecord {
   readonly command: string;
   readonly cwd: TargetPath | undefined;
   readonly lifetime: JobLifetime;
-  /** When it is ended, however it does; undefined for a job that lives until somebody ends it. */
+  /** When the job is killed if it still runs; undefined if it has no time limit. */
   readonly expiresAt: number | undefined;
   readonly input: JobInput;
-  /** Whether somebody wants to be told when it ends. */
+  /** Whether the owner wants to be notified when it ends. */
   readonly notify: boolean;
   readonly notified: boolean;
   readonly state: "starting" | "running" | "ended";
   readonly reason: JobReason | undefined;
   readonly exitCode: number | undefined;
-  /** The system ended it because memory ran out. */
+  /** Whether the kernel killed it because memory ran out. */
   readonly ranOutOfMemory: boolean;
-  /** Milliseconds since 1970, as all times here. */
+  /** Milliseconds since 1970, like all times in this record. */
   readonly startedAt: number;
   readonly endedAt: number | undefined;
-  /** Somebody decided to end it: however it is seen to end after this, it was killed. */
+  /** Whether a kill was requested; from then on, every end counts as killed. */
   readonly killRequested: boolean;
-  /** Where its output is; undefined until it runs. */
+  /** The folder of its output; undefined until it runs. */
   readonly folder: TargetPath | undefined;
   readonly process: JobProcess | undefined;
-  /** Undefined where nobody watches, or not any more. */
+  /** Undefined if the job is not watched, or no longer watched. */
   readonly watch: JobWatch | undefined;
 }

@@ -2,36 +2,35 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { never, openDockerLab } from "../../../test/support/docker.ts";
 import { describeEachImage } from "../../../test/support/docker-images.ts";
+import { openJobs } from "../../../test/support/jobs-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { jobsContract } from "./jobs.contract.ts";
-import { openJobs } from "./jobs.fixture.ts";
 
 describeWith("docker", "jobs in docker", (service) => {
   describeEachImage(service, ({ image, shell, lab, spec }) => {
     jobsContract({
       name: `docker/${image}`,
       shell,
-      place: async () => ({
+      target: async () => ({
         kind: "docker",
         client: service.client,
         variables: { DOCKER_HOST: service.host },
         spec: await spec(),
-        sandboxesFolder: lab().host.sandboxesFolder,
       }),
       async outsideView() {
         const [id = ""] = await lab().containers();
-        return lab().docker("top", id, "-eo", "pid,args");
+        return lab().top(id);
       },
     });
   });
 
-  test("F48: a job that the system ended because memory ran out is reported as such", async () => {
+  test("F48: a job that the kernel killed because memory ran out is reported as such", async () => {
     await using lab = await openDockerLab(service);
     const { sandboxesFolder } = lab.host;
     const spec = await lab.spec({ docker_image: service.images.bash, container_memory: 64 });
     const variables = { DOCKER_HOST: service.host };
-    const place = { kind: "docker", client: service.client, variables, spec, sandboxesFolder } as const;
-    await using opened = await openJobs(place, join(sandboxesFolder, "..", "memory.sqlite"));
+    const target = { kind: "docker", client: service.client, variables, spec } as const;
+    await using opened = await openJobs(target, join(sandboxesFolder, "..", "memory.sqlite"));
     const { jobs, environment } = opened;
     const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
     const ends = async (command: string) => {

@@ -3,8 +3,8 @@ import { afterAll, beforeAll } from "vitest";
 import { never, testHost, testOptions } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { createEngine } from "../docker/engine.ts";
-import { createSandboxSpec } from "../docker/sandbox-spec.ts";
+import { createEngine } from "../docker/engine/engine.ts";
+import { createSandboxSpec } from "../docker/spec/sandbox-spec.ts";
 import { jobsContract } from "./jobs.contract.ts";
 
 describeWith("podman", "jobs in podman", ({ client, env: variables, images }) => {
@@ -26,10 +26,10 @@ describeWith("podman", "jobs in podman", ({ client, env: variables, images }) =>
     name: "podman",
     hasShellOfDocker: true,
     shell: "bash",
-    async place() {
+    async target() {
       const { spec } = await createSandboxSpec(options, identity, testHost(temp.path));
       name = spec.name;
-      return { kind: "docker", client, variables, spec, sandboxesFolder: temp.path };
+      return { kind: "docker", client, variables, spec };
     },
   });
 });

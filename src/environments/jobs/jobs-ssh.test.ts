@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
-import { describeWith } from "../../../test/support/services.ts";
+import { describeWith, sshSettings } from "../../../test/support/services.ts";
 import { jobsContract } from "./jobs.contract.ts";
 
-describeWith("ssh", "jobs over ssh", ({ host, user, port, identityFile, knownHosts }) => {
+describeWith("ssh", "jobs over ssh", (service) => {
   jobsContract({
     name: "ssh",
     shell: "bash",
-    place: async () => ({
+    target: async () => ({
       kind: "ssh",
-      options: { backend: "ssh", ssh_host: host, ssh_user: user, ssh_port: port, ssh_key: identityFile },
-      knownHosts,
+      options: sshSettings(service),
+      knownHosts: service.knownHosts,
       profileId: randomBytes(8).toString("hex"),
     }),
   });

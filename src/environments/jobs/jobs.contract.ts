@@ -1,38 +1,38 @@
 import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startChild, startChildren } from "../../../test/support/child.ts";
+import { type JobsTarget, openJobs } from "../../../test/support/jobs-lab.ts";
 import { shellRows } from "../../../test/support/shell-rows.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { collect } from "../environment.contract.ts";
 import type { Environment } from "../environment.ts";
-import { openJobs, type PlaceOfJobs } from "./jobs.fixture.ts";
-import type { JobStarted, StartJob } from "./jobs.ts";
+import type { JobStarted, StartJobOptions } from "./jobs.ts";
 import { PART_BYTES } from "./output-programs.ts";
 
 export interface JobsTraits {
   readonly name: string;
   readonly shell: "bash" | "sh";
-  /** Its commands run in the image that Docker runs the same contract in, by the code of Docker. */
+  /** Whether Docker runs this contract too, with the same image and the same code. */
   readonly hasShellOfDocker?: boolean;
-  place(): Promise<PlaceOfJobs>;
-  /** The arguments of every process that the outside of the place sees in it. */
+  target(): Promise<JobsTarget>;
+  /** The arguments of all processes of the environment, as seen from outside. */
   outsideView?(): Promise<string>;
 }
 
 const never = new AbortController().signal;
-const CHILD = new URL("./jobs.child.ts", import.meta.url);
-const WAIT_MS = 150_000; // ends what hangs
+const CHILD = new URL("../../../test/support/jobs-child.ts", import.meta.url);
+const WAIT_MS = 150_000; // the limit for a hanging test
 
-/** What jobs promise in every environment. */
+/** The contract of jobs in every environment. */
 export function jobsContract(traits: JobsTraits): void {
-  const { name, shell, place, outsideView } = traits;
+  const { name, shell, target, outsideView } = traits;
   const it = shellRows(traits);
   describe(`${name} keeps the contract of jobs`, () => {
     let temp: Awaited<ReturnType<typeof tempFolder>>;
-    let here: PlaceOfJobs;
+    let here: JobsTarget;
     beforeAll(async () => {
       temp = await tempFolder();
-      here = await place();
+      here = await target();
     });
     afterAll(async () => {
       await temp[Symbol.asyncDispose]();
@@ -40,31 +40,31 @@ export function jobsContract(traits: JobsTraits): void {
     const open = async () => {
       const opened = await openJobs(here, temp.file(`${randomBytes(4).toString("hex")}.sqlite`));
       const { jobs, environment } = opened;
-      /** Starts it and returns its record. */
-      const begin = async (command: string, options: Partial<StartJob> = {}) => {
+      /** Starts a job and returns its record. */
+      const startJob = async (command: string, options: Partial<StartJobOptions> = {}) => {
         const session = environment.openSession();
         const all = { session, owner: "a", lifetime: "session", ...options } as const;
         const started = await jobs.start(command, all, never);
         if (started.kind !== "started") throw new Error(started.message);
         return started.job;
       };
-      return Object.assign(opened, { begin });
+      return Object.assign(opened, { startJob });
     };
 
-    test("D3: a job runs beside us, and its exit code, folder and whole output are known after it", async () => {
+    test("D3: a job runs in the background, and its exit code, folder and complete output are known afterwards", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const job = await begin("echo out; echo err >&2; pwd; exit 3", { workdir: "/tmp" });
+      const { jobs, startJob } = opened;
+      const job = await startJob("echo out; echo err >&2; pwd; exit 3", { workdir: "/tmp" });
       expect(job).toMatchObject({ state: "running", cwd: "/tmp", reason: undefined });
       expect(job.id).toMatch(/^proc_[0-9a-f]{12}$/);
-      const { kind, job: over } = await jobs.wait(job.id, WAIT_MS, never);
+      const { kind, job: ended } = await jobs.wait(job.id, WAIT_MS, never);
       expect(kind).toBe("ended");
-      expect(over).toMatchObject({ state: "ended", reason: "exited", exitCode: 3 });
+      expect(ended).toMatchObject({ state: "ended", reason: "exited", exitCode: 3 });
       const page = await jobs.log(job.id, {}, never);
       expect(page).toMatchObject({ text: "out\nerr\n/tmp\n", totalLines: 3, offset: 0, isCut: false });
     });
 
-    test("F45: a start that fails is told as such, and is nothing that runs", async () => {
+    test("F45: a failed start is reported, and no process is left running", async () => {
       await using opened = await open();
       const { jobs, environment } = opened;
       const options = {
@@ -75,7 +75,7 @@ export function jobsContract(traits: JobsTraits): void {
       } as const;
       const nowhere = await jobs.start("echo x", { ...options, workdir: "/no/such/folder" }, never);
       expect(nowhere).toEqual({ kind: "failed-start", message: "the folder does not exist" });
-      // busybox needs no PATH for its own tools
+      // busybox finds its own tools without PATH
       const path = shell === "bash" ? { PATH: "/nonexistent" } : undefined;
       if (path) {
         const bare = await jobs.start("echo x", { ...options, variables: path }, never);
@@ -88,38 +88,38 @@ export function jobsContract(traits: JobsTraits): void {
       );
     });
 
-    it("the command finds the session's variables and leaves the session as it was", async () => {
+    it("the command gets the session's variables and does not change the session", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
+      const { jobs, environment, startJob } = opened;
       const session = environment.openSession();
       await collect(environment, "cd /tmp; export COLOUR='light \"blue\"'", {
         session,
       });
-      const job = await begin('echo "$COLOUR"; pwd', { session, workdir: "/", variables: { ONCE: "1" } });
+      const job = await startJob('echo "$COLOUR"; pwd', { session, workdir: "/", variables: { ONCE: "1" } });
       await jobs.wait(job.id, WAIT_MS, never);
       expect((await jobs.log(job.id, {}, never)).text).toBe('light "blue"\n/\n');
       expect((await collect(environment, 'pwd; echo "[$ONCE]"', { session })).stdout).toBe("/tmp\n[]\n");
     });
 
-    test.runIf(shell === "bash")("functions and aliases of the session are there", async () => {
+    test.runIf(shell === "bash")("the command gets the session's functions and aliases", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
+      const { jobs, environment, startJob } = opened;
       const session = environment.openSession();
       await collect(
         environment,
         "greet() { echo hello $1; }; printf() { echo broken; }; alias ll='echo listing'",
         { session },
       );
-      const job = await begin("greet you; ll", { session });
+      const job = await startJob("greet you; ll", { session });
       await jobs.wait(job.id, WAIT_MS, never);
       expect((await jobs.log(job.id, {}, never)).text).toBe("hello you\nlisting\n");
     });
 
-    test("a secret is in the job's variables, in no argument, no file and no record", async () => {
+    test("a secret is in the job's variables, but in no argument, file or record", async () => {
       await using opened = await open();
-      const { jobs, environment, database, begin } = opened;
+      const { jobs, environment, database, startJob } = opened;
       const secret = `s-${randomBytes(8).toString("hex")}`;
-      const job = await begin('[ -n "$GIVEN" ] && echo given; : hunter2hunter2; sleep 600', {
+      const job = await startJob('[ -n "$GIVEN" ] && echo given; : hunter2hunter2; sleep 600', {
         variables: { GIVEN: secret },
       });
       await until(async () => (await jobs.poll(job.id, never)).preview === "given\n");
@@ -136,10 +136,10 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.kill(job.id, never);
     });
 
-    test("D3: input is written, submitted and closed; afterwards, and where none is taken, that is told", async () => {
+    test("D3: input is written, submitted and closed; writing to a closed, ended or non-interactive job is reported", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const job = await begin('read a; read b; echo "$a|$b"; cat; echo end', { takesInput: true });
+      const { jobs, startJob } = opened;
+      const job = await startJob('read a; read b; echo "$a|$b"; cat; echo end', { takesInput: true });
       expect(await jobs.write(job.id, "o", never)).toBe("written");
       expect(await jobs.submit(job.id, "ne", never)).toBe("written");
       expect(await jobs.submit(job.id, "two", never)).toBe("written");
@@ -152,38 +152,38 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
       expect(await jobs.submit(job.id, "late", never)).toBe("ended");
       expect((await jobs.log(job.id, {}, never)).text).toBe(`one|two\n${large}\nend\n`);
-      const deaf = await begin("cat; sleep 600");
-      expect(await jobs.submit(deaf.id, "x", never)).toBe("no-input");
-      await jobs.kill(deaf.id, never);
+      const withoutInput = await startJob("cat; sleep 600");
+      expect(await jobs.submit(withoutInput.id, "x", never)).toBe("no-input");
+      await jobs.kill(withoutInput.id, never);
     });
 
-    it("a job that waits for input that nobody gives is running, and can be ended", async () => {
+    it("a job that waits for input is running, and can be killed", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const job = await begin("cat; echo never", { takesInput: true });
+      const { jobs, environment, startJob } = opened;
+      const job = await startJob("cat; echo never", { takesInput: true });
       const outcome = await jobs.wait(job.id, 300, never);
       expect(outcome).toMatchObject({ kind: "timed-out", job: { state: "running" } });
       expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
       expect(await processesOf(environment, job.id)).toBe("");
     });
 
-    test("wait ends when its caller gives up, and the job runs on", async () => {
+    test("wait returns when its signal aborts, and the job continues", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const job = await begin("sleep 600");
+      const { jobs, startJob } = opened;
+      const job = await startJob("sleep 600");
       const outcome = await jobs.wait(job.id, WAIT_MS, AbortSignal.timeout(200));
       expect(outcome).toMatchObject({ kind: "interrupted", job: { state: "running" } });
       await jobs.kill(job.id, never);
     });
 
-    test("F49: kill ends the whole tree: what ignores TERM, forks away, or drops its variables", async () => {
+    test("F49: kill ends the whole tree, including processes that ignore TERM, fork away, or drop their variables", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const job = await begin(
+      const { jobs, environment, startJob } = opened;
+      const job = await startJob(
         [
           "trap '' TERM",
           "(while :; do sleep 0.1; done) &",
-          "setsid sh -c 'echo $$; while :; do sleep 0.1; done' &",
+          "(setsid sh -c 'echo $$; while :; do sleep 0.1; done' &)", // its parent has exited, so only its mark identifies it
           "env -i PATH=\"$PATH\" sh -c 'echo $$; while :; do sleep 0.1; done' &",
           "while :; do sleep 0.1; done",
         ].join("\n"),
@@ -196,7 +196,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await processesOf(environment, job.id)).toBe("");
       const states = pids.map((pid) => `grep -s ^State /proc/${pid}/status`).join("; ");
       expect((await collect(environment, `{ ${states}; } | grep -v Z; true`)).stdout).toBe("");
-      // What is seen later changes nothing.
+      // Later observations do not change the record.
       expect((await jobs.list(never))[0]).toMatchObject({ reason: "killed", exitCode: -15 });
       expect(await jobs.kill(job.id, never)).toMatchObject({
         kind: "already-ended",
@@ -204,11 +204,11 @@ export function jobsContract(traits: JobsTraits): void {
       });
     });
 
-    it("F49: a pid that is somebody else's by now is not taken for the job and not hurt", async () => {
+    it("F49: a reused pid is not mistaken for the job and not signalled", async () => {
       await using opened = await open();
-      const { jobs, database, begin } = opened;
-      const job = await begin("sleep 600");
-      const stranger = await begin("sleep 600");
+      const { jobs, database, startJob } = opened;
+      const job = await startJob("sleep 600");
+      const stranger = await startJob("sleep 600");
       const change = database.prepare(
         "update job set process = json_set(process, '$.pid', ?, '$.keeperPid', ?) where id = ?",
       );
@@ -227,15 +227,15 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.kill(stranger.id, never);
     });
 
-    it("a job that kills its own group has an exit code; one whose keeper died with it is lost", async () => {
+    it("a job that kills its own process group has an exit code; one whose keeper died too is lost", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const suicide = await begin("kill -9 0");
+      const { jobs, environment, startJob } = opened;
+      const suicide = await startJob("kill -9 0");
       expect((await jobs.wait(suicide.id, WAIT_MS, never)).job).toMatchObject({
         reason: "exited",
         exitCode: 137,
       });
-      const lost = await begin("sleep 600");
+      const lost = await startJob("sleep 600");
       await collect(environment, `kill -9 ${lost.process?.keeperPid}`);
       expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
       await collect(environment, `kill -9 ${lost.process?.pid}`);
@@ -243,13 +243,13 @@ export function jobsContract(traits: JobsTraits): void {
         reason: "lost",
         exitCode: -1,
       });
-      await jobs.kill(lost.id, never); // what it has started lives on
+      await jobs.kill(lost.id, never); // its descendants are still running
     });
 
-    it("a job that prints fast does not disturb others, and its log is read in pages", async () => {
+    it("a job that prints fast does not slow down others, and its log is read in pages", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const job = await begin(
+      const { jobs, environment, startJob } = opened;
+      const job = await startJob(
         "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i + 1)); done; printf partial",
       );
       expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
@@ -267,10 +267,10 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.log(job.id, { offset: 30_000 }, never)).text).toBe("");
     });
 
-    test("F46: what process A started and left by its death, process B lists, reads whole and kills", async () => {
+    test("F46: process B lists, reads and kills a job whose starter, process A, was killed", async () => {
       const path = temp.file("restart.sqlite");
       const command = "echo first; while :; do echo more; sleep 0.1; done";
-      await using child = startChild(CHILD, "start", { place: here, path, command });
+      await using child = startChild(CHILD, "start", { target: here, path, command });
       const started = await child.next<JobStarted>();
       if (started.kind !== "started") throw new Error(started.message);
       const { job } = started;
@@ -287,7 +287,7 @@ export function jobsContract(traits: JobsTraits): void {
       if (outsideView !== undefined) expect(await outsideView()).not.toContain("hermes-job");
     });
 
-    it("F50: of several processes exactly one is told that a job ended, and only once", async () => {
+    it("F50: exactly one of several processes gets the completion of a job, and only once", async () => {
       const path = temp.file("notify.sqlite");
       await using opened = await openJobs(here, path);
       const { jobs, environment } = opened;
@@ -300,21 +300,21 @@ export function jobsContract(traits: JobsTraits): void {
       const started = await jobs.start("exit 4", options, never);
       if (started.kind !== "started") throw new Error(started.message);
       await until(async () => (await jobs.poll(started.job.id, never)).job.state === "ended");
-      await using children = startChildren(3, CHILD, "take", { place: here, path });
+      await using children = startChildren(3, CHILD, "take", { target: here, path });
       await children.next();
-      children.tell("go");
+      children.send("go");
       const counts = await children.next<number>();
       expect(counts.reduce((sum, count) => sum + count)).toBe(1);
       expect(await jobs.takeCompletions("a", never)).toEqual([]);
     });
 
-    it("F50: a wait or a log that saw the end counts as told, a poll does not", async () => {
+    it("F50: a wait or a log that saw the end counts as notified, a poll does not", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
+      const { jobs, startJob } = opened;
       const [waited, read, polled] = [
-        await begin("true", { notify: true }),
-        await begin("true", { notify: true }),
-        await begin("true", { notify: true }),
+        await startJob("true", { notify: true }),
+        await startJob("true", { notify: true }),
+        await startJob("true", { notify: true }),
       ];
       await jobs.wait(waited.id, WAIT_MS, never);
       for (const { id } of [read, polled])
@@ -323,23 +323,23 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([polled.id]);
     });
 
-    test("F47: a turn and a session take with them what must not outlive them, and nothing else", async () => {
+    test("F47: the end of a turn or session ends only the jobs that must not outlive it", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const lives = async () =>
+      const { jobs, startJob } = opened;
+      const running = async () =>
         (await jobs.list(never)).filter(({ state }) => state === "running").map(({ id }) => id);
-      const turn = await begin("sleep 600", { lifetime: "turn" });
-      const session = await begin("sleep 600", { lifetime: "session" });
-      const persistent = await begin("sleep 600", { lifetime: "persistent" });
-      const other = await begin("sleep 600", { lifetime: "turn", owner: "b" });
+      const turn = await startJob("sleep 600", { lifetime: "turn" });
+      const session = await startJob("sleep 600", { lifetime: "session" });
+      const persistent = await startJob("sleep 600", { lifetime: "persistent" });
+      const other = await startJob("sleep 600", { lifetime: "turn", owner: "b" });
       expect((await jobs.sweep("a", "turn", never)).map(({ job }) => job.id)).toEqual([turn.id]);
-      expect(await lives()).toEqual([session.id, persistent.id, other.id]);
+      expect(await running()).toEqual([session.id, persistent.id, other.id]);
       await jobs.sweep("a", "session", never);
-      expect(await lives()).toEqual([persistent.id, other.id]);
+      expect(await running()).toEqual([persistent.id, other.id]);
       await Promise.all([persistent, other].map(({ id }) => jobs.kill(id, never)));
     });
 
-    test("F45: a start whose answer is lost leaves nothing behind", async () => {
+    test("F45: a start whose result is lost leaves no processes behind", async () => {
       let starts = 0;
       const path = temp.file("lost-start.sqlite");
       await using opened = await openJobs(here, path, async ({ stdin }, run) => {
@@ -356,10 +356,10 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await processesOf(environment, job?.id ?? "")).toBe("");
     });
 
-    test("F46: a start that its process did not live to confirm is ended by whoever comes later", async () => {
+    test("F46: a start that was never confirmed because its process died is ended by a later process", async () => {
       await using opened = await open();
-      const { jobs, environment, database, begin } = opened;
-      const job = await begin("sleep 600");
+      const { jobs, environment, database, startJob } = opened;
+      const job = await startJob("sleep 600");
       const forget = database.prepare(
         "update job set state = 'starting', process = null, started_at = started_at - ?",
       );
@@ -370,10 +370,10 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await processesOf(environment, job.id)).toBe("");
     });
 
-    it("D3: a command that does not exist is a job that ended with 127, and not a failed start", async () => {
+    it("D3: a command that does not exist is a job with exit code 127, not a failed start", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const job = await begin("no-such-command-anywhere");
+      const { jobs, startJob } = opened;
+      const job = await startJob("no-such-command-anywhere");
       expect((await jobs.wait(job.id, WAIT_MS, never)).job).toMatchObject({
         reason: "exited",
         exitCode: 127,
@@ -381,18 +381,18 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.log(job.id, {}, never)).text).toContain("not found");
     });
 
-    it("D3: a job that nobody gives input sees the end of it at once", async () => {
+    it("D3: a job without input sees the end of its input at once", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const job = await begin("cat; read x || echo nothing");
+      const { jobs, startJob } = opened;
+      const job = await startJob("cat; read x || echo nothing");
       expect((await jobs.wait(job.id, WAIT_MS, never)).job.exitCode).toBe(0);
       expect((await jobs.log(job.id, {}, never)).text).toBe("nothing\n");
     });
 
-    it("F41: a job that prints without end uses little disk, disturbs nobody, and its log says what is gone", async () => {
+    it("F41: a job that prints endlessly uses little disk space, does not slow down others, and its log marks the gap", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const job = await begin("echo first; yes 0123456789; :");
+      const { jobs, environment, startJob } = opened;
+      const job = await startJob("echo first; yes 0123456789; :");
       const enough = 8 * PART_BYTES;
       await until(async () => (await jobs.read(job.id, -1, never)).totalBytes > enough);
       expect((await collect(environment, "echo quick")).stdout).toBe("quick\n");
@@ -405,24 +405,24 @@ export function jobsContract(traits: JobsTraits): void {
       expect(tail.text).toContain("0123456789\n");
       expect(tail.totalLines).toBeGreaterThan(head.totalLines);
       expect(await jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
-      const over = await jobs.log(job.id, { offset: 0, limit: 1 }, never);
-      const hole = await jobs.log(job.id, { offset: 400_000, limit: 5 }, never);
-      expect(hole.text).toBe(
-        `\n[${over.droppedBytes} bytes of output, ${over.droppedLines} lines, were not kept]\n`,
+      const ended = await jobs.log(job.id, { offset: 0, limit: 1 }, never);
+      const gap = await jobs.log(job.id, { offset: 400_000, limit: 5 }, never);
+      expect(gap.text).toBe(
+        `\n[${ended.droppedBytes} bytes of output, ${ended.droppedLines} lines, were not kept]\n`,
       );
-      const gone = await jobs.read(job.id, PART_BYTES * 3, never);
+      const afterGap = await jobs.read(job.id, PART_BYTES * 3, never);
       const line = 11;
       const firstLine = "first\n".length;
-      expect(gone.from).toBeGreaterThan(PART_BYTES * 3);
-      // Where a byte is said to be is where it was printed.
-      const place = (gone.from - firstLine) % line;
-      expect(gone.bytes.toString("latin1", 0, line)).toBe(
-        "0123456789\n0123456789\n".slice(place, place + line),
+      expect(afterGap.from).toBeGreaterThan(PART_BYTES * 3);
+      // The reported offset of a byte is its position in the whole output.
+      const offset = (afterGap.from - firstLine) % line;
+      expect(afterGap.bytes.toString("latin1", 0, line)).toBe(
+        "0123456789\n0123456789\n".slice(offset, offset + line),
       );
-      expect(over.totalBytes - firstLine - (over.totalLines - 1) * line).toBeLessThanOrEqual(0);
+      expect(ended.totalBytes - firstLine - (ended.totalLines - 1) * line).toBeLessThanOrEqual(0);
     });
 
-    test("D3, F51: a job on a terminal has 30 rows and 120 columns, is written to, shows no typed secret, and Ctrl-D is its end", async ({
+    test("D3, F51: a job on a terminal has 30 rows and 120 columns, takes input, does not echo a secret, and ends at Ctrl-D", async ({
       skip,
     }) => {
       await using opened = await open();
@@ -444,7 +444,7 @@ export function jobsContract(traits: JobsTraits): void {
           notes: [expect.stringContaining("no terminal")],
         });
         await jobs.kill(id, never);
-        skip("there is no `script` of util-linux in this place");
+        skip("there is no `script` of util-linux in this environment");
       }
       expect(started.notes).toEqual([]);
       const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
@@ -458,7 +458,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 6 });
     });
 
-    it("a job on a terminal hears Ctrl-C, can be given another size, and takes input after Ctrl-D", async ({
+    it("a job on a terminal receives Ctrl-C, can be resized, and takes input after Ctrl-D", async ({
       skip,
     }) => {
       await using opened = await open();
@@ -472,14 +472,14 @@ export function jobsContract(traits: JobsTraits): void {
       const { id, input } = started.job;
       if (input !== "terminal") {
         await jobs.kill(id, never);
-        skip("there is no `script` of util-linux in this place");
+        skip("there is no `script` of util-linux in this environment");
       }
       const shows = (text: string) => until(async () => (await jobs.poll(id, never)).preview.includes(text));
       await jobs.resize(id, { rows: 40, columns: 100 }, never);
       expect(await jobs.close(id, never)).toBe("written");
       await shows("first");
       expect(await jobs.submit(id, "typed", never)).toBe("written");
-      await shows("typed\r\ntyped");
+      await shows("typed\ntyped");
       expect(await jobs.close(id, never)).toBe("written");
       await shows("asks");
       expect(await jobs.write(id, "\u0003", never)).toBe("written");
@@ -487,11 +487,11 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.wait(id, WAIT_MS, never)).job).toMatchObject({ reason: "exited", exitCode: 7 });
     });
 
-    it("F72: a start names those that run the same command in the same folder already", async () => {
+    it("F72: a start names jobs that already run the same command in the same folder", async () => {
       await using opened = await open();
-      const { jobs, environment, begin } = opened;
-      const first = await begin("sleep 600", { workdir: "/tmp" });
-      await begin("sleep 600", { workdir: "/" });
+      const { jobs, environment, startJob } = opened;
+      const first = await startJob("sleep 600", { workdir: "/tmp" });
+      await startJob("sleep 600", { workdir: "/" });
       const options = {
         session: environment.openSession(),
         owner: "b",
@@ -505,7 +505,7 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.sweep("b", "session", never);
     });
 
-    it("D3: a watched text is told once, by one of two that look, and nothing is told after the end", async () => {
+    it("D3: a watched text is reported once, by one of two pollers, and nothing is reported after the end", async () => {
       const path = temp.file("watch.sqlite");
       await using opened = await openJobs(here, path);
       await using other = await openJobs(here, path);
@@ -530,7 +530,7 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await jobs.takeWatchEvents("a", never)).toEqual([]);
     });
 
-    it("D3: with the end to be told too, patterns are dropped, and the start says so", async () => {
+    it("D3: together with notify, patterns are dropped with a note", async () => {
       await using opened = await open();
       const { jobs, environment } = opened;
       const options = { session: environment.openSession(), owner: "a", lifetime: "session" } as const;
@@ -546,10 +546,10 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.sweep("a", "session", never);
     });
 
-    it("D3: a watch that hits too often is ended with one notice, and its end is told instead", async () => {
+    it("D3: a watch with too many hits is ended with one notice, and the end of the job is reported instead", async () => {
       await using opened = await open();
-      const { jobs, database, begin } = opened;
-      const job = await begin("while read x; do echo hit; done", { watch: ["hit"], takesInput: true });
+      const { jobs, database, startJob } = opened;
+      const job = await startJob("while read x; do echo hit; done", { watch: ["hit"], takesInput: true });
       const hit = async () => {
         const { totalBytes } = await jobs.read(job.id, -1, never);
         await jobs.submit(job.id, "", never);
@@ -563,7 +563,7 @@ export function jobsContract(traits: JobsTraits): void {
       for (let window = 0; window < 3; window++) {
         await database.write(() => quietUntil.run(0), never);
         kinds.push(await hit());
-        await database.write(() => quietUntil.run(Number.MAX_SAFE_INTEGER), never); // however slow we are
+        await database.write(() => quietUntil.run(Number.MAX_SAFE_INTEGER), never); // independent of the speed of the test
         kinds.push(await hit());
       }
       expect(kinds).toEqual([["hits"], [], ["hits"], [], ["hits"], ["watch-ended"]]);
@@ -573,13 +573,13 @@ export function jobsContract(traits: JobsTraits): void {
       expect((await jobs.takeCompletions("a", never)).map(({ id }) => id)).toEqual([job.id]);
     });
 
-    it("F47: what is over its age is ended, and what belongs to an owner that is gone, but nothing persistent", async () => {
+    it("F47: jobs above their maximum age and jobs of a deleted owner are ended, but not persistent ones", async () => {
       await using opened = await open();
-      const { jobs, begin } = opened;
-      const old = await begin("sleep 600", { maxAgeMs: 0 });
-      const young = await begin("sleep 600");
-      const kept = await begin("sleep 600", { lifetime: "persistent" });
-      const ofTurn = await begin("sleep 600", { lifetime: "turn", owner: "b" });
+      const { jobs, startJob } = opened;
+      const old = await startJob("sleep 600", { maxAgeMs: 0 });
+      const young = await startJob("sleep 600");
+      const kept = await startJob("sleep 600", { lifetime: "persistent" });
+      const ofTurn = await startJob("sleep 600", { lifetime: "turn", owner: "b" });
       const ended = async (phase: "in-turn" | "between-turns" | "gone") =>
         (await jobs.sweepExpired(() => phase, never)).map(({ job }) => job.id);
       expect(await ended("in-turn")).toEqual([old.id]);
@@ -591,10 +591,10 @@ export function jobsContract(traits: JobsTraits): void {
       await jobs.kill(kept.id, never);
     });
 
-    it("F50: an end that was taken and not confirmed is given again later, a confirmed one is not", async () => {
+    it("F50: an unconfirmed completion is delivered again later, a confirmed one is not", async () => {
       await using opened = await open();
-      const { jobs, database, begin } = opened;
-      const job = await begin("true", { notify: true });
+      const { jobs, database, startJob } = opened;
+      const job = await startJob("true", { notify: true });
       await until(async () => (await jobs.poll(job.id, never)).job.state === "ended");
       const take = async () => (await jobs.takeCompletions("a", never)).map(({ id }) => id);
       expect(await take()).toEqual([job.id]);
@@ -607,14 +607,14 @@ export function jobsContract(traits: JobsTraits): void {
       expect(await take()).toEqual([]);
     });
 
-    it("D3: a start forgets finished jobs that are too old, with all that they printed", async () => {
+    it("D3: a start deletes ended jobs that are too old, with their output", async () => {
       await using opened = await open();
-      const { jobs, environment, database, begin } = opened;
-      const old = await begin("echo x");
+      const { jobs, environment, database, startJob } = opened;
+      const old = await startJob("echo x");
       await jobs.wait(old.id, WAIT_MS, never);
       const age = database.prepare("update job set ended_at = ended_at - 8 * 24 * 3600000");
       await database.write(() => age.run(), never);
-      const next = await begin("true");
+      const next = await startJob("true");
       expect((await jobs.list(never)).map(({ id }) => id)).toEqual([next.id]);
       expect((await collect(environment, `ls -d ${old.folder} 2>/dev/null; true`)).stdout).toBe("");
       await jobs.wait(next.id, WAIT_MS, never);
@@ -630,16 +630,18 @@ export function jobsContract(traits: JobsTraits): void {
   });
 }
 
-/** The living processes that carry the id of a job. */
+/** The running processes that have the id of a job in their environment. */
 export async function processesOf(environment: Environment, id: string): Promise<string> {
-  const command = `for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q "^HERMES_JOB_ID=$J$" && echo $d; done; true`;
+  // Only GNU grep handles zero bytes; the fallback starts two processes per pid, which is slow on a whole machine.
+  const command = `if grep --version 2>/dev/null | grep -q GNU; then grep -lszx "HERMES_JOB_ID=$J" /proc/[0-9]*/environ
+else for d in /proc/[0-9]*; do tr '\\0' '\\n' <$d/environ 2>/dev/null | grep -q "^HERMES_JOB_ID=$J$" && echo $d; done; fi; true`;
   return (await collect(environment, command, { variables: { J: id } })).stdout;
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
+async function until(condition: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error("it did not come about in time");
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error("the condition was not met in time");
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }

@@ -2,22 +2,22 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { openJobs } from "../../../test/support/jobs-lab.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { collect } from "../environment.contract.ts";
 import { SIGNAL } from "./job-programs.ts";
 import { jobsContract, processesOf } from "./jobs.contract.ts";
-import { openJobs } from "./jobs.fixture.ts";
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), "hermes-jobs-")));
 
-const place = { kind: "local", folder } as const;
+const target = { kind: "local", folder } as const;
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-jobsContract({ name: "local", shell: "bash", place: async () => place });
+jobsContract({ name: "local", shell: "bash", target: async () => target });
 
 const never = new AbortController().signal;
 
-async function begin(opened: Awaited<ReturnType<typeof openJobs>>, command: string, takesInput = false) {
+async function startJob(opened: Awaited<ReturnType<typeof openJobs>>, command: string, takesInput = false) {
   const session = opened.environment.openSession();
   const options = { session, owner: "a", lifetime: "session", takesInput } as const;
   const started = await opened.jobs.start(command, options, never);
@@ -25,8 +25,8 @@ async function begin(opened: Awaited<ReturnType<typeof openJobs>>, command: stri
   return started.job;
 }
 
-test("F45: a job whose own shell cannot be started has failed, in the system's own words", async () => {
-  await using opened = await openJobs(place, join(folder, "unstarted.sqlite"));
+test("F45: a job whose shell cannot be started fails with the system's error message", async () => {
+  await using opened = await openJobs(target, join(folder, "unstarted.sqlite"));
   const tools = join(folder, "tools");
   mkdirSync(tools);
   const setsid = `#!/bin/sh\n[ "$1" != bash ] || { echo cannot fork >&2; exit 1; }\nexec "$REAL" "$@"\n`;
@@ -40,12 +40,12 @@ test("F45: a job whose own shell cannot be started has failed, in the system's o
   expect(await opened.jobs.list(never)).toMatchObject([{ state: "ended", reason: "failed_start" }]);
 });
 
-test("an environment that does not answer is told as such, and the job is still taken to run", async () => {
+test("an environment that does not answer is reported, and the job still counts as running", async () => {
   let isLost = false;
-  await using opened = await openJobs(place, join(folder, "lost.sqlite"), async (_, run) =>
+  await using opened = await openJobs(target, join(folder, "lost.sqlite"), async (_, run) =>
     isLost ? { ...(await run()), ended: "lost" } : run(),
   );
-  const job = await begin(opened, "sleep 600");
+  const job = await startJob(opened, "sleep 600");
   isLost = true;
   await expect(opened.jobs.poll(job.id, never)).rejects.toMatchObject({ code: "job-unreachable" });
   isLost = false;
@@ -53,30 +53,30 @@ test("an environment that does not answer is told as such, and the job is still 
   await opened.jobs.kill(job.id, never);
 });
 
-test("a write to a job that does not read is told, and the job can still be ended", async () => {
-  await using opened = await openJobs(place, join(folder, "blocked.sqlite"));
-  const job = await begin(opened, "sleep 600", true);
+test("a write to a job that does not read is reported as blocked, and the job can still be killed", async () => {
+  await using opened = await openJobs(target, join(folder, "blocked.sqlite"));
+  const job = await startJob(opened, "sleep 600", true);
   expect(await opened.jobs.write(job.id, "x".repeat(200_000), never)).toBe("blocked");
   expect(await opened.jobs.kill(job.id, never)).toMatchObject({ kind: "killed", survivors: [] });
   expect(await processesOf(opened.environment, job.id)).toBe("");
 });
 
-test("F49: what could not be ended is reported and stays listed until it is gone, and then it was killed", async () => {
-  let isDeaf = true;
+test("F49: survivors of a kill are reported and keep the job listed until they exit; then it counts as killed", async () => {
+  let ignoresSignals = true;
   const signalling = quoteWord(SIGNAL);
-  await using opened = await openJobs(place, join(folder, "survivor.sqlite"), (request, run) =>
-    isDeaf && request.command.includes(signalling)
+  await using opened = await openJobs(target, join(folder, "survivor.sqlite"), (request, run) =>
+    ignoresSignals && request.command.includes(signalling)
       ? opened.environment.run({ ...request, command: "true" }, never)
       : run(),
   );
-  const job = await begin(opened, "sh -c 'echo $$; exec sleep 600'; exit 7");
+  const job = await startJob(opened, "sh -c 'echo $$; exec sleep 600'; exit 7");
   const printed = async () => (await opened.jobs.poll(job.id, never)).preview;
   await expect.poll(printed).toMatch(/^\d+\n$/);
   const outcome = await opened.jobs.kill(job.id, never);
   expect(outcome).toMatchObject({ kind: "survived", job: { state: "running" } });
   expect(outcome.survivors.map(({ pid }) => pid)).toContain(job.process?.pid);
   process.kill(Number(await printed()), "SIGKILL"); // so that the job itself exits with 7
-  isDeaf = false;
-  const { job: over } = await opened.jobs.wait(job.id, 150_000, never);
-  expect(over).toMatchObject({ state: "ended", reason: "killed", exitCode: -15 });
+  ignoresSignals = false;
+  const { job: ended } = await opened.jobs.wait(job.id, 150_000, never);
+  expect(ended).toMatchObject({ state: "ended", reason: "killed", exitCode: -15 });
 });

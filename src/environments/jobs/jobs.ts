@@ -1,25 +1,24 @@
 import type { ShellSession, Survivor, TargetPath } from "../environment.ts";
 import type { JobLifetime, JobRecord } from "./job.ts";
-import type { WatchHits } from "./watch-state.ts";
+import type { WatchHits } from "./watch/watch-state.ts";
 
-export interface StartJob {
-  /** Whose folder, variables, functions and aliases the command finds; it stays as it is. */
+export interface StartJobOptions {
+  /** The command gets the session's folder, variables, functions and aliases; the session is not changed. */
   readonly session: ShellSession;
-  /** The id under which the job is listed, swept and told about. */
+  /** The id by which the job is listed, swept and reported. */
   readonly owner: string;
   readonly lifetime: JobLifetime;
   readonly workdir?: TargetPath | undefined;
-  /** Variables of this job alone; their values are in no argument and no file. */
+  /** Variables for this job only; their values never appear in arguments or files. */
   readonly variables?: Readonly<Record<string, string>>;
-  /** Whether `write`, `submit` and `close` will be used; else the job sees the end of its input at once. */
+  /** Whether `write`, `submit` and `close` will be used; otherwise the job sees the end of its input at once. */
   readonly takesInput?: boolean;
-  /** Whether it runs on a terminal of its own, which takes input; on a pipe where there is none to be had. */
+  /** Whether it runs on its own terminal, which takes input; falls back to a pipe where no terminal is available. */
   readonly pty?: boolean;
-  /** Whether the owner is to be told when it ends. */
   readonly notify?: boolean;
-  /** Texts in a line of its output that the owner is to be told of; not together with `notify`. */
+  /** Notify the owner of output lines that contain one of these texts; ignored together with `notify`. */
   readonly watch?: readonly string[];
-  /** When to end it at the latest; persistent jobs have no such time unless it is given. */
+  /** Maximum age; persistent jobs have none by default. */
   readonly maxAgeMs?: number;
 }
 
@@ -27,12 +26,12 @@ export type JobStarted =
   | {
       readonly kind: "started";
       readonly job: JobRecord;
-      /** Jobs that run the same command in the same folder already: whoever starts may have meant one of them. */
+      /** Jobs that already run the same command in the same folder: the new job may be a mistake. */
       readonly alike: readonly JobRecord[];
-      /** What is not as it was asked for, in sentences. */
+      /** Sentences about options that could not be honoured. */
       readonly notes: readonly string[];
     }
-  /** Nothing of it runs. */
+  /** No process of the job is running. */
   | { readonly kind: "failed-start"; readonly message: string };
 
 export interface JobStatus {
@@ -49,17 +48,17 @@ export interface LogPage {
   readonly offset: number;
   readonly totalLines: number;
   readonly totalBytes: number;
-  /** What was printed but not kept, somewhere in the middle; the page says where. Counts above include it. */
+  /** Output from the middle that was not kept; the page marks the gap. The totals include it. */
   readonly droppedBytes: number;
   readonly droppedLines: number;
-  /** The page was longer than a page may be, and so is not whole. */
+  /** Whether the page was truncated to the maximum size. */
   readonly isCut: boolean;
 }
 
-/** Output as it was printed. */
+/** Raw output. */
 export interface OutputPiece {
   readonly job: JobRecord;
-  /** The place of the first byte in all that was printed; later than asked for where that is gone. */
+  /** The offset of the first byte in the whole output; later than requested if the requested bytes were dropped. */
   readonly from: number;
   readonly bytes: Buffer;
   readonly totalBytes: number;
@@ -67,15 +66,15 @@ export interface OutputPiece {
 
 export type WatchEvent =
   | ({ readonly kind: "hits"; readonly job: JobRecord } & WatchHits)
-  /** Nobody watches it any more; the owner is told of its end instead. */
+  /** The job is no longer watched; its end is reported instead. */
   | { readonly kind: "watch-ended"; readonly job: JobRecord; readonly message: string }
-  /** About watching as a whole. */
+  /** A message about all watched jobs. */
   | { readonly kind: "notice"; readonly message: string };
 
-/** What the owner of jobs is doing at this moment. */
+/** The current phase of a job's owner. */
 export type OwnerPhase = "in-turn" | "between-turns" | "gone";
 
-/** `ended`, `no-input`, `closed`: nothing was written. `blocked`: the job does not read, and got a part at most. */
+/** `ended`, `no-input`, `closed`: nothing was written. `blocked`: the job does not read; at most a part was written. */
 export type InputOutcome = "written" | "ended" | "no-input" | "closed" | "blocked";
 
 export interface KillOutcome {
@@ -84,48 +83,48 @@ export interface KillOutcome {
   readonly survivors: readonly Survivor[];
 }
 
-/** Commands of an environment that nobody waits for. Each id may be the beginning of one, of four hex digits or more. */
+/** Background commands of an environment. An id may be given as a prefix of at least four hex digits. */
 export interface Jobs {
-  start(command: string, options: StartJob, signal: AbortSignal): Promise<JobStarted>;
-  /** All that are known, oldest first, looked at anew. */
+  start(command: string, options: StartJobOptions, signal: AbortSignal): Promise<JobStarted>;
+  /** All known jobs with their current state, oldest first. */
   list(signal: AbortSignal): Promise<readonly JobRecord[]>;
   poll(id: string, signal: AbortSignal): Promise<JobStatus>;
-  /** Lines of its output, the last ones unless an offset says from where. Having read the end counts as being told. */
+  /** Lines of its output, by default the last ones. Reading the end of an ended job counts as notified. */
   log(id: string, page: { offset?: number; limit?: number }, signal: AbortSignal): Promise<LogPage>;
-  /** Output from a byte on, or the last -`from` bytes; not redacted, and so for the person and never for the model. */
+  /** Raw output from a byte offset, or the last -`from` bytes. Not redacted: for the user, never for the model. */
   read(id: string, from: number, signal: AbortSignal): Promise<OutputPiece>;
-  /** Resolves when it is over, when the time is, or when `signal` is aborted; the job runs on in the last two cases. */
+  /** Resolves when the job ends, after the timeout, or when `signal` aborts; in the last two cases the job continues. */
   wait(
     id: string,
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<{ readonly kind: "ended" | "timed-out" | "interrupted"; readonly job: JobRecord }>;
   write(id: string, input: string | Uint8Array, signal: AbortSignal): Promise<InputOutcome>;
-  /** Writes a line. */
+  /** Writes a line with a newline. */
   submit(id: string, line: string, signal: AbortSignal): Promise<InputOutcome>;
-  /** Ends its input; on a terminal by Ctrl-D, after which it can be written to again. */
+  /** Closes its input; on a terminal this sends Ctrl-D, after which it still takes input. */
   close(id: string, signal: AbortSignal): Promise<InputOutcome>;
-  /** Gives its terminal another size, and the programs on it a reason to draw anew; without a terminal, nothing. */
+  /** Resizes its terminal and makes the programs on it redraw; does nothing without a terminal. */
   resize(
     id: string,
     size: { readonly rows: number; readonly columns: number },
     signal: AbortSignal,
   ): Promise<void>;
-  /** Ends it with all its descendants, those that outlived it too. */
+  /** Ends the job with all its descendants, including those that outlived it. */
   kill(id: string, signal: AbortSignal): Promise<KillOutcome>;
-  /** Ends what must not outlive the owner's turn or session. */
-  sweep(owner: string, over: "turn" | "session", signal: AbortSignal): Promise<readonly KillOutcome[]>;
+  /** Ends the owner's jobs that must not outlive its turn or session. */
+  sweep(owner: string, ended: "turn" | "session", signal: AbortSignal): Promise<readonly KillOutcome[]>;
   /**
-   * Ends what has outlived its time, whoever has started it: jobs of a turn or session that is over, and those over their
-   * age. To be called now and then by whoever knows the owners.
+   * Ends expired jobs of all owners: jobs whose turn or session has ended, and jobs above their maximum age. Must be
+   * called regularly, by code that knows the phase of each owner.
    */
   sweepExpired(phaseOf: (owner: string) => OwnerPhase, signal: AbortSignal): Promise<readonly KillOutcome[]>;
   /**
-   * Jobs of the owner that ended and that it has not been told about. Each is given to one caller at a time, in whichever
-   * process, and given again to another unless it is confirmed within a minute: a caller may die before it tells.
+   * Ended jobs of the owner that have not been reported. Each job is reserved for one caller across all processes; unless
+   * it is confirmed within a minute, another caller gets it, because the first may have died before reporting.
    */
   takeCompletions(owner: string, signal: AbortSignal): Promise<readonly JobRecord[]>;
   confirmCompletions(ids: readonly string[], signal: AbortSignal): Promise<void>;
-  /** What the owner's watched jobs have printed since the last call, in whichever process. */
+  /** Watch events of the owner's jobs since the last call in any process. */
   takeWatchEvents(owner: string, signal: AbortSignal): Promise<readonly WatchEvent[]>;
 }

@@ -1,39 +1,39 @@
 /**
- * Shell programs, for any POSIX sh, that keep the output of a job within bounds and read it. What the job prints goes
- * through a pipe into files `out.START.LINES`: their names say how many bytes (counted from BASE, so that names sort as
- * numbers do) and how many lines came before. The first file stays, of the others only the newest; so the place of every
- * byte that is left is known, and so is how many are not.
+ * Shell programs, for any POSIX sh, that store the output of a job within bounds and read it. The output goes through a
+ * pipe into files `out.START.LINES`, named after the number of bytes (plus BASE, so that names sort numerically) and
+ * lines before them. Only the first file and the newest ones are kept; the names give the offset of every byte that is
+ * kept, and the size of the gap.
  */
 
 const BASE = 1_000_000_000_000_000;
-/** A file that has reached this is not written to any more. */
+/** At this size, the next file is started. */
 export const PART_BYTES = 2 * 1024 * 1024;
-/** Small and many, for a job that prints line by line: each round costs two processes. At most 2 MiB in one round. */
+/** Many small blocks suit a job that prints line by line: each round costs two processes. At most 2 MiB per round. */
 const BLOCK_BYTES = 1024;
 const BLOCKS = 2048;
 
-/** Field: FOLDER; input: what the job prints. On a full disk it waits, and so does the job. Ends when nobody can print. */
+/** Field: FOLDER; stdin: the job's output. Blocks on a full disk, and so does the job. Exits at the end of the output. */
 export const COLLECT = `
 at=${BASE} lines=0 first= last=
 while :; do
   file=$1/out.$at.$lines
-  said=$(LC_ALL=C dd bs=${BLOCK_BYTES} count=${BLOCKS} 2>&1 >>"$file") || { sleep 1; continue; }
+  stats=$(LC_ALL=C dd bs=${BLOCK_BYTES} count=${BLOCKS} 2>&1 >>"$file") || { sleep 1; continue; }
   size=$(wc -c <"$file")
   if [ "$size" -ge ${PART_BYTES} ]; then
     at=$((at + size)) lines=$((lines + $(wc -l <"$file")))
     [ -z "$last" ] || rm -f "$last"
     if [ -z "$first" ]; then first=$file; else last=$file; fi
   fi
-  said=\${said%% records in*} said=\${said##*[!0-9+]}
-  [ "$((\${said%+*} + \${said#*+}))" -eq ${BLOCKS} ] || break
+  stats=\${stats%% records in*} stats=\${stats##*[!0-9+]}
+  [ "$((\${stats%+*} + \${stats#*+}))" -eq ${BLOCKS} ] || break
 done
 : >"$1/drained"
 `;
 
 /**
- * Opens what there is, so that nothing vanishes while it is read: \`a\` are the files from the beginning on, \`b\` those
- * after a gap. While a job prints fast a file may go between being seen and being opened, and then all are looked for
- * anew. What is printed meanwhile is left out, so that the numbers fit.
+ * Opens the existing files, so that none is removed while it is read: \`a\` are the files before the gap, \`b\` those after
+ * it. While a job prints fast, a file may be removed between listing and opening; then all files are listed again. Output
+ * that arrives later is ignored, so that the numbers are consistent.
  */
 const OPEN = `
 tries=0 names=? opened=
@@ -59,8 +59,8 @@ total=$((end - ${BASE}))
 `;
 
 /**
- * Fields: FOLDER OFFSET LIMIT BYTES; without OFFSET the last lines. Prints how many lines and bytes there were, the first
- * line shown, how many bytes and lines are gone, and the lines.
+ * Fields: FOLDER OFFSET LIMIT BYTES; with an empty OFFSET the last lines. Prints the total lines and bytes, the first line
+ * shown, the dropped bytes and lines, and then the lines.
  */
 export const LOG = `${OPEN}
 a_lines=$(part_a | wc -l) dropped=0 dropped_lines=0
@@ -89,8 +89,8 @@ if [ -z "$2" ]; then page "$3" | tail -c "$4"; else page "$3" | head -c "$4"; fi
 `;
 
 /**
- * Fields: FOLDER FROM BYTES; a FROM below 0 counts from the end. Prints the place of the first byte, which is later than
- * FROM where that is gone, how many bytes there were, and the bytes.
+ * Fields: FOLDER FROM BYTES; a negative FROM counts from the end. Prints the offset of the first byte (later than FROM if
+ * those bytes were dropped), the total bytes, and then the bytes.
  */
 export const READ = `${OPEN}
 from=$2

@@ -2,12 +2,12 @@ import type { CommandResult } from "../environment.ts";
 import type { JobInput } from "./job.ts";
 import type { RunningJob } from "./job-store.ts";
 
-/** What the start program printed; undefined unless the job runs. */
-export function parseStart(said: string): RunningJob | undefined {
-  const [, input] = /^input (none|pipe|terminal)$/m.exec(said) ?? [];
+/** Parses the output of the start program; undefined unless the job runs. */
+export function parseStart(stdout: string): RunningJob | undefined {
+  const [, input] = /^input (none|pipe|terminal)$/m.exec(stdout) ?? [];
   const [, pid, startTime, keeperPid, keeperStartTime, bootId] =
-    /^(\d+) (\d+) (\d+) (\d+) (\S+)$/m.exec(said) ?? [];
-  const [, folder, cwd] = /^(\/.*\/proc_[0-9a-f]{12})\n(\/.*)\n$/ms.exec(said) ?? [];
+    /^(\d+) (\d+) (\d+) (\d+) (\S+)$/m.exec(stdout) ?? [];
+  const [, folder, cwd] = /^(\/.*\/proc_[0-9a-f]{12})\n(\/.*)\n$/ms.exec(stdout) ?? [];
   if (startTime === undefined || keeperStartTime === undefined || bootId === undefined) return undefined;
   if (folder === undefined || cwd === undefined || input === undefined) return undefined;
   return {
@@ -18,8 +18,8 @@ export function parseStart(said: string): RunningJob | undefined {
   };
 }
 
-/** Why it does not. */
-export function failureOf(said: string, { badWorkdir, exitCode }: CommandResult): string {
+/** Why the job was not started. */
+export function formatStartFailure(stdout: string, { badWorkdir, exitCode }: CommandResult): string {
   if (badWorkdir) return "the folder does not exist";
-  return /^failed (.*)/s.exec(said)?.[1]?.trim() || `the shell ended with exit code ${exitCode}`;
+  return /^failed (.*)/s.exec(stdout)?.[1]?.trim() || `the shell ended with exit code ${exitCode}`;
 }

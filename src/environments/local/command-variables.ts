@@ -1,6 +1,6 @@
-import { isOfProvider } from "../passed-variables.ts";
+import { isProviderVariable } from "../passed-variables.ts";
 
-/** Where keys of messaging accounts and services are kept; a command has no business with them. */
+/** Keys of messaging accounts and services, which commands do not need. */
 const ACCOUNT =
   /^(TELEGRAM|DISCORD|SLACK|WHATSAPP|SIGNAL|MATRIX|MATTERMOST|TWILIO|EMAIL|SMTP|IMAP|FEISHU|DINGTALK|WECOM|MODAL|DAYTONA|VERCEL|TAVILY|EXA|FIRECRAWL|BROWSERBASE|ELEVENLABS|LANGFUSE)_.*(TOKEN|SECRET|KEY|PASSWORD|ID)$/;
 const SINGLE = new Set([
@@ -13,20 +13,25 @@ const SINGLE = new Set([
 
 const STANDARD_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-export interface VariableChoice {
+export interface CommandVariablesParts {
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Names that a person let through; providers' keys stay out all the same. */
+  /** Names that the user allows. Keys of model providers are withheld even if they are named here. */
   readonly passthrough: readonly string[];
-  /** HOME of commands, where it is not the person's own. */
+  /** HOME of commands, if it is not the user's own. */
   readonly home: string | undefined;
 }
 
-/** What a command on our own machine finds in its environment: the person's, without the secrets of the agent. */
-export function commandVariables({ variables, passthrough, home }: VariableChoice): Record<string, string> {
+/** The variables of local commands: those of the user, without the secrets of the agent. */
+export function commandVariables({
+  variables,
+  passthrough,
+  home,
+}: CommandVariablesParts): Record<string, string> {
   const allowed = new Set(passthrough);
   const kept = Object.entries(variables).filter(
     (entry): entry is [string, string] =>
-      entry[1] !== undefined && (!isWithheld(entry[0]) || (allowed.has(entry[0]) && !isOfProvider(entry[0]))),
+      entry[1] !== undefined &&
+      (!isWithheld(entry[0]) || (allowed.has(entry[0]) && !isProviderVariable(entry[0]))),
   );
   const found: Record<string, string> = { GIT_PAGER: "cat", PAGER: "cat", ...Object.fromEntries(kept) };
   found["PATH"] = completePath(found["PATH"] ?? "");
@@ -39,11 +44,11 @@ export function commandVariables({ variables, passthrough, home }: VariableChoic
 }
 
 function isWithheld(name: string): boolean {
-  if (isOfProvider(name) || ACCOUNT.test(name) || SINGLE.has(name)) return true;
+  if (isProviderVariable(name) || ACCOUNT.test(name) || SINGLE.has(name)) return true;
   return /^HERMES_.*(KEY|TOKEN|SECRET|PASSWORD|DATABASE_URL)$/.test(name);
 }
 
-/** A service manager may hand down a bare PATH; a person's own entries always come first. */
+/** Adds the standard folders to the minimal PATH of a service manager; existing entries come first. */
 function completePath(path: string): string {
   const entries = path.split(":").filter((entry) => entry !== "");
   if (entries.includes("/usr/bin")) return path;

@@ -12,8 +12,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const open = (
   options: object = { shell_init_files: ["/dev/null"] },
   variables: Record<string, string> = {},
+  initFilesMs?: number,
 ) =>
   openLocalEnvironment({
+    ...(initFilesMs !== undefined && { initFilesMs }),
     options: terminalOptions.parse(options),
     variables: { PATH: process.env["PATH"], HOME: folder, ...variables },
     profileHome: folder,
@@ -22,7 +24,7 @@ const open = (
 
 environmentContract({ name: "local", shell: "bash", folder, open: () => open() });
 
-test("E7: keys of providers and accounts are withheld; a passthrough lets an account through, but no provider", async () => {
+test("E7: keys of providers and accounts are withheld; env_passthrough allows keys of accounts, but not of providers", async () => {
   const secrets = {
     OPENAI_API_KEY: "1",
     ANTHROPIC_BASE_URL: "2",
@@ -43,7 +45,7 @@ test("E7: keys of providers and accounts are withheld; a passthrough lets an acc
   expect((await collect(opened, print)).stdout).toBe("|||4||6\n");
 });
 
-test("F37: an init file that sets PATH anew keeps the tools that were there, and its functions are there", async () => {
+test("F37: an init file that overwrites PATH does not hide existing tools, and its functions are defined", async () => {
   const file = join(folder, "init.sh");
   writeFileSync(
     file,
@@ -57,7 +59,7 @@ test("F37: an init file that sets PATH anew keeps the tools that were there, and
   expect(run).toMatchObject({ stdout: "from init\n1\n/only/this\n", exitCode: 0 });
 });
 
-test("a shell that is given up while its init files run is ended with all that they started", async () => {
+test("a shell that is aborted while its init files run is ended with all their processes", async () => {
   const [file, mark] = [join(folder, "slow.sh"), join(folder, "slow-began")];
   writeFileSync(file, `sleep 3600 & echo "$$ $!" > ${mark}; wait\n`);
   await using environment = await open({ shell_init_files: [file] });
@@ -70,23 +72,50 @@ test("a shell that is given up while its init files run is ended with all that t
   for (const pid of pids) await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 60_000); // reaped by init
 });
 
-test("an init file that ends the shell is left out, and that is told", async () => {
+test("slow init files are skipped with a notice that names them and what to do; later commands do not wait again", async () => {
+  const file = join(folder, "stuck.sh");
+  const starts = join(folder, "stuck-starts");
+  writeFileSync(file, `echo x >> ${starts}; sleep 3600\n`);
+  await using environment = await open({ shell_init_files: [file] }, {}, 1_000);
+  const run = await collect(environment, "echo ran");
+  expect(run.stdout).toBe("ran\n");
+  expect(run.notices.join()).toMatch(
+    /init files took longer than 1 s.*without them \(.*stuck\.sh\).*bash -xlc true/,
+  );
+  const begun = readFileSync(starts, "utf8");
+  expect((await collect(environment, "echo again")).notices).toEqual([]);
+  expect(readFileSync(starts, "utf8")).toBe(begun);
+});
+
+test("a program that an init file started can remove its lock when the shell is ended early", async () => {
+  const [file, lock] = [join(folder, "locking.sh"), join(folder, "lock")];
+  writeFileSync(file, `bash -c 'trap "rm -f ${lock}" EXIT; touch ${lock}; sleep 3600'\n`);
+  await using environment = await open({ shell_init_files: [file] });
+  const stop = new AbortController();
+  const opened = environment.warm(stop.signal);
+  await expect.poll(() => existsSync(lock), { timeout: 60_000 }).toBe(true);
+  stop.abort();
+  await expect(opened).rejects.toThrow();
+  expect(existsSync(lock)).toBe(false);
+});
+
+test("an init file that exits the shell is skipped with a notice", async () => {
   const file = join(folder, "fatal.sh");
   writeFileSync(file, "exit 1\n");
   await using environment = await open({ shell_init_files: [file] });
   const run = await collect(environment, "echo ran");
   expect(run.stdout).toBe("ran\n");
-  expect(run.notices.join()).toContain("init files end the shell");
+  expect(run.notices.join()).toContain("init files exit the shell");
 });
 
-test("home_mode profile gives commands a home of their own and names the real one", async () => {
+test("home_mode profile gives commands their own HOME and sets HERMES_REAL_HOME to the real one", async () => {
   await using environment = await open({ shell_init_files: ["/dev/null"], home_mode: "profile" });
   expect((await collect(environment, 'echo "$HOME|$HERMES_REAL_HOME"')).stdout).toBe(
     `${folder}/home|${folder}\n`,
   );
 });
 
-test("a configured folder that is gone gives way to the nearest one above it", async () => {
+test("a configured folder that does not exist is replaced by its nearest existing parent", async () => {
   await using environment = await open({ shell_init_files: ["/dev/null"], cwd: join(folder, "gone/deep") });
   expect((await collect(environment, "pwd")).stdout).toBe(`${folder}\n`);
 });

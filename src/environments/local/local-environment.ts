@@ -7,57 +7,72 @@ import type { Environment } from "../environment.ts";
 import type { TerminalOptions } from "../options.ts";
 import { commandVariables } from "./command-variables.ts";
 
-export interface LocalPlace {
+export interface LocalEnvironmentParts {
   readonly options: TerminalOptions;
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Home of the profile; its folder `home/` is HOME of commands when `home_mode` says so. */
+  /** Home of the profile; its folder `home/` is HOME of commands if `home_mode` is `profile`. */
   readonly profileHome: string;
-  /** Where commands start unless the settings say otherwise. */
+  /** The start folder of commands unless the settings name another one. */
   readonly cwd: string;
+  /** How long the init files may take. */
+  readonly initFilesMs?: number;
 }
 
-/** Commands on this machine, as this user: no isolation, only order. */
+/** Runs commands on this machine as this user, without isolation. */
 export async function openLocalEnvironment({
   options,
   variables,
   profileHome,
   cwd,
-}: LocalPlace): Promise<Environment> {
+  initFilesMs,
+}: LocalEnvironmentParts): Promise<Environment> {
   const home = options.home_mode === "profile" ? join(profileHome, "home") : undefined;
   const env = commandVariables({ variables, passthrough: options.env_passthrough, home });
   const start = await nearestFolder(options.cwd === "" ? cwd : options.cwd);
   const notices: string[] = [];
+  let skipsInitFiles = false;
   return createShell({
     cwd: options.cwd.startsWith("~") ? options.cwd : start,
-    isThere: async () => true,
-    // Asked anew means that the shell ended before it answered, and only its init files can have done that.
-    async transport(anew) {
-      if (anew) notices.push("The shell's init files end the shell, so commands run without them.");
+    isReady: async () => true,
+    // `refresh` means that the shell exited or was slow before it answered, which only init files can cause.
+    async transport(refresh, _, failure) {
+      if (refresh && !skipsInitFiles)
+        notices.push(
+          failure?.code === "shell-init-slow"
+            ? `${failure.message} Commands run without them (${initFiles(options).join(", ")}). ${failure.hint}`
+            : "The shell's init files exit the shell, so commands run without them.",
+        );
+      skipsInitFiles ||= refresh;
       return {
         argv: ["sh", ...SHELL_ARGUMENTS],
         env,
         cwd: start,
-        ...(anew ? {} : { prelude: prelude(options) }),
+        ...(skipsInitFiles ? {} : { prelude: prelude(options), preludeMs: initFilesMs }),
       };
     },
     takeNotices: () => notices.splice(0),
   });
 }
 
-/** Sources the person's own files, each only if it is there; a failing one does not stop the next. */
-function prelude({ shell_init_files, auto_source_bashrc }: TerminalOptions): string {
-  const standard = ["~/.profile", "~/.bash_profile", ...(auto_source_bashrc ? ["~/.bashrc"] : [])];
-  const files = shell_init_files.length > 0 ? shell_init_files : standard;
-  // Only bash reads them: they are written for it, and other shells stop at their first bashism.
-  const source = files.map((file) => `[ -r ${homePath(file)} ] && . ${homePath(file)}`).join("; ");
+/** Sources the user's init files that exist; a failing file does not prevent the next. */
+function prelude(options: TerminalOptions): string {
+  // Only in bash: the files are written for bash, and other shells stop at the first bashism.
+  const source = initFiles(options)
+    .map((file) => `[ -r ${homePath(file)} ] && . ${homePath(file)}`)
+    .join("; ");
   return `if [ -n "$BASHPID" ]; then ${source}; fi; :`;
+}
+
+function initFiles({ shell_init_files, auto_source_bashrc }: TerminalOptions): readonly string[] {
+  const standard = ["~/.profile", "~/.bash_profile", ...(auto_source_bashrc ? ["~/.bashrc"] : [])];
+  return shell_init_files.length > 0 ? shell_init_files : standard;
 }
 
 function homePath(path: string): string {
   return path.startsWith("~/") ? `"$HOME"/${quoteWord(path.slice(2))}` : quoteWord(path);
 }
 
-/** The folder itself, or the nearest one above it that still exists. */
+/** The folder itself, or its nearest existing parent. */
 async function nearestFolder(path: string): Promise<string> {
   if (path.startsWith("~") || path === "/") return "/";
   try {

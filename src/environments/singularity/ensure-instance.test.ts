@@ -19,25 +19,25 @@ const ensure = ({ builder, reporter, spec }: ApptainerLab, overrides = {}) =>
 const linesOf = async ({ folder }: ApptainerLab, file: string): Promise<string[]> =>
   (await readFile(`${folder}/person/${file}`, "utf8")).trim().split("\n");
 
-test("B4 (stand-in): sixteen who ask at once get one instance although the program itself would let two in", async () => {
+test("B4: (stand-in) sixteen simultaneous requests get one instance, although the program itself would start two", async () => {
   await using lab = await openStandIn();
   const found = await Promise.all(Array.from({ length: 16 }, () => ensure(lab)));
   expect(new Set(found.map(({ pid }) => pid)).size).toBe(1);
   expect(await linesOf(lab, ".stand-in.starts")).toHaveLength(1);
 });
 
-test("B4 (stand-in): who loses the name to somebody outside of our lock takes the winner's instance", async () => {
+test("B4: (stand-in) an instance that another process started outside our lock is used", async () => {
   await using lab = await openStandIn();
   const { name } = lab.spec();
-  const beaten = await lab.wrap(
+  const racing = await lab.wrap(
     `if [ "$2" = start ]; then ${standIn} instance start ${lab.folder}/image.sif ${name}; fi`,
   );
-  const found = await ensure(beaten);
+  const found = await ensure(racing);
   expect(found.name).toBe(name);
   expect(await linesOf(lab, ".stand-in.starts")).toHaveLength(1);
 });
 
-test("B4 (stand-in): limits that are refused are left out, which is told once", async () => {
+test("B4: (stand-in) refused limits are omitted with one notice", async () => {
   await using lab = await openStandIn();
   await writeFile(`${lab.folder}/person/.stand-in.no-limits`, "");
   await ensure(lab);
@@ -46,7 +46,7 @@ test("B4 (stand-in): limits that are refused are left out, which is told once", 
   expect(lab.notices.filter((text) => /without limits.*cannot use cgroups/.test(text))).toHaveLength(1);
 });
 
-test("B4 (stand-in): limits that can be kept are asked for, and nothing is told", async () => {
+test("B4: (stand-in) supported limits are set without a notice", async () => {
   await using lab = await openStandIn();
   const seen = await lab.wrap('echo "$*" >> "$HOME/seen"');
   await ensure(seen, { container_memory: 300, container_cpu: 1.5 });
@@ -54,7 +54,7 @@ test("B4 (stand-in): limits that can be kept are asked for, and nothing is told"
   expect(lab.notices.join()).not.toContain("limits");
 });
 
-test("B4 (stand-in): files are kept in an overlay of the pair, or in memory", async () => {
+test("B4: (stand-in) files are stored in an overlay per profile and task, or in memory", async () => {
   await using lab = await openStandIn();
   const seen = await lab.wrap('echo "$*" >> "$HOME/seen"');
   await ensure(seen);
@@ -68,7 +68,7 @@ test("B4 (stand-in): files are kept in an overlay of the pair, or in memory", as
   expect(starts[1]).not.toMatch(/--overlay|--bind/);
 });
 
-test("(stand-in) an instance from another image is kept, and told of", async () => {
+test("(stand-in) an instance from another image is kept with a notice", async () => {
   await using lab = await openStandIn();
   const first = await ensure(lab);
   await writeFile(`${lab.folder}/other.sif`, "");
@@ -77,7 +77,7 @@ test("(stand-in) an instance from another image is kept, and told of", async () 
   expect(lab.notices.join()).toMatch(/runs from \S+image\.sif and not from \S+other\.sif/);
 });
 
-test("(stand-in) an overlay that cannot be written is told with the setting that leads elsewhere", async () => {
+test("(stand-in) an unwritable overlay is reported with the setting to change", async () => {
   await using lab = await openStandIn();
   await mkdir(`${lab.folder}/scratch`);
   await writeFile(`${lab.folder}/scratch/hermes-overlays`, "a file in the way");
@@ -88,7 +88,7 @@ test("(stand-in) an overlay that cannot be written is told with the setting that
   });
 });
 
-test("(stand-in) a start that is refused is told in the program's own words, and nothing runs on the host instead", async () => {
+test("(stand-in) a refused start is reported with the program's message, and nothing runs on the host instead", async () => {
   await using lab = await openStandIn();
   const refusing = await lab.wrap('if [ "$2" = start ]; then echo "FATAL: no namespace" >&2; exit 255; fi');
   await using environment = refusing.open();
@@ -100,14 +100,14 @@ test("(stand-in) a start that is refused is told in the program's own words, and
   await expect(readFile(`${lab.folder}/ran-on-the-host`)).rejects.toMatchObject({ code: "ENOENT" });
 });
 
-test("(stand-in) an instance of our own that was about to start when we were stopped does not stay", async () => {
+test("(stand-in) an unshared instance that was starting when the caller aborted is stopped", async () => {
   await using lab = await openStandIn();
   const slow = await lab.wrap(
     `if [ "$2" = start ]; then ${standIn} "$@"; echo > "$HOME/started"; exec sleep 600; fi`,
   );
   const stop = new AbortController();
   const { builder, reporter, spec } = slow;
-  const asked = ensureInstance(
+  const ensuring = ensureInstance(
     builder,
     spec({ docker_persist_across_processes: false }),
     reporter,
@@ -117,11 +117,11 @@ test("(stand-in) an instance of our own that was about to start when we were sto
     .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 150_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
-  await expect(asked).rejects.toThrow("enough");
+  await expect(ensuring).rejects.toThrow("enough");
   expect(await lab.instances()).toEqual([]);
 });
 
-test("B4 (stand-in): a full scratch folder is told of, because nothing limits it", async () => {
+test("B4: (stand-in) a full scratch folder is reported, because its size is not limited", async () => {
   await using lab = await openStandIn();
   await mkdir(`${lab.folder}/scratch/hermes-files`, { recursive: true });
   await writeFile(`${lab.folder}/scratch/hermes-files/large`, Buffer.alloc(2_000_000, "x"));

@@ -1,26 +1,26 @@
 import { realpath } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError } from "../../lib/errors.ts";
-import { withFileLock } from "../../lib/file-lock.ts";
-import { ensurePrivateFolder } from "../../lib/files.ts";
-import type { ProcessResult } from "../../lib/process.ts";
-import { complaintOf, type Engine, noticeOnce, succeeded } from "../docker/engine.ts";
+import { withFileLock } from "../../lib/files/file-lock.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
+import { type ProcessResult, runProcess } from "../../lib/process/process.ts";
+import { type Engine, formatFailure, noticeOnce, succeeded } from "../docker/engine/engine.ts";
 import type { Reporter } from "../environment-request.ts";
-import { findInstance, type Instance, stopInstance } from "./instance.ts";
+import { entryFlags, findInstance, type Instance, stopInstance } from "./instance.ts";
 import { ensureImage, type ImageBuilder, locateImage } from "./instance-image.ts";
 import type { InstanceSpec } from "./instance-spec.ts";
-import { limitFlags, startArguments } from "./start-arguments.ts";
-import { startHint } from "./start-hint.ts";
-import { warnOfFullScratch } from "./warn-of-full-scratch.ts";
+import { createStartHint } from "./start-hint.ts";
 
 const START_TIMEOUT_MS = 120_000;
-const CLEANUP_MS = 65_000; // longer than stopping and looking may take together
-/** Whoever waits outlasts the one who starts an instance, with limits and without. */
+const MEASURE_MS = 5_000; // not worth a longer wait
+const KIB_PER_GB = 1_000_000_000 / 1_024;
+const CLEANUP_MS = 65_000; // longer than stopping and listing together
+/** Longer than another process needs to start an instance, first with limits and then without. */
 const LOCK_DEADLINE_MS = 2 * START_TIMEOUT_MS + CLEANUP_MS;
 
 /**
- * The running instance of a spec: the one that is there, or a new one. All processes that ask for the same pair get the
- * same one, however many ask at once.
+ * Finds the running instance of a spec or starts one. All processes that ask for the same profile and task get the same
+ * instance, however many ask at once.
  */
 export async function ensureInstance(
   builder: ImageBuilder,
@@ -32,14 +32,14 @@ export async function ensureInstance(
   if (attached !== undefined) return attached;
   const image = await ensureImage(builder, spec, reporter, signal);
   await prepareFolders(spec);
-  const begin = async (): Promise<Instance> =>
+  const attachOrStart = async (): Promise<Instance> =>
     (await attach(builder.engine, spec, reporter, signal)) ??
     start(builder.engine, spec, image, reporter, signal);
-  return spec.isShared ? whileNobodyElse(spec, begin, signal) : begin();
+  return spec.isShared ? withInstanceLock(spec, attachOrStart, signal) : attachOrStart();
 }
 
-/** Does something while no other process starts or ends the instance: the program itself looks before it leaps. */
-export async function whileNobodyElse<Result>(
+/** Locks out other processes during an action, because the program itself checks and starts without a lock. */
+export async function withInstanceLock<Result>(
   { name, scratchFolder }: Pick<InstanceSpec, "name" | "scratchFolder">,
   action: () => Promise<Result>,
   signal: AbortSignal,
@@ -49,36 +49,35 @@ export async function whileNobodyElse<Result>(
   return withFileLock({ path, deadlineMs: LOCK_DEADLINE_MS }, action, signal);
 }
 
-async function attach(
-  engine: Engine,
-  spec: InstanceSpec,
-  reporter: Reporter,
-  signal: AbortSignal,
-): Promise<Instance | undefined> {
+async function attach(engine: Engine, spec: InstanceSpec, reporter: Reporter, signal: AbortSignal) {
   if (!spec.isShared) return undefined;
   const found = await findInstance(engine, spec.name, signal);
   if (found === undefined) return undefined;
   const wanted = await locateImage(spec.image, spec.cacheFolder);
-  const real = await realpath(wanted).catch(() => wanted); // an image that was made may have been removed since
+  const real = await realpath(wanted).catch(() => wanted); // a built image may have been removed since
   if (found.image !== wanted && found.image !== real) {
     reporter.onNotice(
-      `The instance ${spec.name} runs from ${found.image} and not from ${wanted}, as the settings say. It is kept until it is stopped: \`${engine.binary} instance stop ${spec.name}\`.`,
+      `The instance ${spec.name} runs from ${found.image} and not from ${wanted}, the image in the settings. To use the new image, stop it with \`${engine.binary} instance stop ${spec.name}\`.`,
     );
   }
   return found;
 }
 
-/** Makes the folders that the instance writes to, and says which setting leads elsewhere when they cannot be used. */
+/** Creates the folders that the instance writes to; a failure names the setting to change. */
 async function prepareFolders({ overlayFolder, keptFolders }: InstanceSpec): Promise<void> {
   const folders = [overlayFolder, ...Object.values(keptFolders ?? {})].filter((path) => path !== undefined);
   try {
     for (const folder of folders) await ensurePrivateFolder(folder);
   } catch (cause) {
     if (!(cause instanceof AppError)) throw cause;
-    throw new AppError("sandbox-unavailable", `The files of the instance cannot be kept. ${cause.message}`, {
-      hint: `Set terminal.scratch_dir to a folder that you can write to, or terminal.container_persistent to false. ${cause.hint}`,
-      cause,
-    });
+    throw new AppError(
+      "sandbox-unavailable",
+      `The files of the instance cannot be stored. ${cause.message}`,
+      {
+        hint: `Set terminal.scratch_dir to a folder that you can write to, or terminal.container_persistent to false. ${cause.hint}`,
+        cause,
+      },
+    );
   }
 }
 
@@ -90,57 +89,104 @@ async function start(
   signal: AbortSignal,
 ): Promise<Instance> {
   const limits = limitFlags(spec);
-  let made = await tryToStart(engine, spec, startArguments(spec, image, limits), signal);
-  if ("complaint" in made && limits.length > 0) {
-    // Only by doing it can one tell whether the limits are to blame.
-    const refused = made.complaint;
-    made = await tryToStart(engine, spec, startArguments(spec, image, []), signal);
-    if (!("complaint" in made)) {
+  let started = await tryToStart(engine, spec, startArguments(spec, image, limits), signal);
+  if ("complaint" in started && limits.length > 0) {
+    // Only a start without limits shows whether the limits are the cause.
+    const refusal = started.complaint;
+    started = await tryToStart(engine, spec, startArguments(spec, image, []), signal);
+    if (!("complaint" in started)) {
       noticeOnce(
         engine,
-        `The instance runs without limits of CPU and memory, which ${engine.binary} refuses here: ${refused}`,
+        `The instance runs without limits on CPU and memory, because ${engine.binary} refuses them on this machine: ${refusal}`,
         reporter,
       );
     }
   }
-  if ("complaint" in made) {
-    throw new AppError("sandbox-unavailable", `Cannot start an instance from ${image}: ${made.complaint}`, {
-      hint: await startHint(spec, engine.binary),
-    });
+  if ("complaint" in started) {
+    throw new AppError(
+      "sandbox-unavailable",
+      `Cannot start an instance from ${image}: ${started.complaint}`,
+      {
+        hint: await createStartHint(spec, engine.binary),
+      },
+    );
   }
   if (spec.asRoot) {
     noticeOnce(
       engine,
-      "Hermes runs as root, so root in the instance is root of this machine with fewer capabilities. Run it as an ordinary user for stronger isolation.",
+      "Hermes runs as root, so root in the instance is root on this machine with fewer capabilities. Run Hermes as an ordinary user for stronger isolation.",
       reporter,
     );
   }
-  await warnOfFullScratch(engine, spec, reporter, signal);
-  return made;
+  await reportFullScratch(engine, spec, reporter, signal);
+  return started;
 }
 
-async function tryToStart(
-  engine: Engine,
-  spec: InstanceSpec,
-  args: readonly string[],
-  signal: AbortSignal,
-): Promise<Instance | { readonly complaint: string }> {
+async function tryToStart(engine: Engine, spec: InstanceSpec, args: readonly string[], signal: AbortSignal) {
   try {
-    const result = await engine.run(args, { timeoutMs: START_TIMEOUT_MS }, signal);
-    // Whoever was quicker without our lock, on another scratch folder say, has the name: theirs is as good.
+    const result = await engine.run(args, START_TIMEOUT_MS, signal);
+    // A process without our lock, for example with another scratch folder, may have started it first; use that instance.
     const found = result.timedOut ? undefined : await findInstance(engine, spec.name, signal);
     if (found !== undefined && (succeeded(result) || spec.isShared)) return found;
     if (result.timedOut) await stopInstance(engine, spec.name, AbortSignal.timeout(CLEANUP_MS));
-    return { complaint: succeeded(result) ? "it ended at once" : reasonOf(result) };
+    return { complaint: succeeded(result) ? "it exited at once" : reasonOf(result) };
   } catch (error) {
-    // A shared one that is just appearing is found by the next who asks; nobody would ever ask for ours.
+    // A shared instance that is still starting is found by the next process; an unshared one would be left behind.
     if (!spec.isShared) await stopInstance(engine, spec.name, AbortSignal.timeout(CLEANUP_MS));
     throw error;
   }
 }
 
-/** The line that the program itself calls fatal, for a person to read: around it there is noise of its cleaning up. */
+/** The program's FATAL line without the cleanup messages around it; all lines if there is none. */
 function reasonOf(result: ProcessResult): string {
-  const lines = complaintOf(result).split("\n");
+  const lines = formatFailure(result).split("\n");
   return lines.find((line) => line.startsWith("FATAL")) ?? lines.join(" ");
+}
+
+/** Flags for the limits of a spec, which not every machine and version supports. */
+function limitFlags({ cpus, memoryMb }: Pick<InstanceSpec, "cpus" | "memoryMb">): readonly string[] {
+  return [
+    ...(memoryMb > 0 ? ["--memory", `${memoryMb}M`] : []),
+    ...(cpus > 0 ? ["--cpus", String(cpus)] : []),
+  ];
+}
+
+/** The arguments that start the instance of a spec. */
+function startArguments(spec: InstanceSpec, image: string, limits: readonly string[]): string[] {
+  const { overlayFolder, keptFolders } = spec;
+  return [
+    "instance",
+    "start",
+    "--containall",
+    "--no-home",
+    ...entryFlags(spec),
+    ...(overlayFolder === undefined ? ["--writable-tmpfs"] : ["--overlay", overlayFolder]),
+    ...(keptFolders === undefined
+      ? ["--scratch", "/root", "--scratch", "/workspace"]
+      : Object.entries(keptFolders).flatMap(([target, source]) => ["--bind", `${source}:${target}`])),
+    ...limits,
+    image,
+    spec.name,
+  ];
+}
+
+/** Warns if the persistent files of all instances exceed the setting, because their size cannot be limited. */
+async function reportFullScratch(
+  engine: Engine,
+  { scratchFolder, diskWarningGb, overlayFolder }: InstanceSpec,
+  reporter: Reporter,
+  signal: AbortSignal,
+): Promise<void> {
+  if (overlayFolder === undefined) return;
+  const folders = ["hermes-overlays", "hermes-files"].map((name) => join(scratchFolder, name));
+  const call = { env: engine.env, timeoutMs: MEASURE_MS };
+  const { stdout } = await runProcess(["du", "-skx", ...folders], call, signal);
+  const sizes = stdout.split("\n").map((line) => Number.parseInt(line, 10));
+  const gigabytes = sizes.reduce((sum, size) => sum + (Number.isNaN(size) ? 0 : size), 0) / KIB_PER_GB;
+  if (gigabytes <= diskWarningGb) return;
+  noticeOnce(
+    engine,
+    `The files of instances below ${scratchFolder} take ${Math.round(gigabytes)} GB, more than terminal.disk_warning_gb (${diskWarningGb}).`,
+    reporter,
+  );
 }

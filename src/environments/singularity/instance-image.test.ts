@@ -11,16 +11,16 @@ const openLab = () => openApptainerLab(standIn, "docker://example/tool:1.2");
 const ensure = ({ builder, reporter, spec }: ApptainerLab, image?: string) =>
   ensureImage(builder, spec(image === undefined ? {} : { singularity_image: image }), reporter, never);
 
-test("B4 (stand-in): many who need an image at once make it once, under a name made from its address", async () => {
+test("B4: (stand-in) an image that many callers need at once is built once, under a name derived from its address", async () => {
   await using lab = await openLab();
   const paths = await Promise.all(Array.from({ length: 8 }, () => ensure(lab)));
   expect(new Set(paths)).toEqual(new Set([`${lab.folder}/scratch/.apptainer/example-tool-1.2.sif`]));
   expect(await readFile(`${lab.folder}/person/.stand-in.builds`, "utf8")).toBe("docker://example/tool:1.2\n");
   expect(await readFile(paths[0] ?? "", "utf8")).toBe("docker://example/tool:1.2\n");
-  expect(lab.progress.join("\n")).toMatch(/Making an image from docker:\/\/example\/tool:1\.2/);
+  expect(lab.progress.join("\n")).toMatch(/Building an image from docker:\/\/example\/tool:1\.2/);
 });
 
-test("B4 (stand-in): a failed build is told with the next step and leaves nothing under the final name", async () => {
+test("B4: (stand-in) a failed build is reported with a hint and leaves nothing under the final name", async () => {
   await using lab = await openLab();
   await expect(ensure(lab, "docker://broken")).rejects.toMatchObject({
     code: "sandbox-image-missing",
@@ -31,24 +31,24 @@ test("B4 (stand-in): a failed build is told with the next step and leaves nothin
   expect(left.filter((name) => !name.endsWith(".lock"))).toEqual([]);
 });
 
-test("B4 (stand-in): a build that is stopped leaves nothing under the final name, and the next one makes it", async () => {
+test("B4: (stand-in) a build that is stopped leaves nothing under the final name, and the next build succeeds", async () => {
   await using lab = await openLab();
   const slow = await lab.wrap(
-    'if [ "$1" = build ]; then echo half > "$2"; echo > "$HOME/begun"; exec sleep 600; fi',
+    'if [ "$1" = build ]; then echo half > "$2"; echo > "$HOME/started"; exec sleep 600; fi',
   );
   const stop = new AbortController();
-  const asked = ensureImage(slow.builder, slow.spec(), slow.reporter, stop.signal);
+  const ensuring = ensureImage(slow.builder, slow.spec(), slow.reporter, stop.signal);
   await expect
-    .poll(() => readFile(`${lab.folder}/person/begun`).catch(() => undefined), { timeout: 150_000 })
+    .poll(() => readFile(`${lab.folder}/person/started`).catch(() => undefined), { timeout: 150_000 })
     .toBeDefined();
   stop.abort(new Error("enough"));
-  await expect(asked).rejects.toThrow("enough");
+  await expect(ensuring).rejects.toThrow("enough");
   const left = await readdir(`${lab.folder}/scratch/.apptainer`);
   expect(left.filter((name) => !name.endsWith(".lock"))).toEqual([]);
   expect(await readFile(await ensure(lab), "utf8")).toBe("docker://example/tool:1.2\n");
 });
 
-test("(stand-in) two addresses that come to the same name do not share an image", async () => {
+test("(stand-in) two addresses that map to the same name do not share an image", async () => {
   await using lab = await openLab();
   const one = await ensure(lab, "docker://a/b:c");
   const other = await ensure(lab, "docker://a-b:c");
@@ -58,16 +58,16 @@ test("(stand-in) two addresses that come to the same name do not share an image"
   expect(await ensure(lab, "docker://a/b:c")).toBe(one);
 });
 
-test("B4: an image that was there before, without a note of ours, is used as it is", async () => {
+test("B4: an existing image without our source note is used as it is", async () => {
   await using lab = await openLab();
-  const made = await ensure(lab);
-  const old = made.replace("tool-1.2", "old-3");
+  const built = await ensure(lab);
+  const old = built.replace("tool-1.2", "old-3");
   await writeFile(old, "by hand");
   expect(await ensure(lab, "docker://example/old:3")).toBe(old);
   expect(await readFile(old, "utf8")).toBe("by hand");
 });
 
-test("B4: a file or folder is used as it is, ~ and relative paths included; a missing one is named", async () => {
+test("B4: a file or folder is used as it is, even with ~ or a relative path; a missing one is reported", async () => {
   await using lab = await openLab();
   await writeFile(`${lab.folder}/person/mine.sif`, "");
   expect(await ensure(lab, "~/mine.sif")).toBe(`${lab.folder}/person/mine.sif`);

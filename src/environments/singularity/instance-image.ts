@@ -1,23 +1,24 @@
-import { rename, rm, stat } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { AppError, errnoOf } from "../../lib/errors.ts";
-import { withFileLock } from "../../lib/file-lock.ts";
-import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/files.ts";
-import { complaintOf, type Engine, succeeded, type Variables } from "../docker/engine.ts";
-import { digestOf, uniqueName } from "../docker/sandbox-names.ts";
+import { AppError } from "../../lib/errors.ts";
+import { withFileLock } from "../../lib/files/file-lock.ts";
+import { ensurePrivateFolder, readTextFile, writeFileAtomic } from "../../lib/files/files.ts";
+import { exists } from "../../lib/files/unless-missing.ts";
+import { type Engine, formatFailure, succeeded, type Variables } from "../docker/engine/engine.ts";
+import { digestOf, uniqueName } from "../docker/spec/sandbox-names.ts";
 import type { Reporter } from "../environment-request.ts";
 import type { ImageSource, InstanceSpec } from "./instance-spec.ts";
 
 const BUILD_TIMEOUT_MS = 600_000;
-const LOCK_DEADLINE_MS = BUILD_TIMEOUT_MS + 30_000; // whoever waits outlasts the one who builds
+const LOCK_DEADLINE_MS = BUILD_TIMEOUT_MS + 30_000; // longer than another process needs to build
 
-/** What making an image may use besides the engine: the network, credentials of registries. */
 export interface ImageBuilder {
   readonly engine: Engine;
+  /** Variables for the build, which needs the network and registry credentials. */
   readonly variables: Variables;
 }
 
-/** The path of the image that a spec means, made from its address first where that has not been done before. */
+/** The path of a spec's image; builds the image from its address first if necessary. */
 export async function ensureImage(
   builder: ImageBuilder,
   { image, cacheFolder, scratchFolder }: Pick<InstanceSpec, "image" | "cacheFolder" | "scratchFolder">,
@@ -28,28 +29,27 @@ export async function ensureImage(
   if (image.kind === "path" || (await exists(known))) return known;
   await ensurePrivateFolder(cacheFolder);
   const lock = { path: `${known}.lock`, deadlineMs: LOCK_DEADLINE_MS };
-  const make = async (): Promise<string> => {
-    const path = await locateImage(image, cacheFolder); // somebody else may have made it, or another under its name
+  const buildIfMissing = async (): Promise<string> => {
+    const path = await locateImage(image, cacheFolder); // another process may have built it, or another image of that name
     if (await exists(path)) return path;
     await build(builder, { address: image.address, path, cacheFolder, scratchFolder }, reporter, signal);
     return path;
   };
-  return withFileLock(lock, make, signal);
+  return withFileLock(lock, buildIfMissing, signal);
 }
 
-/** Where the image is, or will be once it is made. */
+/** The path of the image, whether or not it has been built yet. */
 export async function locateImage(image: ImageSource, cacheFolder: string): Promise<string> {
   if (image.kind === "path") {
     if (await exists(image.path)) return image.path;
-    throw new AppError("sandbox-image-missing", `There is no image ${image.path}.`, {
-      hint: "Set terminal.singularity_image to a .sif file, an image folder or a docker:// address.",
-    });
+    const hint = "Set terminal.singularity_image to a .sif file, an image folder or a docker:// address.";
+    throw new AppError("sandbox-image-missing", `The image ${image.path} does not exist.`, { hint });
   }
   const { address } = image;
   const name = address.replace(/^[^:]*:\/\//, "").replaceAll(/[^A-Za-z0-9_.-]/g, "-");
   const path = join(cacheFolder, `${name}.sif`);
   const source = await readTextFile(sourceFile(path));
-  // Different addresses can come to the same name. A file without a note was made by the reference, or by hand.
+  // Different addresses can map to the same name. A file without a source note was not built by this program.
   if (source === undefined || source === address) return path;
   return join(cacheFolder, `${name}-${digestOf(address).slice(0, 8)}.sif`);
 }
@@ -61,7 +61,7 @@ interface Build {
   readonly scratchFolder: string;
 }
 
-/** Whatever happens, even the end of our process, nothing half made ever has the final name. */
+/** Builds under a temporary name, so that not even a crash leaves an incomplete image under the final name. */
 async function build(
   { engine, variables }: ImageBuilder,
   { address, path, cacheFolder, scratchFolder }: Build,
@@ -71,22 +71,22 @@ async function build(
   const partial = uniqueName(`${path}.partial`);
   const temporary = join(scratchFolder, "tmp");
   await ensurePrivateFolder(temporary);
-  onProgress(`Making an image from ${address}; this can take some minutes, but only the first time.`);
+  onProgress(`Building an image from ${address}; this can take some minutes, but only the first time.`);
   const call = {
     timeoutMs: BUILD_TIMEOUT_MS,
-    // A node's /tmp is often too small for an image.
-    variables: { ...variables, ...ownFolders("CACHEDIR", cacheFolder), ...ownFolders("TMPDIR", temporary) },
+    // The /tmp of a cluster node is often too small for an image.
+    variables: {
+      ...variables,
+      ...folderVariables("CACHEDIR", cacheFolder),
+      ...folderVariables("TMPDIR", temporary),
+    },
   };
   try {
     const result = await engine.run(["build", partial, address], call, signal);
     if (!succeeded(result)) {
-      throw new AppError(
-        "sandbox-image-missing",
-        `Cannot make an image from ${address}: ${complaintOf(result)}`,
-        {
-          hint: `Check the address and the network, or make it yourself: \`${engine.binary} build IMAGE.sif ${address}\`, and name the file in terminal.singularity_image.`,
-        },
-      );
+      const hint = `Check the address and the network, or build it yourself with \`${engine.binary} build IMAGE.sif ${address}\` and set terminal.singularity_image to that file.`;
+      const problem = `Cannot build an image from ${address}: ${formatFailure(result)}`;
+      throw new AppError("sandbox-image-missing", problem, { hint });
     }
     await writeFileAtomic(sourceFile(path), address);
     await rename(partial, path);
@@ -100,16 +100,6 @@ function sourceFile(path: string): string {
   return `${path}.source`;
 }
 
-function ownFolders(name: string, value: string): Variables {
+function folderVariables(name: string, value: string): Variables {
   return { [`APPTAINER_${name}`]: value, [`SINGULARITY_${name}`]: value };
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return false;
-    throw error;
-  }
 }

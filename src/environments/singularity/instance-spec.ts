@@ -1,19 +1,19 @@
 import { join, resolve } from "node:path";
-import { digestOf, sandboxKey, uniqueName } from "../docker/sandbox-names.ts";
-import { chooseWorkingFolder } from "../docker/working-folder.ts";
+import { digestOf, sandboxKey, uniqueName } from "../docker/spec/sandbox-names.ts";
+import { chooseWorkingFolder } from "../docker/spec/working-folder.ts";
 import type { TerminalOptions } from "../options.ts";
-import { passedVariables } from "../passed-variables.ts";
+import { selectPassedVariables } from "../passed-variables.ts";
 
-/** What a spec takes from the machine that asks for the instance. */
+/** Facts about the machine on which the instance runs. */
 export interface InstanceHost {
   readonly scratchFolder: string;
-  /** Where images made from addresses are kept. */
+  /** The folder of images built from addresses. */
   readonly cacheFolder: string;
   readonly userHome: string;
   readonly cwd: string;
-  /** Undefined where the system has no numeric users. */
+  /** Undefined on systems without numeric user ids. */
   readonly uid: number | undefined;
-  /** The value of a variable to pass on: the environment's, else that of the profile's `.env`. */
+  /** The value of a forwarded variable, from the environment or else from the profile's `.env`. */
   findValue(name: string): string | undefined;
 }
 
@@ -23,12 +23,12 @@ export type ImageSource =
 
 /** Everything that an instance is started with. */
 export interface InstanceSpec {
-  /** The same for every process that asks for this pair, or this process's alone. */
+  /** The same name for all processes of a profile and task, or unique to this process if not shared. */
   readonly name: string;
   readonly isShared: boolean;
   readonly image: ImageSource;
   readonly workingFolder: string;
-  /** Where changes to the image are kept; undefined keeps them in memory. */
+  /** The folder for changes to the image; undefined keeps changes in memory. */
   readonly overlayFolder: string | undefined;
   /** Host folder for each kept folder of the instance; undefined keeps them in memory. */
   readonly keptFolders: Readonly<Record<"/root" | "/workspace", string>> | undefined;
@@ -38,11 +38,11 @@ export interface InstanceSpec {
   readonly asRoot: boolean;
   readonly scratchFolder: string;
   readonly cacheFolder: string;
-  /** Handed to each command by the channel; no part of the instance ever holds them. */
+  /** Passed to each command over the channel; never stored in the instance. */
   readonly forwardedVariables: Readonly<Record<string, string>>;
 }
 
-/** The spec that the settings ask for, and what a person should know about those that could not be followed. */
+/** Creates the spec for the settings, with notices about settings that cannot be honoured. */
 export function createInstanceSpec(
   options: TerminalOptions,
   { profileId, task }: { readonly profileId: string; readonly task: string },
@@ -69,12 +69,12 @@ export function createInstanceSpec(
     asRoot: host.uid === 0,
     scratchFolder,
     cacheFolder,
-    forwardedVariables: passedVariables(options.env_passthrough, host.findValue),
+    forwardedVariables: selectPassedVariables(options.env_passthrough, host.findValue),
   };
   return { spec, notices };
 }
 
-/** What the names of a profile's instances begin with: all that a list of instances tells of their owner. */
+/** The name prefix of a profile's instances; the only sign of their owner in a list of instances. */
 export function instancePrefix(profileId: string): string {
   return `hermes-${digestOf(profileId).slice(0, 8)}-`;
 }
@@ -82,5 +82,5 @@ export function instancePrefix(profileId: string): string {
 function imageSource(setting: string, { userHome, cwd }: InstanceHost): ImageSource {
   if (/^[a-z][a-z0-9+.-]*:\/\/[^\s-]/.test(setting)) return { kind: "address", address: setting };
   const path = setting.replace(/^~(?=\/|$)/, () => userHome);
-  return { kind: "path", path: resolve(cwd, path) }; // absolute, so that it can be no option
+  return { kind: "path", path: resolve(cwd, path) }; // absolute, so that it is never parsed as an option
 }

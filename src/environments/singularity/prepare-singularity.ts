@@ -3,13 +3,13 @@ import type { EnvironmentRequest } from "../environment-request.ts";
 import { createInstanceSpec } from "./instance-spec.ts";
 import { requireProgram } from "./require-program.ts";
 import { chooseScratchFolder } from "./scratch-folder.ts";
-import type { SingularityPlace } from "./singularity-environment.ts";
+import type { SingularityEnvironmentOptions } from "./singularity-environment.ts";
 
-/** The program and the spec that a request means; nothing is started yet. */
+/** Finds the program and creates the spec for a request; nothing is started yet. */
 export async function prepareSingularity(
   request: EnvironmentRequest,
   signal: AbortSignal,
-): Promise<SingularityPlace> {
+): Promise<SingularityEnvironmentOptions> {
   const { options, profile, reporter, variables, userHome, cwd, task } = request;
   const engine = await requireProgram(variables, signal);
   const scratchFolder = await chooseScratchFolder({

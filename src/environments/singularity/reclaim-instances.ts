@@ -1,13 +1,13 @@
-import type { Engine } from "../docker/engine.ts";
+import type { Engine } from "../docker/engine/engine.ts";
 import type { Reporter } from "../environment-request.ts";
 import type { TerminalOptions } from "../options.ts";
-import { whileNobodyElse } from "./ensure-instance.ts";
-import { type InstanceUse, listInstances, lookInto, stopInstance } from "./instance.ts";
+import { withInstanceLock } from "./ensure-instance.ts";
+import { type InstanceUse, inspectInstance, listInstances, stopInstance } from "./instance.ts";
 import { type InstanceSpec, instancePrefix } from "./instance-spec.ts";
 
 export interface Reclaim {
   readonly engine: Engine;
-  /** Any of the profile: all of its instances have the same scratch folder and user. */
+  /** The spec of any instance of the profile: all share the scratch folder and the user. */
   readonly spec: Pick<InstanceSpec, "scratchFolder" | "asRoot">;
   readonly options: TerminalOptions;
   readonly profileId: string;
@@ -15,27 +15,27 @@ export interface Reclaim {
   readonly now: number;
 }
 
-/** Stops the profile's instances that nobody has used for as long as the settings say; files that are kept stay. */
+/** Stops the profile's instances that have been unused longer than the settings allow; persistent files stay. */
 export async function reclaimInstances(reclaim: Reclaim, signal: AbortSignal): Promise<void> {
   const { engine, spec, options, profileId, reporter, now } = reclaim;
   if (!options.docker_orphan_reaper) return;
   for (const { name } of await listInstances(engine, `${instancePrefix(profileId)}*`, signal)) {
-    const place = { name, scratchFolder: spec.scratchFolder, asRoot: spec.asRoot };
+    const target = { name, scratchFolder: spec.scratchFolder, asRoot: spec.asRoot };
     const stop = async (): Promise<void> => {
-      const use = await lookInto(engine, place, signal);
+      const use = await inspectInstance(engine, target, signal);
       if (use === undefined || !isAbandoned(use, options, now)) return;
       const complaint = await stopInstance(engine, name, signal);
       reporter.onNotice(
         complaint === undefined
-          ? `The instance ${name} was stopped, because nobody used it any more.`
+          ? `The instance ${name} was stopped because it was unused.`
           : `The unused instance ${name} could not be stopped: ${complaint}`,
       );
     };
-    await whileNobodyElse(place, stop, signal);
+    await withInstanceLock(target, stop, signal);
   }
 }
 
-/** The rules of our Docker sandboxes. One that never had a channel is just being started. */
+/** Uses the rules of our Docker sandboxes. An instance that never had a channel is still being started. */
 function isAbandoned(use: InstanceUse, options: TerminalOptions, now: number): boolean {
   if (use.isHeld || use.hasJobs || use.lastUse === undefined) return false;
   const unusedMs = now - use.lastUse;

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { chooseScratchFolder } from "./scratch-folder.ts";
 
-test("B4: scratch is the setting, else the person's own on a cluster, else beside other sandboxes", async () => {
+test("B4: scratch is the setting, else the user's folder on a cluster, else next to other sandboxes", async () => {
   await using folder = await tempFolder();
   const choice = { setting: "", user: "ann", clusterFolder: folder.path, sandboxesFolder: "/s" };
   expect(await chooseScratchFolder(choice)).toBe("/s/singularity");
@@ -15,7 +15,7 @@ test("B4: scratch is the setting, else the person's own on a cluster, else besid
 });
 
 test.each(["relative", "/a:b", "/a,b", "~/x"])(
-  "a folder that cannot be handed over is refused: %s",
+  "a folder that cannot be passed as an argument is refused: %s",
   async (setting) => {
     const choice = { setting, user: undefined, clusterFolder: "/nowhere", sandboxesFolder: "/s" };
     await expect(chooseScratchFolder(choice)).rejects.toMatchObject({ code: "config-invalid" });

@@ -3,25 +3,25 @@ import { isAbsolute, join } from "node:path";
 import { AppError } from "../../lib/errors.ts";
 
 export interface ScratchChoice {
-  /** `terminal.scratch_dir`; empty means to look for one. */
+  /** `terminal.scratch_dir`; empty means automatic. */
   readonly setting: string;
-  /** Name of the person, as the system knows it. */
+  /** The system's user name. */
   readonly user: string | undefined;
-  /** Where clusters have their fast file system. */
+  /** The root of a cluster's fast file system. */
   readonly clusterFolder: string;
   readonly sandboxesFolder: string;
 }
 
-/** The folder for overlays and images: the setting, else the person's own on a cluster, else beside other sandboxes. */
+/** The folder for overlays and images: the setting, else the user's folder on a cluster, else next to other sandboxes. */
 export async function chooseScratchFolder(choice: ScratchChoice): Promise<string> {
   const folder = await choose(choice);
   const reason = !isAbsolute(folder)
     ? "it is not an absolute path"
     : /[:,\n]/.test(folder)
-      ? "its name has a colon, comma or newline, where arguments are split"
+      ? "its name contains a colon, comma or newline, which separate arguments"
       : undefined;
   if (reason === undefined) return folder;
-  throw new AppError("config-invalid", `${folder} cannot hold the files of instances: ${reason}.`, {
+  throw new AppError("config-invalid", `${folder} cannot be used for the files of instances: ${reason}.`, {
     hint: "Set terminal.scratch_dir to another folder.",
   });
 }
@@ -40,6 +40,6 @@ async function isWritable(path: string): Promise<boolean> {
     await access(`${path}/.`, constants.W_OK | constants.X_OK);
     return true;
   } catch {
-    return false; // whatever the reason, it is of no use
+    return false; // unusable, whatever the reason
   }
 }

@@ -36,7 +36,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
 
   const openLab = () => openApptainerLab(program, images.busybox);
 
-  test("F64: a declared variable is visible, no other one of the host is, and its value is in no argument or state", async () => {
+  test("F64: only declared variables of the host are visible, and their values are in no argument or state", async () => {
     await using lab = await openLab();
     const secret = `s-${randomBytes(8).toString("hex")}`;
     lab.values.set("GIVEN", secret).set("KEPT", "not this");
@@ -49,7 +49,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect((await collect(environment, print)).stdout).toBe(`${secret}||/root\nclean\n`);
   });
 
-  test("B4: many who ask at once share one instance, which stays when they leave", async () => {
+  test("B4: simultaneous environments share one instance, which keeps running when they are closed", async () => {
     await using lab = await openLab();
     const environments = Array.from({ length: 6 }, () => lab.open());
     const runs = await Promise.all(
@@ -58,13 +58,13 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(runs.map(({ exitCode }) => exitCode)).toEqual([0, 0, 0, 0, 0, 0]);
     expect(await lab.instances()).toEqual([lab.spec().name]);
     const [first] = environments;
-    if (first === undefined) throw new Error("there is none");
+    if (first === undefined) throw new Error("no environment was opened");
     expect((await collect(first, "wc -l < /root/seen")).stdout.trim()).toBe("6");
     await Promise.all(environments.map((environment) => environment[Symbol.asyncDispose]()));
     expect(await lab.instances()).toEqual([lab.spec().name]);
   });
 
-  test("B4: files of the person, the workspace and the image itself outlive the instance", async () => {
+  test("B4: files in the home folder, the workspace and the image survive the instance", async () => {
     await using lab = await openLab();
     await using environment = lab.open();
     await collect(
@@ -77,7 +77,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(run.notices.join()).toContain("new one");
   });
 
-  test("B4: without persistence the last who leaves ends the instance, and its files are gone", async () => {
+  test("B4: without persistence, closing the last environment stops the instance and removes its files", async () => {
     await using lab = await openLab();
     const settings = { container_persistent: false };
     const first = lab.open(settings);
@@ -92,7 +92,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect((await collect(third, "ls /root /workspace /etc/kept")).stdout).not.toContain("kept");
   });
 
-  test("B4: who shares with nobody has an instance of their own, which ends with them", async () => {
+  test("B4: an unshared instance ends with its environment", async () => {
     await using lab = await openLab();
     const settings = { docker_persist_across_processes: false };
     {
@@ -104,7 +104,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(await lab.instances()).toEqual([]);
   });
 
-  test("B4: an instance that nobody has used for long is stopped at the next start, others are not", async () => {
+  test("B4: an instance that was unused for a long time is stopped at the next start, others are not", async () => {
     await using lab = await openLab();
     const { builder, reporter, profileId } = lab;
     const reclaim = (afterSeconds: number, settings: object = {}) =>
@@ -136,12 +136,12 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(lab.notices).toEqual([]);
     await reclaim(2_000);
     expect(await lab.instances()).toEqual([lab.spec({}, "jobs").name]);
-    expect(lab.notices.join()).toContain("nobody used it");
+    expect(lab.notices.join()).toContain("it was unused");
     await reclaim(2_000, { docker_max_age_seconds: 1_500 });
     expect(await lab.instances()).toEqual([]);
   });
 
-  test("an instance in which a job runs is not stopped, however old it is", async () => {
+  test("an instance with a running job is not stopped, however old it is", async () => {
     await using lab = await openLab();
     const { builder, reporter, profileId } = lab;
     await using environment = lab.open();
@@ -158,12 +158,12 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     expect(await lab.instances()).toHaveLength(1);
   });
 
-  test("an instance that is stopped under a command is told, and the command is not run again", async () => {
+  test("an instance that is stopped during a command is reported, and the command is not run again", async () => {
     await using lab = await openLab();
     await using environment = lab.open();
     await collect(environment, "true");
     let stopped: Promise<void> | undefined;
-    const lost = await collect(environment, "echo began; sleep 600", {
+    const lost = await collect(environment, "echo started; sleep 600", {
       onOutput: () => {
         stopped ??= lab.stop(lab.spec().name);
       },
@@ -175,7 +175,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
   });
 
   test.runIf(process.getuid?.() === 0)(
-    "root in the instance has few capabilities, can get no more, ends children of other users, and is told of",
+    "root in the instance has few capabilities, cannot gain more, can end children of other users, and gets a notice",
     async () => {
       await using lab = await openLab();
       await using environment = lab.open();
@@ -202,7 +202,7 @@ describeWithApptainer("the singularity environment with a real apptainer", ({ pr
     },
   );
 
-  test("F64, B4: from settings to a command: nothing of the host comes along unasked, whatever its variables say", async () => {
+  test("F64, B4: only declared variables and folders of the host reach a command, whatever the host's variables are", async () => {
     await using lab = await openLab();
     const variables = {
       ...lab.builder.variables,

@@ -1,49 +1,54 @@
 import { messageOf } from "../../lib/errors.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { createShell } from "../channel/shell.ts";
-import { LAST_USE_FILE } from "../docker/last-use.ts";
+import { LAST_USE_FILE } from "../docker/lifecycle/last-use.ts";
 import type { Environment } from "../environment.ts";
 import type { Reporter } from "../environment-request.ts";
 import { createNoticeBox } from "../notice-box.ts";
-import { createOneLookup } from "../one-lookup.ts";
-import { ensureInstance, whileNobodyElse } from "./ensure-instance.ts";
-import { entryFlags, findInstance, type Instance, lookInto, stopInstance } from "./instance.ts";
+import { createSharedLookup } from "../shared-lookup.ts";
+import { ensureInstance, withInstanceLock } from "./ensure-instance.ts";
+import { entryFlags, findInstance, type Instance, inspectInstance, stopInstance } from "./instance.ts";
 import type { ImageBuilder } from "./instance-image.ts";
 import type { InstanceSpec } from "./instance-spec.ts";
 
-export interface SingularityPlace extends ImageBuilder {
+export interface SingularityEnvironmentOptions extends ImageBuilder {
   readonly spec: InstanceSpec;
   readonly reporter: Reporter;
 }
 
-const LEAVE_WITHIN_MS = 60_000;
+const RELEASE_WITHIN_MS = 60_000;
 
-/** Commands in an instance that can outlive us: found again by its name, started when it is missing. */
-export function openSingularityEnvironment({ spec, reporter, ...builder }: SingularityPlace): Environment {
+/** Runs commands in an instance that can outlive this process: found by its name, started if it is missing. */
+export function openSingularityEnvironment({
+  spec,
+  reporter,
+  ...builder
+}: SingularityEnvironmentOptions): Environment {
   const { engine } = builder;
-  const { tell, take } = createNoticeBox(reporter);
-  const instance = createOneLookup<Instance>(
-    (signal) => ensureInstance(builder, spec, tell, signal),
+  const { reporter: noticeReporter, take } = createNoticeBox(reporter);
+  const instance = createSharedLookup<Instance>(
+    (signal) => ensureInstance(builder, spec, noticeReporter, signal),
     ({ pid }, before) => {
       if (before === undefined || before.pid === pid) return;
-      tell.onNotice("The instance was gone and is a new one now: its processes are lost.");
+      noticeReporter.onNotice(
+        "The instance had been stopped, so a new one was started; the processes of the old one are lost.",
+      );
     },
   );
 
-  let hasLeft = false;
-  const shell = createShell({
+  return createShell({
     cwd: spec.workingFolder,
-    async transport(anew, signal) {
-      await instance.ensure(anew, signal);
+    async transport(isRetry, signal) {
+      await instance.ensure(isRetry, signal);
       const entry = ["exec", ...entryFlags(spec), "--pwd", "/", `instance://${spec.name}`];
       return {
         argv: [engine.binary, ...entry, "sh", ...SHELL_ARGUMENTS],
         env: engine.env,
-        // The program sets HOME to that of our own machine, which is not there.
+        // The program sets HOME to the host's home folder, which does not exist in the instance.
         prelude: `export HOME=/root; unset PROMPT_COMMAND; __h_stamp=${LAST_USE_FILE}; : > ${LAST_USE_FILE}`,
       };
     },
-    isThere: async (signal) => spec.isShared && (await findInstance(engine, spec.name, signal)) !== undefined,
+    isReady: async (signal) => spec.isShared && (await findInstance(engine, spec.name, signal)) !== undefined,
     variables: () => spec.forwardedVariables,
     async explainLoss(signal) {
       instance.forget();
@@ -54,34 +59,21 @@ export function openSingularityEnvironment({ spec, reporter, ...builder }: Singu
         : undefined;
     },
     takeNotices: take,
+    release,
   });
 
-  /** The last one to leave an instance that keeps no files ends it; one that keeps them stays. */
-  async function leave(): Promise<void> {
-    if (hasLeft || instance.known === undefined || spec.overlayFolder !== undefined) return;
-    hasLeft = true;
-    const signal = AbortSignal.timeout(LEAVE_WITHIN_MS);
+  /** Stops an instance without persistent files unless another process holds it; other instances keep running. */
+  async function release(): Promise<void> {
+    if (instance.known === undefined || spec.overlayFolder !== undefined) return;
+    const signal = AbortSignal.timeout(RELEASE_WITHIN_MS);
     const stop = (): Promise<string | undefined> => stopInstance(engine, spec.name, signal);
     const stopUnlessHeld = async (): Promise<string | undefined> =>
-      (await lookInto(engine, spec, signal))?.isHeld === false ? stop() : undefined; // a doubt counts as held
-    const stopping = spec.isShared ? whileNobodyElse(spec, stopUnlessHeld, signal) : stop();
+      (await inspectInstance(engine, spec, signal))?.isHeld === false ? stop() : undefined; // no answer counts as held
+    const stopping = spec.isShared ? withInstanceLock(spec, stopUnlessHeld, signal) : stop();
     const complaint = await stopping.catch(messageOf);
     if (complaint === undefined) return;
     reporter.onNotice(
-      `The instance ${spec.name} could not be stopped: ${complaint}. Do it with \`${engine.binary} instance stop ${spec.name}\`.`,
+      `The instance ${spec.name} could not be stopped: ${complaint}. Stop it with \`${engine.binary} instance stop ${spec.name}\`.`,
     );
   }
-
-  return {
-    openSession: shell.openSession,
-    warm: shell.warm,
-    run: shell.run,
-    get busy() {
-      return shell.busy;
-    },
-    async [Symbol.asyncDispose]() {
-      await shell[Symbol.asyncDispose]();
-      await leave();
-    },
-  };
 }

@@ -1,15 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { AppError } from "../../lib/errors.ts";
-import { runProcess } from "../../lib/process.ts";
+import { runProcess } from "../../lib/process/process.ts";
 import { type SshTarget, sshArguments } from "./ssh-arguments.ts";
-import { createSshFailure, lastLine, printable } from "./ssh-failure.ts";
+import { createSshFailure, lastLine, stripControls } from "./ssh-failure.ts";
 
-/** Longer than ssh's own limit for connecting, so that it can say what is wrong. */
+/** Longer than ssh's own connect timeout, so that ssh can report the error. */
 const WITHIN_MS = 25_000;
 
 /**
- * Finds out over a connection of its own, which nobody else's depends on, whether the host lets us in and runs commands;
- * throws with what is wrong and what to do.
+ * Checks over a separate, unshared connection that the host accepts the login and runs commands; throws with the reason
+ * and a hint otherwise.
  */
 export async function requireShell(
   target: SshTarget,
@@ -22,15 +22,15 @@ export async function requireShell(
   const result = await runProcess(["ssh", ...args], bounds, signal);
   if (result.stdout.includes(word)) return;
   const { options } = target;
-  if (result.timedOut) throw createSshFailure(options, "timed out: it connects, but then says nothing");
+  if (result.timedOut) throw createSshFailure(options, "timed out: connected, but the host did not respond");
   if (result.exitCode === 255) throw createSshFailure(options, result.stderr);
-  const said = lastLine(printable(`${result.stderr}\n${result.stdout}`));
-  const message = `The login shell of ${options.ssh_user} on ${options.ssh_host} runs no commands`;
+  const output = lastLine(stripControls(`${result.stderr}\n${result.stdout}`));
+  const message = `The login shell of ${options.ssh_user} on ${options.ssh_host} does not run commands`;
   throw new AppError(
     "channel-unopened",
-    `${message}: ${said || `it ends with exit code ${result.exitCode}`}.`,
+    `${message}: ${output || `it exits with exit code ${result.exitCode}`}.`,
     {
-      hint: "Give the user another shell with `chsh -s /bin/sh`, look for an `exit` or `exec` in its start files, or set terminal.ssh_user.",
+      hint: "Give the user another shell with `chsh -s /bin/sh`, check its startup files for `exit` or `exec`, or set terminal.ssh_user.",
     },
   );
 }

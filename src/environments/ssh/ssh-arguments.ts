@@ -2,22 +2,22 @@ import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { quoteWord } from "../channel/quote.ts";
 import type { TerminalOptions } from "../options.ts";
 
-/** Which host, as whom, and how ssh is called for that. */
+/** The host, the user and the options of an ssh call. */
 export interface SshTarget {
   readonly options: TerminalOptions;
-  /** Further options of ssh, before ours: the first one counts. */
+  /** Additional options, placed before ours because ssh uses the first value of an option. */
   readonly extraArguments?: readonly string[];
 }
 
-/** How long an idle connection is kept for the next process. */
+/** How long an idle connection stays open for the next process. */
 const PERSIST_SECONDS = 300;
 
-/** A shell that speaks the language of channels, as one command that any login shell hands on unchanged. */
+/** The command that starts a channel's shell, quoted so that any login shell passes it on unchanged. */
 export const CHANNEL_COMMAND = ["sh", ...SHELL_ARGUMENTS]
   .map((word) => (/^[\w-]+$/.test(word) ? word : quoteWord(word)))
   .join(" ");
 
-/** The arguments of ssh; without a socket the connection is this command's own. */
+/** The arguments of ssh; without a socket, the command gets a connection of its own. */
 export function sshArguments(target: SshTarget, socket: string | undefined, command: string): string[] {
   const { options, extraArguments = [] } = target;
   const settings = [
@@ -26,12 +26,12 @@ export function sshArguments(target: SshTarget, socket: string | undefined, comm
     "ConnectTimeout=10",
     "ServerAliveInterval=15",
     "ServerAliveCountMax=3",
-    // No banner and no "Permanently added": they would stand among the words of a failure.
+    // Suppresses the banner and "Permanently added", which would mix with error messages.
     "LogLevel=ERROR",
-    // A person's own ones for this host are for their terminal, and a second connection could not have the same again.
+    // The user's forwardings are meant for their own terminal, and a second connection cannot bind the same ports.
     "ClearAllForwardings=yes",
     "RemoteCommand=none",
-    ...sharing(socket),
+    ...sharingSettings(socket),
   ];
   return [
     ...extraArguments,
@@ -46,10 +46,10 @@ export function sshArguments(target: SshTarget, socket: string | undefined, comm
 }
 
 /**
- * The process that holds the connection is counted on by everyone who uses the socket, and ends by itself when nobody has
- * for a while. So nobody may ever tell it to exit.
+ * Never stop the master process with `ssh -O exit`: it serves every user of the socket, and it exits by itself when the
+ * connection has been unused for a while.
  */
-function sharing(socket: string | undefined): string[] {
+function sharingSettings(socket: string | undefined): string[] {
   return socket === undefined
     ? ["ControlMaster=no", "ControlPath=none"]
     : ["ControlMaster=auto", `ControlPath=${socket}`, `ControlPersist=${PERSIST_SECONDS}`];

@@ -5,20 +5,19 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
 import { startChild } from "../../../test/support/child.ts";
-import { describeWith } from "../../../test/support/services.ts";
-import { openSshd, type Sshd } from "../../../test/support/sshd.ts";
+import type { SshChildInput } from "../../../test/support/ssh-child.ts";
+import { describeWithOwnSshd, openSshd, type Sshd } from "../../../test/support/sshd.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { collect } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
-import type { SshChildInput } from "./ssh.child.ts";
 import { sshArguments } from "./ssh-arguments.ts";
-import { openSshEnvironment, type SshPlace } from "./ssh-environment.ts";
+import { openSshEnvironment, type SshEnvironmentOptions } from "./ssh-environment.ts";
 
 const run = promisify(execFile);
 const { PATH } = process.env;
 const SOON = { timeout: 150_000, interval: 50 };
 
-function openAt(server: Sshd, overrides: Partial<SshPlace> = {}) {
+function openAt(server: Sshd, overrides: Partial<SshEnvironmentOptions> = {}) {
   const { extraArguments, folder: temporaryFolder } = server;
   return openSshEnvironment({
     options: server.options(),
@@ -47,8 +46,8 @@ async function onlySocket(folder: string): Promise<string> {
   return socket;
 }
 
-describeWith("ssh", "the shared SSH connection", () => {
-  test("F55: one process that closes or is killed does not drop the connection that another one uses", async () => {
+describeWithOwnSshd("the shared SSH connection", () => {
+  test("F55: a process that closes or is killed does not drop the connection of another process", async () => {
     await using server = await openSshd();
     const input: SshChildInput = {
       options: server.options(),
@@ -57,9 +56,9 @@ describeWith("ssh", "the shared SSH connection", () => {
       profileId: "p",
       command: "",
     };
-    const url = new URL("ssh.child.ts", import.meta.url);
+    const url = new URL("../../../test/support/ssh-child.ts", import.meta.url);
     const gate = join(server.home, "gate");
-    // The first one opens the connection and dies; the second uses it all the time; the third comes and goes.
+    // The first process opens the connection and is killed; the second uses it throughout; the third opens and closes.
     await using first = startChild(url, "run", { ...input, command: "echo up; exec sleep 600" });
     expect(await first.next()).toBe("up\n");
     const master = await masterAt(await onlySocket(server.folder));
@@ -78,7 +77,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect(await masterAt(await onlySocket(server.folder))).toBe(master);
   });
 
-  test("F55, F61: a connection that nobody uses ends by itself and leaves no socket", async () => {
+  test("F55, F61: an unused connection closes by itself and leaves no socket", async () => {
     await using server = await openSshd();
     const extraArguments = [...server.extraArguments, "-o", "ControlPersist=1"];
     {
@@ -101,7 +100,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect(await client(other)).not.toBe(from);
   });
 
-  test("F55: a socket whose process was killed is no obstacle", async () => {
+  test("F55: a stale socket of a killed process does not prevent a new connection", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server);
     await collect(environment, "true");
@@ -115,7 +114,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect(await masterAt(await onlySocket(server.folder))).toBeGreaterThan(0);
   });
 
-  test("B3: after the host went away and came back the next command works", async () => {
+  test("B3: after the host was down and is up again, the next command works", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server);
     await collect(environment, "true");
@@ -126,7 +125,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect((await collect(environment, "echo back")).stdout).toBe("back\n");
   });
 
-  test("B3: a connection that is cut in the middle of a command loses it, and it is not run again", async () => {
+  test("B3: a command whose connection is cut is lost and not run again", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server);
     const count = "echo x >> ~/runs; echo started; exec sleep 600";
@@ -148,11 +147,11 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect((await collect(environment, "cat ~/runs")).stdout).toBe("x\n");
   });
 
-  test("B3: a host that allows two sessions a connection still runs eight commands at once", async () => {
+  test("B3: a host that allows two sessions per connection still runs eight commands at once", async () => {
     await using server = await openSshd({ config: ["MaxSessions 2"] });
     await using environment = await openAt(server);
     const gate = join(server.home, "n");
-    // None ends before all have begun, so each has a channel of its own.
+    // No command ends before all have started, so each has its own channel.
     const meet = `mkdir -p ${gate}; : > ${gate}/$$; until [ $(ls ${gate} | wc -l) -ge 8 ]; do sleep 0.1; done; echo met`;
     const results = await Promise.all(Array.from({ length: 8 }, () => collect(environment, meet)));
     for (const result of results)
@@ -167,7 +166,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     for (const name of ["long".repeat(25), "odd %h $HOME name"]) {
       const temporaryFolder = join(server.folder, name);
       await mkdir(temporaryFolder);
-      // Its own profile, because the socket lies in a folder that others share.
+      // A profile of its own, because the folder of the socket is shared.
       const profileId = randomBytes(8).toString("hex");
       await using environment = await openAt(server, { temporaryFolder, profileId });
       await using second = await openAt(server, { temporaryFolder, profileId });
@@ -178,7 +177,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     }
   });
 
-  test("B3: the folder of sockets is ours alone", async () => {
+  test("B3: the folder of sockets is private to the user", async () => {
     await using server = await openSshd();
     const folder = join(server.folder, `hermes-ssh-${process.geteuid?.()}`);
     await mkdir(folder);
@@ -187,7 +186,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
   });
 
-  test("B3: a folder of sockets that is another user's, or a link, is refused with advice", async () => {
+  test("B3: a socket folder that belongs to another user or is a link is refused with a hint", async () => {
     await using server = await openSshd();
     await using foreign = await tempFolder();
     const name = `hermes-ssh-${process.geteuid?.()}`;
@@ -210,7 +209,7 @@ describeWith("ssh", "the shared SSH connection", () => {
     await expect(socketsIn(server.folder)).rejects.toMatchObject({ code: "ENOENT" });
   });
 
-  test("B3, F54, F56: ssh understands what we ask for: dead connections are noticed, nobody is asked", async () => {
+  test("B3, F54, F56: ssh applies our settings: dead connections are detected, and there are no prompts", async () => {
     const target = {
       options: terminalOptions.parse({ ssh_host: "example.org", ssh_user: "me" }),
       extraArguments: ["-F", "none"],

@@ -3,7 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { describeWith } from "../../../test/support/services.ts";
+import { describeWith, sshSettings } from "../../../test/support/services.ts";
 import { collect, environmentContract } from "../environment.contract.ts";
 import { terminalOptions } from "../options.ts";
 import { openSshEnvironment } from "./ssh-environment.ts";
@@ -15,14 +15,7 @@ describeWith("ssh", "the ssh environment", (service) => {
   afterAll(() => rm(folder, { recursive: true, force: true }));
   const open = (overrides: object = {}, variables: Record<string, string> = {}) =>
     openSshEnvironment({
-      options: terminalOptions.parse({
-        backend: "ssh",
-        ssh_host: service.host,
-        ssh_user: service.user,
-        ssh_port: service.port,
-        ssh_key: service.identityFile,
-        ...overrides,
-      }),
+      options: terminalOptions.parse({ ...sshSettings(service), ...overrides }),
       variables: { PATH: process.env["PATH"], ...variables },
       profileId,
       extraArguments: ["-F", "none", "-o", `UserKnownHostsFile=${service.knownHosts}`],
@@ -30,7 +23,7 @@ describeWith("ssh", "the ssh environment", (service) => {
 
   environmentContract({ name: "ssh", shell: "bash", folder, open: () => open() });
 
-  test("E7: only named variables reach the far end, none of a provider, and their values are in no argument", async () => {
+  test("E7: only named variables reach the host, no provider's keys, and no values are in arguments", async () => {
     const secret = `s-${randomBytes(8).toString("hex")}`;
     await using environment = await open(
       { env_passthrough: ["GIVEN", "OPENAI_API_KEY"] },
@@ -45,7 +38,7 @@ describeWith("ssh", "the ssh environment", (service) => {
   });
 
   test.each([{ ssh_host: "" }, { ssh_user: "" }, { ssh_host: "-oProxyCommand=evil" }, { ssh_host: "a b" }])(
-    "half or hostile settings are refused: %j",
+    "incomplete or hostile settings are refused: %j",
     async (overrides) => {
       await expect(open(overrides)).rejects.toMatchObject({ code: "config-invalid" });
     },

@@ -3,57 +3,57 @@ import { AppError } from "../../lib/errors.ts";
 import { createShell } from "../channel/shell.ts";
 import type { Environment } from "../environment.ts";
 import type { TerminalOptions } from "../options.ts";
-import { passedVariables } from "../passed-variables.ts";
+import { selectPassedVariables } from "../passed-variables.ts";
 import type { FileSync } from "../sync/file-sync.ts";
-import { createConnectFirst } from "./connect-first.ts";
+import { createConnectGate } from "./connect-gate.ts";
 import { ensureControlSocket } from "./control-socket.ts";
 import { requireShell } from "./require-shell.ts";
 import { CHANNEL_COMMAND, type SshTarget, sshArguments } from "./ssh-arguments.ts";
 
-export interface SshPlace extends SshTarget {
+export interface SshEnvironmentOptions extends SshTarget {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Two profiles never share a connection, even to the same host with the same key. */
   readonly profileId: string;
-  /** Keeps files of ours up to date on the host; `tell` gives a person a sentence with the next result. */
-  readonly sync?: (environment: Environment, tell: (notice: string) => void) => FileSync;
-  /** Of the machine that we run on; ssh for Windows cannot share a connection. */
+  /** Syncs local files to the host; `report` adds a notice to the next result. */
+  readonly sync?: (environment: Environment, report: (notice: string) => void) => FileSync;
+  /** The platform of this machine; ssh for Windows cannot share a connection. */
   readonly platform?: NodeJS.Platform;
   readonly temporaryFolder?: string;
 }
 
-/** Commands on another host, over one connection that all processes of a profile share. */
-export async function openSshEnvironment(place: SshPlace): Promise<Environment> {
-  const { options, variables, platform = process.platform } = place;
+/** Runs commands on another host, over one connection that all processes of a profile share. */
+export async function openSshEnvironment(target: SshEnvironmentOptions): Promise<Environment> {
+  const { options, variables, platform = process.platform } = target;
   requireHost(options);
-  const socket = platform === "win32" ? undefined : await controlSocket(place);
-  const connectFirst = socket === undefined ? undefined : createConnectFirst(socket);
+  const socket = platform === "win32" ? undefined : await controlSocket(target);
+  const connectGate = socket === undefined ? undefined : createConnectGate(socket);
   const notices: string[] = [];
   const shell = createShell({
     cwd: options.cwd === "" ? "~" : options.cwd,
-    async transport(anew, signal) {
-      if (anew) {
-        // The shared connection may be the very thing that does not work, so a second try does without.
-        connectFirst?.settle();
-        await requireShell(place, variables, signal);
+    async transport(isRetry, signal) {
+      if (isRetry) {
+        // The shared connection may be broken, so the second attempt uses a connection of its own.
+        connectGate?.settle();
+        await requireShell(target, variables, signal);
       } else {
-        await connectFirst?.wait(signal);
+        await connectGate?.wait(signal);
       }
       return {
-        argv: ["ssh", ...sshArguments(place, anew ? undefined : socket, CHANNEL_COMMAND)],
+        argv: ["ssh", ...sshArguments(target, isRetry ? undefined : socket, CHANNEL_COMMAND)],
         env: variables,
       };
     },
-    // The far end sees only what is named, and gets it over the channel: never in its arguments.
-    variables: () => passedVariables(options.env_passthrough, (name) => variables[name]),
+    // Only named variables are sent, over the channel and never as arguments.
+    variables: () => selectPassedVariables(options.env_passthrough, (name) => variables[name]),
   });
-  const sync = place.sync?.(shell, (notice) => void notices.push(notice));
+  const sync = target.sync?.(shell, (notice) => void notices.push(notice));
   return {
     openSession: shell.openSession,
     warm: shell.warm,
     async run(request, signal) {
       await sync?.beforeCommand(signal);
       const result = await shell.run(request, signal);
-      connectFirst?.settle(); // a connection that is cut from now on is nothing to wait for
+      connectGate?.settle(); // if the connection is lost later, callers must not wait for it
       return { ...result, notices: [...notices.splice(0), ...result.notices] };
     },
     get busy() {
@@ -68,7 +68,7 @@ function controlSocket({
   profileId,
   extraArguments = [],
   temporaryFolder,
-}: SshPlace): Promise<string> {
+}: SshEnvironmentOptions): Promise<string> {
   const { ssh_user, ssh_host, ssh_port, ssh_key } = options;
   const identity = [ssh_user, ssh_host, ssh_port, ssh_key, profileId, extraArguments];
   return ensureControlSocket(identity, temporaryFolder ?? tmpdir());
@@ -82,9 +82,8 @@ function requireHost({ ssh_host, ssh_user }: TerminalOptions): void {
       });
     }
     if (value.startsWith("-") || /[\s@]/.test(value)) {
-      throw new AppError("config-invalid", `terminal.${key} cannot be ${JSON.stringify(value)}.`, {
-        hint: `Set it with \`hermes config set terminal.${key} VALUE\`.`,
-      });
+      const hint = `Set it with \`hermes config set terminal.${key} VALUE\`.`;
+      throw new AppError("config-invalid", `terminal.${key} cannot be ${JSON.stringify(value)}.`, { hint });
     }
   }
 }

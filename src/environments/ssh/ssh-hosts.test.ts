@@ -4,28 +4,27 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { describeWith } from "../../../test/support/services.ts";
-import { openCountingProxy, openSshd, type Sshd } from "../../../test/support/sshd.ts";
+import { describeWithOwnSshd, openCountingProxy, openSshd, type Sshd } from "../../../test/support/sshd.ts";
 import { collect } from "../environment.contract.ts";
-import { openSshEnvironment, type SshPlace } from "./ssh-environment.ts";
+import { openSshEnvironment, type SshEnvironmentOptions } from "./ssh-environment.ts";
 import { createSshFailure } from "./ssh-failure.ts";
 
 const run = promisify(execFile);
 const { PATH } = process.env;
 
-function openAt(server: Sshd, overrides: object = {}, place: Partial<SshPlace> = {}) {
+function openAt(server: Sshd, overrides: object = {}, more: Partial<SshEnvironmentOptions> = {}) {
   return openSshEnvironment({
     options: server.options(overrides),
     variables: { PATH },
     profileId: "p",
     extraArguments: server.extraArguments,
     temporaryFolder: server.folder,
-    ...place,
+    ...more,
   });
 }
 
-describeWith("ssh", "hosts that do not let us in", () => {
-  test("B3: a host name that nobody knows", async () => {
+describeWithOwnSshd("hosts that refuse the connection", () => {
+  test("B3: an unknown host name", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server, { ssh_host: "no-such-host.invalid" });
     await expect(collect(environment, "true")).rejects.toMatchObject({
@@ -35,7 +34,7 @@ describeWith("ssh", "hosts that do not let us in", () => {
     });
   });
 
-  test("B3: a host that refuses, and one that was reached again", async () => {
+  test("B3: a host that refuses connections, and works again later", async () => {
     await using server = await openSshd();
     await using environment = await openAt(server);
     await server.stop();
@@ -47,7 +46,7 @@ describeWith("ssh", "hosts that do not let us in", () => {
     expect((await collect(environment, "echo in")).stdout).toBe("in\n");
   });
 
-  test("B3: a host that takes the connection and says nothing", async () => {
+  test("B3: a host that accepts the connection and does not respond", async () => {
     await using server = await openSshd();
     const silent = createServer(() => undefined).listen(0, "127.0.0.1");
     try {
@@ -76,7 +75,7 @@ describeWith("ssh", "hosts that do not let us in", () => {
       await using environment = await openAt(server, { ssh_port });
       await expect(collect(environment, "true")).rejects.toMatchObject({
         code: "ssh-unreachable",
-        message: expect.stringContaining("before we can log in"),
+        message: expect.stringContaining("before the login"),
       });
     } finally {
       rude.close();
@@ -99,7 +98,7 @@ describeWith("ssh", "hosts that do not let us in", () => {
     });
   });
 
-  test("B3: a key that is not there, and one that others can read", async () => {
+  test("B3: a missing key, and a key that other users can read", async () => {
     await using server = await openSshd();
     await using missing = await openAt(server, { ssh_key: "/nonexistent/key" });
     await expect(collect(missing, "true")).rejects.toMatchObject({
@@ -115,7 +114,7 @@ describeWith("ssh", "hosts that do not let us in", () => {
     });
   });
 
-  test("B3: a changed host key names the line and the command that forgets it, which then helps", async () => {
+  test("B3: a changed host key is reported with its line and with the command that removes it, which works", async () => {
     await using server = await openSshd();
     {
       await using environment = await openAt(server);
@@ -137,25 +136,25 @@ describeWith("ssh", "hosts that do not let us in", () => {
   test.each([
     ["/bin/false", /exit code 1/],
     ["/usr/sbin/nologin", /account is currently not available/],
-  ])("B3: an account whose shell is %s", async (shell, said) => {
+  ])("B3: an account whose shell is %s", async (shell, expected) => {
     await using server = await openSshd({ shell });
     await using environment = await openAt(server);
     await expect(collect(environment, "true")).rejects.toMatchObject({
       code: "channel-unopened",
-      message: expect.stringMatching(said),
+      message: expect.stringMatching(expected),
       hint: expect.stringContaining("chsh"),
     });
   });
 
-  test("what the other side says reaches no terminal as commands", () => {
-    const options = { ssh_user: "me", ssh_host: "host", ssh_port: 22 } as SshPlace["options"];
+  test("control characters from the remote side do not reach the terminal", () => {
+    const options = { ssh_user: "me", ssh_host: "host", ssh_port: 22 } as SshEnvironmentOptions["options"];
     const { message } = createSshFailure(options, "\u001b[2J\u202ewiped\u0007\r\n");
-    expect(message).toBe("No connection to me@host. ssh says: [2Jwiped");
+    expect(message).toBe("No connection to me@host. ssh reports: [2Jwiped");
   });
 });
 
-describeWith("ssh", "hosts that are not as one expects", () => {
-  test("B3: a banner and login files that print do not stand in the output", async () => {
+describeWithOwnSshd("unusual hosts", () => {
+  test("B3: a banner and the output of login files are not in the output of commands", async () => {
     await using server = await openSshd({ config: ["Banner /etc/os-release"] });
     await writeFile(join(server.home, ".bashrc"), "echo NOISE; echo NOISE >&2; PS1=x; set -u\n");
     await run("mkdir", [join(server.home, ".ssh")]);
@@ -165,7 +164,7 @@ describeWith("ssh", "hosts that are not as one expects", () => {
     expect({ stdout, stderr, notices }).toEqual({ stdout: "out\n", stderr: "err\n", notices: [] });
   });
 
-  test("B3: an account whose shell is dash, on a host that has no bash", async () => {
+  test("B3: an account whose shell is dash, on a host without bash", async () => {
     await using server = await openSshd({
       shell: "/bin/dash",
       prepare: "for f in /bin/bash /usr/bin/bash; do mount --bind /dev/null $f; done",
@@ -178,7 +177,7 @@ describeWith("ssh", "hosts that are not as one expects", () => {
     expect((await collect(environment, "cat", { session, stdin: "in" })).stdout).toBe("in");
   });
 
-  test("B3: an account whose shell knows another language than sh", async () => {
+  test("B3: an account whose shell is not a POSIX shell", async () => {
     await using server = await openSshd({ shell: "/usr/local/bin/hermes-other-shell", prepare: OTHER_SHELL });
     await using environment = await openAt(server);
     expect((await collect(environment, "for i in 1 2; do echo $i; done; echo $?")).stdout).toBe("1\n2\n0\n");
@@ -190,7 +189,7 @@ describeWith("ssh", "hosts that are not as one expects", () => {
       "full",
       "mount -t tmpfs -o size=16k,mode=700 tmpfs $HOME_THERE; cat /dev/zero > $HOME_THERE/fill 2>/dev/null || :",
     ],
-  ])("B3: a home folder that is %s does not keep commands from running", async (_, prepare) => {
+  ])("B3: a home folder that is %s does not prevent commands from running", async (_, prepare) => {
     await using server = await openSshd({ prepare });
     await using environment = await openAt(server);
     const session = environment.openSession();
@@ -199,7 +198,7 @@ describeWith("ssh", "hosts that are not as one expects", () => {
     expect((await collect(environment, "echo $PWD $A", { session })).stdout).toBe("/tmp 1\n");
   });
 
-  test("B3: commands of one environment go over one connection", async () => {
+  test("B3: the commands of one environment share one connection", async () => {
     await using server = await openSshd();
     await using proxy = await openCountingProxy(server.port);
     await using environment = await openAt(server, { ssh_port: proxy.port });
@@ -209,7 +208,7 @@ describeWith("ssh", "hosts that are not as one expects", () => {
   });
 });
 
-/** Hands simple words and single quotes on as csh and fish do, and trips over anything of sh beyond that. */
+/** Like csh and fish, accepts simple words and single quotes, and fails on any other sh syntax. */
 const OTHER_SHELL = `
 mount -t tmpfs tmpfs /usr/local/bin
 cat > /usr/local/bin/hermes-other-shell <<'END'

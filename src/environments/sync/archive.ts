@@ -1,35 +1,30 @@
 import { createHash } from "node:crypto";
+import { BLOCK_BYTES, formatHeader, padding } from "../files/copy/tar-header.ts";
 import { type HostFile, openHostFile } from "./host-files.ts";
 
-const BLOCK = 512;
-
-/** A member whose content is a text of ours. */
-export interface TextMember {
-  readonly name: string;
-  readonly text: string;
-}
-
 /**
- * A tar archive that every tar can read, because it holds nothing but regular files with short plain names: the files as
- * 1, 2, 3 and so on, then the texts. What they are called in truth, the texts say.
+ * Creates a tar archive for any tar program: only regular files with short plain names. Files are named 1, 2, 3 and so on;
+ * the named texts follow and contain the real names of the files.
  */
 export async function* createArchive(
   files: readonly HostFile[],
-  texts: readonly TextMember[],
+  texts: Readonly<Record<string, string>>,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   for (const [index, file] of files.entries()) {
-    yield header(`${index + 1}`, file.mode, file.size, file.modifiedSeconds);
+    const { mode, size, modifiedSeconds } = file;
+    yield formatHeader({ name: `${index + 1}`, mode, size, modifiedSeconds });
     yield* contentOf(file);
-    yield padding(file.size);
+    yield Buffer.alloc(padding(size));
   }
-  for (const { name, text } of texts) {
+  for (const [name, text] of Object.entries(texts)) {
     const bytes = Buffer.from(text, "utf8");
-    yield Buffer.concat([header(name, 0o600, bytes.length, 0), bytes, padding(bytes.length)]);
+    yield formatHeader({ name, mode: 0o600, size: bytes.length });
+    yield Buffer.concat([bytes, Buffer.alloc(padding(bytes.length))]);
   }
-  yield Buffer.alloc(2 * BLOCK);
+  yield Buffer.alloc(2 * BLOCK_BYTES);
 }
 
-/** Exactly the bytes that the digest was made of, or a throw: then the archive has no end and counts for nothing. */
+/** Yields exactly the bytes that match the digest, or throws: the receiver ignores an archive without an end. */
 async function* contentOf({ hostPath, size, digest }: HostFile): AsyncGenerator<Uint8Array, void, undefined> {
   const file = await openHostFile(hostPath);
   try {
@@ -44,27 +39,4 @@ async function* contentOf({ hostPath, size, digest }: HostFile): AsyncGenerator<
   } finally {
     await file.close();
   }
-}
-
-function padding(size: number): Buffer {
-  return Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
-}
-
-/** The header of POSIX 1003.1-1988 (ustar), which no tar that is in use fails to read. */
-function header(name: string, mode: number, size: number, modifiedSeconds: number): Buffer {
-  const block = Buffer.alloc(BLOCK);
-  const octal = (value: number, at: number, digits: number) =>
-    block.write(`${value.toString(8).padStart(digits, "0")}\0`, at, "ascii");
-  block.write(name, 0, "ascii");
-  octal(mode, 100, 7);
-  octal(0, 108, 7);
-  octal(0, 116, 7);
-  octal(size, 124, 11);
-  octal(modifiedSeconds, 136, 11);
-  block.fill(" ", 148, 156);
-  block.write("0", 156, "ascii");
-  block.write("ustar\x0000", 257, "ascii");
-  const sum = block.reduce((total, byte) => total + byte, 0);
-  block.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "ascii");
-  return block;
 }

@@ -19,7 +19,7 @@ test("E8: credential files are found in the profile's home, and only their owner
   });
 });
 
-test("E8: absolute paths, ways out, missing files and folders are left out and told", async () => {
+test("E8: absolute paths, paths that lead outside, missing files and folders are skipped and reported", async () => {
   await using home = await tempFolder();
   await using outside = await tempFolder();
   await writeFile(outside.file("secret"), "s");

@@ -3,7 +3,7 @@ import { isAbsolute, join, normalize, sep } from "node:path";
 import { errnoOf } from "../../lib/errors.ts";
 import type { Offer, OfferedFile } from "./offered-file.ts";
 
-/** The files that `terminal.credential_files` names, each proven to lie in the profile's home; nobody else may read the copies. */
+/** Resolves the files of `terminal.credential_files`. Each must be inside the profile's home; copies get mode 600. */
 export async function findCredentialFiles(profileHome: string, names: readonly string[]): Promise<Offer> {
   const files = new Map<string, OfferedFile>();
   const problems: string[] = [];
@@ -11,7 +11,7 @@ export async function findCredentialFiles(profileHome: string, names: readonly s
     const targetPath = normalize(name).split(sep).join("/");
     const found = await resolveInside(profileHome, name, targetPath);
     if ("problem" in found) {
-      problems.push(`terminal.credential_files: ${JSON.stringify(name)} is not copied, ${found.problem}.`);
+      problems.push(`terminal.credential_files: ${JSON.stringify(name)} is not copied: ${found.problem}.`);
     } else {
       files.set(targetPath, { hostPath: found.path, targetPath, mode: 0o600 });
     }
@@ -19,14 +19,10 @@ export async function findCredentialFiles(profileHome: string, names: readonly s
   return { files: [...files.values()], problems };
 }
 
-async function resolveInside(
-  home: string,
-  name: string,
-  targetPath: string,
-): Promise<{ readonly path: string } | { readonly problem: string }> {
+async function resolveInside(home: string, name: string, targetPath: string) {
   if (isAbsolute(name) || name.startsWith("~"))
     return { problem: "it must be relative to the profile's home" };
-  if (targetPath.split("/")[0] === "..") return { problem: "it leads out of the profile's home" };
+  if (targetPath.split("/")[0] === "..") return { problem: "it is outside of the profile's home" };
   try {
     const [root, path] = await Promise.all([realpath(home), realpath(join(home, name))]);
     if (!path.startsWith(root + sep)) return { problem: "a link leads out of the profile's home" };

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openDockerLab } from "../../../test/support/docker.ts";
 import { describeWith } from "../../../test/support/services.ts";
-import { openCountingProxy, openSshd, type Sshd } from "../../../test/support/sshd.ts";
+import { describeWithOwnSshd, openCountingProxy, openSshd, type Sshd } from "../../../test/support/sshd.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { openDockerEnvironment } from "../docker/docker-environment.ts";
 import { collect } from "../environment.contract.ts";
 import type { Environment } from "../environment.ts";
@@ -16,7 +16,7 @@ import { syncProfileFiles } from "./profile-sync.ts";
 
 const { PATH } = process.env;
 
-async function makeFiles(folder: string, count: number): Promise<OfferedFile[]> {
+async function createFiles(folder: string, count: number): Promise<OfferedFile[]> {
   const files: OfferedFile[] = [];
   for (let index = 0; index < count; index++) {
     const hostPath = join(folder, `${index}`);
@@ -28,7 +28,7 @@ async function makeFiles(folder: string, count: number): Promise<OfferedFile[]> 
 
 const AN_HOUR = 3_600_000;
 
-/** An SSH environment that syncs, and how many commands that took so far. */
+/** An SSH environment with a sync, and the number of sync commands so far. */
 async function openSyncing(server: Sshd, port: number, list: () => readonly OfferedFile[], everyMs?: number) {
   const counted = { runs: 0 };
   const environment = await openSshEnvironment({
@@ -55,12 +55,12 @@ async function openSyncing(server: Sshd, port: number, list: () => readonly Offe
   return { environment, counted, [Symbol.asyncDispose]: () => environment[Symbol.asyncDispose]() };
 }
 
-describeWith("ssh", "files over SSH", () => {
-  test("F57: 600 files go over in one transfer, and nothing goes again, not even from a new process", async () => {
+describeWithOwnSshd("files over SSH", () => {
+  test("F57: 600 files are sent in one transfer and never again, not even by a new process", async () => {
     await using server = await openSshd();
     await using proxy = await openCountingProxy(server.port);
     await using temp = await tempFolder();
-    const files = await makeFiles(temp.path, 600);
+    const files = await createFiles(temp.path, 600);
     const payload = 600 * Buffer.byteLength("content of file 100\n".repeat(20));
     {
       await using first = await openSyncing(server, proxy.port, () => files, 0);
@@ -84,26 +84,29 @@ describeWith("ssh", "files over SSH", () => {
     await using second = await openSyncing(server, proxy.port, () => files, AN_HOUR);
     for (let n = 0; n < 5; n++) await collect(second.environment, "true");
     expect(second.counted.runs).toBe(1);
-    expect(proxy.take().bytes).toBeLessThan(payload / 2); // on a busy machine with a second shell
+    expect(proxy.take().bytes).toBeLessThan(payload / 2); // a busy machine may open a second shell
   });
 
   test.each([
     ["read-only", "mount --bind $HOME_THERE $HOME_THERE; mount -o remount,ro,bind $HOME_THERE", /Read-only/],
     ["full", "mount -t tmpfs -o size=64k,mode=700 tmpfs $HOME_THERE", /No space/],
-  ])("E9: a home folder that is %s costs a notice, not the command", async (_, prepare, expected) => {
-    await using server = await openSshd({ prepare });
-    await using temp = await tempFolder();
-    const files = await makeFiles(temp.path, 60);
-    await using side = await openSyncing(server, server.port, () => files, 0);
-    const first = await collect(side.environment, "echo ran; ls -A ~/.hermes/.hermes-sync 2>/dev/null");
-    expect(first).toMatchObject({ stdout: "ran\n", notices: [expect.stringMatching(expected)] });
-    expect(await collect(side.environment, "echo ran")).toMatchObject({ stdout: "ran\n", notices: [] });
-  });
+  ])(
+    "E9: a home folder that is %s causes a notice and does not fail the command",
+    async (_, prepare, expected) => {
+      await using server = await openSshd({ prepare });
+      await using temp = await tempFolder();
+      const files = await createFiles(temp.path, 60);
+      await using side = await openSyncing(server, server.port, () => files, 0);
+      const first = await collect(side.environment, "echo ran; ls -A ~/.hermes/.hermes-sync 2>/dev/null");
+      expect(first).toMatchObject({ stdout: "ran\n", notices: [expect.stringMatching(expected)] });
+      expect(await collect(side.environment, "echo ran")).toMatchObject({ stdout: "ran\n", notices: [] });
+    },
+  );
 
-  test("E9: a host that cannot be reached is told once, by the command", async () => {
+  test("E9: a host that cannot be reached is reported once, by the command", async () => {
     await using server = await openSshd();
     await using temp = await tempFolder();
-    const files = await makeFiles(temp.path, 1);
+    const files = await createFiles(temp.path, 1);
     await using side = await openSyncing(server, server.port, () => files, AN_HOUR);
     await server.stop();
     await expect(collect(side.environment, "true")).rejects.toMatchObject({ code: "ssh-unreachable" });
@@ -133,10 +136,10 @@ describeWith("ssh", "files over SSH", () => {
     });
   });
 
-  test("F60: what the far side makes of its copies never comes back", async () => {
+  test("F60: changes to the copies on the remote host are never copied back", async () => {
     await using server = await openSshd();
     await using temp = await tempFolder();
-    const files = await makeFiles(temp.path, 1);
+    const files = await createFiles(temp.path, 1);
     const path = files[0]?.hostPath ?? "";
     const before = await readFile(path, "utf8");
     {
@@ -148,19 +151,18 @@ describeWith("ssh", "files over SSH", () => {
   });
 });
 
-describeWith("docker", "files in a place that has only busybox", (service) => {
-  test("F58: files arrive, change and go with busybox's own tools", async () => {
+describeWith("docker", "files in a container with busybox only", (service) => {
+  test("F58: files are added, changed and removed with the tools of busybox", async () => {
     await using lab = await openDockerLab(service);
-    const { engine, host, reporter } = lab;
+    const { engine, reporter } = lab;
     await using environment = openDockerEnvironment({
       engine,
       spec: await lab.spec({ docker_image: service.images.busybox }),
-      sandboxesFolder: host.sandboxesFolder,
       reporter,
     });
     const folder = join(lab.folder, "offered");
     await mkdir(folder);
-    let files = await makeFiles(folder, 30);
+    let files = await createFiles(folder, 30);
     const warnings: string[] = [];
     const signal = AbortSignal.timeout(300_000);
     const syncAs = (owner: string) =>

@@ -26,7 +26,7 @@ const TOOLS = "awk cat cmp cp find grep flock ln mkdir mv readlink rm rmdir sh s
   " ",
 );
 
-/** A far side of its own on this machine, and host files to offer to it. */
+/** A separate target folder on this machine, and host files to sync into it. */
 async function openLab({
   without = [],
   slow = [],
@@ -35,7 +35,7 @@ async function openLab({
   slow?: readonly string[];
 } = {}) {
   const temp = await tempFolder();
-  const home = temp.file("far");
+  const home = temp.file("target");
   const bin = temp.file("bin");
   await mkdir(home);
   await mkdir(temp.file("host"));
@@ -86,7 +86,7 @@ async function openLab({
     return {
       runs,
       warnings,
-      /** Stands before each command to the far side. */
+      /** Called before each command in the environment. */
       intercept(by: typeof before) {
         before = by;
       },
@@ -109,8 +109,8 @@ async function openLab({
     bin,
     home,
     clock,
-    far: (path: string) => readFile(join(base, path), "utf8"),
-    async farFiles() {
+    readTarget: (path: string) => readFile(join(base, path), "utf8"),
+    async targetFiles() {
       const found = await readdir(base, { recursive: true, withFileTypes: true });
       return found
         .filter((entry) => !entry.isDirectory())
@@ -124,7 +124,7 @@ async function openLab({
   };
 }
 
-test("E9: the far side gets what is offered, bytes and modes, and loses what is offered no longer", async () => {
+test("E9: the environment gets the offered files with bytes and modes, and loses files that are no longer offered", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   const odd = `skills/a b/${"long".repeat(40)}/it's "$x" \\ ü 漢 .md `;
@@ -135,9 +135,11 @@ test("E9: the far side gets what is offered, bytes and modes, and loses what is 
   await lab.offer(odd, "odd");
   await lab.offer("image", bytes);
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["credentials/token", "empty", "image", odd, "skills/run.sh"].sort());
+  expect(await lab.targetFiles()).toEqual(
+    ["credentials/token", "empty", "image", odd, "skills/run.sh"].sort(),
+  );
   expect(await readFile(join(lab.base, "image"))).toEqual(bytes);
-  expect(await lab.far(odd)).toBe("odd");
+  expect(await lab.readTarget(odd)).toBe("odd");
   const modeOf = async (path: string) => ((await stat(join(lab.base, path))).mode & 0o777).toString(8);
   expect(await modeOf("credentials/token")).toBe("600");
   expect(await modeOf("skills/run.sh")).toBe("755");
@@ -147,15 +149,15 @@ test("E9: the far side gets what is offered, bytes and modes, and loses what is 
   lab.offered.delete("credentials/token");
   await lab.offer("empty", "not any more", 0o640);
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["empty", "image", "skills/run.sh"]);
+  expect(await lab.targetFiles()).toEqual(["empty", "image", "skills/run.sh"]);
   expect(await readdir(lab.base)).not.toContain("credentials");
-  expect(await lab.far("empty")).toBe("not any more");
+  expect(await lab.readTarget("empty")).toBe("not any more");
   expect(await modeOf("empty")).toBe("640");
   expect(await lab.stages()).toEqual([]);
   expect(side.warnings).toEqual([]);
 });
 
-test("E9: unchanged costs one short command, at most every five seconds, and a new process copies nothing", async () => {
+test("E9: unchanged files cost one short command, at most every five seconds, and a new process copies nothing", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   await lab.offer("a", "1");
@@ -175,7 +177,7 @@ test("E9: unchanged costs one short command, at most every five seconds, and a n
   expect(forced.runs).toHaveLength(2);
 });
 
-test("E9: with nothing to offer the far side is asked once, so that what was offered before goes", async () => {
+test("E9: with no files to offer, the environment is checked once, so that previously offered files are removed", async () => {
   await using lab = await openLab();
   await lab.offer("a", "1");
   {
@@ -185,14 +187,14 @@ test("E9: with nothing to offer the far side is asked once, so that what was off
   lab.offered.clear();
   await using side = await lab.open();
   expect(await side.sync()).toBe(2);
-  expect(await lab.farFiles()).toEqual([]);
+  expect(await lab.targetFiles()).toEqual([]);
   expect(await side.sync()).toBe(0);
   await lab.offer("a", "2");
   expect(await side.sync()).toBe(2);
-  expect(await lab.far("a")).toBe("2");
+  expect(await lab.readTarget("a")).toBe("2");
 });
 
-test("E9: only changed files are sent, and one whose time and size are as before is not even read", async () => {
+test("E9: only changed files are sent, and a file with unchanged time and size is not even read", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   const path = await lab.offer("a", "first");
@@ -203,14 +205,14 @@ test("E9: only changed files are sent, and one whose time and size are as before
   await writeFile(path, "other");
   await utimes(path, 1_000, 1_000);
   expect(await side.sync()).toBe(1);
-  expect(await lab.far("a")).toBe("first");
+  expect(await lab.readTarget("a")).toBe("first");
   await utimes(path, 2_000, 2_000);
   expect(await side.sync()).toBe(2);
-  expect(await lab.far("a")).toBe("other");
+  expect(await lab.readTarget("a")).toBe("other");
   expect((await stat(join(lab.base, "b"))).ino).toBe(kept);
 });
 
-test("E8, E9: names that leave the base, links and doubles are left out and told once; the rest arrives", async () => {
+test("E8, E9: names that lead out of the base, links and duplicates are skipped and reported once; the other files arrive", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   const hostPath = await lab.offer("good", "1");
@@ -230,7 +232,7 @@ test("E8, E9: names that leave the base, links and doubles are left out and told
   lab.offered.set("link", { hostPath: link, targetPath: "link", mode: 0o600 });
   lab.offered.set("double", { hostPath, targetPath: "good", mode: 0o600 });
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["good"]);
+  expect(await lab.targetFiles()).toEqual(["good"]);
   expect(await readdir(lab.home)).toEqual([".hermes"]);
   expect(side.warnings).toHaveLength(1);
   for (const targetPath of [...bad, "link", "good"]) {
@@ -240,7 +242,7 @@ test("E8, E9: names that leave the base, links and doubles are left out and told
   expect(side.warnings).toHaveLength(1);
 });
 
-test("E9: a link in the base leads nowhere: nothing is written or removed behind it, and nothing else changes", async () => {
+test("E9: a link in the base is not followed: nothing is written or removed through it, and nothing else changes", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   await lab.offer("a", "1");
@@ -253,15 +255,15 @@ test("E9: a link in the base leads nowhere: nothing is written or removed behind
   await lab.offer("sub/b", "2");
   await side.sync();
   expect(await readFile(join(outside, "b"), "utf8")).toBe("1");
-  expect(await lab.far("a")).toBe("1");
-  expect(side.warnings.join()).toMatch(/keeps what it had: .*sub is a symbolic link/);
+  expect(await lab.readTarget("a")).toBe("1");
+  expect(side.warnings.join()).toMatch(/its files are unchanged: .*sub is a symbolic link/);
   lab.offered.delete("sub/b");
   await side.sync();
   expect(await readFile(join(outside, "b"), "utf8")).toBe("1");
-  expect(await lab.far("a")).toBe("2");
+  expect(await lab.readTarget("a")).toBe("2");
 });
 
-test("E9: a file that cannot be put takes all others back, the command is not failed, and the next try repairs it", async () => {
+test("E9: a file that cannot be written reverts all others, the command still runs, and the next sync repairs it", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   for (const name of ["a", "b", "gone", "z"]) await lab.offer(name, "old");
@@ -271,23 +273,23 @@ test("E9: a file that cannot be put takes all others back, the command is not fa
   await mkdir(join(lab.base, "new"));
   for (const name of ["a", "b", "added", "new", "z"]) await lab.offer(name, "new");
   lab.offered.delete("gone");
-  const manifest = await lab.far(".hermes-sync/a.manifest");
+  const manifest = await lab.readTarget(".hermes-sync/a.manifest");
   await side.sync();
   expect(side.warnings).toEqual([expect.stringContaining("new is a folder")]);
-  expect(await lab.far("a")).toBe("old");
-  expect(await lab.far("gone")).toBe("old");
+  expect(await lab.readTarget("a")).toBe("old");
+  expect(await lab.readTarget("gone")).toBe("old");
   expect((await lstat(join(lab.base, "b"))).isSymbolicLink()).toBe(true);
   expect(await readdir(lab.base)).not.toContain("added");
-  expect(await lab.far(".hermes-sync/a.manifest")).toBe(manifest);
+  expect(await lab.readTarget(".hermes-sync/a.manifest")).toBe(manifest);
   expect(await lab.stages()).toEqual([]);
   await rm(join(lab.base, "new"), { recursive: true });
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["a", "added", "b", "new", "z"]);
-  for (const name of await lab.farFiles()) expect(await lab.far(name)).toBe("new");
+  expect(await lab.targetFiles()).toEqual(["a", "added", "b", "new", "z"]);
+  for (const name of await lab.targetFiles()) expect(await lab.readTarget(name)).toBe("new");
   expect(side.warnings).toHaveLength(1);
 });
 
-test("E9: what a far side that was killed in the middle has is not trusted, and nothing is forgotten", async () => {
+test("E9: the state of an interrupted sync is not trusted, and none of its files is forgotten", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   for (const name of ["a", "b", "c"]) await lab.offer(name, "1");
@@ -299,19 +301,19 @@ test("E9: what a far side that was killed in the middle has is not trusted, and 
   lab.offered.delete("c");
   await side.sync();
   expect(side.warnings).toHaveLength(1);
-  expect(await lab.far(".hermes-sync/a.manifest")).toMatch(new RegExp(`^${DIRTY_HEAD}\n`));
+  expect(await lab.readTarget(".hermes-sync/a.manifest")).toMatch(new RegExp(`^${DIRTY_HEAD}\n`));
   await rm(join(lab.bin, "mv"));
   await symlink("/usr/bin/mv", join(lab.bin, "mv"));
   lab.offered.delete("new");
-  await lab.offer("a", "1"); // as it was before, and is not there any more
+  await lab.offer("a", "1"); // the content before the interruption, which the target no longer has
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["a", "b"]);
-  expect(await lab.far("a")).toBe("1");
-  expect(await lab.far("b")).toBe("2");
+  expect(await lab.targetFiles()).toEqual(["a", "b"]);
+  expect(await lab.readTarget("a")).toBe("1");
+  expect(await lab.readTarget("b")).toBe("2");
   expect(await side.sync()).toBe(1);
 });
 
-test("E9: an archive that is cut off, or a file that changes while it is copied, changes nothing", async () => {
+test("E9: a truncated archive, or a file that changes while it is copied, changes nothing", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   await lab.offer("a", "old");
@@ -320,19 +322,19 @@ test("E9: an archive that is cut off, or a file that changes while it is copied,
   const big = await lab.offer("b", randomBytes(100_000));
   side.intercept((request) => ({ ...request, stdin: request.stdin && cutOff(request.stdin) }));
   await side.sync();
-  expect(await lab.farFiles()).toEqual(["a"]);
-  expect(await lab.far("a")).toBe("old");
+  expect(await lab.targetFiles()).toEqual(["a"]);
+  expect(await lab.readTarget("a")).toBe("old");
   expect(side.warnings).toHaveLength(1);
   side.intercept(async (request) => {
     if (request.stdin) await writeFile(path, "odd");
     return request;
   });
   await side.sync();
-  expect(await lab.far("a")).toBe("old");
+  expect(await lab.readTarget("a")).toBe("old");
   expect(side.warnings[1]).toContain("changed while it was copied");
   side.intercept((request) => request);
   await side.sync();
-  expect(await lab.far("a")).toBe("odd");
+  expect(await lab.readTarget("a")).toBe("odd");
   expect(await readFile(join(lab.base, "b"))).toEqual(await readFile(big));
 });
 
@@ -346,9 +348,9 @@ async function* cutOff(stdin: NonNullable<CommandRequest["stdin"]>): AsyncIterab
 }
 
 test.each([[[]], [["flock"]]])(
-  "E9: processes that sync at once leave the whole state of one of them (a far side without %j)",
+  "E9: processes that sync concurrently leave the complete state of one of them (an environment without %j)",
   async (without) => {
-    await using lab = await openLab({ without, slow: ["tail"] }); // long enough for others to come in between
+    await using lab = await openLab({ without, slow: ["tail"] }); // slow enough for others to interleave
     const names = Array.from({ length: 20 }, (_, index) => `d${index % 3}/f${index}`);
     const versions: OfferedFile[][] = [];
     for (const version of ["one", "two", "three"]) {
@@ -366,10 +368,10 @@ test.each([[[]], [["flock"]]])(
         versions.map((files) => lab.open({ list: async () => ({ files, problems: [] }) })),
       );
       await Promise.all(sides.map((side) => side.sync()));
-      const contents = new Set(await Promise.all(names.map((name) => lab.far(name))));
+      const contents = new Set(await Promise.all(names.map((name) => lab.readTarget(name))));
       const [winner] = contents;
       expect(contents.size).toBe(1);
-      expect(await lab.farFiles()).toEqual([...names, `only-${winner}`].sort());
+      expect(await lab.targetFiles()).toEqual([...names, `only-${winner}`].sort());
       const own = sides[["one", "two", "three"].indexOf(winner ?? "")];
       expect(await own?.sync()).toBe(1);
       await Promise.all(sides.map((side) => side[Symbol.asyncDispose]()));
@@ -378,7 +380,7 @@ test.each([[[]], [["flock"]]])(
   },
 );
 
-test("E9: two owners leave each other's files alone, and who shares a name gets its own back", async () => {
+test("E9: two owners do not touch each other's files, and an owner that shares a name gets its own file again", async () => {
   await using lab = await openLab();
   const listOf = async (names: Record<string, string>) => {
     const files: OfferedFile[] = [];
@@ -394,20 +396,20 @@ test("E9: two owners leave each other's files alone, and who shares a name gets 
   await using two = await lab.open({ owner: "b", list: async () => ({ files: theirs, problems: [] }) });
   await one.sync();
   await two.sync();
-  expect(await lab.farFiles()).toEqual(["mine", "shared", "theirs"]);
-  expect(await lab.far("shared")).toBe("b");
+  expect(await lab.targetFiles()).toEqual(["mine", "shared", "theirs"]);
+  expect(await lab.readTarget("shared")).toBe("b");
   expect(await one.sync()).toBe(2);
-  expect(await lab.far("shared")).toBe("a");
+  expect(await lab.readTarget("shared")).toBe("a");
   expect([...one.warnings, ...two.warnings]).toEqual([]);
   expect(await one.sync()).toBe(1);
   await two.sync();
   ours = [];
   await one.sync();
-  expect(await lab.farFiles()).toEqual(["shared", "theirs"]);
-  expect(await lab.far("shared")).toBe("b");
+  expect(await lab.targetFiles()).toEqual(["shared", "theirs"]);
+  expect(await lab.readTarget("shared")).toBe("b");
 });
 
-test("E9: a file that somebody else made there is kept aside when ours takes its name", async () => {
+test("E9: a file of the user is kept aside when an offered file replaces it", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   await mkdir(join(lab.base, "sub"), { recursive: true });
@@ -416,7 +418,7 @@ test("E9: a file that somebody else made there is kept aside when ours takes its
   await lab.offer("sub/theirs", "1");
   await lab.offer("same", "same");
   await side.sync();
-  expect(await lab.far("sub/theirs")).toBe("1");
+  expect(await lab.readTarget("sub/theirs")).toBe("1");
   const [, kept = ""] = side.warnings.join().match(/kept as (\S+)\.$/) ?? [];
   expect(await readFile(kept, "utf8")).toBe("precious");
   await lab.offer("sub/theirs", "2");
@@ -424,15 +426,15 @@ test("E9: a file that somebody else made there is kept aside when ours takes its
   expect(side.warnings).toHaveLength(1);
 });
 
-test("F58: a far side without tar is told", async () => {
+test("F58: an environment without tar is reported", async () => {
   await using lab = await openLab({ without: ["tar"] });
   await using side = await lab.open();
   await lab.offer("a", "1");
   await side.sync();
-  expect(side.warnings).toEqual([expect.stringContaining("it has no tar")]);
+  expect(side.warnings).toEqual([expect.stringContaining("tar is not installed")]);
 });
 
-test("a host file that cannot be looked at is told, and its copy stays", async () => {
+test("a host file that cannot be read is reported, and its copy stays", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   const path = await lab.offer("a", "1");
@@ -442,10 +444,10 @@ test("a host file that cannot be looked at is told, and its copy stays", async (
   lab.offered.set("a", { hostPath: `${path}-x/${"n".repeat(300)}`, targetPath: "a", mode: 0o644 });
   await side.sync();
   expect(side.warnings).toEqual([expect.stringContaining("ENAMETOOLONG")]);
-  expect(await lab.far("a")).toBe("1");
+  expect(await lab.readTarget("a")).toBe("1");
 });
 
-test("commands at the same time share one sync, and one that is stopped does not stop it for the others", async () => {
+test("concurrent commands share one sync, and stopping one command does not stop the sync for the others", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
   await lab.offer("a", "1");
@@ -459,14 +461,14 @@ test("commands at the same time share one sync, and one that is stopped does not
   const others = [side.beforeCommand(), side.beforeCommand()];
   await expect(stopped).rejects.toThrow("stopped");
   await Promise.all(others);
-  expect(await lab.far("a")).toBe("1");
+  expect(await lab.readTarget("a")).toBe("1");
   expect(side.runs).toHaveLength(3);
 });
 
-test("staging folders of the dead are removed after an hour", async () => {
+test("staging folders of killed processes are removed after an hour", async () => {
   await using lab = await openLab();
   await using side = await lab.open();
-  const old = join(lab.base, ".hermes-sync/stage-dead");
+  const old = join(lab.base, ".hermes-sync/stage-old");
   const young = join(lab.base, ".hermes-sync/stage-young");
   for (const folder of [old, young]) await mkdir(join(folder, "old"), { recursive: true });
   await writeFile(join(old, "1"), "left");

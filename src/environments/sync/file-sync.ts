@@ -1,79 +1,74 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../lib/clock.ts";
+import { once } from "node:events";
 import { errnoOf, messageOf } from "../../lib/errors.ts";
-import { shorten } from "../../lib/shorten.ts";
+import { shorten } from "../../lib/text/shorten.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { quoteWord } from "../channel/quote.ts";
 import type { Environment, TargetPath } from "../environment.ts";
 import { createArchive } from "./archive.ts";
-import { createHostFiles, type HostFile, type HostFilesFound } from "./host-files.ts";
+import { createHostFileReader, type HostFile, type HostFilesFound } from "./host-files.ts";
 import { compareManifests, formatManifest, type Manifest, parseManifest } from "./manifest.ts";
 import type { Offer } from "./offered-file.ts";
 import { APPLY_SCRIPT, CHECK_SCRIPT } from "./sync-scripts.ts";
 
-const EVERY_MS = 5_000;
-const CHECK_WITHIN_MS = 30_000;
-const APPLY_WITHIN_MS = 120_000;
-/** Slower than this a transfer is given up, so that a large one gets the time that it needs. */
-const SLOWEST_BYTES_PER_MS = 500;
-const ATTEMPTS = 3;
-const LARGEST_ANSWER = 16 * 1024 * 1024;
+const INTERVAL_MS = 5_000;
+const CHECK_TIMEOUT_MS = 30_000;
+const APPLY_TIMEOUT_MS = 120_000;
+/** The slowest accepted transfer rate: the timeout grows with the size of the transfer. */
+const MIN_BYTES_PER_MS = 500;
+const MAX_ATTEMPTS = 3;
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Keeps files of this machine up to date in an environment. */
-export interface FileSync {
-  /**
-   * Brings the far side up to date, unless that was tried a moment ago. A file that cannot be brought over is told of and
-   * costs nobody a command; rejects when the environment cannot be reached or `signal` aborts.
-   */
-  beforeCommand(signal: AbortSignal): Promise<void>;
-}
+export type FileSync = ReturnType<typeof createFileSync>;
 
 export interface FileSyncParts {
   readonly environment: Pick<Environment, "openSession" | "run">;
-  /** Whose files these are, as a plain word; what other owners have put below the base is not ours to remove. */
+  /** The owner of the files, as a plain word. Files of other owners below the base are never removed. */
   readonly owner: string;
   readonly base?: TargetPath;
-  /** All that the far side should have of ours; what is in it no longer, goes there as well. */
+  /** All files of this owner; files that are no longer listed are removed from the environment. */
   list(signal: AbortSignal): Promise<Offer>;
   onWarning(text: string): void;
   readonly clock: Clock;
-  /** How long an answer of the far side is believed. */
+  /** The shortest time between two checks. */
   readonly everyMs?: number;
 }
 
-/** A failure of one attempt, to be told and survived. */
+/** A failed attempt: reported as a warning, and the command still runs. */
 class SyncFailure extends Error {}
 
-export function createFileSync(parts: FileSyncParts): FileSync {
-  const { environment, owner, base = "~/.hermes", list, onWarning, clock, everyMs = EVERY_MS } = parts;
+/** Keeps copies of files of this machine up to date in an environment. */
+export function createFileSync(parts: FileSyncParts) {
+  const { environment, owner, base = "~/.hermes", list, onWarning, clock, everyMs = INTERVAL_MS } = parts;
   if (!/^[\w-]+$/.test(owner)) throw new TypeError("the owner of synced files must be a plain word");
-  const hostFiles = createHostFiles();
+  const readOffer = createHostFileReader();
   let current: Promise<void> | undefined;
   let triedAt: number | undefined;
-  let isEmptyThere = false;
-  let told = "";
+  let isTargetEmpty = false;
+  let lastWarning = "";
 
   async function syncNow(signal: AbortSignal): Promise<void> {
     const warnings: string[] = [];
     try {
-      const { files, problems } = await look(signal);
+      const { files, problems } = await readHostFiles(signal);
       warnings.push(...problems);
-      if (files.size > 0 || !isEmptyThere) {
-        isEmptyThere = false;
-        await bringUpToDate(files, signal);
-        isEmptyThere = files.size === 0;
+      if (files.size > 0 || !isTargetEmpty) {
+        isTargetEmpty = false;
+        await updateTarget(files, signal);
+        isTargetEmpty = files.size === 0;
       }
     } catch (error) {
       if (!(error instanceof SyncFailure)) throw error;
-      warnings.push(`Files could not be copied to the host, which keeps what it had: ${error.message}.`);
+      warnings.push(`Files could not be copied to the host; its files are unchanged: ${error.message}.`);
     }
     const text = warnings.join(" ");
-    if (text !== told && text !== "") onWarning(text); // the same again would only be noise
-    told = text;
+    if (text !== lastWarning && text !== "") onWarning(text); // do not repeat the same warning
+    lastWarning = text;
   }
 
-  async function look(signal: AbortSignal): Promise<HostFilesFound> {
+  async function readHostFiles(signal: AbortSignal): Promise<HostFilesFound> {
     try {
-      return await hostFiles.look(await list(signal), signal);
+      return await readOffer(await list(signal), signal);
     } catch (error) {
       signal.throwIfAborted();
       if (errnoOf(error) === undefined) throw error;
@@ -81,17 +76,17 @@ export function createFileSync(parts: FileSyncParts): FileSync {
     }
   }
 
-  async function bringUpToDate(files: ReadonlyMap<string, HostFile>, signal: AbortSignal): Promise<void> {
+  async function updateTarget(files: ReadonlyMap<string, HostFile>, signal: AbortSignal): Promise<void> {
     const wanted = formatManifest(files);
-    for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-      const answer = await runScript(CHECK_SCRIPT, [wanted.head], undefined, CHECK_WITHIN_MS, signal);
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+      const answer = await runScript(CHECK_SCRIPT, [wanted.head], undefined, CHECK_TIMEOUT_MS, signal);
       if (answer.word === "same") return;
       const present =
         answer.word === "differs" ? parseManifest(answer.rest) : { head: "", manifest: new Map() };
       if (answer.word === "none" && files.size === 0) return;
       if ((await apply(files, wanted, present, signal)) === "done") return;
     }
-    throw new SyncFailure("other processes change the same files all the time");
+    throw new SyncFailure("other processes keep changing the same files");
   }
 
   async function apply(
@@ -107,10 +102,7 @@ export function createFileSync(parts: FileSyncParts): FileSync {
       ...drops.map((path) => ({ verb: "drop", path })),
     ];
     const plan = steps.map(({ verb, path }, index) => `${verb} ${index + 1} ${path}\n`).join("");
-    const texts = [
-      { name: "plan", text: plan },
-      { name: "manifest", text: wanted.text },
-    ];
+    const texts = { plan, manifest: wanted.text };
     let problem: string | undefined;
     async function* archive(): AsyncGenerator<Uint8Array, void, undefined> {
       try {
@@ -121,20 +113,20 @@ export function createFileSync(parts: FileSyncParts): FileSync {
       }
     }
     const bytes = sent.reduce((total, { size }) => total + size, 0);
-    const withinMs = APPLY_WITHIN_MS + bytes / SLOWEST_BYTES_PER_MS;
+    const timeoutMs = APPLY_TIMEOUT_MS + bytes / MIN_BYTES_PER_MS;
     const args = [present.head, randomBytes(8).toString("hex")];
     try {
-      const { word, rest } = await runScript(APPLY_SCRIPT, args, archive(), withinMs, signal);
+      const { word, rest } = await runScript(APPLY_SCRIPT, args, archive(), timeoutMs, signal);
       const kept = rest.split("\n").filter((line) => line !== "");
       if (kept.length > 0)
-        onWarning(`The host had its own files there, which are kept as ${kept.join(", ")}.`);
+        onWarning(`Existing files on the host were replaced and are kept as ${kept.join(", ")}.`);
       return word;
     } catch (error) {
       throw problem === undefined ? error : new SyncFailure(problem);
     }
   }
 
-  /** The first word of its answer and what follows it. */
+  /** Returns the first word of the script's output and the rest of it. */
   async function runScript(
     script: string,
     args: readonly string[],
@@ -144,24 +136,24 @@ export function createFileSync(parts: FileSyncParts): FileSync {
   ): Promise<{ readonly word: string; readonly rest: string }> {
     const output = { stdout: [] as Buffer[], stderr: [] as Buffer[] };
     let bytes = 0;
-    const words = ["sh", "-c", script, "hermes-sync", base, owner, ...args].map(quoteWord).join(" ");
+    const commandLine = ["sh", "-c", script, "hermes-sync", base, owner, ...args].map(quoteWord).join(" ");
     const result = await environment.run(
       {
-        command: `command exec ${words}`,
+        command: `command exec ${commandLine}`,
         session: environment.openSession(),
         workdir: "/",
         timeoutMs,
         stdin,
         onOutput(stream, chunk) {
           bytes += chunk.length;
-          if (bytes <= LARGEST_ANSWER) output[stream].push(Buffer.from(chunk));
+          if (bytes <= MAX_ANSWER_BYTES) output[stream].push(Buffer.from(chunk));
         },
       },
       signal,
     );
     if (result.ended === "stopped") signal.throwIfAborted();
     if (result.ended !== "exited") throw new SyncFailure(`the transfer ended early (${result.ended})`);
-    if (bytes > LARGEST_ANSWER) throw new SyncFailure("the host's list of files is too long");
+    if (bytes > MAX_ANSWER_BYTES) throw new SyncFailure("the host's list of files is too long");
     const text = Buffer.concat(output.stdout).toString("utf8");
     const [, word = "failed", rest = text] = text.match(/^(\w+)\s([\s\S]*)$/) ?? [];
     if (word === "failed") {
@@ -171,12 +163,16 @@ export function createFileSync(parts: FileSyncParts): FileSync {
   }
 
   return {
-    async beforeCommand(signal) {
+    /**
+     * Updates the files in the environment, at most once per interval. A file that cannot be copied causes a warning and
+     * does not fail the command. Rejects if the environment cannot be reached or `signal` aborts.
+     */
+    async beforeCommand(signal: AbortSignal): Promise<void> {
       for (;;) {
         signal.throwIfAborted();
         if (current === undefined) break;
-        // Its failure is for whoever began it; we look again at how things stand then.
-        await Promise.race([current.catch(() => undefined), aborted(signal)]);
+        // The caller that started the sync gets its error; this caller then checks again.
+        await Promise.race([current.catch(() => undefined), once(signal, "abort")]);
       }
       if (triedAt !== undefined && clock.now() - triedAt < everyMs) return;
       current = syncNow(signal).then(() => {
@@ -191,19 +187,7 @@ export function createFileSync(parts: FileSyncParts): FileSync {
   };
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}
-
 function oneLine(text: string): string {
-  return shorten(
-    text
-      .replace(/\p{C}+/gu, " ")
-      .trim()
-      .replace(/\.$/, ""),
-    500,
-  );
+  const line = text.replace(/\p{C}+/gu, " ").trim();
+  return shorten(line.replace(/\.$/, ""), 500);
 }

@@ -1,21 +1,21 @@
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import type { Environment } from "../environment.ts";
 import type { LentFiles } from "../environment-request.ts";
 import { createFileSync } from "./file-sync.ts";
 
-const RETURN_WITHIN_MS = 5_000;
+const REMOVE_TIMEOUT_MS = 5_000;
 
-/** The same environment with files of this machine in it, which are up to date before each command and gone at the end. */
+/** The same environment with copies of host files, updated before each command and removed when it is disposed. */
 export function lendFiles(environment: Environment, { owner, list }: LentFiles): Environment {
   const notices: string[] = [];
-  let isOver = false;
+  let isClosed = false;
   const sync = createFileSync({
     environment,
     owner,
-    list: async (signal) => (isOver ? { files: [], problems: [] } : list(signal)),
+    list: async (signal) => (isClosed ? { files: [], problems: [] } : list(signal)),
     onWarning: (notice) => void notices.push(notice),
     clock: systemClock,
-    everyMs: 0, // a file that was just told of must be there
+    everyMs: 0, // a file that was just announced must exist for the next command
   });
   let hasRun = false;
   return {
@@ -31,9 +31,9 @@ export function lendFiles(environment: Environment, { owner, list }: LentFiles):
       return environment.busy;
     },
     async [Symbol.asyncDispose]() {
-      isOver = true;
-      // A host that is out of reach keeps them; the next worker of the same task replaces them.
-      if (hasRun) await sync.beforeCommand(AbortSignal.timeout(RETURN_WITHIN_MS)).catch(() => undefined);
+      isClosed = true;
+      // An unreachable host keeps the files; the next worker of the same task replaces them.
+      if (hasRun) await sync.beforeCommand(AbortSignal.timeout(REMOVE_TIMEOUT_MS)).catch(() => undefined);
       await environment[Symbol.asyncDispose]();
     },
   };

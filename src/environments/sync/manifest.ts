@@ -1,27 +1,21 @@
 import { createHash } from "node:crypto";
 import { findPathProblem } from "./offered-file.ts";
 
-/** What a file is, as far as the far side needs to know. */
+/** The content and the mode of one copied file. */
 export interface ManifestEntry {
-  /** Undefined when the far side is not sure any more. */
+  /** Undefined if a sync was interrupted and the content is unknown. */
   readonly digest: string | undefined;
   readonly mode: number;
 }
 
-/** What one owner has put on the far side, by target path. */
+/** The files of one owner in the environment, by target path. */
 export type Manifest = ReadonlyMap<string, ManifestEntry>;
 
-/** What has to happen on the far side, in the order of paths. */
-export interface Difference {
-  readonly puts: readonly string[];
-  readonly drops: readonly string[];
-}
-
 const HEAD = "hermes-sync 1";
-/** Written before the first change and replaced after the last: who finds it, finds a job half done. */
+/** Written before the first change and replaced after the last: it marks an interrupted sync. */
 export const DIRTY_HEAD = `${HEAD} dirty`;
 
-/** The first line, which two manifests share only when they are the same, and all lines. */
+/** Returns the first line, which contains a digest of the manifest, and the whole text. */
 export function formatManifest(manifest: Manifest): { readonly head: string; readonly text: string } {
   const lines = [...manifest]
     .map(([path, { digest, mode }]) => `${digest} ${mode.toString(8).padStart(4, "0")} ${path}\n`)
@@ -30,7 +24,7 @@ export function formatManifest(manifest: Manifest): { readonly head: string; rea
   return { head, text: [`${head}\n`, ...lines].join("") };
 }
 
-/** Reads what the far side sent; a line that makes no sense is none. */
+/** Parses the manifest of the environment; invalid lines are ignored. */
 export function parseManifest(text: string): { readonly head: string; readonly manifest: Manifest } {
   const [head = "", ...lines] = text.split("\n");
   const manifest = new Map<string, ManifestEntry>();
@@ -42,16 +36,14 @@ export function parseManifest(text: string): { readonly head: string; readonly m
   return { head, manifest };
 }
 
-export function compareManifests(wanted: Manifest, present: Manifest): Difference {
-  const isThere = ([path, { digest, mode }]: readonly [string, ManifestEntry]): boolean => {
+/** The files to write and to remove in the environment, sorted by path. */
+export function compareManifests(wanted: Manifest, present: Manifest) {
+  const isPresent = ([path, { digest, mode }]: readonly [string, ManifestEntry]): boolean => {
     const found = present.get(path);
     return found !== undefined && found.digest === digest && found.mode === mode;
   };
   return {
-    puts: [...wanted]
-      .filter((entry) => !isThere(entry))
-      .map(([path]) => path)
-      .sort(),
+    puts: [...wanted].flatMap((entry) => (isPresent(entry) ? [] : [entry[0]])).sort(),
     drops: [...present.keys()].filter((path) => !wanted.has(path)).sort(),
   };
 }

@@ -1,28 +1,29 @@
-/** A file of this machine that an environment should have. */
+/** A file of this machine to copy into an environment. */
 export interface OfferedFile {
   readonly hostPath: string;
-  /** Below the base of the far side, with `/` between its parts. */
+  /** Relative to the base folder in the environment, separated by `/`. */
   readonly targetPath: string;
   readonly mode: number;
 }
 
-/** Everything that an environment should have, as far as it can be offered. */
+/** All files that an environment should have. */
 export interface Offer {
   readonly files: readonly OfferedFile[];
-  /** What is left out and why, in sentences. */
+  /** Skipped files with their reasons, as complete sentences. */
   readonly problems: readonly string[];
 }
 
-/** Where the far side keeps what it knows about synced files, below the base. */
+/** The folder below the base with the state of synced files. */
 export const STATE_FOLDER = ".hermes-sync";
 
-const LONGEST_PATH = 1_024;
+const MAX_PATH_LENGTH = 1_024;
 
-/** Why a file may not have this name on the far side; undefined when it may. */
+/** The reason why a target path is not allowed; undefined if it is. */
 export function findPathProblem(targetPath: string): string | undefined {
-  if (targetPath === "" || targetPath.length > LONGEST_PATH) return "it is empty or too long";
-  if (/[\p{Cc}\p{Cs}]/u.test(targetPath)) return "it has characters that cannot be shown";
+  if (targetPath === "" || targetPath.length > MAX_PATH_LENGTH) return "its name is empty or too long";
+  if (/[\p{Cc}\p{Cs}]/u.test(targetPath)) return "its name contains unprintable characters";
   const parts = targetPath.split("/");
-  if (parts.some((part) => part === "" || part === "." || part === "..")) return "it could leave its folder";
-  return parts[0] === STATE_FOLDER ? "that folder is our own" : undefined;
+  if (parts.some((part) => part === "" || part === "." || part === ".."))
+    return "its name could lead outside of the folder";
+  return parts[0] === STATE_FOLDER ? "this folder is reserved" : undefined;
 }

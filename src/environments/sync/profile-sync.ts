@@ -1,4 +1,4 @@
-import { systemClock } from "../../lib/clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import type { Environment } from "../environment.ts";
 import type { TerminalOptions } from "../options.ts";
 import { findCredentialFiles } from "./credential-files.ts";
@@ -10,18 +10,18 @@ export interface ProfileFiles {
   readonly profileHome: string;
 }
 
-/** Offers the files of a profile to whatever environment asks; `tell` hears what cannot be offered. */
+/** Creates the sync of a profile's files for an environment; `onNotice` receives files that cannot be copied. */
 export function syncProfileFiles({
   options,
   profileId,
   profileHome,
-}: ProfileFiles): (environment: Environment, tell: (notice: string) => void) => FileSync {
-  return (environment, tell) =>
+}: ProfileFiles): (environment: Environment, onNotice: (text: string) => void) => FileSync {
+  return (environment, onNotice) =>
     createFileSync({
       environment,
       owner: profileId,
       list: () => findCredentialFiles(profileHome, options.credential_files),
-      onWarning: tell,
+      onWarning: onNotice,
       clock: systemClock,
       ...(options.force_file_sync ? { everyMs: 0 } : {}),
     });

@@ -2,8 +2,8 @@ import { DIRTY_HEAD } from "./manifest.ts";
 import { STATE_FOLDER } from "./offered-file.ts";
 
 /**
- * Shell programs of the far side, for GNU, BSD and busybox userland. `$1` is the base, `$2` whose files these are. The
- * first word of stdout says what happened, and stderr what a tool had to say to that.
+ * Shell scripts that run in the environment, for GNU, BSD and busybox userland. `$1` is the base, `$2` the owner. The
+ * first word of stdout is the outcome; stderr holds the messages of programs.
  */
 const BASE = `
 LC_ALL=C
@@ -12,14 +12,14 @@ nl='
 '
 base=$1 owner=$2
 fail() { printf 'failed %s\\n' "$1"; exit 0; }
-case $base in "~"*) [ -n "$HOME" ] || fail "its user has no home folder" ;; esac
+case $base in "~"*) [ -n "$HOME" ] || fail "the user has no home folder" ;; esac
 case $base in "~") base=$HOME ;; "~/"*) base=$HOME/\${base#??} ;; esac
 case $base in /*) ;; *) fail "$base is not an absolute path" ;; esac
 state=$base/${STATE_FOLDER}
 m=$state/$owner.manifest
 `;
 
-/** `$3`: the first line that the manifest has when all is as it should be. Else the manifest follows. */
+/** `$3`: the expected first line of the manifest. If it differs, the script prints the manifest. */
 export const CHECK_SCRIPT = `${BASE}
 [ -f "$m" ] || { echo none; exit 0; }
 first=
@@ -30,14 +30,14 @@ cat "$m"
 `;
 
 /**
- * `$3`: the first line that the manifest has now, `$4` suffix of the staging folder. stdin is an archive: the files by
- * number, \`plan\` (lines "put NUMBER PATH", "add NUMBER PATH" for one that we never put there, and "drop NUMBER PATH")
- * and at last \`manifest\`, so that a cut one lacks it.
+ * `$3`: the current first line of the manifest, `$4` suffix of the staging folder. stdin is an archive: the files by
+ * number, \`plan\` (lines "put NUMBER PATH", "add NUMBER PATH" for a path that is not in the manifest, and "drop NUMBER
+ * PATH") and finally \`manifest\`, which a truncated archive lacks.
  *
- * All of it is unpacked aside before the first file is touched. While files are exchanged the manifest says so, and
- * whatever is exchanged is put back when one fails. A path is in one manifest at most: who puts a file there takes it out
- * of the others'. A file that nobody put there is somebody's own: when one of ours takes its place it is kept aside, and
- * the answer names it.
+ * The archive is unpacked into the staging folder before any file is changed. During the exchange the manifest is marked
+ * dirty, and a failure restores all exchanged files. A path is in at most one manifest: a sync that writes a path removes
+ * it from the manifests of other owners. A file that is in no manifest belongs to the user: if an offered file replaces
+ * it, it is kept aside and its path is printed.
  */
 export const APPLY_SCRIPT = `${BASE}
 expected=$3
@@ -76,10 +76,10 @@ tidy() {
 trap tidy EXIT
 trap 'exit 1' HUP INT TERM
 
-command -v tar >/dev/null 2>&1 || fail "it has no tar"
-# The folder is ours alone, so files may be born with the very modes that they are to have.
+command -v tar >/dev/null 2>&1 || fail "tar is not installed"
+# The staging folder is private, so files can be created with their final modes.
 (umask 0; cd "$s" && tar -xof -) || fail
-[ -f "$s/manifest" ] || fail "the archive is cut off"
+[ -f "$s/manifest" ] || fail "the archive is truncated"
 
 if command -v flock >/dev/null 2>&1; then
   exec 9>>"$state/lock" && flock 9 2>/dev/null
@@ -98,7 +98,7 @@ first=
 [ ! -f "$m" ] || IFS= read -r first < "$m"
 [ "$first" = "$expected" ] || { echo moved; exit 0; }
 
-# Whether each part of that folder is a folder in truth: through a link we would leave the base.
+# Requires each path component to be a real folder: a link could lead outside of the base.
 inside() {
   [ "$1" != "$last" ] || return 0
   rest=$1 at=$base

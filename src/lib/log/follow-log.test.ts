@@ -4,7 +4,7 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { createRedactor } from "../redact/redactor.ts";
 import { followLog } from "./follow-log.ts";
 import { openLog } from "./log.ts";
-import type { LogQuery } from "./log-query.ts";
+import type { LogQuery } from "./read-log.ts";
 
 const redactor = createRedactor({ secrets: [] });
 const limits = {
@@ -15,7 +15,7 @@ const limits = {
   backupCount: 3,
 } as const;
 
-/** Follows a log and hands out its messages one by one. */
+/** Follows a log and returns its messages one by one. */
 function follow(folder: string, query: Partial<LogQuery> = {}) {
   const stop = new AbortController();
   const lines = followLog(folder, { file: "agent", lines: 10, ...query }, stop.signal);
@@ -46,7 +46,7 @@ test("the last lines come first, and then each new one", async () => {
   expect([await following.next(), await following.next()]).toEqual(["5", "6"]);
 });
 
-test("a log that does not exist yet is waited for, from its first line on", async () => {
+test("a log that does not exist yet is followed from its first line", async () => {
   await using folder = await tempFolder();
   await using following = follow(folder.file("logs"), { level: "warn" });
   const first = following.next();
@@ -56,7 +56,7 @@ test("a log that does not exist yet is waited for, from its first line on", asyn
   expect(await first).toBe("2");
 });
 
-test("no line is missed or told twice, however often the log is rotated meanwhile", async () => {
+test("no line is missed or repeated while the log is rotated many times", async () => {
   await using folder = await tempFolder();
   using log = await openLog({ ...limits, folder: folder.path });
   log.info("start");
@@ -67,7 +67,7 @@ test("no line is missed or told twice, however often the log is rotated meanwhil
       try {
         renameSync(folder.file(`agent.log.${generation}`), folder.file(`agent.log.${generation + 1}`));
       } catch {
-        // there are not so many yet
+        // that many lines do not exist yet
       }
     }
     renameSync(folder.file("agent.log"), folder.file("agent.log.1"));
@@ -78,12 +78,12 @@ test("no line is missed or told twice, however often the log is rotated meanwhil
     log.info(`${round}b`);
     rotate();
     log.info(`${round}c`);
-    const told = [await following.next(), await following.next(), await following.next()];
-    expect(told).toEqual([`${round}a`, `${round}b`, `${round}c`]);
+    const received = [await following.next(), await following.next(), await following.next()];
+    expect(received).toEqual([`${round}a`, `${round}b`, `${round}c`]);
   }
 });
 
-test("a line that still goes into the rotated file is told as well", async () => {
+test("a line that another process still writes to the rotated file is returned too", async () => {
   await using folder = await tempFolder();
   using log = await openLog({ ...limits, folder: folder.path });
   log.info("1");
@@ -96,7 +96,7 @@ test("a line that still goes into the rotated file is told as well", async () =>
   expect(await following.next()).toBe("raw late");
 });
 
-test("a log that was removed or emptied is followed from its new beginning, and old files are not told again", async () => {
+test("a log that was removed or truncated is followed from its new start, and old files are not repeated", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log.1"), "old\n");
   utimesSync(folder.file("agent.log.1"), 0, 0);
@@ -112,18 +112,18 @@ test("a log that was removed or emptied is followed from its new beginning, and 
   expect(await following.next()).toBe("3");
 });
 
-test("a line is told when it is complete", async () => {
+test("a line is returned once it is complete", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log"), "start\n");
   await using following = follow(folder.path);
   expect(await following.next()).toBe("raw start");
   appendFileSync(folder.file("agent.log"), "whole\nfirst ");
-  expect(await following.next()).toBe("raw whole"); // so the other half was read too
+  expect(await following.next()).toBe("raw whole"); // so the second half was read too
   appendFileSync(folder.file("agent.log"), "half\n");
   expect(await following.next()).toBe("raw first half");
 });
 
-test("stopping it ends it without a failure", async () => {
+test("aborting ends the generator without an error", async () => {
   await using folder = await tempFolder();
   await using following = follow(folder.path);
   const next = following.lines.next();

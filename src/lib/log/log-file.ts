@@ -1,22 +1,19 @@
 import { closeSync, constants, fstatSync, mkdirSync, openSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 import { errnoOf } from "../errors.ts";
-import { isOnlyMadeWhole } from "../files.ts";
+import { isNamedProfileHome } from "../files/files.ts";
 import { type LogName, logPath } from "./log-path.ts";
 import { type LogLimits, rotateLog } from "./rotate-log.ts";
 
-/** A log that any number of processes append to at once. */
-export interface LogFile extends Disposable {
-  /** True when the line, its newline included, is in the file; false when the disk or the folder refused it. */
-  append(line: string): boolean;
-}
-
-// Not blocking: should somebody have put a pipe there, nobody may wait for its reader.
+// Non-blocking: if the path names a pipe, opening and writing must not wait for its reader.
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 const ROTATION_PAUSE_MS = 1_000;
 
-/** Opens a log of a folder; file and folder appear with the first line. Rotates in the background, when it is due. */
-export function openLogFile(folder: string, log: LogName, limits: LogLimits): LogFile {
+/**
+ * Opens a log that several processes may append to at the same time. The first line creates the file and its folder.
+ * Rotates in the background when the file is too large.
+ */
+export function openLogFile(folder: string, log: LogName, limits: LogLimits) {
   const path = logPath(folder, log);
   const closing = new AbortController();
   let file: { descriptor: number; device: number; inode: number } | undefined;
@@ -29,11 +26,11 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
     file = undefined;
   };
 
-  /** The file that the path names now, which another process may have replaced since the last line. */
-  const current = () => {
-    const there = statSync(path, { throwIfNoEntry: false });
-    if (file !== undefined && there?.ino === file.inode && there.dev === file.device) {
-      return { descriptor: file.descriptor, size: there.size };
+  /** Reopens the file when another process has rotated or removed it since the last line. */
+  const openCurrent = () => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (file !== undefined && found?.ino === file.inode && found.dev === file.device) {
+      return { descriptor: file.descriptor, size: found.size };
     }
     close();
     makeLogFolder(folder);
@@ -50,7 +47,7 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
     try {
       await rotateLog(folder, log, limits, closing.signal);
     } catch {
-      // The log grows on and the next lines ask again: a rotation that is late harms nobody.
+      // A late rotation does no harm: the log keeps growing and a later line tries again.
       rotationPausedUntil = performance.now() + ROTATION_PAUSE_MS;
     } finally {
       isRotating = false;
@@ -58,17 +55,18 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
   };
 
   return {
-    append(line) {
+    /** Returns true when the whole line, including its newline, was written; false when the write failed. */
+    append(line: string): boolean {
       if (closing.signal.aborted) return false;
       try {
-        const { descriptor, size } = current();
+        const { descriptor, size } = openCurrent();
         const bytes = Buffer.from(isTorn ? `\n${line}` : line);
-        // One call: the kernel keeps the lines of several processes apart, but not the parts of a line.
+        // One write per line: with O_APPEND the kernel does not interleave single writes of several processes.
         isTorn = writeSync(descriptor, bytes) < bytes.length;
         if (size + bytes.length >= limits.maxSizeBytes) void rotate();
         return !isTorn;
       } catch {
-        return false; // the caller counts it: whoever cannot log must go on all the same
+        return false; // a failed log line must not stop the program; the caller counts it
       }
     },
     [Symbol.dispose]() {
@@ -78,10 +76,10 @@ export function openLogFile(folder: string, log: LogName, limits: LogLimits): Lo
   };
 }
 
-/** A last line of a process whose home is gone is lost, instead of bringing the home back. */
+/** Does not recreate the home of a profile that was renamed or deleted: the log line is lost instead. */
 function makeLogFolder(folder: string): void {
   try {
-    mkdirSync(folder, { recursive: !isOnlyMadeWhole(dirname(folder)), mode: 0o700 });
+    mkdirSync(folder, { recursive: !isNamedProfileHome(dirname(folder)), mode: 0o700 });
   } catch (error) {
     if (errnoOf(error) !== "EEXIST") throw error;
   }

@@ -1,13 +1,13 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
-import { AppError, errnoOf, messageOf } from "../errors.ts";
+import { AppError, messageOf } from "../errors.ts";
+import { unlessMissing } from "../files/unless-missing.ts";
 import { type LogName, logPath } from "./log-path.ts";
 
-/** One file of a log, held open, so that it can be read to its end whatever name it gets meanwhile. */
+/** One open file of a log. It stays open, so that it can be read to its end even if a rotation renames it. */
 export interface LogGeneration {
   readonly file: FileHandle;
-  /** The same for one file under any name. */
+  /** Device and inode: does not change when the file is renamed. */
   readonly identity: string;
-  /** Its size when it was opened. */
   readonly size: number;
   readonly modifiedMs: number;
 }
@@ -17,12 +17,12 @@ export async function openGenerations(folder: string, log: LogName): Promise<Log
   const generations: LogGeneration[] = [];
   try {
     const oldest = await findOldest(folder, log);
-    // One more, because a rotation meanwhile gives each file the next number; a gap is one that was cut short.
+    // One extra number, because a concurrent rotation renames each file to the next one. A killed rotation leaves a gap.
     for (let number = 0; number <= oldest + 1; number++) {
       const generation = await openGeneration(logPath(folder, log, number));
       if (generation === undefined) continue;
-      const isDouble = generations.some(({ identity }) => identity === generation.identity);
-      if (isDouble) await generation.file.close();
+      const isDuplicate = generations.some(({ identity }) => identity === generation.identity);
+      if (isDuplicate) await generation.file.close();
       else generations.push(generation);
     }
   } catch (error) {
@@ -36,7 +36,7 @@ export async function closeGenerations(generations: Iterable<LogGeneration>): Pr
   for (const { file } of generations) await file.close();
 }
 
-/** Reads up to `length` bytes from `position` on; fewer at the end of the file. */
+/** Reads up to `length` bytes starting at `position`; fewer at the end of the file. */
 export async function readBytes(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
@@ -44,7 +44,7 @@ export async function readBytes(file: FileHandle, position: number, length: numb
 
 async function findOldest(folder: string, log: LogName): Promise<number> {
   const prefix = `${log}.log.`;
-  const names = await unlessMissing(readdir(folder), folder);
+  const names = await readable(readdir(folder), folder);
   const numbers = (names ?? [])
     .filter((name) => name.startsWith(prefix))
     .map((name) => name.slice(prefix.length));
@@ -52,7 +52,7 @@ async function findOldest(folder: string, log: LogName): Promise<number> {
 }
 
 async function openGeneration(path: string): Promise<LogGeneration | undefined> {
-  const file = await unlessMissing(open(path, "r"), path);
+  const file = await readable(open(path, "r"), path);
   if (file === undefined) return undefined;
   try {
     const { dev, ino, size, mtimeMs } = await file.stat();
@@ -63,11 +63,9 @@ async function openGeneration(path: string): Promise<LogGeneration | undefined> 
   }
 }
 
-async function unlessMissing<T>(opening: Promise<T>, path: string): Promise<T | undefined> {
-  try {
-    return await opening;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(error)}`, { cause: error });
-  }
+/** A file of the log may be rotated away between listing and opening. */
+async function readable<T>(operation: Promise<T>, path: string): Promise<T | undefined> {
+  return unlessMissing(operation).catch((cause: unknown) => {
+    throw new AppError("file-unreadable", `Cannot read ${path}: ${messageOf(cause)}`, { cause });
+  });
 }

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 
-/** The logs of a folder: everything from the set level on, and what went wrong. */
+/** The logs of a folder: `agent` has all lines from the configured level up, `errors` has warnings and errors. */
 export type LogName = "agent" | "errors";
 
-/** Where a log lies; generation 0 is being written, 1 is the one rotated last. */
+/** Path of a log file. Generation 0 is being written; 1 is the most recently rotated. */
 export function logPath(folder: string, log: LogName, generation = 0): string {
   return join(folder, `${log}.log${generation === 0 ? "" : `.${generation}`}`);
 }

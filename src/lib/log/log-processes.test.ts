@@ -9,7 +9,7 @@ const CHILD = new URL("../../../test/support/log-child.ts", import.meta.url);
 const SECRET = "correct-horse-battery";
 const KEEP_ALL = { secret: SECRET, maxSizeBytes: 40_000, backupCount: 10_000 };
 
-test("eight processes write and rotate at once, and every line is there once and whole", async () => {
+test("eight processes write and rotate at the same time, and every line appears exactly once and complete", async () => {
   await using folder = await tempFolder();
   const lines = 2_000;
   const writers = Array.from({ length: 8 }, (_, writer) =>
@@ -31,7 +31,7 @@ test("eight processes write and rotate at once, and every line is there once and
   expect(await contentOf(folder.path)).not.toContain(SECRET);
 }, 600_000);
 
-test("a process killed in the middle of its lines harms nobody else's, and loses none that it had written", async () => {
+test("a process killed while writing loses no completed line and damages no line of another process", async () => {
   await using folder = await tempFolder();
   const lines = 1_000;
   const start = (writer: number, count: number) =>
@@ -56,7 +56,7 @@ test("a process killed in the middle of its lines harms nobody else's, and loses
 }, 600_000);
 
 test.skipIf(process.platform !== "linux")(
-  "a line that the disk took only a part of does not spoil the next",
+  "a line that was written only in part does not damage the next line",
   async () => {
     await using folder = await tempFolder();
     const limits = { maxSizeBytes: 1_000_000, backupCount: 3 };

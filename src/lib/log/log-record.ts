@@ -1,6 +1,6 @@
 import { LOG_LEVELS, type LogLevel } from "./log-level.ts";
 
-/** One thing that happened, as the log keeps it. */
+/** One structured entry of the log. */
 export interface LogRecord {
   /** ISO 8601, in UTC. */
   readonly time: string;
@@ -12,24 +12,24 @@ export interface LogRecord {
   readonly [field: string]: unknown;
 }
 
-/** What a line of a log turned out to be: a record, or text that is none (torn, or from another program). */
+/** A parsed line of a log: a record, or raw text that is not a record (a torn line, or output of another program). */
 export type LogLine =
   | { readonly kind: "record"; readonly record: LogRecord }
   | { readonly kind: "raw"; readonly text: string };
 
 const RECORD_START = '{"level":"';
 
-/** Reads one line of a log; a process killed in the middle of its line has glued the next one to it. */
+/** Parses one line of a log. A process that was killed while writing leaves a torn line that the next record is joined to. */
 export function parseLogLine(line: string): LogLine[] {
   if (line.trim() === "") return [];
   const record = parseRecord(line);
   if (record !== undefined) return [{ kind: "record", record }];
   const next = line.lastIndexOf(RECORD_START);
-  const glued = next > 0 ? parseRecord(line.slice(next)) : undefined;
-  if (glued === undefined) return [{ kind: "raw", text: line }];
+  const joined = next > 0 ? parseRecord(line.slice(next)) : undefined;
+  if (joined === undefined) return [{ kind: "raw", text: line }];
   return [
     { kind: "raw", text: line.slice(0, next) },
-    { kind: "record", record: glued },
+    { kind: "record", record: joined },
   ];
 }
 

@@ -34,7 +34,7 @@ const recordsIn = (path: string): Record<string, unknown>[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-test("a line says when, how important, who, for which session, from which process and what", async () => {
+test("a line has time, level, component, session, pid and message", async () => {
   await using folder = await tempFolder();
   const clock = new TurnableClock(Date.UTC(2026, 10, 15, 10));
   using log = await openLog({ ...optionsFor(folder.path), clock });
@@ -61,7 +61,7 @@ test("a line says when, how important, who, for which session, from which proces
   ]);
 });
 
-test("agent.log begins at the set level, errors.log with warnings", async () => {
+test("agent.log starts at the configured level, errors.log at warnings", async () => {
   await using folder = await tempFolder();
   for (const level of ["debug", "info", "warn", "error"] as const) {
     using log = await openLog({ ...optionsFor(folder.file(level)), level });
@@ -112,7 +112,7 @@ test("an error that is its own cause is written all the same", async () => {
   expect(log.lost).toBe(0);
 });
 
-test("fields cannot pass themselves off as what the line says about itself", async () => {
+test("fields cannot overwrite the reserved fields of a line", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   log.info("true", { level: "error", time: "never", pid: 1, component: "other", session: "s", msg: "false" });
@@ -122,7 +122,7 @@ test("fields cannot pass themselves off as what the line says about itself", asy
   expect(existsSync(folder.file("errors.log"))).toBe(false);
 });
 
-test("every line is JSON and free of secrets, whatever is logged", async () => {
+test("every line is valid JSON without secrets, whatever is logged", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   const secretive = fc.oneof(
@@ -161,7 +161,7 @@ test("the value of a secret name is hidden, and so is the password in an address
   expect(readFileSync(folder.file("agent.log"), "utf8")).not.toContain("hunter2");
 });
 
-test("a huge text is cut, and where reading it stopped no half of a secret stays", async () => {
+test("a huge text is truncated, and no part of a secret remains at the scan limit", async () => {
   await using folder = await tempFolder();
   const secret = "0123456789".repeat(300);
   using log = await openLog({ ...optionsFor(folder.path), redactor: createRedactor({ secrets: [secret] }) });
@@ -171,16 +171,16 @@ test("a huge text is cut, and where reading it stopped no half of a secret stays
   expect(record?.["list"]).not.toMatch(/0123456789/);
 });
 
-test("the folder is for us alone, and so are the files", async () => {
+test("the folder and the files are accessible only to their owner", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.file("a/logs")));
-  expect(existsSync(folder.file("a"))).toBe(false); // nothing was said yet
+  expect(existsSync(folder.file("a"))).toBe(false); // nothing was logged yet
   log.error("x");
   const modeOf = (name: string) => statSync(folder.file(name)).mode & 0o777;
   expect(["a/logs", "a/logs/agent.log", "a/logs/errors.log"].map(modeOf)).toEqual([0o700, 0o600, 0o600]);
 });
 
-test("a log that is large enough moves on, and exactly the set number of old ones is kept", async () => {
+test("a log that reaches its maximum size is rotated, and exactly the configured number of old files is kept", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log.5"), "left from when more were kept");
   writeFileSync(folder.file("agent.log.4"), "left from when more were kept");
@@ -199,7 +199,7 @@ test("a log that is large enough moves on, and exactly the set number of old one
   expect(log.lost).toBe(0);
 });
 
-test("with no old ones to keep, a log that is large enough starts again", async () => {
+test("with a backup count of 0, a log that reaches its maximum size starts again empty", async () => {
   await using folder = await tempFolder();
   using log = await openLog({ ...optionsFor(folder.path), maxSizeBytes: 100, backupCount: 0 });
   log.info("first", { padding: "x".repeat(100) });
@@ -209,18 +209,18 @@ test("with no old ones to keep, a log that is large enough starts again", async 
   expect(existsSync(folder.file("agent.log.1"))).toBe(false);
 });
 
-test("a rotation cut short by a crash costs no lines at the next one", async () => {
+test("the rotation after a crashed rotation loses no lines", async () => {
   await using folder = await tempFolder();
   using log = await openLog({ ...optionsFor(folder.path), maxSizeBytes: 100 });
   appendFileSync(folder.file("agent.log.2"), "second");
-  appendFileSync(folder.file("agent.log.3"), "third"); // 1 was moved on, and the log not yet behind it
+  appendFileSync(folder.file("agent.log.3"), "third"); // the crashed rotation has moved 1 to 2, but not the log to 1
   log.info("new", { padding: "x".repeat(100) });
   await vi.waitFor(() => expect(existsSync(folder.file("agent.log.1"))).toBe(true), 60_000);
   expect(readFileSync(folder.file("agent.log.2"), "utf8")).toBe("second");
   expect(readFileSync(folder.file("agent.log.3"), "utf8")).toBe("third");
 });
 
-test("the next line follows the name when somebody else moved the file away", async () => {
+test("the next line goes to a new file after another process has renamed the log", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   log.info("one");
@@ -232,7 +232,7 @@ test("the next line follows the name when somebody else moved the file away", as
   expect(log.lost).toBe(0);
 });
 
-test("a full disk silences the log, which counts what it lost and goes on when there is room", async () => {
+test("on a full disk the log counts lost lines and resumes when space is available", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   symlinkSync("/dev/full", folder.file("agent.log"));
@@ -246,7 +246,7 @@ test("a full disk silences the log, which counts what it lost and goes on when t
   expect(recordsIn(folder.file("agent.log"))).toMatchObject([{ msg: "three" }]);
 });
 
-test("a folder that cannot be used silences the log", async () => {
+test("lines for an unusable folder are counted as lost", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("file"), "");
   using log = await openLog(optionsFor(folder.file("file")));
@@ -255,7 +255,7 @@ test("a folder that cannot be used silences the log", async () => {
   expect(log.lost).toBe(2);
 });
 
-test("a pipe that nobody reads does not stop the program", async () => {
+test("a pipe without a reader does not block the program", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   execFileSync("mkfifo", [folder.file("agent.log")]);
@@ -263,7 +263,7 @@ test("a pipe that nobody reads does not stop the program", async () => {
   expect(log.lost).toBe(1);
 });
 
-test("fields that cannot be read cost their line, not the program", async () => {
+test("fields that cannot be read lose the line but do not throw", async () => {
   await using folder = await tempFolder();
   using log = await openLog(optionsFor(folder.path));
   const fields = {
@@ -275,7 +275,7 @@ test("fields that cannot be read cost their line, not the program", async () => 
   expect(log.lost).toBe(1);
 });
 
-test("what is said after the log was closed is counted as lost", async () => {
+test("lines written after the log was closed are counted as lost", async () => {
   await using folder = await tempFolder();
   const log = await openLog(optionsFor(folder.path));
   log.info("one");

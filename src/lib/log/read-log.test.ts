@@ -20,13 +20,13 @@ test("the last lines come back in order", async () => {
   expect(lines.map(textOf)).toEqual(["m2", "m3"]);
 });
 
-test("nothing comes back where nothing was logged", async () => {
+test("an empty log returns no lines", async () => {
   await using folder = await tempFolder();
   expect(await readLogTail(folder.file("missing"), { file: "errors", lines: 5 })).toEqual([]);
   expect(await readLogTail(folder.path, { file: "errors", lines: 5 })).toEqual([]);
 });
 
-test("rotated files are read on into, also over a gap that a crash left", async () => {
+test("reading continues into rotated files, even across a gap left by a crash", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log.10"), lineOf(1));
   writeFileSync(folder.file("agent.log.3"), lineOf(2) + lineOf(3));
@@ -47,7 +47,7 @@ test("no more is read than needed", async () => {
   await expect(lines({ lines: 3 })).rejects.toThrow(/EISDIR/);
 });
 
-test("lines of any length and alphabet survive the borders between the blocks that are read", async () => {
+test("lines of any length and alphabet survive block boundaries", async () => {
   await using folder = await tempFolder();
   const messages = Array.from(
     { length: 60 },
@@ -83,7 +83,7 @@ test("all conditions must hold", async () => {
   expect(await found({ level: "warn", lines: 1 })).toEqual(["m6"]);
 });
 
-test("what is no record comes back as it stands, and does not take its neighbours with it", async () => {
+test("text that is not a record is returned unchanged and does not affect adjacent lines", async () => {
   await using folder = await tempFolder();
   const torn = lineOf(2, { data: { level: "x" } }).slice(0, 60);
   const foreign = '2025-01-01 12:00:00 INFO something\n{"level":"info"}\nnull\n\n';

@@ -1,12 +1,13 @@
 import type { FileHandle } from "node:fs/promises";
 import { closeGenerations, type LogGeneration, openGenerations, readBytes } from "./log-generation.ts";
-import { type LogQuery, matchesQuery } from "./log-query.ts";
+import { isAtLeast, type LogLevel } from "./log-level.ts";
+import type { LogName } from "./log-path.ts";
 import { type LogLine, parseLogLine } from "./log-record.ts";
 
 const BLOCK = 65_536;
-const DISORDER_MS = 60_000; // lines of several processes are nearly, not exactly, in the order of their times
+const DISORDER_MS = 60_000; // lines of several processes are only roughly in the order of their timestamps
 
-/** The last lines of a log that match, oldest first; reads from the end, across rotated files, and no more than needed. */
+/** Returns the last matching lines of a log, oldest first. Reads backwards across rotated files and stops early. */
 export async function readLogTail(folder: string, query: LogQuery): Promise<LogLine[]> {
   const generations = await openGenerations(folder, query.file);
   try {
@@ -16,7 +17,7 @@ export async function readLogTail(folder: string, query: LogQuery): Promise<LogL
   }
 }
 
-/** The same, of files that are open already (newest first), as far as they reached when they were opened. */
+/** Like `readLogTail`, for files that are already open, newest first. Reads up to the size at opening. */
 export async function readTail(generations: readonly LogGeneration[], query: LogQuery): Promise<LogLine[]> {
   const newestFirst: LogLine[] = [];
   const isOld = (line: LogLine) =>
@@ -35,14 +36,14 @@ export async function readTail(generations: readonly LogGeneration[], query: Log
   return newestFirst.reverse();
 }
 
-/** The lines of a file from its end to its beginning. */
+/** Yields the lines of a file from last to first. */
 async function* linesBackwards(file: FileHandle, size: number): AsyncGenerator<string> {
-  let tail: Buffer[] = []; // of a line whose beginning is not read yet, in order
+  let tail: Buffer[] = []; // blocks of a line whose start has not been read yet, in order
   for (let end = size; end > 0; ) {
     const start = Math.max(0, end - BLOCK);
     const block = await readBytes(file, start, end - start);
     let lineEnd = block.length;
-    for (let newline = block.lastIndexOf(0x0a); newline >= 0; newline = lastNewline(block, newline)) {
+    for (let newline = block.lastIndexOf(0x0a); newline >= 0; newline = previousNewline(block, newline)) {
       yield Buffer.concat([block.subarray(newline + 1, lineEnd), ...tail]).toString("utf8");
       tail = [];
       lineEnd = newline;
@@ -53,6 +54,30 @@ async function* linesBackwards(file: FileHandle, size: number): AsyncGenerator<s
   yield Buffer.concat(tail).toString("utf8");
 }
 
-function lastNewline(block: Buffer, before: number): number {
+function previousNewline(block: Buffer, before: number): number {
   return before === 0 ? -1 : block.lastIndexOf(0x0a, before - 1);
+}
+
+/** Selects lines of a log; a line must meet all conditions. */
+export interface LogQuery {
+  readonly file: LogName;
+  /** Maximum number of matching lines, counted from the end of the log. */
+  readonly lines: number;
+  readonly level?: LogLevel | undefined;
+  readonly session?: string | undefined;
+  readonly component?: string | undefined;
+  readonly since?: Date | undefined;
+}
+
+/** Whether a line meets the query. A raw line has no fields, so it matches only a query without conditions. */
+export function matchesQuery(line: LogLine, { level, session, component, since }: LogQuery): boolean {
+  if (line.kind === "raw")
+    return [level, session, component, since].every((condition) => condition === undefined);
+  const { record } = line;
+  return (
+    (level === undefined || isAtLeast(record.level, level)) &&
+    (session === undefined || record.session === session) &&
+    (component === undefined || record.component === component) &&
+    (since === undefined || Date.parse(record.time) >= since.getTime())
+  );
 }

@@ -6,7 +6,7 @@ import { rotateLog } from "./rotate-log.ts";
 const { signal } = new AbortController();
 const logsIn = (folder: string) => readdirSync(folder).filter((name) => name.startsWith("agent.log"));
 
-test("of several that want to rotate at once, one does", async () => {
+test("when several callers rotate at the same time, one of them does", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log"), "x".repeat(100));
   const rotate = () => rotateLog(folder.path, "agent", { maxSizeBytes: 100, backupCount: 3 }, signal);
@@ -14,7 +14,7 @@ test("of several that want to rotate at once, one does", async () => {
   expect(logsIn(folder.path)).toEqual(["agent.log.1"]);
 });
 
-test("a log that is small, or small again by the time it is our turn, stays", async () => {
+test("a log below the limit is not rotated, even if it was above before the lock was taken", async () => {
   await using folder = await tempFolder();
   writeFileSync(folder.file("agent.log"), "x".repeat(99));
   writeFileSync(folder.file("agent.log.1"), "old");

@@ -1,21 +1,21 @@
-import { type Finding, findingOf } from "./finding.ts";
+import { createSecretMatch, type SecretMatch } from "./mark.ts";
 
-const ARMOUR = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
+const ARMOR_LINE = /-----(BEGIN|END) (?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?-----/g;
 const MAX_BLOCK = 16_384; // a 16,384-bit RSA key is 12.6 KB
-// Without a run like this between them, the two lines are only being talked about.
+// Without such a run between them, the BEGIN and END lines are only mentioned and enclose no key.
 const KEY_MATERIAL = /[A-Za-z0-9+/]{24}/;
-const BODY = /[A-Za-z0-9+/=\s]/;
+const BODY_CHARACTER = /[A-Za-z0-9+/=\s]/;
 
-/** Finds private key blocks, also those of which only the head or the tail is in the text. */
-export function findPrivateKeys(text: string): Finding[] {
-  const findings: Finding[] = [];
+/** Finds private key blocks, including blocks of which only the start or the end is in the text. */
+export function findPrivateKeys(text: string): SecretMatch[] {
+  const findings: SecretMatch[] = [];
   const add = (start: number, end: number) => {
     if (KEY_MATERIAL.test(text.slice(start, end))) {
-      findings.push(findingOf("private-key", { start, end }));
+      findings.push(createSecretMatch("private-key", { start, end }));
     }
   };
   let begin: { start: number; end: number } | undefined;
-  for (const { 0: line, 1: side, index } of text.matchAll(ARMOUR)) {
+  for (const { 0: line, 1: side, index } of text.matchAll(ARMOR_LINE)) {
     const end = index + line.length;
     if (begin !== undefined && side === "END" && end - begin.start <= MAX_BLOCK) {
       add(begin.start, end);
@@ -33,7 +33,7 @@ export function findPrivateKeys(text: string): Finding[] {
 function bodyEnd(text: string, from: number): number {
   let end = from;
   while (end < text.length && end - from < MAX_BLOCK) {
-    if (BODY.test(text.charAt(end))) end += 1;
+    if (BODY_CHARACTER.test(text.charAt(end))) end += 1;
     else if (isEscapedNewline(text, end)) end += 2;
     else break;
   }
@@ -43,7 +43,7 @@ function bodyEnd(text: string, from: number): number {
 function bodyStart(text: string, before: number): number {
   let start = before;
   while (start > 0 && before - start < MAX_BLOCK) {
-    if (BODY.test(text.charAt(start - 1))) start -= 1;
+    if (BODY_CHARACTER.test(text.charAt(start - 1))) start -= 1;
     else if (text.charAt(start - 1) === "\\" && isEscapedNewline(text, start - 1)) start -= 1;
     else break;
   }

@@ -5,7 +5,7 @@ import { createRedactor } from "./redactor.ts";
 const { redact } = createRedactor({ secrets: ["hunter2hunter2", "1234567890123"] });
 const known = "«redacted:known-secret»";
 
-test("every text in a value is redacted, names and numbers included", () => {
+test("every string in a value is redacted, including keys and numbers", () => {
   const value = { a: ["x hunter2hunter2", { hunter2hunter2: 1, b: 1234567890123 }], n: 5, t: true, z: null };
   expect(redactJson(value, redact)).toEqual({
     a: [`x ${known}`, { [known]: 1, b: known }],
@@ -15,7 +15,7 @@ test("every text in a value is redacted, names and numbers included", () => {
   });
 });
 
-test("what stands under a secret name is hidden whole, in a list too", () => {
+test("the value of a secret name is hidden completely, in a list too", () => {
   const value = {
     password: "a b",
     Cookie: ["a=b"],
@@ -24,7 +24,7 @@ test("what stands under a secret name is hidden whole, in a list too", () => {
     auth: { apiKey: "abcd", user: "me" },
   };
   expect(redactJson({ ...value, secret: true }, redact)).toEqual({
-    password: "a b", // three characters are no secret
+    password: "a b", // three characters are too short for a secret
     Cookie: ["a=b"],
     tokens: 5,
     token: "",

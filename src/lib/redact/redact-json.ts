@@ -4,13 +4,13 @@ import { isSecretName } from "./secret-names.ts";
 
 const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie)$/i;
 const MIN_LENGTH = 4;
-const SMALLEST_SUSPECT = 10_000_000; // a number of fewer digits is shorter than any known secret
+const MIN_SECRET_NUMBER = 10_000_000; // a number with fewer digits is shorter than any known secret
 
-/** A JSON value with each of its texts redacted, names included, and the value of a secret name hidden whole. */
+/** Redacts every string of a JSON value, including keys, and replaces the whole value of a secret name. */
 export function redactJson(value: unknown, redact: (text: string) => string, name = ""): unknown {
   if (typeof value === "string")
     return isSecretField(name, value) ? redactionMark("secret-value") : redact(value);
-  if (typeof value === "number" && Math.abs(value) >= SMALLEST_SUSPECT) {
+  if (typeof value === "number" && Math.abs(value) >= MIN_SECRET_NUMBER) {
     const redacted = redact(String(value));
     return redacted === String(value) ? value : redacted;
   }

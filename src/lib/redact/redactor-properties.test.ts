@@ -7,10 +7,10 @@ import { scale } from "../../../test/support/scale.ts";
 import { createRedactor } from "./redactor.ts";
 
 const run = "aB3".repeat(20);
-/** What takes less than a tenth of a second is given up after this. */
-const HOPELESS_AFTER_MS = 30_000;
+/** A linear run takes less than 0.1 s. */
+const TIMEOUT_MS = 30_000;
 
-/** Pieces that finders look for, whole, halved and in each other's way. */
+/** Pieces that finders search for: complete, partial and overlapping. */
 const FRAGMENTS = [
   ...[
     `sk-ant-${run}`,
@@ -99,7 +99,7 @@ const secret = fc.oneof(
 );
 const isProper = (value: string) => value.length >= 8 && !/[«»]|^[a-z:-]+$/.test(value);
 
-test("redacting twice is redacting once", () => {
+test("redacting twice gives the same text as redacting once", () => {
   fc.assert(
     fc.property(text, fc.array(secret, { maxLength: 3 }), fc.boolean(), (given, secrets, code) => {
       const { redact } = createRedactor({ secrets });
@@ -120,7 +120,7 @@ test("a known value is never in the result, whatever surrounds it", () => {
   );
 });
 
-test("no encoding of a known value is in the result either", () => {
+test("no encoding of a known value is in the result", () => {
   const encodings: ((value: string) => string)[] = [
     (value) => JSON.stringify(value).slice(1, -1),
     encodeURIComponent,
@@ -137,7 +137,7 @@ test("no encoding of a known value is in the result either", () => {
   );
 });
 
-test("what is not hidden stays as it was", () => {
+test("text that is not hidden stays unchanged", () => {
   fc.assert(
     fc.property(text, fc.array(secret, { maxLength: 2 }), (given, secrets) => {
       const kept = createRedactor({ secrets })
@@ -153,18 +153,18 @@ test("what is not hidden stays as it was", () => {
   );
 });
 
-describe("work grows with the length of the text and no faster", () => {
+describe("the running time is linear in the length of the text", () => {
   const { redact } = createRedactor({
     secrets: ["secret-value-1", `${"a".repeat(40)}b`, `${"API_KEY=".repeat(4)}x`],
   });
 
   /**
-   * Redacts so much of a piece that an algorithm whose steps grow with the square of the length takes hours, and ends it when
-   * that is plain. Steps inside of a regular expression cannot be counted; that it ends at all tells the two apart.
+   * Redacts a text so long that a quadratic algorithm would take hours, with a timeout. The steps inside a regular expression
+   * cannot be counted, so finishing in time is the proof of linear work.
    */
   const finishes = (piece: string): void => {
     const given = piece.repeat(Math.ceil(scale.redactedChars / piece.length));
-    new Script("redact(given)").runInNewContext({ redact, given }, { timeout: HOPELESS_AFTER_MS });
+    new Script("redact(given)").runInNewContext({ redact, given }, { timeout: TIMEOUT_MS });
   };
 
   test.each([
@@ -204,23 +204,23 @@ describe("work grows with the length of the text and no faster", () => {
       "a://:b@",
       "https://?secret-value-1",
     ],
-  ])("for %j over and over", finishes);
+  ])("for %j repeated", finishes);
 
-  test("for anything that fast-check thinks of", () => {
+  test("for anything that fast-check generates", () => {
     const piece = fragments.map((parts) => parts.join("")).filter((given) => given.length > 0);
     fc.assert(fc.property(piece, finishes), { numRuns: 20 });
   });
 });
 
 test.each(["sk-ant-", "eyJaaaaaaaa.", "API_KEY=hunter2 https://a?", "Cookie: a="])(
-  "a single word of many megabytes behind %j is no trouble",
+  "a single word of many megabytes after %j is redacted",
   (piece) => {
     const { redact } = createRedactor({ secrets: [] });
     expect(redact(`${piece}${"a".repeat(17_000_000)}`)).toContain("«redacted:");
   },
 );
 
-describe("ordinary text is left alone", () => {
+describe("ordinary text stays unchanged", () => {
   const { redact } = createRedactor({ secrets: [] });
   const require = createRequire(import.meta.url);
 

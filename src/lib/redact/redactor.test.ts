@@ -3,9 +3,9 @@ import { containsRedactionMark } from "./mark.ts";
 import { createRedactor } from "./redactor.ts";
 
 const { redact } = createRedactor({ secrets: [] });
-const run = "aB3".repeat(20); // put together here, so that nobody who scans this file takes it for a leak
+const run = "aB3".repeat(20); // assembled here, so that secret scanners do not report this file
 
-describe("a key is known by its look", () => {
+describe("a key is recognised by its format", () => {
   const jwt = `eyJ${run.slice(0, 20)}.eyJ${run.slice(0, 30)}.${run.slice(0, 43)}`;
   test.each([
     ["anthropic-key", `sk-ant-api03-${run}`],
@@ -45,7 +45,7 @@ describe("a key is known by its look", () => {
     expect(redact(key, { code: true })).toBe(mark);
   });
 
-  test("also in the path of an address, where the telegram token stands behind `bot`", () => {
+  test("including a telegram token after `bot` in the path of a URL", () => {
     expect(redact(`https://api.telegram.org/bot123456789:${run.slice(0, 35)}/getMe`)).toBe(
       "https://api.telegram.org/«redacted:telegram-token»/getMe",
     );
@@ -56,7 +56,7 @@ describe("a key is known by its look", () => {
     "sk-toggleable__label-arrow-and-more",
     `AKIA${"ABCD2345".repeat(3)}`,
     "SG.short.one",
-  ])("but not where it only looks a little like one: %s", (text) => expect(redact(text)).toBe(text));
+  ])("but similar text stays unchanged: %s", (text) => expect(redact(text)).toBe(text));
 });
 
 describe("a private key", () => {
@@ -74,15 +74,15 @@ describe("a private key", () => {
     );
   });
 
-  test("is hidden when the output was cut off behind it", () => {
+  test("is hidden when its end is missing", () => {
     expect(redact(`a ${begin}\n${body}`)).toBe("a «redacted:private-key»");
   });
 
-  test("is hidden when the output was cut off in front of it", () => {
+  test("is hidden when its start is missing", () => {
     expect(redact(`…\n${body}\n${end}\nb`)).toBe("…«redacted:private-key»\nb");
   });
 
-  test("is not seen in a program that only speaks of the lines around it", () => {
+  test("is not found in code that only mentions its BEGIN and END lines", () => {
     const text = `if (text.includes("${begin}") && text.includes("${end}")) return parse(text);`;
     expect(redact(text)).toBe(text);
   });
@@ -136,7 +136,7 @@ describe("a header", () => {
     "authorization: string;",
     "Authorization: every request needs this header.",
     "Cookie: we only use the necessary ones.",
-  ])("without a credential stays as it is: %s", (text) => expect(redact(text)).toBe(text));
+  ])("without a credential stays unchanged: %s", (text) => expect(redact(text)).toBe(text));
 });
 
 describe("an assignment", () => {
@@ -168,6 +168,38 @@ describe("an assignment", () => {
     ["PASSWORD=12345678", `PASSWORD=${hidden}`],
   ])("%s", (text, expected) => {
     expect(redact(text)).toBe(expected);
+  });
+
+  test.each([
+    ['DB_PASSWORD = "hunter2"', `DB_PASSWORD = "${hidden}"`],
+    ["{ password: 'hunter2', user }", `{ password: '${hidden}', user }`],
+    ['apiKey := "hunter2"', `apiKey := "${hidden}"`],
+    ['login(user="me", password="hunter2")', `login(user="me", password="${hidden}")`],
+    ['{"client_secret": "hunter2"}', `{"client_secret": "${hidden}"}`],
+    ["os.environ['API_KEY'] = 'hunter2'", `os.environ['API_KEY'] = '${hidden}'`],
+  ])("of a literal is redacted in code too: %s", (text, expected) => {
+    expect(redact(text, { code: true })).toBe(expected);
+  });
+
+  test.each([
+    "DB_PASSWORD=hunter2",
+    "password: hunter2",
+    "token = next_token",
+    'password = ""',
+    'password = "changeme"',
+    'password = "xxxxxxxx"',
+    'apiKey: "<your key>"',
+    'API_KEY = "your-api-key"',
+    `token = "\${TOKEN}"`,
+    `token = f"{prefix}abc"`,
+    'secret = os.environ["APP_SECRET"]',
+    'secret = get_secret("app/secret")',
+    'password: "Enter your password"',
+    'token: "comma"',
+    'type Token = "left" | "right"; interface A { token: "plus12" | "minus" }',
+    'primaryKey: "user_id1"',
+    'if (password === "hunter2") return;',
+  ])("of anything but a literal stays unchanged in code: %s", (text) => {
     expect(redact(text, { code: true })).toBe(text);
   });
 
@@ -205,17 +237,17 @@ describe("an assignment", () => {
     "toString=hello",
     '"required": ["password", "token"]',
     '"password": { "type": "string" }',
-  ])("of something else stays as it is: %s", (text) => expect(redact(text)).toBe(text));
+  ])("of something else stays unchanged: %s", (text) => expect(redact(text)).toBe(text));
 });
 
-describe("an address", () => {
+describe("a URL", () => {
   test.each([
     ["postgres://user:pw@host:5432/db", "postgres://user:«redacted:url-password»@host:5432/db"],
     ["redis://:hunter2@host/0", "redis://:«redacted:url-password»@host/0"],
     ["https://me:p@ss@host/x?a=b#c", "https://me:«redacted:url-password»@host/x?a=b#c"],
     ["https:\\/\\/me:hunter2@host\\/x", "https:\\/\\/me:«redacted:url-password»@host\\/x"],
     ["git clone https://0123456789abcdef0123456789@host/r", "git clone https://«redacted:url-token»@host/r"],
-  ])("loses its password only: %s", (text, expected) => {
+  ])("loses only its password: %s", (text, expected) => {
     expect(redact(text)).toBe(expected);
     expect(redact(text, { code: true })).toBe(expected);
   });
@@ -227,9 +259,21 @@ describe("an address", () => {
     '{"url":"https:\\/\\/app.example\\/?api_key=abcdef\\u0026password=hunter2"}',
     `ssh://git@host/repo.git and postgres://user@host/db and postgres://user:\${PASSWORD}@host/db`,
     "http://host:8080/path/@scope/package",
-  ])("with a query or without a secret stays as it is: %s", (text) => expect(redact(text)).toBe(text));
+  ])("with a query or without a secret stays unchanged: %s", (text) => expect(redact(text)).toBe(text));
 
-  test("ends where JSON ends the line, so that what follows is not taken for its query", () => {
+  test.each([
+    `https://api.example/x?access_token=ghp_${run.slice(0, 36)}&a=b`,
+    `https://ann:hunter22@db.example/x?t=ghp_${run.slice(0, 36)}`,
+    `GET https://api.example/v1?key=AIza${run.slice(0, 35)} failed`,
+    `Error: https://api.example/#token=sk-ant-${run.slice(0, 30)}\n    at x.js:1:7`,
+  ])("hides the long-lived key of a vendor in its query: %s", (text) => {
+    const shown = redact(text);
+    expect(shown).not.toContain(run.slice(0, 20));
+    expect(shown).toMatch(/example\/.*«redacted:[a-z]+-(?:token|key)»/);
+    expect(redact(shown)).toBe(shown);
+  });
+
+  test("ends at an escaped newline in JSON, so that the next line is not treated as its query", () => {
     expect(redact('{"out":"https://a.b/?c=d\\nAPI_KEY=hunter2"}')).toBe(
       '{"out":"https://a.b/?c=d\\nAPI_KEY=«redacted:secret-value»"}',
     );
@@ -245,37 +289,37 @@ describe("a known value", () => {
     ["in JSON", JSON.stringify(secret).slice(1, -1)],
     ["in JSON in JSON", JSON.stringify(JSON.stringify(secret)).slice(3, -3)],
     ["in a query", encodeURIComponent(secret)],
-    ["in a query, small letters", encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase())],
+    ["in a query, lower-cased", encodeURIComponent(secret).replace(/%../g, (code) => code.toLowerCase())],
     ["in a form", new URLSearchParams({ a: secret }).toString().slice(2)],
     ["in base64", base64(secret)],
-    ["in base64 for addresses", Buffer.from(secret).toString("base64url")],
+    ["in base64url", Buffer.from(secret).toString("base64url")],
   ])("is hidden %s", (_, form) => {
     expect(known.redact(`<${form}>`)).toBe("<«redacted:known-secret»>");
     expect(known.redact(`see https://a.b/?x=${form}`)).toBe("see https://a.b/?x=«redacted:known-secret»");
     expect(known.redact(form, { code: true })).toBe("«redacted:known-secret»");
   });
 
-  test.each(["u:", "us:", "use:"])("is hidden in the base64 of something longer (%s…)", (user) => {
+  test.each(["u:", "us:", "use:"])("is hidden in the base64 of a longer value (%s…)", (user) => {
     const encoded = base64(`${user}${secret}:more`);
     const redacted = known.redact(`x ${encoded} y`);
     expect(redacted).toMatch(/^x [\w+/]{2,6}«redacted:known-secret»[\w+/=]{2,12} y$/);
   });
 
-  test("shorter than 8 characters is left alone", () => {
+  test("shorter than 8 characters stays unchanged", () => {
     expect(known.redact("a short text")).toBe("a short text");
   });
 
-  test("and its neighbour are hidden whole where they overlap", () => {
+  test("that overlaps another known value is hidden together with it", () => {
     const { redact } = createRedactor({ secrets: ["abcdefgh", "efghijkl", "cdefg-xx"] });
     expect(redact("1abcdefghijkl2")).toBe("1«redacted:known-secret»2");
   });
 
-  test("that is part of a token does not leave the rest of the token to be read", () => {
+  test("that is part of a token does not leave the rest of the token readable", () => {
     const { redact } = createRedactor({ secrets: ["abcdefgh"] });
     expect(redact(`ghp_${run.slice(0, 20)}abcdefgh${run.slice(0, 8)}`)).toBe("«redacted:github-token»");
   });
 
-  test("that is an address takes along what follows it", () => {
+  test("that is a URL hides the query that follows it", () => {
     const { redact } = createRedactor({ secrets: ["https://hooks.example/T0/B0/xyz"] });
     expect(redact("POST https://hooks.example/T0/B0/xyz?thread=1 200")).toBe(
       "POST «redacted:known-secret» 200",
@@ -283,7 +327,7 @@ describe("a known value", () => {
   });
 });
 
-test("a mark is recognised, so that nobody writes it into a file", () => {
+test("a mark is recognised, so that it is not written into a file", () => {
   expect(containsRedactionMark(redact("DB_PASSWORD=hunter2"))).toBe(true);
   expect(containsRedactionMark("DB_PASSWORD=hunter2 «quoted» redacted:x")).toBe(false);
 });

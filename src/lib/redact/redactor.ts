@@ -1,45 +1,47 @@
 import { findAssignments } from "./assignments.ts";
 import { findAuthHeaders } from "./auth-headers.ts";
-import type { Finding } from "./finding.ts";
 import { createKnownValueFinder } from "./known-values.ts";
-import { findMarks, redactionMark, type Span } from "./mark.ts";
+import { findMarks, redactionMark, type SecretMatch, type Span } from "./mark.ts";
 import { findPrivateKeys } from "./private-keys.ts";
-import { firstEndingAfter, overlapsAny } from "./spans.ts";
 import { findUrlPasswords } from "./url-passwords.ts";
-import { findVendorKeys } from "./vendor-keys.ts";
-import { findWebQueries, type WebQuery } from "./web-queries.ts";
+import { findVendorKeys, isLongLivedKey } from "./vendor-keys.ts";
 
-/** Hides secrets in text on its way to a model or a log; never meant for what is executed or written to disk. */
+/** Hides secrets in text for a model or a log. Not for text that is executed or written to the user's files. */
 export interface Redactor {
-  /** The text with a mark in place of each secret; takes time in proportion to its length, whatever it holds. */
+  /** Replaces each secret by a mark, in time proportional to the length of the text. */
   redact(text: string, options?: RedactOptions): string;
 }
 
 export interface RedactOptions {
-  /** The text is source code, where `token = …` and `"password": …` are programming and no credentials. */
+  /** The text is source code, where only a quoted literal is a credential, as in `password = "…"`. */
   readonly code?: boolean;
 }
 
-const SHORTEST = 8; // no finder finds anything in less, and most texts of a log are short
+const MIN_LENGTH = 8; // no finder matches a shorter text, and most texts of a log are short
 
-/** A redactor that knows the usual looks of secrets and, in any encoding, the given values of 8 characters and more. */
+/** Creates a redactor for common secret formats and, in any encoding, for the given values of at least 8 characters. */
 export function createRedactor({ secrets }: { readonly secrets: readonly string[] }): Redactor {
   const findKnownValues = createKnownValueFinder(secrets);
   return {
     redact(text, { code = false } = {}) {
-      if (text.length < SHORTEST) return text;
-      // Every finder sees the text as it came, so none is misled by what another one replaced.
-      const byLook = [
+      if (text.length < MIN_LENGTH) return text;
+      // Every finder gets the original text, so that no finder is misled by the replacements of another.
+      const byFormat = [
         ...findVendorKeys(text),
         ...findAuthHeaders(text),
         ...findUrlPasswords(text),
-        ...(code ? [] : findAssignments(text)),
+        ...findAssignments(text, { literalsOnly: code }),
       ];
-      const surely = [...findKnownValues(text), ...findPrivateKeys(text)];
-      if (surely.length + byLook.length === 0) return text;
+      const certain = [...findKnownValues(text), ...findPrivateKeys(text)];
+      if (certain.length + byFormat.length === 0) return text;
       const queries = findWebQueries(text);
-      const findings = [...surely, ...byLook.filter((finding) => !overlapsAny(queries, startOf(finding)))];
-      return replace(text, widen(merge(awayFrom(findMarks(text), findings)), queries));
+      const findings = [
+        ...certain,
+        ...byFormat.filter(
+          (finding) => isLongLivedKey(finding.kind) || !overlapsAny(queries, startOf(finding)),
+        ),
+      ];
+      return replace(text, extendOverQueries(merge(withoutMarked(findMarks(text), findings)), queries));
     },
   };
 }
@@ -52,12 +54,12 @@ function startOf({ start }: Span): Span {
   return { start, end: start + 1 };
 }
 
-/** Drops what touches a mark: it was judged when the mark was made, and redacting twice must change nothing. */
-function awayFrom(marks: readonly Span[], findings: readonly Finding[]): Finding[] {
+/** Drops findings whose evidence touches a mark: redacting twice must not change the text again. */
+function withoutMarked(marks: readonly Span[], findings: readonly SecretMatch[]): SecretMatch[] {
   return findings.filter(({ evidence }) => !overlapsAny(marks, evidence));
 }
 
-/** One secret for all that overlap, so that of neither a part stays readable. */
+/** Merges overlapping secrets, so that no part of any of them stays readable. */
 function merge(findings: readonly Secret[]): Secret[] {
   const merged: Secret[] = [];
   let widest = 0;
@@ -68,7 +70,7 @@ function merge(findings: readonly Secret[]): Secret[] {
       widest = end - start;
       continue;
     }
-    const name = end - start > widest ? kind : last.kind; // the first finder wins among equals: it knows best
+    const name = end - start > widest ? kind : last.kind; // for equal length the first finder wins, because it is the most specific
     widest = Math.max(widest, end - start);
     merged[merged.length - 1] = { start: last.start, end: Math.max(last.end, end), kind: name };
   }
@@ -76,10 +78,10 @@ function merge(findings: readonly Secret[]): Secret[] {
 }
 
 /**
- * Lets a secret that swallows the `https://` or the `?` of an address take the rest of it along: nobody
- * would know it for the query of an address any more.
+ * Extends a secret that covers the `https://` or the `?` of a URL to the end of the URL: the rest would no longer be recognised
+ * as its query.
  */
-function widen(secrets: readonly Secret[], queries: readonly WebQuery[]): Secret[] {
+function extendOverQueries(secrets: readonly Secret[], queries: readonly WebQuery[]): Secret[] {
   return merge(
     secrets.map((secret) => {
       let { end } = secret;
@@ -87,8 +89,8 @@ function widen(secrets: readonly Secret[], queries: readonly WebQuery[]): Secret
         const query = queries[index];
         if (query === undefined || query.scheme.start >= secret.end) break;
         const hidesScheme = secret.start < query.scheme.end;
-        const hidesMark = secret.start <= query.start && secret.end > query.start;
-        if (hidesScheme || hidesMark) end = Math.max(end, query.end);
+        const hidesQuestionMark = secret.start <= query.start && secret.end > query.start;
+        if (hidesScheme || hidesQuestionMark) end = Math.max(end, query.end);
       }
       return { ...secret, end };
     }),
@@ -104,4 +106,51 @@ function replace(text: string, secrets: readonly Secret[]): string {
   }
   parts.push(text.slice(done));
   return parts.join("");
+}
+
+/** The index of the first of the sorted, disjoint `spans` that ends after `position`. */
+function firstEndingAfter(spans: readonly Span[], position: number): number {
+  let low = 0;
+  let high = spans.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((spans[middle]?.end ?? 0) > position) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/** Whether one of the sorted, disjoint `spans` overlaps the given span. */
+function overlapsAny(spans: readonly Span[], { start, end }: Span): boolean {
+  const candidate = spans[firstEndingAfter(spans, start)];
+  return candidate !== undefined && candidate.start < end;
+}
+
+/**
+ * The query and fragment of a URL. They stay unchanged, because the user must be able to open the URL; only known secrets and
+ * the long-lived keys of vendors are hidden.
+ */
+interface WebQuery extends Span {
+  /** The span of `https://`: without the scheme the text is not recognised as a URL. */
+  readonly scheme: Span;
+}
+
+const SCHEME = /https?:\\{0,2}\/\\{0,2}\//gi;
+// A backslash ends a URL unless it is a JSON escape inside the URL: usually it starts an escaped newline.
+const END = /[\s"'<>`]|\\(?!\/|u0026)/;
+
+/** Finds the part after `?` or `#` of every http and https URL. */
+function findWebQueries(text: string): WebQuery[] {
+  const queries: WebQuery[] = [];
+  let consumed = 0;
+  for (const { 0: scheme, index } of text.matchAll(SCHEME)) {
+    if (index < consumed) continue; // a URL inside the query of another URL
+    const host = index + scheme.length;
+    const length = text.slice(host).search(END);
+    consumed = length < 0 ? text.length : host + length;
+    const query = text.slice(host, consumed).search(/[?#]/);
+    if (query < 0) continue;
+    queries.push({ start: host + query, end: consumed, scheme: { start: index, end: host } });
+  }
+  return queries;
 }

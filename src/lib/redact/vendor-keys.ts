@@ -1,12 +1,12 @@
-import { type Finding, findingOf } from "./finding.ts";
+import { createSecretMatch, type SecretMatch } from "./mark.ts";
 
 /**
- * Credentials that are recognised by their own look: a fixed prefix and one run, so that no input makes the
- * pattern backtrack. Every run has a bound, because the engine's stack grows with it.
+ * Credentials with a recognisable format: a fixed prefix and one run, so that no input makes the pattern backtrack. Every run
+ * is bounded, because the stack of the regular expression engine grows with it.
  */
-const SHAPES: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
+const FORMATS: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
   { kind: "anthropic-key", pattern: /sk-ant-[\w-]{16,512}/ },
-  // A run without `-` and `_` first: style sheets are full of names like `sk-toggleable__label-arrow`.
+  // The run must start without `-` and `_`: style sheets contain names like `sk-toggleable__label-arrow`.
   {
     kind: "openai-key",
     pattern: /sk-(?:(?:proj|svcacct|admin|or-v1)-[\w-]{16,512}|[A-Za-z0-9]{16,512}[\w-]{0,512})/,
@@ -28,18 +28,27 @@ const SHAPES: readonly { readonly kind: string; readonly pattern: RegExp }[] = [
   { kind: "jwt", pattern: /(?<![_-])eyJ[\w-]{8,4096}\.[\w-]{8,16384}(?:\.[\w-]{0,4096}){0,4}/ },
 ];
 
-// Where a token may begin: not inside a word, but right behind an escape (`\n`, `%20`, a colour) that ends in a letter.
+/** The kinds that links of other people contain: magic links (JWT) and pre-signed URLs (the id of an AWS key). */
+const LINK_KINDS: ReadonlySet<string> = new Set(["jwt", "aws-key-id"]);
+const LONG_LIVED = new Set(FORMATS.map(({ kind }) => kind).filter((kind) => !LINK_KINDS.has(kind)));
+
+/** Whether a finding is a key of a vendor that is valid until it is revoked; no link has to contain one. */
+export function isLongLivedKey(kind: string): boolean {
+  return LONG_LIVED.has(kind);
+}
+
+// A token starts outside a word, or directly after an escape (`\n`, `%20`, a colour) that ends in a letter.
 const TOKEN_START = String.raw`(?<=^|[^A-Za-z0-9]|\\[bfnrt]|\\u[0-9A-Fa-f]{4}|%[0-9A-Fa-f]{2}|\x1b\[[0-9;]{0,12}[mK])`;
-const ANY_SHAPE = new RegExp(
-  `${TOKEN_START}(?:${SHAPES.map(({ pattern }) => `(${pattern.source})`).join("|")})`,
+const ANY_FORMAT = new RegExp(
+  `${TOKEN_START}(?:${FORMATS.map(({ pattern }) => `(${pattern.source})`).join("|")})`,
   "g",
 );
 
-/** Finds keys and tokens that announce their maker by their first letters. */
-export function findVendorKeys(text: string): Finding[] {
-  return Array.from(text.matchAll(ANY_SHAPE), ({ 0: whole, index, ...groups }) => {
-    const shape = SHAPES.findIndex((_, position) => groups[position + 1] !== undefined);
-    const kind = SHAPES[shape]?.kind ?? "key";
-    return findingOf(kind, { start: index, end: index + whole.length });
+/** Finds keys and tokens with the prefix of a known vendor. */
+export function findVendorKeys(text: string): SecretMatch[] {
+  return Array.from(text.matchAll(ANY_FORMAT), ({ 0: matched, index, ...groups }) => {
+    const format = FORMATS.findIndex((_, position) => groups[position + 1] !== undefined);
+    const kind = FORMATS[format]?.kind ?? "key";
+    return createSecretMatch(kind, { start: index, end: index + matched.length });
   });
 }

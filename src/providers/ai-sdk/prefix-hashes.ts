@@ -7,23 +7,23 @@ interface Body {
 }
 
 /**
- * What a prompt consists of, as hashes: tools, system prompt, then each message of the body that was sent. The list
- * of an earlier request is the start of a later one's as long as the conversation only grew.
+ * Hashes a prompt: the tools, the system prompt, then each message of the sent body. While the conversation only grows,
+ * the list of a later request starts with the list of an earlier one.
  */
 export function prefixHashes(bodyText: string): string[] {
   const { tools, system, messages = [] } = JSON.parse(bodyText) as Body;
   const hashes = [hashOf(withoutMarkers(tools ?? []))];
   if (system !== undefined) hashes.push(hashOf(withoutMarkers(system)));
   for (const { role, content, ...rest } of messages) {
-    // A message that gathers neighbours (tool results and the prompt after them) grows: there each of its blocks
-    // stands for itself, as it does in the provider's cache.
+    // A message that merges neighbours (tool results and the prompt after them) can grow, so each of its blocks gets
+    // its own hash, as in the provider's cache.
     if (Array.isArray(content)) hashes.push(...content.map((block) => hashOf([role, withoutMarker(block)])));
     else hashes.push(hashOf({ role, content: withoutMarkers(content), ...rest }));
   }
   return hashes;
 }
 
-/** Cache markers move on with each request and are no part of the prompt. */
+/** Removes cache markers, which move with each request and are not part of the prompt. */
 function withoutMarkers(value: unknown): unknown {
   return Array.isArray(value) ? value.map(withoutMarker) : value;
 }
@@ -34,7 +34,7 @@ function withoutMarker(block: unknown): unknown {
   return rest;
 }
 
-/** 96 bits: nobody tries to collide with his own prompt, and the lists are stored with each request. */
+/** 96 bits are enough, because prompts are not adversarial, and short because each request stores its list. */
 export function hashOf(value: unknown): string {
   return hash("sha256", JSON.stringify(value), "base64url").slice(0, 16);
 }

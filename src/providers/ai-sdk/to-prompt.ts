@@ -7,15 +7,14 @@ import type {
 } from "@ai-sdk/provider";
 import { type AssistantMessage, type Message, NO_TEXT, type VendorData } from "../message.ts";
 import type { ToolDefinition } from "../provider.ts";
-import { replayableInput } from "../wire/replayable-input.ts";
+import { replayableInput } from "../wire/json-object.ts";
 import { sendableName } from "../wire/sendable.ts";
 
 type AssistantContent = Extract<LanguageModelV3Message, { role: "assistant" }>["content"];
 
-/** The id of a call in the letters that a format allows; the same for the call and its result. */
+/** Converts a call id to characters that a format allows; the same for the call and its result. */
 type WriteCallId = (id: string) => string;
 
-/** Our conversation in the words of the SDK. */
 export function toPrompt(messages: readonly Message[], writeCallId: WriteCallId): LanguageModelV3Prompt {
   return messages.map((message) => toSdkMessage(message, writeCallId));
 }
@@ -34,7 +33,7 @@ function toSdkMessage(message: Message, writeCallId: WriteCallId): LanguageModel
     }
     case "assistant": {
       const content = message.parts.flatMap((part) => toSdkPart(part, writeCallId) ?? []);
-      // Vendors refuse an empty one, and the SDK leaves out reasoning without a signature.
+      // Vendors refuse an empty message, and the SDK omits reasoning without a signature.
       if (content.every(({ type }) => type === "reasoning")) content.push({ type: "text", text: NO_TEXT });
       return { role: "assistant", content };
     }
@@ -55,7 +54,7 @@ function toSdkPart(
     case "text": {
       const block = blockOf(part.vendor);
       if (block !== undefined) return { type: "text", text: BLOCK_MARK + JSON.stringify(block) };
-      if (part.text.trim() === "") return undefined; // vendors refuse it
+      if (part.text.trim() === "") return undefined; // vendors refuse empty text
       return { type: "text", text: part.text, ...vendorOptions(part.vendor) };
     }
     case "reasoning":
@@ -71,7 +70,7 @@ function toSdkPart(
   }
 }
 
-/** Stands before a block that the SDK has no words for; random, so that no text can pretend to be one. */
+/** Marks a block that the SDK has no type for; random, so that no text can imitate it. */
 const BLOCK_MARK = `block ${randomUUID()} `;
 
 function blockOf(vendor: VendorData | undefined): object | undefined {
@@ -80,7 +79,7 @@ function blockOf(vendor: VendorData | undefined): object | undefined {
   return typeof block === "object" && block !== null ? block : undefined;
 }
 
-/** The body that the SDK wrote, with the blocks of the vendor as they came. */
+/** Replaces the marked texts in a body that the SDK wrote with the original vendor blocks. */
 export function withVendorBlocks(body: string): string {
   if (!body.includes(BLOCK_MARK)) return body;
   return JSON.stringify(JSON.parse(body), (_, value: unknown) => {
@@ -92,7 +91,7 @@ export function withVendorBlocks(body: string): string {
 
 function vendorOptions(vendor: VendorData | undefined): { providerOptions?: SharedV3ProviderOptions } {
   if (vendor === undefined || Object.keys(vendor).length === 0) return {};
-  // It was the SDK's own metadata before it went through our storage.
+  // The stored data is metadata that the SDK or our reader produced in this shape.
   return { providerOptions: vendor as SharedV3ProviderOptions };
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { startAimock } from "../../../test/support/aimock.ts";
 import { startScriptedServer } from "../../../test/support/scripted-server.ts";
 import type { Message } from "../message.ts";
-import { ask, collect, lastOf, messageOf, providerContract, soon } from "../provider.contract.ts";
+import { ask, collect, createTestSignal, lastOf, messageOf, providerContract } from "../provider.contract.ts";
 import type { WireOptions } from "../wire/wire-model.ts";
 import { testOptions, wireContract } from "../wire.contract.ts";
 import { type AnthropicOptions, openAnthropicModel } from "./anthropic-model.ts";
@@ -11,7 +11,7 @@ function open(options: WireOptions, more: Partial<AnthropicOptions> = {}) {
   return openAnthropicModel({ ...options, cacheTtl: "5m", ...more });
 }
 
-describe("anthropic against a server that we did not write", () => {
+describe("anthropic against an independent server", () => {
   providerContract(async (script) => {
     const server = await startAimock(script);
     return {
@@ -21,12 +21,44 @@ describe("anthropic against a server that we did not write", () => {
   });
 });
 
-describe("anthropic on a bad day", () => {
+describe("anthropic against a failing server", () => {
   const errorEvent = { type: "error", error: { type: "overloaded_error", message: "Overloaded" } };
   wireContract(open, { beforeText: 2, beforeInput: 8, errorEvent });
 });
 
 describe("anthropic on the wire", () => {
+  it("M2: a failed attempt reports the tokens that the server counted, and only valid counts", async () => {
+    const events = (reason: string | undefined) =>
+      [
+        { type: "message_start", message: { usage: { input_tokens: 12, cache_read_input_tokens: 0.5 } } },
+        ...(reason === undefined ? [] : [{ type: "message_delta", delta: { stop_reason: reason } }]),
+        ...(reason === undefined ? [] : [{ type: "message_stop" }]),
+      ]
+        .map((event) => `data: ${JSON.stringify(event)}\n\n`)
+        .join("");
+    for (const [reason, kind] of [
+      ["end_turn", "empty"],
+      [undefined, "cut"],
+    ] as const) {
+      await using server = await startScriptedServer(
+        { answers: [{ text: "ok" }] },
+        {
+          misbehave: () => ({
+            type: "answer",
+            status: 200,
+            body: events(reason),
+            headers: { "content-type": "text/event-stream" },
+          }),
+        },
+      );
+      const last = lastOf(await collect(open(testOptions(server.url)).stream(ask("hi"), createTestSignal())));
+      expect(last).toMatchObject({
+        type: "failed",
+        failure: { kind, usage: { inputTokens: 12, cacheReadTokens: undefined } },
+      });
+    }
+  });
+
   it.each([
     ["minimal", { output_config: { effort: "low" } }],
     ["high", { output_config: { effort: "high" } }],
@@ -34,7 +66,9 @@ describe("anthropic on the wire", () => {
     ["none", { thinking: { type: "disabled" } }],
   ] as const)("the effort %s is sent as %j", async (reasoningEffort, sent) => {
     await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
-    await collect(open(testOptions(server.url)).stream({ ...ask("hi"), reasoningEffort }, soon()));
+    await collect(
+      open(testOptions(server.url)).stream({ ...ask("hi"), reasoningEffort }, createTestSignal()),
+    );
     expect(server.requests[0]?.body).toMatchObject(sent);
   });
 
@@ -56,6 +90,8 @@ describe("anthropic on the wire", () => {
     ["claude-3-5-haiku-20241022", "high", { max_tokens: 8_192 }],
     ["claude-3-5-haiku-20241022", "none", { max_tokens: 8_192 }],
     ["claude-3-haiku-20240307", "high", { max_tokens: 4_096 }],
+    ["claude-3-opus-20240229", "high", { max_tokens: 4_096 }],
+    ["anthropic/claude-3.5-haiku", "high", { max_tokens: 8_192 }],
     [
       "claude-opus-4-5",
       "max",
@@ -65,10 +101,10 @@ describe("anthropic on the wire", () => {
     ["claude-opus-4-7", "xhigh", { thinking: { type: "adaptive" }, output_config: { effort: "xhigh" } }],
     ["claude-sonnet-5", "high", { output_config: { effort: "high" } }],
     ["claude-sonnet-4-5", "none", { thinking: { type: "disabled" } }],
-  ] as const)("%s is asked for the effort %s as it takes it", async (name, reasoningEffort, sent) => {
+  ] as const)("%s gets the effort %s in the form that it supports", async (name, reasoningEffort, sent) => {
     await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
     const model = open(testOptions(server.url, { name, contextTokens: undefined }));
-    await collect(model.stream({ ...ask("hi"), reasoningEffort }, soon()));
+    await collect(model.stream({ ...ask("hi"), reasoningEffort }, createTestSignal()));
     const body = server.requests[0]?.body;
     const asked = { thinking: body?.["thinking"], output_config: body?.["output_config"] };
     expect({ ...asked, max_tokens: body?.["max_tokens"] }).toEqual({
@@ -77,10 +113,12 @@ describe("anthropic on the wire", () => {
     });
   });
 
-  it("a short answer that is asked for is not taken up by thinking", async () => {
+  it("thinking does not use up a small output limit", async () => {
     await using server = await startScriptedServer({ answers: [{ text: "ok" }] });
     const model = open(testOptions(server.url, { name: "claude-sonnet-4-5", contextTokens: undefined }));
-    await collect(model.stream({ ...ask("hi"), reasoningEffort: "low", maxOutputTokens: 500 }, soon()));
+    await collect(
+      model.stream({ ...ask("hi"), reasoningEffort: "low", maxOutputTokens: 500 }, createTestSignal()),
+    );
     expect(server.requests[0]?.body).toMatchObject({ thinking: { budget_tokens: 4_000 }, max_tokens: 4_500 });
   });
 
@@ -111,7 +149,7 @@ describe("anthropic on the wire", () => {
   async function send(more: Partial<AnthropicOptions>, ...messages: readonly (Message | string)[]) {
     await using server = await startScriptedServer({ answers: [{ text: "Hi.", times: 9 }] });
     const model = open(testOptions(server.url), more);
-    const events = await collect(model.stream(ask(...messages), soon()));
+    const events = await collect(model.stream(ask(...messages), createTestSignal()));
     const [sent] = server.requests;
     if (sent === undefined) throw new Error("nothing was sent");
     return { ...sent, events };
@@ -133,12 +171,12 @@ describe("anthropic on the wire", () => {
     expect(JSON.stringify(body)).not.toContain("ttl");
   });
 
-  it("A9: asks for an hour when told so", async () => {
+  it("A9: requests a cache lifetime of one hour if configured", async () => {
     const { body } = await send({ cacheTtl: "1h" }, "hi");
     expect(JSON.stringify(body).match(/"cache_control":\{"type":"ephemeral","ttl":"1h"\}/g)).toHaveLength(2);
   });
 
-  it("sends ids that others made in letters that the format allows, and says which results failed", async () => {
+  it("sends foreign call ids in characters that the format allows, and marks failed results", async () => {
     const { body } = await send({}, "hi", ...rounds(1));
     expect(body.messages[1]?.content).toMatchObject([
       { type: "tool_use", id: "functions_t_0_0", input: {} },
@@ -157,21 +195,21 @@ describe("anthropic on the wire", () => {
     expect(body.messages[2]?.content).toMatchObject([{}, {}, { type: "text", text: "hurry" }]);
   });
 
-  it("sends signed reasoning back as it came", async () => {
+  it("sends signed reasoning back unchanged", async () => {
     await using server = await startScriptedServer({
       answers: [{ reasoning: "Hm.", text: "A." }, { text: "B." }],
     });
     const model = open(testOptions(server.url));
-    const message = messageOf(await collect(model.stream(ask("hi"), soon())));
+    const message = messageOf(await collect(model.stream(ask("hi"), createTestSignal())));
     const stored = JSON.parse(JSON.stringify(message)) as Message;
-    messageOf(await collect(model.stream(ask("hi", stored, "and?"), soon())));
+    messageOf(await collect(model.stream(ask("hi", stored, "and?"), createTestSignal())));
     expect(server.requests[1]?.body.messages[1]?.content).toMatchObject([
       { type: "thinking", thinking: "Hm.", signature: "signature-of-the-script" },
       { type: "text", text: "A." },
     ]);
   });
 
-  it("goes on with an answer that was paused: all of it is sent back, and stays in the conversation", async () => {
+  it("continues a paused answer: the whole answer is sent back and stays in the conversation", async () => {
     const search = { type: "server_tool_use", id: "s1", name: "web_search", input: { query: "x" } };
     const found = { type: "web_search_tool_result", tool_use_id: "s1", content: [{ url: "u" }] };
     const thought = { type: "thinking", thinking: "Hm.", signature: "sig" };
@@ -198,10 +236,10 @@ describe("anthropic on the wire", () => {
       },
     );
     const model = open(testOptions(server.url));
-    const events = await collect(model.stream(ask("hi"), soon()));
+    const events = await collect(model.stream(ask("hi"), createTestSignal()));
     expect(lastOf(events)).toMatchObject({ finish: "stop", usage: { inputTokens: 30, outputTokens: 3 } });
     const stored = JSON.parse(JSON.stringify(messageOf(events))) as Message;
-    messageOf(await collect(model.stream(ask("hi", stored, "and?"), soon())));
+    messageOf(await collect(model.stream(ask("hi", stored, "and?"), createTestSignal())));
     const sent = server.requests.map(({ body }) => body.messages.slice(1, 2));
     expect(sent).toMatchObject([
       [],
@@ -210,16 +248,16 @@ describe("anthropic on the wire", () => {
     ]);
   });
 
-  it("counts cached parts of the prompt as parts of it", async () => {
+  it("counts cached parts of the prompt as input", async () => {
     const usage = { input: 100, cache_read: 70, cache_write: 20, output: 5 };
     await using server = await startScriptedServer({ answers: [{ text: "A.", usage }] });
-    const last = lastOf(await collect(open(testOptions(server.url)).stream(ask("hi"), soon())));
+    const last = lastOf(await collect(open(testOptions(server.url)).stream(ask("hi"), createTestSignal())));
     expect(last).toMatchObject({
       usage: { inputTokens: 100, cacheReadTokens: 70, cacheWriteTokens: 20, outputTokens: 5 },
     });
   });
 
-  it("M6: an address without a key gets none, not even one of the environment", async () => {
+  it("M6: a request without a key does not take one from the environment", async () => {
     const before = process.env["ANTHROPIC_API_KEY"];
     process.env["ANTHROPIC_API_KEY"] = "sk-ant-of-the-environment";
     try {
@@ -233,7 +271,7 @@ describe("anthropic on the wire", () => {
     }
   });
 
-  it("asks an unknown model for a long answer, and for less when the server says that this is too much", async () => {
+  it("requests a large output limit from an unknown model, and a smaller one if the server refuses it", async () => {
     const refusals = [
       "max_tokens: 64000 > 20000, which is the maximum allowed number of output tokens for test-model",
       "Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
@@ -251,15 +289,15 @@ describe("anthropic on the wire", () => {
       },
     );
     const model = open(testOptions(server.url, { contextTokens: undefined }));
-    messageOf(await collect(model.stream(ask("hi"), soon())));
-    messageOf(await collect(model.stream(ask("hi"), soon())));
-    messageOf(await collect(model.stream({ ...ask("hi"), maxOutputTokens: 777 }, soon())));
+    messageOf(await collect(model.stream(ask("hi"), createTestSignal())));
+    messageOf(await collect(model.stream(ask("hi"), createTestSignal())));
+    messageOf(await collect(model.stream({ ...ask("hi"), maxOutputTokens: 777 }, createTestSignal())));
     expect(server.requests.map(({ body }) => body["max_tokens"])).toEqual([
       64_000, 20_000, 8_192, 6_808, 5_000, 2_500, 2_500, 777,
     ]);
   });
 
-  it("puts overrides into the body that is sent", async () => {
+  it("adds overrides to the request body", async () => {
     const { body } = await send({ requestOverrides: { top_k: 3 } }, "hi");
     expect(body).toMatchObject({ top_k: 3, model: "test-model" });
   });

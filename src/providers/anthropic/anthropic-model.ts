@@ -1,41 +1,41 @@
+import { splitQuery } from "../address.ts";
 import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
-import { createRequestWriter } from "../ai-sdk/request-writer.ts";
+import { writeSdkRequest } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools, withVendorBlocks } from "../ai-sdk/to-prompt.ts";
-import type { Model } from "../provider.ts";
+import type { Model, ModelFailure } from "../provider.ts";
 import { sendableJson } from "../wire/sendable.ts";
-import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
+import type { WrittenRequest } from "../wire/stream-call.ts";
+import { withThinkTags } from "../wire/think-tags.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { type CacheTtl, withCacheMarkers } from "./cache-markers.ts";
-import { longestAnswerOf, type Thinking, thinkingOf } from "./claude-model.ts";
+import { outputLimitOf, type Thinking, thinkingOf } from "./claude-model.ts";
 import { createMessageReader } from "./message-answer.ts";
-import { lowerLimit, USUAL_LIMIT } from "./output-limit.ts";
 
 export interface AnthropicOptions extends WireOptions {
   readonly cacheTtl: CacheTtl;
 }
 
-/** A model behind a server that speaks the messages format of Anthropic. */
+/** Opens a model behind a server that uses Anthropic's messages format. */
 export function openAnthropicModel(options: AnthropicOptions): Model {
-  const { name, baseUrl, apiKey, headers, requestOverrides, cacheTtl, http } = options;
+  const { name, baseUrl, apiKey, requestOverrides, cacheTtl } = options;
   const model = createWireModel(options, async () => {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
-    // Others who speak the format need not know this field.
-    const toolStreaming = new URL(baseUrl).hostname === "api.anthropic.com";
-    const writeRequest = createRequestWriter((writing) =>
+    const { base, search } = splitQuery(baseUrl);
+    const isVendor = new URL(baseUrl).hostname === "api.anthropic.com";
+    const connect = (fetch: typeof globalThis.fetch) =>
       createAnthropic({
-        // As people write it for other clients of this format, the address has no version.
-        baseURL: /\/v\d+$/.test(baseUrl) ? baseUrl : `${baseUrl}/v1`,
-        // Never undefined: the SDK would take the key of the environment and send it to whatever address this is.
+        // Other clients of this format expect an address without a version, so add a missing one.
+        baseURL: /\/v\d+$/.test(base) ? base : `${base}/v1`,
+        // Never undefined: the SDK would send the key of the environment to this address.
         apiKey: apiKey ?? "",
-        // Compressing would only hold the pieces back.
-        headers: { "accept-encoding": "identity", ...headers },
-        fetch: writing,
-      }).messages(name),
-    );
-    return ({ messages, tools, maxOutputTokens, reasoningEffort }, attempt) => {
+        // Compression would only delay the pieces of the stream.
+        headers: { "accept-encoding": "identity", ...options.headers },
+        fetch,
+      }).messages(name);
+    return ({ messages, tools, maxOutputTokens, reasoningEffort }) => {
       const thinking = thinkingOf(name, reasoningEffort);
       const write = async (): Promise<WrittenRequest> => {
-        const written = await writeRequest({
+        const written = await writeSdkRequest(connect, {
           prompt: withCacheMarkers(
             toPrompt(messages, (id) => id.replace(/[^a-zA-Z0-9_-]/g, "_")),
             cacheTtl,
@@ -44,36 +44,32 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
           ...(maxOutputTokens === undefined
             ? {}
             : { maxOutputTokens: withoutBudget(maxOutputTokens, thinking) }),
-          providerOptions: { anthropic: { toolStreaming, ...thinking } },
+          // Other servers with this format may not know this field.
+          providerOptions: { anthropic: { toolStreaming: isVendor, ...thinking } },
         });
         const { "x-api-key": key, ...others } = written.headers;
-        const sent = {
-          method: "POST",
-          headers: key ? written.headers : others, // the SDK insists on one
-          body: sendableJson(withOverrides(withVendorBlocks(written.body), requestOverrides)),
-        };
-        return {
-          post: (onSent) => http.exchange(written.url, { ...sent, onSent }, attempt.signal),
-          prefix: () => prefixHashes(sent.body),
-        };
+        const headers = key ? written.headers : others; // the SDK always adds a key header
+        const body = sendableJson(withOverrides(withVendorBlocks(written.body), requestOverrides));
+        return { url: new URL(search, written.url), headers, body, prefix: () => prefixHashes(body) };
       };
-      return streamCall(write, createMessageReader(), attempt);
+      const reader = createMessageReader();
+      return { write, reader: isVendor ? reader : withThinkTags(reader) };
     };
   });
   let limit = Math.min(
-    USUAL_LIMIT,
-    longestAnswerOf(name),
+    DEFAULT_OUTPUT_LIMIT,
+    outputLimitOf(name),
     Math.floor((options.contextTokens ?? Infinity) / 2),
   );
   return {
     ...model,
     async *stream(request, signal) {
-      // The SDK asks for 4096 where it does not know the model, and the answers would be cut there.
+      // Always pass a limit: for an unknown model the SDK would request only 4096 tokens, which truncates answers.
       for (let isDone = false; !isDone; ) {
         isDone = true;
         const { maxOutputTokens = limit } = request;
         for await (const event of model.stream({ ...request, maxOutputTokens }, signal)) {
-          const lower = event.type === "failed" ? lowerLimit(event.failure, maxOutputTokens) : undefined;
+          const lower = event.type === "failed" ? findLowerLimit(event.failure, maxOutputTokens) : undefined;
           if (lower === undefined || request.maxOutputTokens !== undefined) yield event;
           else {
             limit = lower;
@@ -85,7 +81,7 @@ export function openAnthropicModel(options: AnthropicOptions): Model {
   };
 }
 
-/** The SDK adds what may be thought to what may be answered; a large limit has room for both. */
+/** Subtracts the thinking budget, which the SDK adds to the output limit; a large limit has room for both. */
 function withoutBudget(limit: number, { thinking }: Thinking): number {
   const budget = thinking?.type === "enabled" ? thinking.budgetTokens : 0;
   return limit > 2 * budget ? limit - budget : limit;
@@ -94,4 +90,24 @@ function withoutBudget(limit: number, { thinking }: Thinking): number {
 function withOverrides(body: string, overrides: Readonly<Record<string, unknown>>): string {
   if (Object.keys(overrides).length === 0) return body;
   return JSON.stringify({ ...(JSON.parse(body) as object), ...overrides });
+}
+
+/** The default output limit: the format requires one, and answers are rarely longer. */
+const DEFAULT_OUTPUT_LIMIT = 64_000;
+const LOWEST_LIMIT = 1_000;
+const NAMES_LIMIT =
+  /max[_ ](?:output[_ ]|completion[_ ])?tokens|maximum (?:allowed )?number of output tokens|requested \d+ output tokens/i;
+
+/** A lower output limit to retry with, if a server refused a request because of its limit. */
+function findLowerLimit({ kind, message }: ModelFailure, requested: number): number | undefined {
+  if ((kind !== "refused" && kind !== "too-long") || !NAMES_LIMIT.test(message)) return undefined;
+  const sum = /(?<prompt>\d+) \+ \d+ > (?<window>\d+)/;
+  const words = /context length is (?<window>\d+) .*? (?<prompt>\d+) input tokens/; // vLLM
+  const { prompt, window } = (sum.exec(message) ?? words.exec(message))?.groups ?? {};
+  const [, most] = /> (\d+)|\[1, ?(\d+)\]/.exec(message)?.filter((part) => part !== undefined) ?? [];
+  const least = kind === "refused" ? requested / 2 : 0; // without a number, the conversation itself may be too long
+  const lower =
+    window !== undefined ? Number(window) - Number(prompt) : most !== undefined ? Number(most) : least;
+  // If the window has no room for an answer, a lower limit does not help.
+  return lower >= LOWEST_LIMIT && lower < requested ? Math.floor(lower) : undefined;
 }

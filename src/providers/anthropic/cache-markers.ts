@@ -2,15 +2,15 @@ import type { LanguageModelV3Prompt } from "@ai-sdk/provider";
 
 export type CacheTtl = "5m" | "1h";
 
-const MARKED_MESSAGES = 3; // with the system prompt the four that the API allows
+const MARKED_MESSAGES = 3; // the API allows four markers, and the system prompt gets one
 
-/** The prompt with cache markers at its system prompt and at the ends of its last three messages on the wire. */
+/** Adds cache markers to the system prompt and to the ends of the last three messages on the wire. */
 export function withCacheMarkers(prompt: LanguageModelV3Prompt, ttl: CacheTtl): LanguageModelV3Prompt {
   const cacheControl = { type: "ephemeral", ...(ttl === "5m" ? {} : { ttl }) };
   const marked = new Set<number>();
   for (let index = prompt.length - 1; index >= 0 && marked.size < MARKED_MESSAGES; index--) {
     const side = sideOf(prompt[index]?.role);
-    // Neighbours on one side travel as one message, so only the last of them is worth a marker.
+    // Consecutive messages of one side are sent as one message, so only the last one needs a marker.
     if (side !== "system" && sideOf(prompt[index + 1]?.role) !== side) marked.add(index);
   }
   return prompt.map((message, index) =>

@@ -1,6 +1,6 @@
 import type { ReasoningEffort } from "../provider.ts";
 
-/** How the format is told how much to think; the words are those of the SDK. */
+/** The reasoning fields of a request, in the SDK's terms. */
 export interface Thinking {
   readonly thinking?:
     | { readonly type: "disabled" | "adaptive" }
@@ -8,7 +8,7 @@ export interface Thinking {
   readonly effort?: "low" | "medium" | "high" | "xhigh" | "max";
 }
 
-/** Thinking stays below the 32,000 tokens that the models of the first generation with a budget can write. */
+/** The budgets stay below the output limit of 32,000 tokens of the first models with thinking budgets. */
 const BUDGETS: { readonly [Effort in Exclude<ReasoningEffort, "none">]: number } = {
   minimal: 1_024,
   low: 4_000,
@@ -19,15 +19,15 @@ const BUDGETS: { readonly [Effort in Exclude<ReasoningEffort, "none">]: number }
   ultra: 24_000,
 };
 
-/** The fields that a model takes for an effort; those of an older one or of none that we know differ. */
+/** The reasoning fields for an effort, which depend on the model's version; an unknown model counts as the newest. */
 export function thinkingOf(model: string, wanted: ReasoningEffort | undefined): Thinking {
   if (wanted === undefined) return {};
   const claude = parseClaude(model);
   const version = claude?.version ?? NEWEST;
-  if (version < 3.7) return {}; // it cannot think
+  if (version < 3.7) return {}; // these models cannot think
   if (wanted === "none") return { thinking: { type: "disabled" } };
   const budget = { thinking: { type: "enabled", budgetTokens: BUDGETS[wanted] } } as const;
-  // The format has five words; those beyond either end mean its nearest.
+  // The format has five efforts; the ones beyond either end map to the nearest.
   const effort = wanted === "minimal" ? "low" : wanted === "ultra" ? "max" : wanted;
   const isAboveHigh = effort === "xhigh" || effort === "max";
   if (version === 4.5 && claude?.family === "opus")
@@ -37,8 +37,8 @@ export function thinkingOf(model: string, wanted: ReasoningEffort | undefined): 
   return version < 5 ? { thinking: { type: "adaptive" }, effort } : { effort };
 }
 
-/** The longest answer that a model can give, where it is shorter than what we ask for without knowing it. */
-export function longestAnswerOf(model: string): number {
+/** The output limit of a model, if it is lower than the default limit. */
+export function outputLimitOf(model: string): number {
   const version = parseClaude(model)?.version ?? NEWEST;
   if (version < 3.5) return 4_096;
   return version < 3.7 ? 8_192 : Number.POSITIVE_INFINITY;
@@ -46,7 +46,7 @@ export function longestAnswerOf(model: string): number {
 
 const NEWEST = Number.POSITIVE_INFINITY;
 
-/** `claude-sonnet-4-5-20250929`, `claude-3-5-haiku-latest`, also with dots and in other people's catalogues. */
+/** Parses names such as `claude-sonnet-4-5-20250929` and `claude-3-5-haiku-latest`, with or without dots and prefixes. */
 function parseClaude(model: string): { readonly family: string; readonly version: number } | undefined {
   const name = model.toLowerCase().replaceAll(".", "-");
   const { family, major, minor } =

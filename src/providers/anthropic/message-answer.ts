@@ -1,11 +1,18 @@
+import type { Usage } from "../provider.ts";
 import type { AnswerPart, FinishPart } from "../wire/answer-part.ts";
-import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
-import { parseObject } from "../wire/replayable-input.ts";
+import {
+  findCount,
+  findString,
+  isJsonObject,
+  type JsonObject,
+  parseEvent,
+  parseObject,
+} from "../wire/json-object.ts";
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
 
-/** A word that is not here ends an answer as any other does. */
-const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
+/** Stop reasons; a reason that is not listed becomes `other`. */
+const FINISH: Readonly<Record<string, FinishPart["reason"]>> = {
   end_turn: "stop",
   stop_sequence: "stop",
   pause_turn: "pause",
@@ -22,14 +29,14 @@ type BlockKind = "text" | "reasoning" | "tool" | "unknown";
 interface Block {
   readonly kind: BlockKind;
   readonly id: string;
-  /** Of a block that is unknown: all of it but its input, and its input as far as it has come. */
-  readonly fields?: Fields;
+  /** The fields of an unknown block without its input; `json` is the part of its input that has arrived. */
+  readonly fields?: JsonObject;
   json: string;
 }
 
 /**
- * Reads answers in the messages format of Anthropic. A block that we do not know, such as a call of the vendor's own tools, is
- * kept as it is.
+ * Reads answers in Anthropic's messages format. Unknown blocks, such as calls of the vendor's own tools, are kept
+ * unchanged.
  */
 export function createMessageReader(): AnswerReader {
   const blocks = new Map<number, Block>();
@@ -38,15 +45,16 @@ export function createMessageReader(): AnswerReader {
   let isOver = false;
 
   const count = (counted: unknown): void => {
-    if (!isFields(counted)) return;
+    if (!isJsonObject(counted)) return;
     for (const [name, value] of Object.entries(counted)) {
-      // Some servers count the prompt at the beginning, some at the end, and some write 0 in the other place.
-      if (typeof value === "number") usage.set(name, Math.max(value, usage.get(name) ?? 0));
+      // Some servers report the prompt's tokens in the first event, some in the last, and some send 0 in the other one.
+      const tokens = findCount(value);
+      if (tokens !== undefined) usage.set(name, Math.max(tokens, usage.get(name) ?? 0));
       else if (name === "output_tokens_details") count(value);
     }
   };
 
-  function beginBlock(index: number, block: Fields): AnswerPart[] {
+  function beginBlock(index: number, block: JsonObject): AnswerPart[] {
     const id = String(index);
     switch (block["type"]) {
       case "text":
@@ -61,12 +69,12 @@ export function createMessageReader(): AnswerReader {
         return [{ type: "reasoning-start", id, providerMetadata }];
       }
       case "tool_use": {
-        const callId = textIn(block, "id") || `call_${index}`;
+        const callId = findString(block, "id") || `call_${index}`;
         blocks.set(index, { kind: "tool", id: callId, json: "" });
         const { input } = block;
-        const isWhole = isFields(input) && Object.keys(input).length > 0;
+        const isWhole = isJsonObject(input) && Object.keys(input).length > 0;
         return [
-          { type: "tool-input-start", id: callId, toolName: textIn(block, "name") ?? "" },
+          { type: "tool-input-start", id: callId, toolName: findString(block, "name") ?? "" },
           ...(isWhole ? takeDelta(index, { partial_json: JSON.stringify(input) }) : []),
         ];
       }
@@ -76,13 +84,13 @@ export function createMessageReader(): AnswerReader {
     }
   }
 
-  function takeDelta(index: number, delta: Fields): AnswerPart[] {
+  function takeDelta(index: number, delta: JsonObject): AnswerPart[] {
     const block = blocks.get(index);
     if (block === undefined) return beginUnannounced(index, delta);
     const { kind, id } = block;
     const text =
-      textIn(delta, kind === "text" ? "text" : kind === "reasoning" ? "thinking" : "partial_json") ?? "";
-    const signature = textIn(delta, "signature");
+      findString(delta, kind === "text" ? "text" : kind === "reasoning" ? "thinking" : "partial_json") ?? "";
+    const signature = findString(delta, "signature");
     if (kind === "reasoning" && signature)
       return [{ type: "reasoning-delta", id, delta: text, providerMetadata: { anthropic: { signature } } }];
     if (kind === "unknown") block.json += text;
@@ -99,8 +107,8 @@ export function createMessageReader(): AnswerReader {
     return [{ type: "vendor-block", providerMetadata: { anthropic: { block } } }];
   }
 
-  /** Some servers begin text and thinking without saying so. */
-  function beginUnannounced(index: number, delta: Fields): AnswerPart[] {
+  /** Some servers send text and thinking without a content_block_start event. */
+  function beginUnannounced(index: number, delta: JsonObject): AnswerPart[] {
     const type = "thinking" in delta ? "thinking" : "text" in delta ? "text" : undefined;
     return type === undefined ? [] : [...beginBlock(index, { type }), ...takeDelta(index, delta)];
   }
@@ -109,26 +117,29 @@ export function createMessageReader(): AnswerReader {
     get isOver() {
       return isOver;
     },
+    get usage() {
+      return toUsage(usage);
+    },
     take(data, event) {
       const chunk = parseEvent(data);
-      const type = textIn(chunk, "type") ?? event;
+      const type = findString(chunk, "type") ?? event;
       if (type === "error" || event === "error" || (type === undefined && chunk["error"] !== undefined))
         throw new TroubleError({ type: "error-event", payload: chunk });
-      if (type === undefined) throw malformed();
+      if (type === undefined) throw new TroubleError({ type: "malformed" });
       const index = typeof chunk["index"] === "number" ? chunk["index"] : 0;
       const { message, content_block: block, delta } = chunk;
       switch (type) {
         case "message_start":
-          count(isFields(message) ? message["usage"] : undefined);
+          count(isJsonObject(message) ? message["usage"] : undefined);
           return [];
         case "content_block_start":
-          return isFields(block) ? beginBlock(index, block) : [];
+          return isJsonObject(block) ? beginBlock(index, block) : [];
         case "content_block_delta":
-          return isFields(delta) ? takeDelta(index, delta) : [];
+          return isJsonObject(delta) ? takeDelta(index, delta) : [];
         case "content_block_stop":
           return endBlock(index);
         case "message_delta":
-          if (isFields(delta)) reason = textIn(delta, "stop_reason") || reason;
+          if (isJsonObject(delta)) reason = findString(delta, "stop_reason") || reason;
           count(chunk["usage"]);
           return [];
         case "message_stop":
@@ -142,28 +153,27 @@ export function createMessageReader(): AnswerReader {
       const { content } = body;
       if (!Array.isArray(content)) return undefined;
       count(body["usage"]);
-      reason = textIn(body, "stop_reason") || "end_turn";
+      reason = findString(body, "stop_reason") || "end_turn";
       return content.flatMap((block: unknown, index) =>
-        isFields(block) ? [...beginBlock(index, block), ...endBlock(index)] : [],
+        isJsonObject(block) ? [...beginBlock(index, block), ...endBlock(index)] : [],
       );
     },
     finish() {
       if (reason === undefined && !isOver) return undefined;
-      const input = usage.get("input_tokens");
-      const cacheRead = usage.get("cache_read_input_tokens");
-      const cacheWrite = usage.get("cache_creation_input_tokens");
-      return {
-        type: "finish",
-        finishReason: { unified: FINISH[reason ?? "end_turn"] ?? "other" },
-        usage: {
-          inputTokens: {
-            total: input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0),
-            cacheRead,
-            cacheWrite,
-          },
-          outputTokens: { total: usage.get("output_tokens"), reasoning: usage.get("thinking_tokens") },
-        },
-      };
+      return { type: "finish", reason: FINISH[reason ?? "end_turn"] ?? "other", usage: toUsage(usage) };
     },
+  };
+}
+
+function toUsage(counts: ReadonlyMap<string, number>): Usage {
+  const input = counts.get("input_tokens");
+  const cacheRead = counts.get("cache_read_input_tokens");
+  const cacheWrite = counts.get("cache_creation_input_tokens");
+  return {
+    inputTokens: input === undefined ? undefined : findCount(input + (cacheRead ?? 0) + (cacheWrite ?? 0)),
+    cacheReadTokens: cacheRead,
+    cacheWriteTokens: cacheWrite,
+    outputTokens: counts.get("output_tokens"),
+    reasoningTokens: counts.get("thinking_tokens"),
   };
 }

@@ -1,144 +1,144 @@
-import type { AnswerPart, FinishPart, VendorNotes } from "../wire/answer-part.ts";
-import { type Fields, isFields, malformed, parseEvent, textIn } from "../wire/fields.ts";
+import type { Usage } from "../provider.ts";
+import type { AnswerPart, FinishPart, VendorMetadata } from "../wire/answer-part.ts";
+import {
+  findCount,
+  findString,
+  isJsonObject,
+  type JsonObject,
+  parseEvent,
+  parseObject,
+} from "../wire/json-object.ts";
 import type { AnswerReader } from "../wire/stream-call.ts";
 import { TroubleError } from "../wire/trouble-error.ts";
-import { createThinkTagReader, type SaidAndThought } from "./think-tags.ts";
+import { createDetailCollector, type ReasoningSource } from "./reasoning-details.ts";
 
 interface OpenCall {
   readonly id: string;
   readonly key: string;
   name: string;
-  hasInput: boolean;
+  /** The part of its input that has arrived. */
+  input: string;
 }
 
-/** In small letters; a word that is not here ends an answer as any other does. */
-const FINISH: Readonly<Record<string, FinishPart["finishReason"]["unified"]>> = {
-  stop: "stop",
-  stop_sequence: "stop",
-  end_turn: "stop",
-  eos: "stop",
-  tool_calls: "tool-calls",
-  tool_use: "tool-calls",
-  function_call: "tool-calls",
-  length: "length",
-  max_tokens: "length",
-  max_output_tokens: "length",
-  model_length: "window", // Mistral
-  model_context_window_exceeded: "window", // Z.ai
-  content_filter: "content-filter",
-  refusal: "content-filter",
-  safety: "content-filter", // Gemini, and the next five
-  recitation: "content-filter",
-  blocklist: "content-filter",
-  prohibited_content: "content-filter",
-  spii: "content-filter",
-  image_safety: "content-filter",
-  sensitive: "content-filter", // Z.ai
-  error: "error", // OpenRouter
-  network_error: "error", // Z.ai
-  insufficient_system_resource: "error", // DeepSeek
-  malformed_function_call: "error", // Gemini
-  abort: "error", // vLLM and SGLang
-};
+/** Finish reasons, lower-cased; a reason that is not listed becomes `other`. */
+const FINISH = new Map<string, FinishPart["reason"]>(
+  Object.entries({
+    stop: "stop stop_sequence end_turn eos",
+    "tool-calls": "tool_calls tool_use function_call",
+    length: "length max_tokens max_output_tokens",
+    window: "model_length model_context_window_exceeded", // Mistral, Z.ai
+    // The last seven are from Gemini and Z.ai.
+    "content-filter":
+      "content_filter refusal safety recitation blocklist prohibited_content spii image_safety sensitive",
+    // OpenRouter, Z.ai, DeepSeek, Gemini, vLLM and SGLang
+    error: "error network_error insufficient_system_resource malformed_function_call abort",
+  } satisfies Partial<Record<FinishPart["reason"], string>>).flatMap(([reason, names]) =>
+    names.split(" ").map((name) => [name, reason as FinishPart["reason"]] as const),
+  ),
+);
 
-/** Text and reasoning are one part each, however their pieces alternate. */
-const ONE = "0";
+/** Text and reasoning are one part each, even if their pieces alternate. */
+const ONLY_PART = "0";
 
-/** A call in the older form is marked with the provider's name: only this provider gets it back in that form. */
-export function createChatReader(provider: string): AnswerReader {
+/**
+ * Reads chat completions. Calls in the older form and details of the reasoning are marked with their provider: only that
+ * provider gets them back in that form.
+ */
+export function createChatReader(source: ReasoningSource): AnswerReader {
+  const details = createDetailCollector(source);
+  let hasThought = false;
   const calls = new Map<number, OpenCall>();
   let lastIndex = -1;
+  /** The choice that is read: a server may send several, but only one is the answer. */
+  let choiceIndex: number | undefined;
   let reason: string | undefined;
   let refused = false;
   let isOver = false;
   let hasToolCalls = false;
-  let usage: Fields | undefined;
-  const readTags = createThinkTagReader();
-  let hasSeparateThought = false;
-  let hasTaggedThought = false;
-  let hasText = false;
+  let usage: JsonObject | undefined;
 
-  /** The call that a piece belongs to; `isNew` when it begins with this piece. */
-  const callOf = (piece: Fields, name: string): { readonly call: OpenCall; readonly isNew: boolean } => {
-    const id = textIn(piece, "id") ?? "";
+  /** The call that a piece belongs to; `isNew` if this is its first piece. */
+  const callOf = (piece: JsonObject, name: string): { readonly call: OpenCall; readonly isNew: boolean } => {
+    const id = findString(piece, "id") ?? "";
     const given = piece["index"];
-    // Some servers leave the index out, and some give every whole call the same one.
+    // Some servers omit the index, and some give every complete call the same index.
     let index = typeof given === "number" ? given : name === "" ? Math.max(lastIndex, 0) : lastIndex + 1;
     const known = calls.get(index);
-    const isAnother = known !== undefined && name !== "" && id !== "" && id !== known.id;
+    const isAnother =
+      known !== undefined && name !== "" && (id === "" ? isNext(known, piece) : id !== known.id);
     if (known !== undefined && !isAnother) return { call: known, isNew: false };
     if (isAnother) index = Math.max(lastIndex, index) + 1;
     lastIndex = Math.max(lastIndex, index);
-    const call = { id, key: id === "" ? `call_${index}` : id, name, hasInput: false };
+    const call = { id, key: id === "" ? `call_${index}` : id, name, input: "" };
     calls.set(index, call);
     return { call, isNew: true };
   };
 
-  function takeCall(piece: unknown, parts: AnswerPart[], notes?: VendorNotes): void {
-    if (!isFields(piece)) throw malformed();
-    const made = isFields(piece["function"]) ? piece["function"] : {};
-    const name = textIn(made, "name") ?? "";
+  function takeCall(piece: unknown, parts: AnswerPart[], notes?: VendorMetadata): void {
+    if (!isJsonObject(piece)) throw new TroubleError({ type: "malformed" });
+    const made = isJsonObject(piece["function"]) ? piece["function"] : {};
+    const name = findString(made, "name") ?? "";
     const { call, isNew } = callOf(piece, name);
     const { key: id } = call;
     if (isNew) {
-      // Without a name there is no such tool, which the model is told; nothing at all is no call.
-      if (name === "" && call.id === "" && !("name" in made)) throw malformed();
+      // A call without a name fails as an unknown tool; a piece without id and name is not a call.
+      if (name === "" && call.id === "" && !("name" in made)) throw new TroubleError({ type: "malformed" });
       const signature = signatureIn(piece["extra_content"]);
       const providerMetadata = signature === undefined ? notes : { google: { thoughtSignature: signature } };
       parts.push({ type: "tool-input-start", id, toolName: name, providerMetadata });
-    } else if (name !== "" && name !== call.name && !call.hasInput) {
-      // The next piece of the name, or all of it so far.
+    } else if (name !== "" && name !== call.name && call.input === "") {
+      // The piece has either the next part of the name or the whole name so far.
       call.name = name.startsWith(call.name) ? name : call.name + name;
       parts.push({ type: "tool-name", id, toolName: call.name });
     }
-    const input = made["arguments"];
-    // As an object it comes from servers that have parsed it for us.
-    const delta = typeof input === "string" ? input : isFields(input) ? JSON.stringify(input) : "";
+    const delta = inputIn(made);
     if (delta === "") return;
-    call.hasInput = true;
+    call.input += delta;
     parts.push({ type: "tool-input-delta", id, delta });
   }
 
-  function takeChunk(chunk: Fields, isWhole: boolean): AnswerPart[] {
+  function takeChunk(chunk: JsonObject): AnswerPart[] {
     const { choices } = chunk;
-    if (isFields(chunk["usage"])) usage = chunk["usage"];
+    if (isJsonObject(chunk["usage"])) usage = chunk["usage"];
     if (choices === undefined || choices === null) return [];
-    if (!Array.isArray(choices)) throw malformed();
-    const choice: unknown = choices[0];
+    if (!Array.isArray(choices)) throw new TroubleError({ type: "malformed" });
+    const isOurs = (one: unknown): boolean =>
+      !isJsonObject(one) || findIndex(one) === (choiceIndex ?? findIndex(one));
+    const choice: unknown = choices.find(isOurs);
     if (choice === undefined) return [];
-    if (!isFields(choice)) throw malformed();
-    reason = textIn(choice, "finish_reason") || reason; // some servers send an empty one until the end
+    if (!isJsonObject(choice)) throw new TroubleError({ type: "malformed" });
+    choiceIndex ??= findIndex(choice);
+    reason = findString(choice, "finish_reason") || reason; // some servers send an empty reason until the end
     const given = choice["delta"] ?? choice["message"];
-    const delta = isFields(given) ? given : {};
+    const delta = isJsonObject(given) ? given : {};
     const parts: AnswerPart[] = [];
-    const content = contentOf(delta);
-    hasSeparateThought ||= content.thought !== "";
-    const tagged = readTags(content.text, isWhole || reason !== undefined, hasSeparateThought);
-    const { text, wasThought = false } = tagged;
-    const thought = content.thought + tagged.thought;
-    hasTaggedThought ||= wasThought || tagged.thought !== "";
-    hasText = (hasText && !wasThought) || text.trim() !== "";
-    if (wasThought) parts.push({ type: "text-was-reasoning", id: ONE });
-    if (thought !== "") parts.push({ type: "reasoning-delta", id: ONE, delta: thought });
-    // A refusal has a member of its own, and the usual reason to stop.
-    const refusal = textIn(delta, "refusal") ?? "";
+    const { thought, text } = contentOf(delta);
+    const providerMetadata = details.take(delta["reasoning_details"]);
+    hasThought ||= thought !== "";
+    if (thought !== "" || providerMetadata !== undefined)
+      parts.push({ type: "reasoning-delta", id: ONLY_PART, delta: thought, providerMetadata });
+    // A refusal is in a separate field and has the usual finish reason.
+    const refusal = findString(delta, "refusal") ?? "";
     if (refusal !== "") refused = true;
-    if (text + refusal !== "") parts.push({ type: "text-delta", id: ONE, delta: text + refusal });
+    if (text + refusal !== "") parts.push({ type: "text-delta", id: ONLY_PART, delta: text + refusal });
     const { tool_calls: pieces, function_call: older } = delta;
     if (Array.isArray(pieces))
       for (const piece of pieces) {
         hasToolCalls = true;
         takeCall(piece, parts);
       }
-    // A server that writes both forms means one call.
-    if (isFields(older) && !hasToolCalls)
-      takeCall({ index: 0, function: older }, parts, { functionCall: { provider } });
+    // A server that sends both forms means one call.
+    if (isJsonObject(older) && !hasToolCalls)
+      takeCall({ index: 0, function: older }, parts, { functionCall: { provider: source.provider } });
     return parts;
   }
 
   return {
     get isOver() {
       return isOver;
+    },
+    get usage() {
+      return toUsage(usage);
     },
     take(data, event) {
       if (data.trim() === "[DONE]") {
@@ -149,11 +149,11 @@ export function createChatReader(provider: string): AnswerReader {
       const isError = event === "error" || chunk["object"] === "error" || chunk["type"] === "error";
       if (isError || (chunk["error"] !== undefined && chunk["error"] !== null))
         throw new TroubleError({ type: "error-event", payload: chunk });
-      return takeChunk(chunk, false);
+      return takeChunk(chunk);
     },
     takeWhole(body) {
       if (!Array.isArray(body["choices"]) || body["choices"].length === 0) return undefined;
-      const parts = takeChunk(body, true);
+      const parts = takeChunk(body);
       reason ??= "stop";
       return parts;
     },
@@ -161,48 +161,56 @@ export function createChatReader(provider: string): AnswerReader {
       if (reason === undefined) return undefined;
       return {
         type: "finish",
-        finishReason: { unified: refused ? "content-filter" : (FINISH[reason.toLowerCase()] ?? "other") },
-        // A server that knows what reasoning is may leave the answer in it; here it is the model that forgot to answer.
-        isUnanswered: hasTaggedThought && !hasSeparateThought && !hasText,
+        reason: refused ? "content-filter" : (FINISH.get(reason.toLowerCase()) ?? "other"),
         usage: toUsage(usage),
+        isUnanswered: !hasThought, // encrypted reasoning alone is not an answer
       };
     },
   };
 }
 
-/** What is said and thought; Mistral mixes both in a list of blocks. */
-function contentOf(delta: Fields): SaidAndThought {
+function findIndex({ index }: JsonObject): number {
+  return typeof index === "number" ? index : 0;
+}
+
+/** Whether a piece without an id starts the next call: the known call is complete, and the piece starts an input. */
+function isNext(known: OpenCall, piece: JsonObject): boolean {
+  const made = isJsonObject(piece["function"]) ? piece["function"] : {};
+  return inputIn(made).trimStart().startsWith("{") && parseObject(known.input) !== undefined;
+}
+
+/** The input in a piece of a call. Some servers send it as a parsed object. */
+function inputIn({ arguments: input }: JsonObject): string {
+  return typeof input === "string" ? input : isJsonObject(input) ? JSON.stringify(input) : "";
+}
+
+/** Separates text and reasoning; Mistral mixes both in a list of blocks. */
+function contentOf(delta: JsonObject): { readonly thought: string; readonly text: string } {
   const { content } = delta;
-  let thought = textIn(delta, "reasoning_content") ?? textIn(delta, "reasoning") ?? "";
-  if (!Array.isArray(content)) return { thought, text: textIn(delta, "content") ?? "" };
+  let thought = findString(delta, "reasoning_content") ?? findString(delta, "reasoning") ?? "";
+  if (!Array.isArray(content)) return { thought, text: findString(delta, "content") ?? "" };
   let text = "";
   for (const block of content as readonly unknown[]) {
-    if (!isFields(block)) continue;
+    if (!isJsonObject(block)) continue;
     if (Array.isArray(block["thinking"])) thought += contentOf({ content: block["thinking"] }).text;
-    else text += textIn(block, "text") ?? "";
+    else text += findString(block, "text") ?? "";
   }
   return { thought, text };
 }
 
-function toUsage(usage: Fields | undefined): FinishPart["usage"] {
-  const count = (fields: unknown, name: string): number | undefined => {
-    const value = isFields(fields) ? fields[name] : undefined;
-    return typeof value === "number" ? value : undefined;
-  };
+function toUsage(usage: JsonObject | undefined): Usage {
+  const count = (fields: unknown, name: string): number | undefined =>
+    findCount(isJsonObject(fields) ? fields[name] : undefined);
   return {
-    inputTokens: {
-      total: count(usage, "prompt_tokens"),
-      cacheRead: count(usage?.["prompt_tokens_details"], "cached_tokens"),
-      cacheWrite: undefined,
-    },
-    outputTokens: {
-      total: count(usage, "completion_tokens"),
-      reasoning: count(usage?.["completion_tokens_details"], "reasoning_tokens"),
-    },
+    inputTokens: count(usage, "prompt_tokens"),
+    cacheReadTokens: count(usage?.["prompt_tokens_details"], "cached_tokens"),
+    cacheWriteTokens: undefined,
+    outputTokens: count(usage, "completion_tokens"),
+    reasoningTokens: count(usage?.["completion_tokens_details"], "reasoning_tokens"),
   };
 }
 
 function signatureIn(extra: unknown): string | undefined {
-  const google = isFields(extra) ? extra["google"] : undefined;
-  return isFields(google) ? textIn(google, "thought_signature") : undefined;
+  const google = isJsonObject(extra) ? extra["google"] : undefined;
+  return isJsonObject(google) ? findString(google, "thought_signature") : undefined;
 }

@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Message } from "../message.ts";
 import type { ModelRequest } from "../provider.ts";
 import { type ChatBody, type ChatRules, createChatWriter } from "./chat-request.ts";
@@ -8,14 +8,33 @@ const rules: ChatRules = {
   model: "m",
   replayReasoning: false,
   outputLimitField: "max_tokens",
+  asksForUsage: true,
+  cacheTtl: undefined,
   requestOverrides: {},
 };
 const tools = [{ name: "look", description: "Looks", inputSchema: { type: "object" } }];
 const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) satisfies Message;
 const request = (...messages: readonly Message[]): ModelRequest => ({ messages, tools });
-const parsed = ({ bytes }: ChatBody) => JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>;
+const parsed = ({ text }: ChatBody) => JSON.parse(text) as Record<string, unknown>;
 
-it("a message is turned into text once, however often it is sent", () => {
+it.each([
+  ["o3", "none", "low"],
+  ["o3", "minimal", "low"],
+  ["o4-mini", "xhigh", "high"],
+  ["gpt-5", "none", "minimal"],
+  ["gpt-5-mini-2025-08-07", "ultra", "high"],
+  ["gpt-5-pro", "low", "high"],
+  ["gpt-5.1", "minimal", "low"],
+  ["gpt-5.1", "none", "none"],
+  ["gpt-5.2", "xhigh", "xhigh"],
+  ["openai/o3", "none", "none"],
+  ["qwen3", "ultra", "ultra"],
+] as const)("for %s the effort %s is sent as %s", (model, reasoningEffort, effort) => {
+  const write = createChatWriter({ ...rules, model });
+  expect(parsed(write({ ...request(say("hi")), reasoningEffort }))["reasoning_effort"]).toBe(effort);
+});
+
+it("a message is serialized once, even if it is sent many times", () => {
   let asked = 0;
   const counted: Message = {
     role: "tool",
@@ -36,7 +55,7 @@ it("a message is turned into text once, however often it is sent", () => {
   ]);
 });
 
-it("a history that grew, was cut or changed goes out as it is now", () => {
+it("a history that grew, was cut or changed is sent in its current form", () => {
   const write = createChatWriter(rules);
   const [a, b, c, d] = [say("a"), say("b"), say("ç"), say("d")];
   for (const messages of [[a, b], [a, b, c, d], [a, b, c], [b, c], [a], [a, d], []]) {
@@ -45,7 +64,7 @@ it("a history that grew, was cut or changed goes out as it is now", () => {
   }
 });
 
-it("hashes follow the text that is sent: of tools, then of each message", () => {
+it("hashes depend only on the sent text: first the tools, then each message", () => {
   const write = createChatWriter(rules);
   const first = write(request(say("a"), say("b"))).prefix();
   expect(write(request(say("a"), say("b"))).prefix()).toEqual(first); // other objects, the same text
@@ -60,14 +79,14 @@ it("hashes follow the text that is sent: of tools, then of each message", () => 
   expect(write(others).prefix().slice(1)).toEqual(first.slice(1));
 });
 
-it("overrides replace any member but the messages and the stream", () => {
+it("overrides replace any field except messages and stream", () => {
   const requestOverrides = { tools: [], temperature: 1, messages: [], stream: false, model: "other" };
   const body = createChatWriter({ ...rules, requestOverrides })(request(say("a")));
   expect(parsed(body)).toMatchObject({ tools: [], temperature: 1, stream: true, model: "other" });
   expect(parsed(body)["messages"]).toHaveLength(1);
 });
 
-it("images go as data, and an answer without anything in it keeps two prompts apart", () => {
+it("images are sent as data, and an empty answer still separates two prompts", () => {
   const image: Message = {
     role: "user",
     parts: [
@@ -88,12 +107,12 @@ it("images go as data, and an answer without anything in it keeps two prompts ap
   ]);
 });
 
-it("no list of tools is sent when there are none", () => {
-  const body = createChatWriter(rules)({ messages: [say("a")], tools: [] });
-  expect(parsed(body)).not.toHaveProperty("tools");
+it("an empty list of tools and an unset output limit are not sent", () => {
+  const body = parsed(createChatWriter(rules)({ messages: [say("a")], tools: [] }));
+  expect(Object.keys(body).toSorted()).toEqual(["messages", "model", "stream", "stream_options"]);
 });
 
-it("a function_call goes back as one to the provider that made it, and as a tool call to any other", () => {
+it("a function_call is sent back as such to its own provider, and as a tool call to any other", () => {
   const messages: Message[] = [
     say("a"),
     {
@@ -128,4 +147,63 @@ it("a function_call goes back as one to the provider that made it, and as a tool
     },
     { role: "tool", tool_call_id: "call_0", content: "seen" },
   ]);
+});
+
+describe("A9: cache markers for Claude models behind a router", () => {
+  const result = { role: "tool", callId: "c", tool: "look", text: "seen", failed: false } satisfies Message;
+  const call: Message = {
+    role: "assistant",
+    parts: [{ type: "tool-call", callId: "c", tool: "look", input: "{}" }],
+  };
+  const history: readonly Message[] = [
+    { role: "system", text: "You are a test." },
+    say("a"),
+    { role: "assistant", parts: [{ type: "text", text: "b" }] },
+    say("c"),
+    call,
+    result,
+  ];
+  const markersIn = (body: ChatBody) =>
+    (parsed(body)["messages"] as { content: unknown }[]).map(({ content }) =>
+      Array.isArray(content)
+        ? content.map((block: { cache_control?: unknown }) => block.cache_control)
+        : content,
+    );
+
+  it("mark the system prompt and the last three messages with text", () => {
+    const marker = [{ type: "ephemeral" }];
+    const write = createChatWriter({ ...rules, cacheTtl: "5m" });
+    expect(markersIn(write(request(...history)))).toEqual([marker, "a", marker, marker, null, marker]);
+    const hour = createChatWriter({ ...rules, cacheTtl: "1h" });
+    expect(markersIn(hour(request(say("a"))))).toEqual([[{ type: "ephemeral", ttl: "1h" }]]);
+  });
+
+  it("move without a change of the prefix", () => {
+    const write = createChatWriter({ ...rules, cacheTtl: "5m" });
+    const before = write(request(...history)).prefix();
+    const after = write(request(...history, say("d"))).prefix();
+    expect(after.slice(0, before.length)).toEqual(before);
+  });
+});
+
+it("A10: reasoning details go back unchanged, to the model that they came from only", () => {
+  const details = [{ type: "reasoning.text", text: "Hm.", signature: "c2ln", index: 0 }];
+  const vendor = { reasoningDetails: { provider: "old", model: "m", details } };
+  const thought: Message = {
+    role: "assistant",
+    parts: [
+      { type: "reasoning", text: "Hm.", vendor },
+      { type: "text", text: "Hi." },
+    ],
+  };
+  const sent = (other: Partial<ChatRules>) =>
+    parsed(createChatWriter({ ...rules, ...other })(request(thought)))["messages"];
+  expect(sent({})).toEqual([{ role: "assistant", content: "Hi.", reasoning_details: details }]);
+  for (const other of [{ provider: "new" }, { model: "n" }])
+    expect(sent(other)).toEqual([{ role: "assistant", content: "Hi." }]);
+});
+
+it("a server that refuses stream_options does not get them", () => {
+  const body = parsed(createChatWriter({ ...rules, asksForUsage: false })(request(say("hi"))));
+  expect(body).not.toHaveProperty("stream_options");
 });

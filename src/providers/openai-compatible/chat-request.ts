@@ -1,108 +1,64 @@
-import { hash } from "node:crypto";
-import { sharedBeginning } from "../../lib/shared-beginning.ts";
+import type { CacheTtl } from "../anthropic/cache-markers.ts";
 import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage } from "../message.ts";
+import { chooseEffort } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
-import { parseObject, replayableInput } from "../wire/replayable-input.ts";
+import { parseObject, replayableInput } from "../wire/json-object.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
+import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
+import { addCacheMarkers } from "./chat-cache-markers.ts";
+import { findReasoningDetails } from "./reasoning-details.ts";
 
 export interface ChatRules {
   readonly provider: string;
   readonly model: string;
-  /** Whether earlier reasoning is sent again, as `reasoning_content`. */
+  /** Whether earlier reasoning is sent back as `reasoning_content`. */
   readonly replayReasoning: boolean;
   readonly outputLimitField: "max_tokens" | "max_completion_tokens";
-  /** Members that are put into each body. */
+  /** Whether the request asks for token counts; some servers send them unasked and refuse the field. */
+  readonly asksForUsage: boolean;
+  /** How long the prompt is cached, if the server caches only what is marked. */
+  readonly cacheTtl: CacheTtl | undefined;
   readonly requestOverrides: Readonly<Record<string, unknown>>;
 }
 
 export interface ChatBody {
-  readonly bytes: Uint8Array;
-  /** What the prompt consists of, as hashes: the tools and whatever else stands before the messages, then each message. */
+  readonly text: string;
+  /** The hashes of the prompt: first the tools, then each message. */
   prefix(): readonly string[];
 }
 
-const COMMA = Buffer.from(",");
-const END = Buffer.from("]}");
-
-/** A piece of the body as it goes out. Its hash is made when somebody asks for it, which is after it has gone. */
-interface Piece {
-  readonly bytes: Buffer;
-  hash: string | undefined;
-}
-
-/** The messages of the request before, one behind the other as they went out. */
-interface WrittenList {
-  readonly messages: readonly Message[];
-  readonly pieces: readonly Piece[];
-  /** With room at its end for those that follow: to make a new one for each request would keep the collector busy. */
-  readonly buffer: Buffer;
-  readonly length: number;
-}
-
-/**
- * Writes the bodies of a conversation's requests. Each message is turned into bytes once, however often it is sent: a
- * request costs what is new in it, and a copy of the rest.
- */
+/** Writes the request bodies of a conversation. Each message is serialized once, even if it is sent many times. */
 export function createChatWriter(rules: ChatRules): (request: ModelRequest) => ChatBody {
-  const messagePieces = new WeakMap<Message, Piece>();
-  /** Calls that came in the older form, `function_call`; their results go back in its form. */
+  const serializeOnce = createPieceCache();
+  /** Calls that arrived in the older form, `function_call`; their results are sent back in that form. */
   const functionCalls = new Set<string>();
-  const toolPieces = new WeakMap<readonly ToolDefinition[], Piece>();
-  const remember = <Key extends object>(known: WeakMap<Key, Piece>, key: Key, write: () => string): Piece => {
-    const found = known.get(key);
-    if (found !== undefined) return found;
-    const piece: Piece = { bytes: Buffer.from(write()), hash: undefined };
-    known.set(key, piece);
-    return piece;
-  };
-  const nothing: WrittenList = { messages: [], pieces: [], buffer: Buffer.alloc(0), length: 0 };
-  let before = nothing;
-  const writeList = (messages: readonly Message[]): WrittenList => {
-    const isLonger = sharedBeginning(before.messages, messages) === before.messages.length;
-    let { pieces, buffer, length } = isLonger ? before : nothing;
-    const added = messages
-      .slice(pieces.length)
-      .map((message) =>
-        remember(messagePieces, message, () => sendableJson(toWire(message, rules, functionCalls))),
-      );
-    for (const { bytes } of added) {
-      const end = length + COMMA.length + bytes.length;
-      if (end > buffer.length) buffer = Buffer.concat([buffer.subarray(0, length)], 2 * end);
-      if (length > 0) length += COMMA.copy(buffer, length);
-      length += bytes.copy(buffer, length);
-    }
-    before = { messages, pieces: [...pieces, ...added], buffer, length };
-    return before;
-  };
-  // What nobody may replace: a body without them is none.
+  // Overrides must not replace messages and stream: a body without them is invalid.
   const { messages: _, stream: __, ...overrides } = rules.requestOverrides;
 
   return ({ messages, tools, maxOutputTokens, reasoningEffort }) => {
-    const toolPiece = remember(toolPieces, tools, () => JSON.stringify(tools.map(toTool)));
+    const toolPiece = serializeOnce(tools, () => JSON.stringify(tools.map(toTool)));
+    const pieces = messages.map((message) =>
+      serializeOnce(message, () => sendableJson(toWire(message, rules, functionCalls))),
+    );
     const head = JSON.stringify({
       model: rules.model,
       stream: true,
-      stream_options: { include_usage: true },
+      ...(rules.asksForUsage ? { stream_options: { include_usage: true } } : {}),
       ...(maxOutputTokens === undefined ? {} : { [rules.outputLimitField]: maxOutputTokens }),
-      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...(reasoningEffort === undefined
+        ? {}
+        : { reasoning_effort: chooseEffort(rules.model, reasoningEffort) }),
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const { pieces, buffer, length } = writeList(messages);
-    const start = Buffer.from(
-      `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.bytes}` : ""},"messages":[`,
-    );
+    const sent = pieces.map(({ json }) => json);
+    if (rules.cacheTtl !== undefined) addCacheMarkers(sent, messages, rules.cacheTtl);
+    const list = sent.join(",");
     return {
-      bytes: Buffer.concat([start, buffer.subarray(0, length), END]),
-      prefix: () => [toolPiece, ...pieces].map(hashOf),
+      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"messages":[${list}]}`,
+      prefix: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };
-}
-
-/** 96 bits: nobody tries to collide with his own prompt, and the lists are stored with each request. */
-function hashOf(piece: Piece): string {
-  piece.hash ??= hash("sha256", piece.bytes, "base64url").slice(0, 16);
-  return piece.hash;
 }
 
 function toTool({ name, description, inputSchema }: ToolDefinition) {
@@ -125,7 +81,7 @@ function toWire(message: Message, rules: ChatRules, functionCalls: Set<string>):
 }
 
 function toContent({ parts }: UserMessage) {
-  // Older servers know a text only.
+  // Older servers accept only a string.
   if (parts.every(({ type }) => type === "text")) return textOf({ role: "user", parts });
   return parts.map((part) =>
     part.type === "text"
@@ -136,18 +92,21 @@ function toContent({ parts }: UserMessage) {
 
 function toAssistant(
   { parts }: AssistantMessage,
-  { replayReasoning, provider }: ChatRules,
+  { replayReasoning, provider, model }: ChatRules,
   functionCalls: Set<string>,
 ): string {
   let text = "";
   let reasoning = "";
   const calls: object[] = [];
   let functionCall: object | undefined;
+  let details: unknown;
   for (const part of parts) {
     if (part.type === "text") text += part.text;
-    else if (part.type === "reasoning") reasoning += part.text;
-    else {
-      // Written again from the parsed object, large numbers and the order of members would not stay.
+    else if (part.type === "reasoning") {
+      reasoning += part.text;
+      details = findReasoningDetails(part.vendor, { provider, model }) ?? details;
+    } else {
+      // Send the original text: serializing the parsed object would change large numbers and the order of keys.
       const input =
         parseObject(part.input) === undefined ? JSON.stringify(replayableInput(part.input)) : part.input;
       const called = { name: sendableName(part.tool), arguments: sendableJson(input) };
@@ -165,24 +124,25 @@ function toAssistant(
   }
   const hasCalls = calls.length > 0 || functionCall !== undefined;
   const showsReasoning = replayReasoning && reasoning !== "";
-  if (text.trim() === "" && !hasCalls) text = NO_TEXT; // vendors refuse an empty one
+  if (text.trim() === "" && !hasCalls) text = NO_TEXT; // vendors refuse an empty message
   return JSON.stringify({
     role: "assistant",
     content: hasCalls ? text || null : text,
     ...(showsReasoning ? { reasoning_content: reasoning } : {}),
+    ...(details === undefined ? {} : { reasoning_details: details }),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
     ...(functionCall === undefined ? {} : { function_call: functionCall }),
   });
 }
 
-/** Whether a call came in the older form, and from the provider that it is sent to now. */
+/** Whether a call arrived in the older form, and from the provider that this request is sent to. */
 function isFunctionCall(vendor: unknown, provider: string): boolean {
   return (
     typeof vendor === "object" && vendor !== null && "provider" in vendor && vendor.provider === provider
   );
 }
 
-/** Google wants to see a call's signature again, in the member that it came in. */
+/** Google requires a call's signature back, in the field in which it arrived. */
 function signatureOf(vendor: unknown): object {
   if (typeof vendor !== "object" || vendor === null || !("thoughtSignature" in vendor)) return {};
   return { extra_content: { google: { thought_signature: String(vendor.thoughtSignature) } } };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { startAimock } from "../../../test/support/aimock.ts";
 import { startScriptedServer } from "../../../test/support/scripted-server.ts";
 import type { Message } from "../message.ts";
-import { ask, collect, messageOf, providerContract, soon } from "../provider.contract.ts";
+import { ask, collect, createTestSignal, messageOf, providerContract } from "../provider.contract.ts";
 import type { WireOptions } from "../wire/wire-model.ts";
 import { testOptions, wireContract } from "../wire.contract.ts";
 import { type OpenaiCompatibleOptions, openOpenaiCompatibleModel } from "./openai-compatible-model.ts";
@@ -12,12 +12,14 @@ function open(options: WireOptions, more: Partial<OpenaiCompatibleOptions> = {})
     ...options,
     replayReasoning: true,
     outputLimitField: "max_tokens",
+    asksForUsage: true,
+    cacheTtl: undefined,
     conversationHeader: undefined,
     ...more,
   });
 }
 
-describe("openai-compatible against a server that we did not write", () => {
+describe("openai-compatible against an independent server", () => {
   providerContract(async (script) => {
     const server = await startAimock(script);
     return {
@@ -27,7 +29,7 @@ describe("openai-compatible against a server that we did not write", () => {
   });
 });
 
-describe("openai-compatible on a bad day", () => {
+describe("openai-compatible against a failing server", () => {
   const errorEvent = { error: { message: "the model crashed", type: "server_error" } };
   wireContract(open, { beforeText: 0, beforeInput: 5, errorEvent });
 });
@@ -57,13 +59,13 @@ describe("openai-compatible on the wire", () => {
       reasoningEffort: "high" as const,
       conversationId: "conv-1",
     };
-    messageOf(await collect(model.stream(request, soon())));
+    messageOf(await collect(model.stream(request, createTestSignal())));
     const [sent] = server.requests;
     if (sent === undefined) throw new Error("nothing was sent");
     return sent;
   }
 
-  it("asks for usage, names the effort and keeps the key to its header", async () => {
+  it("requests usage, sends the effort, and sends the key only in its header", async () => {
     const { body, headers } = await bodyOf({}, "hi");
     expect(body).toMatchObject({
       stream: true,
@@ -74,18 +76,18 @@ describe("openai-compatible on the wire", () => {
     expect(headers).toMatchObject({ authorization: "Bearer sk-test-0123456789abcdefghij", "x-extra": "1" });
   });
 
-  it("limits the answer in the word that the provider wants", async () => {
+  it("sends the output limit in the field that the provider expects", async () => {
     const { body } = await bodyOf({ outputLimitField: "max_completion_tokens" }, "hi");
     expect(body).toMatchObject({ max_completion_tokens: 99 });
     expect(body).not.toHaveProperty("max_tokens");
   });
 
-  it("A9: sends the conversation's id to who routes by it", async () => {
+  it("A9: sends the conversation's id to a provider that routes by it", async () => {
     const { headers } = await bodyOf({ conversationHeader: "x-grok-conv-id" }, "hi");
     expect(headers["x-grok-conv-id"]).toBe("conv-1");
   });
 
-  it("sends a call back byte for byte, and a result under its id", async () => {
+  it("sends a call back byte for byte, and its result under its id", async () => {
     const { body } = await bodyOf({}, "hi", call(), result);
     expect(body.messages).toMatchObject([
       { role: "system" },
@@ -101,19 +103,19 @@ describe("openai-compatible on the wire", () => {
     ]);
   });
 
-  it("A10: does not send reasoning back to who has no field for it", async () => {
+  it("A10: does not send reasoning back to a provider without a field for it", async () => {
     const { body } = await bodyOf({ replayReasoning: false }, "hi", call(), result);
     expect(JSON.stringify(body)).not.toContain("I think");
   });
 
-  it("sends a call's thought signature back as it came", async () => {
+  it("sends a call's thought signature back unchanged", async () => {
     const { body } = await bodyOf({}, "hi", call({ google: { thoughtSignature: "sig-1" } }), result);
     expect(JSON.stringify(body.messages)).toContain(
       '"extra_content":{"google":{"thought_signature":"sig-1"}}',
     );
   });
 
-  it("puts overrides into the body", async () => {
+  it("adds overrides to the body", async () => {
     const { body } = await bodyOf({ requestOverrides: { provider: { sort: "price" } } }, "hi");
     expect(body).toMatchObject({ provider: { sort: "price" } });
   });

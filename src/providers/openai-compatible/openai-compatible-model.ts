@@ -1,42 +1,40 @@
+import { splitQuery } from "../address.ts";
 import type { Model } from "../provider.ts";
-import { streamCall, type WrittenRequest } from "../wire/stream-call.ts";
+import { withThinkTags } from "../wire/think-tags.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { createChatReader } from "./chat-answer.ts";
 import { type ChatRules, createChatWriter } from "./chat-request.ts";
 
 export interface OpenaiCompatibleOptions
   extends WireOptions,
-    Pick<ChatRules, "replayReasoning" | "outputLimitField"> {
-  /** A header that carries the conversation's id, for servers that keep their cache by it. */
+    Pick<ChatRules, "replayReasoning" | "outputLimitField" | "asksForUsage" | "cacheTtl"> {
+  /** The header for the conversation's id, for servers that use it as a cache key. */
   readonly conversationHeader: string | undefined;
 }
 
-/** A model behind a server that speaks the chat completions of OpenAI. */
+/** Opens a model behind a server that uses OpenAI's chat completions format. */
 export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Model {
-  const { name, baseUrl, apiKey, http, conversationHeader } = options;
-  const url = new URL(`${baseUrl}/chat/completions`);
+  const { name, baseUrl, apiKey, conversationHeader } = options;
+  const { base, search } = splitQuery(baseUrl);
+  const url = new URL(`${base}/chat/completions${search}`);
   const writeBody = createChatWriter({ ...options, model: name });
   const headers = {
     "content-type": "application/json",
     accept: "text/event-stream",
-    "accept-encoding": "identity", // compressing would only hold the pieces back
+    "accept-encoding": "identity", // compression would only delay the pieces of the stream
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     ...options.headers,
   };
-  return createWireModel(options, async () => (request, attempt) => {
+  return createWireModel(options, async () => (request) => {
     const { conversationId } = request;
-    const sentHeaders =
-      conversationHeader === undefined || conversationId === undefined
-        ? headers
-        : { ...headers, [conversationHeader]: conversationId };
-    const write = (): WrittenRequest => {
-      const { bytes, prefix } = writeBody(request);
-      const sent = { method: "POST", headers: sentHeaders, body: bytes };
-      return {
-        post: (onSent) => http.exchange(url, { ...sent, onSent }, attempt.signal),
-        prefix,
-      };
+    const isRouted = conversationHeader !== undefined && conversationId !== undefined;
+    return {
+      write() {
+        const { text, prefix } = writeBody(request);
+        const routed = isRouted ? { ...headers, [conversationHeader]: conversationId } : headers;
+        return { url, headers: routed, body: text, prefix };
+      },
+      reader: withThinkTags(createChatReader(options)),
     };
-    return streamCall(write, createChatReader(options.provider), attempt);
   });
 }

@@ -1,38 +1,38 @@
 import type { Script, ScriptedAnswer } from "./script.ts";
 
-/** As much of a message as decides which answer is next. */
-export interface Line {
+/** The part of a message that determines the next answer. */
+export interface MessageSummary {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly text: string;
-  /** A note between tool results, which begins nothing. */
+  /** Whether it is a note between tool results, which does not start a turn. */
   readonly isSteer: boolean;
 }
 
-export interface Picked {
-  /** Undefined when the script is at its end. */
+export interface PickedAnswer {
+  /** Undefined if the script has no more answers. */
   readonly answer: ScriptedAnswer | undefined;
-  /** Which answer this is, counted from 1 where its list begins. */
+  /** The number of the answer in its list, from 1. */
   readonly number: number;
-  /** Assistant messages in the whole conversation: the same place has the same, in any process. */
-  readonly place: number;
+  /** The number of assistant messages in the conversation, which is the same in every process that resumes it. */
+  readonly answerIndex: number;
 }
 
-/** The answer that the conversation calls for; nothing but the conversation decides. */
-export function pickAnswer(script: Script, lines: readonly Line[]): Picked {
-  const place = countAnswers(lines);
+/** Picks the next answer from the conversation alone, so that every process picks the same one. */
+export function pickAnswer(script: Script, lines: readonly MessageSummary[]): PickedAnswer {
+  const answerIndex = countAnswers(lines);
   for (let index = lines.length - 1; index >= 0; index--) {
     const line = lines[index];
     if (line?.role !== "user" || line.isSteer) continue;
     const turn = script.turns.find(({ when }) => line.text.includes(when));
     if (turn === undefined) continue;
     const number = countAnswers(lines.slice(index)) + 1;
-    return { answer: nth(turn.answers, number), number, place };
+    return { answer: nth(turn.answers, number), number, answerIndex };
   }
-  return { answer: nth(script.answers, place + 1), number: place + 1, place };
+  return { answer: nth(script.answers, answerIndex + 1), number: answerIndex + 1, answerIndex };
 }
 
-/** `{n}` in a text stands for the number of the answer, so that repeated ones can differ. */
-export function fillIn(text: string, number: number): string {
+/** Replaces `{n}` with the number of the answer, so that repeated answers can differ. */
+export function fillTemplate(text: string, number: number): string {
   return text.replaceAll("{n}", String(number));
 }
 
@@ -45,6 +45,6 @@ function nth(answers: readonly ScriptedAnswer[], number: number): ScriptedAnswer
   return undefined;
 }
 
-function countAnswers(lines: readonly Line[]): number {
+function countAnswers(lines: readonly MessageSummary[]): number {
   return lines.filter(({ role }) => role === "assistant").length;
 }

@@ -14,14 +14,14 @@ const answerSchema = z.strictObject({
     .array(
       z.strictObject({
         name: z.string().min(1),
-        /** A text is passed on as it is, so that it need not be JSON. */
+        /** A string is passed on unchanged, so that a script can contain invalid JSON. */
         input: z.union([z.string(), z.record(z.string(), z.unknown())]).default({}),
       }),
     )
     .default([]),
-  /** How many answers in a row are this one. */
+  /** How many times in a row this answer is given. */
   times: z.int().min(1).default(1),
-  /** Characters in one piece of the stream, and the pause before each. */
+  /** Characters per piece of the stream; `delay_ms` is the pause before each piece. */
   chunk: z.int().min(1).default(1_000),
   delay_ms: z.int().min(0).default(0),
   finish: z.enum(FINISH_REASONS).optional(),
@@ -34,14 +34,14 @@ const answerSchema = z.strictObject({
       reasoning: tokens,
     })
     .default({}),
-  /** Fails instead of ending; what stands above has been streamed by then, with its calls unfinished. */
+  /** Fails after streaming the content above, with its calls unfinished. */
   fail: z
     .strictObject({
       kind: z.enum(failureKinds),
       message: z.string().optional(),
       status: z.int().optional(),
       retry_after_ms: z.int().min(0).optional(),
-      /** Only the first attempts of a process fail; unset means all. */
+      /** How many attempts of a process fail; unset means all. */
       attempts: z.int().min(1).optional(),
     })
     .optional(),
@@ -50,7 +50,7 @@ const answerSchema = z.strictObject({
 const scriptSchema = z.strictObject({
   context_tokens: z.int().min(1).optional(),
   answers: z.array(answerSchema).default([]),
-  /** Answers counted from the last prompt that contains the text. */
+  /** Answers that are counted from the last prompt that contains `when`. */
   turns: z.array(z.strictObject({ when: z.string().min(1), answers: z.array(answerSchema) })).default([]),
 });
 
@@ -58,15 +58,16 @@ export type ScriptedAnswer = z.infer<typeof answerSchema>;
 export type Script = z.infer<typeof scriptSchema>;
 export type ScriptInput = z.input<typeof scriptSchema>;
 
-/** A script from plain data; see docs/scripted-model.md. */
+/** Parses a script; see docs/scripted-model.md. */
 export function parseScript(data: unknown, name: string): Script {
   const result = scriptSchema.safeParse(data);
   if (result.success) return result.data;
-  const problems = result.error.issues.map(({ path, message }) => `${path.join(".") || "it"}: ${message}`);
+  const problems = result.error.issues.map(
+    ({ path, message }) => `${path.join(".") || "script"}: ${message}`,
+  );
   throw new AppError("script-invalid", `The script ${name} cannot be used: ${problems.join("; ")}.`);
 }
 
-/** Reads a script, which is YAML or JSON. */
 export async function loadScript(path: string): Promise<Script> {
   const text = await readFile(path, "utf8").catch((cause: unknown) => {
     throw new AppError("file-unreadable", `The script ${path} cannot be read: ${messageOf(cause)}`, {

@@ -1,9 +1,10 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { hashOf } from "../ai-sdk/prefix-hashes.ts";
 import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../message.ts";
 import type { Model, ModelEvent, ModelFailure } from "../provider.ts";
-import { parseObject } from "../wire/replayable-input.ts";
-import { fillIn, type Line, type Picked, pickAnswer } from "./pick-answer.ts";
+import { findStatedWindow } from "../stated-window.ts";
+import { parseObject } from "../wire/json-object.ts";
+import { fillTemplate, type MessageSummary, type PickedAnswer, pickAnswer } from "./pick-answer.ts";
 import type { Script, ScriptedAnswer } from "./script.ts";
 
 export interface ScriptedOptions {
@@ -13,7 +14,7 @@ export interface ScriptedOptions {
   readonly clock: Clock;
 }
 
-/** A model that follows a script instead of thinking; no request leaves the process. */
+/** A model that answers from a script; no request leaves the process. */
 export function openScriptedModel({ name, script, contextTokens, clock }: ScriptedOptions): Model {
   const attempts = new Map<number, number>();
   return {
@@ -27,58 +28,57 @@ export function openScriptedModel({ name, script, contextTokens, clock }: Script
       try {
         signal.throwIfAborted();
         yield { type: "request-sent", prefix: [hashOf(request.tools), ...request.messages.map(hashOf)] };
-        const picked = pickAnswer(script, request.messages.map(toLine));
-        const { answer, place } = picked;
-        const tried = (attempts.get(place) ?? 0) + 1;
-        attempts.set(place, tried);
-        for await (const event of answer === undefined ? [] : pieces(answer, picked, clock, signal)) {
+        const picked = pickAnswer(script, request.messages.map(toSummary));
+        const { answer, answerIndex } = picked;
+        const tried = (attempts.get(answerIndex) ?? 0) + 1;
+        attempts.set(answerIndex, tried);
+        for await (const event of answer === undefined ? [] : streamAnswer(answer, picked, clock, signal)) {
           if (event.type === "text-delta") sawText = true;
           if (event.type === "tool-call-start") dropped.push(event.tool);
           yield event;
         }
         signal.throwIfAborted();
         const failure = failureOf(answer, picked, tried);
-        if (failure !== undefined) yield failed({ ...failure, sawText, droppedTools: dropped });
+        if (failure !== undefined)
+          yield { type: "failed", failure: { ...failure, sawText, droppedTools: dropped } };
         else if (answer !== undefined) yield messageEnd(answer, picked);
       } catch (error) {
-        if (!signal.aborted) throw error; // nothing else can fail here
-        const message = "The request was stopped.";
-        const hint = "Send a message to go on.";
-        yield failed({ kind: "aborted", message, hint, ...NO_FACTS, sawText, droppedTools: dropped });
+        if (!signal.aborted) throw error; // only an abort is expected here
+        const stopped = fail("aborted", "The request was stopped.", "Send a message to continue.");
+        yield { type: "failed", failure: { ...stopped, sawText, droppedTools: dropped } };
       }
     },
   };
 }
 
-const NO_FACTS = { status: undefined, retryAfterMs: undefined };
-
-async function* pieces(
+async function* streamAnswer(
   answer: ScriptedAnswer,
-  { number, place }: Picked,
+  { number, answerIndex }: PickedAnswer,
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<ModelEvent> {
-  async function* cut(text: string): AsyncGenerator<string> {
+  async function* chunksOf(text: string): AsyncGenerator<string> {
     for (let start = 0; start < text.length; start += answer.chunk) {
       if (answer.delay_ms > 0) await clock.sleep(answer.delay_ms, signal);
       signal.throwIfAborted();
       yield text.slice(start, start + answer.chunk);
     }
   }
-  for await (const text of cut(fillIn(answer.reasoning, number))) yield { type: "reasoning-delta", text };
-  for await (const text of cut(fillIn(answer.text, number))) yield { type: "text-delta", text };
-  for (const { callId, tool, input } of callsOf(answer, number, place)) {
+  for await (const text of chunksOf(fillTemplate(answer.reasoning, number)))
+    yield { type: "reasoning-delta", text };
+  for await (const text of chunksOf(fillTemplate(answer.text, number))) yield { type: "text-delta", text };
+  for (const { callId, tool, input } of callsOf(answer, number, answerIndex)) {
     yield { type: "tool-call-start", callId, tool };
-    for await (const text of cut(input)) yield { type: "tool-input-delta", callId, text };
+    for await (const text of chunksOf(input)) yield { type: "tool-input-delta", callId, text };
   }
 }
 
-function messageEnd(answer: ScriptedAnswer, { number, place }: Picked): ModelEvent {
+function messageEnd(answer: ScriptedAnswer, { number, answerIndex }: PickedAnswer): ModelEvent {
   const isCut = answer.finish === "length" || answer.finish === "window";
-  const calls = callsOf(answer, number, place);
+  const calls = callsOf(answer, number, answerIndex);
   const whole = isCut ? calls.filter(({ input }) => parseObject(input) !== undefined) : calls;
-  const reasoning = fillIn(answer.reasoning, number);
-  const text = fillIn(answer.text, number);
+  const reasoning = fillTemplate(answer.reasoning, number);
+  const text = fillTemplate(answer.text, number);
   const parts: AssistantMessage["parts"] = [
     ...(reasoning === "" ? [] : [{ type: "reasoning", text: reasoning } as const]),
     ...(text === "" ? [] : [{ type: "text", text } as const]),
@@ -100,50 +100,43 @@ function messageEnd(answer: ScriptedAnswer, { number, place }: Picked): ModelEve
   };
 }
 
-function callsOf({ tools }: ScriptedAnswer, number: number, place: number): ToolCallPart[] {
+function callsOf({ tools }: ScriptedAnswer, number: number, answerIndex: number): ToolCallPart[] {
   return tools.map(({ name, input }, index) => ({
     type: "tool-call",
-    callId: `scripted_${place}_${index}`,
+    callId: `scripted_${answerIndex}_${index}`,
     tool: name,
-    input: fillIn(typeof input === "string" ? input : JSON.stringify(input), number),
+    input: fillTemplate(typeof input === "string" ? input : JSON.stringify(input), number),
   }));
 }
 
+type ScriptedFailure = Omit<ModelFailure, "sawText" | "droppedTools">;
+
 function failureOf(
   answer: ScriptedAnswer | undefined,
-  { number }: Picked,
+  { number }: PickedAnswer,
   tried: number,
-): Omit<ModelFailure, "sawText" | "droppedTools"> | undefined {
+): ScriptedFailure | undefined {
   if (answer === undefined) {
-    const message = `The script has no answer number ${number}.`;
-    return {
-      kind: "refused",
-      message,
-      hint: "Add answers to the script, or start a new conversation.",
-      ...NO_FACTS,
-    };
+    const hint = "Add answers to the script, or start a new conversation.";
+    return fail("refused", `The script has no answer number ${number}.`, hint);
   }
-  const { fail } = answer;
-  if (fail !== undefined && tried <= (fail.attempts ?? Number.POSITIVE_INFINITY)) {
-    const message = fail.message ?? `The script says that this request fails (${fail.kind}).`;
-    const hint = "This is a scripted model; look at its script.";
-    return { kind: fail.kind, message, hint, status: fail.status, retryAfterMs: fail.retry_after_ms };
+  const { fail: wanted } = answer;
+  if (wanted !== undefined && tried <= (wanted.attempts ?? Number.POSITIVE_INFINITY)) {
+    const message = wanted.message ?? `The script makes this request fail (${wanted.kind}).`;
+    const failure = fail(wanted.kind, message, "This is a scripted model; check its script.");
+    const windowTokens = wanted.kind === "too-long" ? findStatedWindow(message) : undefined;
+    return { ...failure, status: wanted.status, retryAfterMs: wanted.retry_after_ms, windowTokens };
   }
   if (answer.text !== "" || answer.reasoning !== "" || answer.tools.length > 0 || answer.finish !== undefined)
     return undefined;
-  return {
-    kind: "empty",
-    message: "scripted gave an empty answer.",
-    hint: "Look at its script.",
-    ...NO_FACTS,
-  };
+  return fail("empty", "scripted gave an empty answer.", "Check its script.");
 }
 
-function failed(failure: ModelFailure): ModelEvent {
-  return { type: "failed", failure };
+function fail(kind: ModelFailure["kind"], message: string, hint: string): ScriptedFailure {
+  return { kind, message, hint, status: undefined, retryAfterMs: undefined };
 }
 
-function toLine(message: Message): Line {
+function toSummary(message: Message): MessageSummary {
   const isSteer = message.role === "user" && message.kind === "steer";
   const text = message.role === "user" ? textOf(message) : "";
   return { role: message.role, text, isSteer };

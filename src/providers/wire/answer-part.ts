@@ -1,62 +1,42 @@
 import type { VendorData } from "../message.ts";
+import type { FinishReason, Usage } from "../provider.ts";
 
-/** What a vendor gives along with a part, under its name. */
-export type VendorNotes = Readonly<Record<string, VendorData>> | undefined;
+/** Data that a vendor sends along with a part, by vendor name. */
+export type VendorMetadata = Readonly<Record<string, VendorData>> | undefined;
 
-/** A piece of an answer, whatever format it came in. */
+/** A piece of an answer, independent of the wire format. */
 export type AnswerPart =
   | {
       readonly type: "text-start" | "reasoning-start";
       readonly id: string;
-      readonly providerMetadata?: VendorNotes;
-    }
-  | {
-      readonly type: "text-end" | "reasoning-end";
-      readonly id: string;
-      readonly providerMetadata?: VendorNotes;
+      readonly providerMetadata?: VendorMetadata;
     }
   | {
       readonly type: "text-delta" | "reasoning-delta";
       readonly id: string;
       readonly delta: string;
-      readonly providerMetadata?: VendorNotes;
+      readonly providerMetadata?: VendorMetadata;
     }
-  /** All of a text so far was reasoning; what follows is another text. */
+  /** All earlier text with this id was reasoning; later text starts a new part. */
   | { readonly type: "text-was-reasoning"; readonly id: string }
   | {
       readonly type: "tool-input-start";
       readonly id: string;
       readonly toolName: string;
-      readonly providerMetadata?: VendorNotes;
+      readonly providerMetadata?: VendorMetadata;
     }
-  /** The name as far as it is known now. */
+  /** The part of the tool's name that is known so far. */
   | { readonly type: "tool-name"; readonly id: string; readonly toolName: string }
   | { readonly type: "tool-input-delta"; readonly id: string; readonly delta: string }
-  /** Something that only its vendor understands, kept in the vendor's data. */
-  | { readonly type: "vendor-block"; readonly providerMetadata: VendorNotes }
+  /** A block that only its vendor understands, kept as vendor data. */
+  | { readonly type: "vendor-block"; readonly providerMetadata: VendorMetadata }
   | FinishPart;
 
 export interface FinishPart {
   readonly type: "finish";
-  /** The reasoning in it is nothing that anybody could take for the answer. */
+  /** Whether the answer has only reasoning, which must not be shown as the answer. */
   readonly isUnanswered?: boolean;
-  readonly finishReason: {
-    readonly unified:
-      | "stop"
-      | "length"
-      | "window"
-      | "content-filter"
-      | "tool-calls"
-      | "pause"
-      | "error"
-      | "other";
-  };
-  readonly usage: {
-    readonly inputTokens: {
-      readonly total: number | undefined;
-      readonly cacheRead: number | undefined;
-      readonly cacheWrite: number | undefined;
-    };
-    readonly outputTokens: { readonly total: number | undefined; readonly reasoning: number | undefined };
-  };
+  /** `pause`: the provider continues the answer when it is sent back. `error`: the server reports that it is cut. */
+  readonly reason: FinishReason | "pause" | "error";
+  readonly usage: Usage;
 }

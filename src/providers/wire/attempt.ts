@@ -1,43 +1,25 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
 import { TroubleError } from "./trouble-error.ts";
 
-/** The time that one request takes, and its end. Disposing of it closes the connection, unless `letEnd` was called. */
-export interface Attempt extends Disposable {
-  /** Aborts when the attempt is over: by its caller, by a time-out or at its end. */
-  readonly signal: AbortSignal;
-  /** Rejects when the attempt is aborted. */
-  readonly aborted: Promise<never>;
-  /** Whether the headers of the answer have come. */
-  readonly answering: boolean;
-  /** From now on we wait for the other side. */
-  waiting(): void;
-  /** Something came; our own reader may take its time. */
-  arrived(): void;
-  /** All that matters has come: gives the answer a moment to end, so that its connection can be used again. */
-  letEnd(end: Promise<unknown>): void;
-}
+export type Attempt = ReturnType<typeof openAttempt>;
 
-/** Why an attempt is aborted that is over anyway; made once, because a stack for each would cost more than its use. */
-const OVER = new Error("the request is over");
-const LAST_MOMENT_MS = 1_000;
+/** The abort reason of a finished attempt; a single instance, because a stack for each attempt would be expensive. */
+const ENDED = new Error("the request has ended");
+const END_GRACE_MS = 1_000;
 
-/** Begins to count the time of a request; it ends with the signal, with a time-out or when it is disposed of. */
+/**
+ * Starts the timeouts of a request; the attempt ends with the signal, at a timeout or when it is disposed of. Disposing
+ * of it closes the connection, unless `letEnd` was called.
+ */
 export function openAttempt(
   { clock, timeouts }: { readonly clock: Clock; readonly timeouts: RequestTimeouts },
   signal: AbortSignal,
-): Attempt {
+) {
   const controller = new AbortController();
   const onAbort = () => controller.abort(signal.reason);
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) onAbort();
-
-  const aborted = new Promise<never>((_, reject) => {
-    const onEnd = () => reject(controller.signal.reason);
-    if (controller.signal.aborted) onEnd();
-    else controller.signal.addEventListener("abort", onEnd, { once: true });
-  });
-  aborted.catch(() => undefined); // whoever awaits it has its own handler
 
   const startedAt = clock.now();
   let answering = false;
@@ -56,35 +38,38 @@ export function openAttempt(
     const since = silent ? (waitingSince ?? startedAt) : startedAt;
     controller.abort(new TroubleError({ type: "stalled", waitedMs: clock.now() - since, silent }));
   };
-  watch().catch(() => undefined); // only the end of the attempt ends its sleep early
+  watch().catch(() => undefined); // the sleep rejects only at the end of the attempt
 
   return {
     signal: controller.signal,
-    aborted,
-    get answering() {
+    /** Whether the headers of the answer have arrived. */
+    get answering(): boolean {
       return answering;
     },
-    waiting() {
+    /** Starts the stale timeout: from now on the attempt waits for the server. */
+    waiting(): void {
       waitingSince = clock.now();
     },
-    arrived() {
+    /** Stops the stale timeout: data arrived, and the consumer may take any time to read it. */
+    arrived(): void {
       answering = true;
       waitingSince = undefined;
     },
-    letEnd(end) {
+    /** Call after a complete answer: gives the response a moment to end, so that its connection can be reused. */
+    letEnd(end: Promise<unknown>): void {
       ending = true;
-      const close = () => controller.abort(OVER);
-      const timer = setTimeout(() => setImmediate(close), LAST_MOMENT_MS); // an end that is there is read before
-      timer.unref(); // the program may end meanwhile
+      const close = () => controller.abort(ENDED);
+      const timer = setTimeout(() => setImmediate(close), END_GRACE_MS); // first read an end that has already arrived
+      timer.unref(); // the process may exit meanwhile
       const onEnd = () => {
         clearTimeout(timer);
         close();
       };
-      end.then(onEnd, onEnd); // the answer was whole before, whatever its end is
+      end.then(onEnd, onEnd); // the answer is already complete, so a failure does not matter
     },
     [Symbol.dispose]() {
       signal.removeEventListener("abort", onAbort);
-      if (!ending) controller.abort(OVER);
+      if (!ending) controller.abort(ENDED);
     },
   };
 }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, Message, VendorData } from "../message.ts";
 import { addUsage, type FinishReason, type ModelEvent, NO_USAGE, type Usage } from "../provider.ts";
-import type { AnswerPart, FinishPart } from "./answer-part.ts";
-import { parseObject } from "./replayable-input.ts";
+import type { AnswerPart, FinishPart, VendorMetadata } from "./answer-part.ts";
+import { parseObject } from "./json-object.ts";
 
 type MessageEnd = Extract<ModelEvent, { type: "message-end" }>;
 
@@ -13,25 +13,10 @@ interface Draft {
   vendor: VendorData | undefined;
 }
 
-/** An answer as it comes in. */
-export interface Answer {
-  /** Whether text has been shown. */
-  readonly sawText: boolean;
-  /** Tools whose calls have begun. */
-  readonly begunTools: readonly string[];
-  /** What a part of the stream means to those who watch, if anything. */
-  take(part: AnswerPart): ModelEvent | undefined;
-  /**
-   * The answer so far when its provider paused: sent back as it is, it is gone on with, and `take` adds to it. Undefined when
-   * the answer ends here.
-   */
-  pause(part: FinishPart): AssistantMessage | undefined;
-  /** The whole answer, or undefined when there is nothing in it. */
-  finish(part: FinishPart): MessageEnd | undefined;
-}
+export type AnswerCollector = ReturnType<typeof collectAnswer>;
 
-/** Puts an answer together; ids of calls that the conversation has already seen are changed. */
-export function collectAnswer(history: readonly Message[]): Answer {
+/** Assembles an answer; call ids that the conversation already contains are replaced. */
+export function collectAnswer(history: readonly Message[]) {
   const drafts: Draft[] = [];
   const open = new Map<string, Draft>();
   const newCallId = createCallIds(history);
@@ -48,24 +33,43 @@ export function collectAnswer(history: readonly Message[]): Answer {
   const find = (key: string, type: Draft["type"]) =>
     open.get(`${type} ${key}`) ?? begin(key, type, undefined);
 
-  /** Whether there was any text. */
+  /** Some servers write the inputs of several calls into one call: `{…}{…}`. */
+  const splitCall = (part: AssistantMessage["parts"][number]): AssistantMessage["parts"][number][] => {
+    const inputs = part.type === "tool-call" ? splitObjects(part.input) : [];
+    if (part.type !== "tool-call" || inputs.length < 2) return [part];
+    const { type, callId, tool } = part;
+    return inputs.map((input, index) =>
+      index === 0 ? { ...part, input } : { type, callId: newCallId(callId), tool, input },
+    );
+  };
+
+  /** Turns text into reasoning; returns false if there is no text. */
   const moveToReasoning = (key: string): boolean => {
-    const said = open.get(`text ${key}`);
-    if (said === undefined) return false;
-    find(key, "reasoning").text += said.text;
-    said.text = "";
-    open.delete(`text ${key}`); // so that the answer stands behind its reasoning
+    const draft = open.get(`text ${key}`);
+    if (draft === undefined) return false;
+    find(key, "reasoning").text += draft.text;
+    draft.text = "";
+    open.delete(`text ${key}`); // so that the answer follows its reasoning
     return true;
   };
 
   return {
-    get sawText() {
+    get sawText(): boolean {
       return drafts.some((draft) => draft.type === "text" && draft.text !== "");
     },
-    get begunTools() {
+    /** The tokens of the requests that gave no complete answer. */
+    get usage(): Usage {
+      return earlier;
+    },
+    addUsage(usage: Usage): void {
+      earlier = addUsage(earlier, usage);
+    },
+    /** Tools whose calls have started to arrive. */
+    get startedTools(): readonly string[] {
       return drafts.filter((draft) => draft.type === "tool-call").map((draft) => draft.tool);
     },
-    take(part) {
+    /** Adds a part of the stream, and returns its event for consumers, if it has one. */
+    take(part: AnswerPart): ModelEvent | undefined {
       switch (part.type) {
         case "text-start":
         case "reasoning-start":
@@ -78,14 +82,8 @@ export function collectAnswer(history: readonly Message[]): Answer {
           draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
           return part.delta === "" ? undefined : { type: part.type, text: part.delta };
         }
-        case "text-end":
-        case "reasoning-end": {
-          const draft = find(part.id, part.type === "text-end" ? "text" : "reasoning");
-          draft.vendor = mergeVendor(draft.vendor, part.providerMetadata);
-          return undefined;
-        }
         case "text-was-reasoning":
-          // Who watched has seen it as text; the tag that the model wrote tells what it was.
+          // Consumers have already received the text; the model's closing tag marks it as reasoning.
           return moveToReasoning(part.id) ? { type: "text-delta", text: "\n</think>\n\n" } : undefined;
         case "tool-input-start": {
           const { callId } = begin(part.id, "tool-call", part.providerMetadata, part.toolName);
@@ -108,23 +106,27 @@ export function collectAnswer(history: readonly Message[]): Answer {
           return undefined;
       }
     },
-    pause({ finishReason, usage }) {
+    /**
+     * The partial message if the provider paused its answer: it is sent back unchanged, the provider continues it, and
+     * `take` adds to it. Undefined if the answer ends here.
+     */
+    pause({ reason, usage }: FinishPart): AssistantMessage | undefined {
       const parts = drafts.flatMap(toPart);
       const hasCalls = parts.some((part) => part.type === "tool-call");
-      if (finishReason.unified !== "pause" || hasCalls || parts.length === 0) return undefined;
+      if (reason !== "pause" || hasCalls || parts.length === 0) return undefined;
       wasPaused = true;
-      earlier = addUsage(earlier, toUsage(usage));
+      earlier = addUsage(earlier, usage);
       return { role: "assistant", parts };
     },
-    finish({ finishReason, usage, isUnanswered = false }) {
-      const reason = finishReason.unified;
+    /** The complete answer, or undefined if it is empty. */
+    finish({ reason, usage, isUnanswered = false }: FinishPart): MessageEnd | undefined {
       const cutShort = reason === "length" || reason === "window";
-      // When an answer was cut, a call is whole only if its text proves it: an empty one is none.
-      const isWhole = ({ type, text }: Draft) =>
+      // In a cut answer, a call is complete only if its input is a JSON object; an empty input is not.
+      const isComplete = ({ type, text }: Draft) =>
         type !== "tool-call" || !(cutShort || reason === "content-filter") || parseObject(text) !== undefined;
-      // What was sent back once stays in the conversation; otherwise nobody here can make anything of such a block.
-      const isKept = (draft: Draft) => isWhole(draft) && (wasPaused || draft.type !== "vendor-block");
-      const parts = drafts.filter(isKept).flatMap(toPart);
+      // A vendor block that was sent back after a pause stays in the conversation; otherwise it has no use here.
+      const isKept = (draft: Draft) => isComplete(draft) && (wasPaused || draft.type !== "vendor-block");
+      const parts = drafts.filter(isKept).flatMap(toPart).flatMap(splitCall);
       const isEmpty = parts.every((part) =>
         part.type === "reasoning" ? isUnanswered : part.type === "text" && part.text.trim() === "",
       );
@@ -134,8 +136,8 @@ export function collectAnswer(history: readonly Message[]): Answer {
         type: "message-end",
         message: { role: "assistant", parts },
         finish: toFinish(reason, hasCalls),
-        usage: addUsage(earlier, toUsage(usage)),
-        droppedTools: drafts.filter((draft) => !isWhole(draft)).map(({ tool }) => tool),
+        usage: addUsage(earlier, usage),
+        droppedTools: drafts.filter((draft) => !isComplete(draft)).map(({ tool }) => tool),
       };
     },
   };
@@ -148,27 +150,34 @@ function toPart({ type, tool, callId, text, vendor }: Draft): AssistantMessage["
   return [{ type, callId, tool, input: text.trim() === "" ? "{}" : text, ...extra }];
 }
 
-/** Servers disagree about the reason beside tool calls; the calls decide. */
-function toFinish(reason: FinishPart["finishReason"]["unified"], hasCalls: boolean): FinishReason {
+/** The texts of JSON objects that follow each other; empty if the text is anything else. */
+function splitObjects(text: string): string[] {
+  const objects: string[] = [];
+  let start = 0;
+  let depth = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\[\s\S])*"|[{}]/g)) {
+    if (token === "{") depth++;
+    else if (token === "}") depth--;
+    if (token !== "}" || depth !== 0) continue;
+    objects.push(text.slice(start, index + 1).trim());
+    start = index + 1;
+  }
+  const isAll = text.slice(start).trim() === "" && objects.every((one) => parseObject(one) !== undefined);
+  return isAll ? objects : [];
+}
+
+/**
+ * Servers report different finish reasons with tool calls, so the presence of calls decides. `tool-calls` without a call
+ * means that the server lost it.
+ */
+function toFinish(reason: FinishPart["reason"], hasCalls: boolean): FinishReason {
   if (reason === "length" || reason === "window" || reason === "content-filter") return reason;
   if (hasCalls) return "tool-calls";
-  return reason === "stop" || reason === "tool-calls" || reason === "pause" ? "stop" : "other";
+  if (reason === "tool-calls") return reason;
+  return reason === "stop" || reason === "pause" ? "stop" : "other";
 }
 
-function toUsage({ inputTokens, outputTokens }: FinishPart["usage"]): Usage {
-  return {
-    inputTokens: inputTokens.total,
-    cacheReadTokens: inputTokens.cacheRead,
-    cacheWriteTokens: inputTokens.cacheWrite,
-    outputTokens: outputTokens.total,
-    reasoningTokens: outputTokens.reasoning,
-  };
-}
-
-function mergeVendor(
-  known: VendorData | undefined,
-  more: Readonly<Record<string, Readonly<Record<string, unknown>>>> | undefined,
-): VendorData | undefined {
+function mergeVendor(known: VendorData | undefined, more: VendorMetadata): VendorData | undefined {
   if (more === undefined) return known;
   const merged: Record<string, unknown> = { ...known };
   for (const [vendor, data] of Object.entries(more))
@@ -177,8 +186,8 @@ function mergeVendor(
 }
 
 /**
- * Some servers count from `call_0` in each answer, but results are found by their call's id alone. Half a character is
- * replaced, because it does not survive being stored.
+ * Makes call ids unique: some servers count from `call_0` in each answer, but results are found by their call's id
+ * alone. Lone surrogates are replaced, because they cannot be stored.
  */
 function createCallIds(history: readonly Message[]): (wanted: string) => string {
   const given = new Set<string>();

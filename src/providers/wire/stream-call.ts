@@ -1,52 +1,58 @@
 import { createParser } from "eventsource-parser";
-import type { HttpAnswer } from "../../lib/http-exchange.ts";
+import type { HttpClient } from "../../lib/http/http.ts";
+import { findUnsupportedEncoding } from "../../lib/http/http-decoder.ts";
+import type { HttpResponse } from "../../lib/http/http-exchange.ts";
+import type { Usage } from "../provider.ts";
 import type { AnswerPart, FinishPart } from "./answer-part.ts";
 import type { Attempt } from "./attempt.ts";
-import { checkAnswer, notAnAnswer } from "./check-answer.ts";
-import { type Fields, malformed } from "./fields.ts";
-import { parseObject } from "./replayable-input.ts";
-import type { WireCall } from "./wire-model.ts";
+import { type JsonObject, parseObject } from "./json-object.ts";
+import { TroubleError } from "./trouble-error.ts";
 
-/** Reads one answer in one format. */
 export interface AnswerReader {
-  /** What an event means. Throws a `TroubleError` when it is an error, or not what the format allows. */
+  /** Converts an event to parts. Throws a `TroubleError` for an error event and for an invalid one. */
   take(data: string, event: string | undefined): readonly AnswerPart[];
-  /** What an answer means that came as a whole; undefined when it is none. */
-  takeWhole(body: Fields): readonly AnswerPart[] | undefined;
-  /** True when nothing that still comes can matter. */
+  /** Converts an answer that was not streamed to parts; undefined if the body is not an answer. */
+  takeWhole(body: JsonObject): readonly AnswerPart[] | undefined;
+  /** Whether all further events can be ignored. */
   readonly isOver: boolean;
-  /** How the answer ended; undefined as long as it has not said so. */
+  /** The token counts that have arrived so far. */
+  readonly usage: Usage;
+  /** How the answer ended; undefined until the server has reported it. */
   finish(): FinishPart | undefined;
 }
 
-/** A request as it goes out. */
 export interface WrittenRequest {
-  post(onSent: () => void): Promise<HttpAnswer>;
-  /** What its prompt consists of, as hashes. */
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  /** The hashes of its prompt. */
   prefix(): readonly string[];
 }
 
-const LAST_WORDS_MS = 1_000; // for the usage, which may follow the end of an answer
+/** One request in one format, and the reader of its answer. */
+export interface WireExchange {
+  write(): WrittenRequest | Promise<WrittenRequest>;
+  readonly reader: AnswerReader;
+}
+
+const TRAILER_TIMEOUT_MS = 1_000; // wait for the usage, which may follow the finish reason
 const LARGEST_HEAD = 64 * 1024;
 const LARGEST_EVENT = 16 * 1024 * 1024;
 
-/** Sends a request and reads its answer as it streams in. */
-export function streamCall(
-  write: () => WrittenRequest | Promise<WrittenRequest>,
-  reader: AnswerReader,
-  attempt: Attempt,
-): WireCall {
-  let answer: HttpAnswer | undefined;
-  let answering: Promise<HttpAnswer> | undefined;
+/** Sends a request and reads its answer. The methods reject on every failure, and when the attempt is aborted. */
+export function streamCall({ write, reader }: WireExchange, http: HttpClient, attempt: Attempt) {
+  let answer: HttpResponse | undefined;
+  let answering: Promise<HttpResponse> | undefined;
   const decoder = new TextDecoder();
   const parts: AnswerPart[] = [];
   let nextPart = 0;
-  let head: string | undefined = ""; // until the first event: what comes may not be a stream at all
+  let head: string | undefined = ""; // the text before the first event, because the body may not be a stream
   let isOver = false;
   const parser = createParser({
     maxBufferSize: LARGEST_EVENT,
     onError({ type }) {
-      if (type === "max-buffer-size-exceeded") throw malformed(); // the others are lines that nobody needs to know
+      // Other errors are unknown lines, which are ignored.
+      if (type === "max-buffer-size-exceeded") throw new TroubleError({ type: "malformed" });
     },
     onEvent({ data, event }) {
       head = undefined;
@@ -65,51 +71,52 @@ export function streamCall(
     const finish = reader.finish();
     if (finish !== undefined) parts.push(finish);
   };
-  /** Takes in a body that was not sent as a stream, or not under the name of one. */
-  const takeBody = (begun: HttpAnswer, body: string): void => {
+  /** Reads a body that was not sent as a stream, or not with the content type of one. */
+  const takeBody = (response: HttpResponse, body: string): void => {
     if (isOver) return;
     if (/^\s*(?:data|event|id|retry|:)/.test(body)) {
       parser.feed(`${body}\n\n`);
     } else {
       const whole = parseObject(body);
-      const taken = whole && reader.takeWhole(whole as Fields);
-      if (taken === undefined) throw notAnAnswer(begun, body);
+      const taken = whole && reader.takeWhole(whole);
+      if (taken === undefined) throw createHttpTrouble(response, body);
       parts.push(...taken);
     }
     end();
   };
 
-  const begin = async (): Promise<HttpAnswer> => {
+  const awaitAnswer = async (): Promise<HttpResponse> => {
     if (answering === undefined) throw new Error("nothing was sent");
-    const begun = await answering;
+    const response = await answering;
     attempt.arrived();
-    const body = await checkAnswer(begun);
-    if (body !== undefined) takeBody(begun, body);
-    return begun;
+    const body = await checkAnswer(response);
+    if (body !== undefined) takeBody(response, body);
+    return response;
   };
-  /** Takes in what comes next. */
   const receive = async (): Promise<void> => {
-    answer ??= await begin();
+    answer ??= await awaitAnswer();
     if (isOver) return;
     attempt.waiting();
-    const chunk = await (reader.finish() === undefined ? answer.read() : readLastWords(answer));
+    const chunk = await (reader.finish() === undefined ? answer.read() : readTrailer(answer));
     attempt.arrived();
     if (chunk !== undefined) return feed(decoder.decode(chunk, { stream: true }));
-    feed(`${decoder.decode()}\n\n`); // the last event may lack its end
+    feed(`${decoder.decode()}\n\n`); // the last event may lack its empty line
     if (head !== undefined && head.trim() !== "" && !/^\s*:/.test(head)) takeBody(answer, head);
     end();
   };
 
   return {
-    async send() {
-      const request = await write();
+    /** Sends the request and resolves, once it is sent, with the hashes of its prompt. */
+    async send(): Promise<readonly string[]> {
+      const { url, headers, body, prefix } = await write();
       await new Promise<void>((onSent, onFailure) => {
-        answering = request.post(onSent);
+        answering = http.exchange(url, { method: "POST", headers, body, onSent }, attempt.signal);
         answering.catch(onFailure);
       });
-      return request.prefix();
+      return prefix();
     },
-    async next() {
+    /** The next part of the answer; undefined at its end. */
+    async next(): Promise<AnswerPart | undefined> {
       while (nextPart === parts.length) {
         if (isOver) return undefined;
         nextPart = parts.length = 0;
@@ -117,18 +124,59 @@ export function streamCall(
       }
       return parts[nextPart++];
     },
+    /** The token counts of an answer that may be incomplete. */
+    usage: (): Usage => reader.usage,
+    /** Resolves when the response has ended. */
     drain: async () => answer?.ended,
   };
 }
 
-/** The answer is whole, so whatever becomes of its connection takes nothing away from it. */
-function readLastWords(answer: HttpAnswer): Promise<Buffer | undefined> {
+/** Continues reading after the finish reason. The answer is complete, so a failure of the connection is ignored. */
+function readTrailer(answer: HttpResponse): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => resolve(undefined), LAST_WORDS_MS);
+    const timer = setTimeout(() => resolve(undefined), TRAILER_TIMEOUT_MS);
     const onRead = (chunk?: Buffer): void => {
       clearTimeout(timer);
       resolve(chunk);
     };
     answer.read().then(onRead, () => onRead());
   });
+}
+
+const LARGEST_ERROR_BODY = 64 * 1024;
+const LARGEST_BODY = 16 * 1024 * 1024;
+
+/**
+ * Checks the status and headers of an answer. Throws a `TroubleError` with the start of the body if it is not an answer
+ * of a model. Resolves with the body if the answer is JSON, and with undefined if it is a stream.
+ */
+async function checkAnswer(answer: HttpResponse): Promise<string | undefined> {
+  const encoding = findUnsupportedEncoding(answer.header("content-encoding"));
+  if (encoding !== undefined) throw new TroubleError({ type: "undecodable", encoding });
+  const contentType = answer.header("content-type") ?? "";
+  const isAnswer = answer.status >= 200 && answer.status < 300 && !/^text\/html\b/i.test(contentType);
+  if (isAnswer && !/^application\/json\b/i.test(contentType)) return undefined;
+  const body = await readText(answer, isAnswer ? LARGEST_BODY : LARGEST_ERROR_BODY);
+  if (isAnswer) return body;
+  throw createHttpTrouble(answer, body);
+}
+
+function createHttpTrouble({ status, header }: HttpResponse, body: string): TroubleError {
+  return new TroubleError({
+    type: "http",
+    status,
+    contentType: header("content-type") ?? "",
+    retryAfter: header("retry-after"),
+    body: body.slice(0, LARGEST_ERROR_BODY),
+  });
+}
+
+async function readText(answer: HttpResponse, maxLength: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let body = "";
+  for (let chunk = await answer.read(); chunk !== undefined; chunk = await answer.read()) {
+    body += decoder.decode(chunk, { stream: true });
+    if (body.length >= maxLength) break;
+  }
+  return body;
 }

@@ -1,10 +1,10 @@
-import type { Trouble } from "../classify-failure.ts";
+import type { RequestTrouble } from "../classify-failure.ts";
 
-/** Ends a request with what went wrong, in our terms. */
+/** An error that ends a request and describes what went wrong. */
 export class TroubleError extends Error {
   override readonly name = "TroubleError";
-  readonly trouble: Trouble;
-  constructor(trouble: Trouble) {
+  readonly trouble: RequestTrouble;
+  constructor(trouble: RequestTrouble) {
     super(trouble.type);
     this.trouble = trouble;
   }

@@ -1,30 +1,28 @@
-import type { Clock } from "../../lib/clock.ts";
-import type { HttpClient } from "../../lib/http.ts";
+import type { HttpClient } from "../../lib/http/http.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
-import { classifyFailure, type Trouble } from "../classify-failure.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import { classifyFailure, type RequestTrouble } from "../classify-failure.ts";
 import type { AssistantMessage } from "../message.ts";
-import type { Model, ModelEvent, ModelPrice, ModelRequest } from "../provider.ts";
+import type { Model, ModelEvent, ModelPrice, ModelRequest, Usage } from "../provider.ts";
 import type { RequestTimeouts } from "../timeouts.ts";
-import type { AnswerPart } from "./answer-part.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
-import { type Answer, collectAnswer } from "./collect-answer.ts";
+import { type AnswerCollector, collectAnswer } from "./collect-answer.ts";
+import { streamCall, type WireExchange } from "./stream-call.ts";
 import { TroubleError } from "./trouble-error.ts";
 
-const MOST_PAUSES = 20; // of one answer; a search that takes longer does not end
+const MAX_PAUSES = 20; // per answer; a search of the vendor that pauses more often is assumed never to end
 
-/** What every kind of server needs to be told. */
+/** The options that all wire formats share. */
 export interface WireOptions {
-  /** As the settings name the provider. */
   readonly provider: string;
   readonly name: string;
   readonly baseUrl: string;
-  /** The setting that the address comes from, or would. */
+  /** The setting that contains the address, or that would override the provider's own address. */
   readonly addressKey: string;
   readonly apiKey: string | undefined;
-  /** How to set a key, where there is none. */
-  readonly keyAdvice: string | undefined;
+  /** How to set a key, if there is none. */
+  readonly keyHint: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
-  /** Members that are put into each body. */
   readonly requestOverrides: Readonly<Record<string, unknown>>;
   readonly timeouts: RequestTimeouts;
   readonly contextTokens: number | undefined;
@@ -33,47 +31,38 @@ export interface WireOptions {
   readonly clock: Clock;
 }
 
-/** One request in one format, and what comes back. Its methods reject with whatever happened, and when it is aborted. */
-export interface WireCall {
-  /** Sends the request; when it has left, says what its prompt consists of, as hashes. */
-  send(): Promise<readonly string[]>;
-  /** The next part of the answer, undefined when it ended. */
-  next(): Promise<AnswerPart | undefined>;
-  /** Resolves or rejects when nothing more will come. */
-  drain(): Promise<unknown>;
-}
+export type WireFormat = (request: ModelRequest) => WireExchange;
 
-/** How requests are written and answers are read. */
-export type WireFormat = (request: ModelRequest, attempt: Attempt) => WireCall;
-
-/** A model behind HTTP: its time-outs, failures and answers, in whatever format. */
+/** Creates a model behind HTTP: handles timeouts, failures and pauses for every format. */
 export function createWireModel(options: WireOptions, loadFormat: () => Promise<WireFormat>): Model {
   const { provider, name, addressKey, contextTokens, price, clock } = options;
   const redactor = createRedactor({ secrets: secretsOf(options) });
   const redact = (text: string) => redactor.redact(text);
-  // Begun now, so that it is there when the first request is; a failure is told by that request.
+  // Start loading now, so that the first request need not wait; that request reports a failure to load.
   options.http.prepare();
   const loading = loadFormat();
   loading.catch(() => undefined);
 
-  /** One request. Returns how it ended: with the whole answer, with an answer to go on with, or with trouble. */
+  /** Makes one request. Returns undefined after a complete answer, the message of a paused answer, or the trouble. */
   async function* exchange(
     request: ModelRequest,
-    answer: Answer,
+    answer: AnswerCollector,
     signal: AbortSignal,
-  ): AsyncGenerator<ModelEvent, AssistantMessage | Trouble | undefined> {
+  ): AsyncGenerator<ModelEvent, AssistantMessage | RequestTrouble | undefined> {
     let attempt: Attempt | undefined;
-    let trouble: Trouble;
+    let trouble: RequestTrouble;
+    let used: (() => Usage) | undefined;
     try {
       const format = await loading;
       attempt = openAttempt(options, signal);
       signal.throwIfAborted();
-      const call = format(request, attempt);
+      const call = streamCall(format(request), options.http, attempt);
+      used = call.usage;
       yield { type: "request-sent", prefix: await call.send() };
       trouble = { type: "cut" };
       for (let part = await call.next(); part !== undefined; part = await call.next()) {
         if (part.type === "finish") {
-          if (part.finishReason.unified === "error") break; // it says itself that it broke off
+          if (part.reason === "error") break; // the server reports that its answer is cut
           const paused = answer.pause(part);
           const end = paused === undefined ? answer.finish(part) : undefined;
           if (paused !== undefined || end !== undefined) attempt.letEnd(call.drain());
@@ -91,9 +80,10 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
     } catch (error) {
       trouble = troubleOf(error, attempt?.answering ?? false);
     } finally {
-      // Also when whoever listens went away.
+      // Also runs when the consumer stops reading.
       attempt?.[Symbol.dispose]();
     }
+    if (used !== undefined) answer.addUsage(used());
     const reason: unknown = attempt?.signal.reason;
     return reason instanceof TroubleError ? reason.trouble : trouble;
   }
@@ -108,7 +98,7 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
       let ended = yield* exchange(request, answer, signal);
       for (let pauses = 1; ended !== undefined && "role" in ended; pauses++) {
         const messages = [...request.messages, ended];
-        if (pauses > MOST_PAUSES) ended = { type: "paused", times: MOST_PAUSES };
+        if (pauses > MAX_PAUSES) ended = { type: "paused", times: MAX_PAUSES };
         else ended = yield* exchange({ ...request, messages }, answer, signal);
       }
       if (ended === undefined) return;
@@ -116,26 +106,22 @@ export function createWireModel(options: WireOptions, loadFormat: () => Promise<
         provider,
         model: name,
         addressKey,
-        keyAdvice: hasKeyHeader(options) ? undefined : options.keyAdvice,
+        keyHint: hasKeyHeader(options) ? undefined : options.keyHint,
         reasoningEffort: request.reasoningEffort,
         nowMs: clock.now(),
         redact,
       });
-      const event: ModelEvent = {
-        type: "failed",
-        failure: { ...failure, droppedTools: answer.begunTools, sawText: answer.sawText },
-      };
-      yield event;
+      const { startedTools: droppedTools, sawText, usage } = answer;
+      yield { type: "failed", failure: { ...failure, droppedTools, sawText, usage } };
     },
   };
 }
 
-function troubleOf(error: unknown, answering: boolean): Trouble {
+function troubleOf(error: unknown, answering: boolean): RequestTrouble {
   if (error instanceof TroubleError) return error.trouble;
   return { type: "thrown", error, answering };
 }
 
-/** A header of the settings may be a key, whatever it is called. */
 function hasKeyHeader({ headers }: WireOptions): boolean {
   return Object.keys(headers).some((name) => /auth|key|token|cookie/i.test(name));
 }

@@ -1,27 +1,26 @@
-import { separate } from "./indexed-text.ts";
+import { separateCharacters } from "./indexed-text.ts";
 
-/** One thing to look for. */
 export interface Term {
   readonly text: string;
-  /** Whatever begins so counts too. */
+  /** Whether words that start with `text` match too. */
   readonly prefix: boolean;
-  /** How it joins what stands before it; the first joins nothing. */
+  /** The operator before this term; ignored for the first term. */
   readonly join: "AND" | "OR" | "NOT";
 }
 
-const LONGEST_QUERY = 1_000;
-const MOST_TERMS = 32;
+const MAX_QUERY_LENGTH = 1_000;
+const MAX_TERMS = 32;
 const OPERATORS: ReadonlySet<string> = new Set(["AND", "OR", "NOT"]);
 const WORD_CHARACTER = /[\p{L}\p{N}\p{Co}]/u;
 const TRIGRAM = 3;
-// A phrase whose end may be missing, with or without a star; or a run of anything else.
+// A quoted phrase, possibly unterminated or followed by a star; or a run of other characters.
 const PIECE = /"([^"]*)(?:"(\*?)|$)|[^\s"()]+/gu;
 
-/** What a person typed as terms: all must occur unless OR or NOT says otherwise. Anything is a query, even nothing. */
+/** Parses user input into terms, joined by AND unless OR or NOT is given. Any text is a valid query, even an empty one. */
 export function parseQuery(text: string): Term[] {
   const terms: Term[] = [];
   let join: Term["join"] = "AND";
-  const plain = text.slice(0, LONGEST_QUERY).replace(/\p{Cc}/gu, " ");
+  const plain = text.slice(0, MAX_QUERY_LENGTH).replace(/\p{Cc}/gu, " ");
   for (const [piece, phrase, star] of plain.matchAll(PIECE)) {
     if (isOperator(piece)) {
       join = piece;
@@ -32,7 +31,7 @@ export function parseQuery(text: string): Term[] {
     const prefix = phrase === undefined ? piece.endsWith("*") : star === "*";
     terms.push({ text: term, prefix, join: terms.length === 0 ? "AND" : join });
     join = "AND";
-    if (terms.length === MOST_TERMS) break;
+    if (terms.length === MAX_TERMS) break;
   }
   return terms;
 }
@@ -41,21 +40,21 @@ function isOperator(piece: string): piece is Term["join"] {
   return OPERATORS.has(piece);
 }
 
-/** The terms for the index of words, or undefined when it cannot find any of them. */
-export function wordExpression(terms: readonly Term[]): string | undefined {
+/** The FTS5 expression for the word index; undefined if no term has a letter or digit. */
+export function createWordExpression(terms: readonly Term[]): string | undefined {
   return expression(
     terms.filter((term) => WORD_CHARACTER.test(term.text)),
-    ({ text, prefix }) => `${quote(separate(text).trim())}${prefix ? "*" : ""}`,
+    ({ text, prefix }) => `${quote(separateCharacters(text).trim())}${prefix ? "*" : ""}`,
   );
 }
 
-/** The terms as parts of words, for the index of trigrams; undefined when one is too short for it. */
-export function partExpression(terms: readonly Term[]): string | undefined {
+/** The FTS5 expression for the trigram index, which finds parts of words; undefined if a term is too short. */
+export function createTrigramExpression(terms: readonly Term[]): string | undefined {
   if (terms.some(({ text }) => [...text].length < TRIGRAM)) return undefined;
   return expression(terms, ({ text }) => quote(text));
 }
 
-/** Evaluated from left to right, as it reads. */
+/** Parenthesises the terms from left to right. */
 function expression(terms: readonly Term[], render: (term: Term) => string): string | undefined {
   const [first, ...rest] = terms;
   if (first === undefined) return undefined;

@@ -1,25 +1,7 @@
-import type { Database } from "../../lib/database.ts";
 import { AppError, errnoOf } from "../../lib/errors.ts";
-import { indexedText } from "./indexed-text.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import { createIndexedText } from "./indexed-text.ts";
 import { CREATE_INDEXES } from "./search-schema.ts";
-
-/**
- * The index over all messages. It follows the messages and is never in their way: recording does not touch it, a
- * search first adds what is missing, and one that is damaged is made anew from the messages.
- */
-export interface SearchIndex {
-  /** Adds messages that are not in it yet, in transactions of bounded size; at most `limit` of these. */
-  refresh(signal: AbortSignal, limit?: number): Promise<void>;
-  /** Throws the index away and makes it anew. */
-  rebuild(signal: AbortSignal): Promise<void>;
-  /** Reads through an index that is up to date, once more after a rebuild if it turns out to be damaged. */
-  read<Result>(action: () => Result, signal: AbortSignal): Promise<Result>;
-  /** One transaction that may remove messages; the index forgets them, or is made anew if it cannot. */
-  change<Result>(
-    action: (forget: (keys: readonly number[]) => void) => Result,
-    signal: AbortSignal,
-  ): Promise<Result>;
-}
 
 interface MessageRow {
   readonly key: number;
@@ -30,9 +12,16 @@ interface MessageRow {
 
 const INDEXES = ["message_words", "message_trigrams"];
 const BATCH_MESSAGES = 500;
-const BATCH_CHARACTERS = 500_000; // a transaction blocks everybody else, so it ends after some 100 ms
+const MERGED_PAGES = 500;
+const BATCH_CHARACTERS = 500_000; // about 100 ms, because a transaction blocks all other writers
 
-export function createSearchIndex(database: Database): SearchIndex {
+export type SearchIndex = ReturnType<typeof createSearchIndex>;
+
+/**
+ * The search index over all messages. Recording does not touch it; a search first adds the missing messages, and a
+ * damaged index is rebuilt from the messages.
+ */
+export function createSearchIndex(database: Database) {
   const findState = database.prepare<{ through: number; last: number | null }>(`
     select indexed_through as through, (select max(key) from message) as last from search_state`);
   const listNew = database.prepare<MessageRow>(`
@@ -41,19 +30,17 @@ export function createSearchIndex(database: Database): SearchIndex {
      where message.key > ? order by message.key limit ${BATCH_MESSAGES}`);
   const advance = database.prepare("update search_state set indexed_through = ?");
 
-  /** Prepared when used: where a table is missing or damaged, it is these that fail. */
+  /** Prepares its statements on use, because preparing fails if an index table is missing or damaged. */
   function add({ key, role, source, body }: MessageRow): number {
-    const { words, spoken, tags } = indexedText(role, source, body);
-    database.prepare("insert into message_words (rowid, text, tags) values (?, ?, ?)").run(key, words, tags);
-    if (spoken !== "") {
-      database
-        .prepare("insert into message_trigrams (rowid, text, tags) values (?, ?, ?)")
-        .run(key, spoken, tags);
-    }
+    const { words, spoken, tags } = createIndexedText(role, source, body);
+    const insert = (table: string, text: string): unknown =>
+      database.prepare(`insert into ${table} (rowid, text, tags) values (?, ?, ?)`).run(key, text, tags);
+    insert("message_words", words);
+    if (spoken !== "") insert("message_trigrams", spoken);
     return words.length + spoken.length;
   }
 
-  /** False when nothing was missing. */
+  /** Returns false if no message was missing. */
   function addBatch(): boolean {
     const { through } = state();
     let characters = 0;
@@ -68,10 +55,14 @@ export function createSearchIndex(database: Database): SearchIndex {
     return true;
   }
 
+  function countChanges(): number {
+    return database.prepare<{ count: number }>("select total_changes() as count").get()?.count ?? 0;
+  }
+
   function state(): { through: number; last: number | null } {
     const found = findState.get();
     if (found === undefined)
-      throw new AppError("database-damaged", `${database.path}: no state of the search`);
+      throw new AppError("database-damaged", `${database.path}: the search state is missing`);
     return found;
   }
 
@@ -84,7 +75,7 @@ export function createSearchIndex(database: Database): SearchIndex {
   async function catchUp(signal: AbortSignal, limit: number): Promise<void> {
     for (let batch = 0; batch < limit; batch++) {
       const { through, last } = state();
-      if (last === null || last <= through) return; // without the lock that writing takes
+      if (last === null || last <= through) return; // avoids the write lock
       if (!(await database.write(addBatch, signal))) return;
     }
   }
@@ -94,44 +85,68 @@ export function createSearchIndex(database: Database): SearchIndex {
     await catchUp(signal, limit);
   }
 
+  /** Drops what the indexes still hold of deleted messages, in transactions of bounded size. */
+  async function mergeSegments(signal: AbortSignal): Promise<void> {
+    for (const name of INDEXES) {
+      // A negative number merges all segments, and further calls go on with that until nothing changes.
+      for (let pages = -MERGED_PAGES; ; pages = MERGED_PAGES) {
+        const changes = await database.write(() => {
+          const before = countChanges();
+          database.prepare(`insert into ${name} (${name}, rank) values ('merge', ?)`).run(pages);
+          return countChanges() - before;
+        }, signal);
+        if (changes < 2) break;
+      }
+    }
+  }
+
+  /** Adds missing messages in transactions of bounded size, at most `limit` transactions. */
   async function refresh(signal: AbortSignal, limit = Number.POSITIVE_INFINITY): Promise<void> {
     try {
       await catchUp(signal, limit);
     } catch (error) {
-      if (!isIndexDamage(error)) throw error;
+      if (!isDamagedIndex(error)) throw error;
       await rebuild(signal, limit);
     }
   }
 
   return {
     refresh,
-    rebuild: (signal) => rebuild(signal),
-    async read(action, signal) {
+    /** Makes the indexes as small as their messages allow; a damaged index is rebuilt. */
+    async compact(signal: AbortSignal): Promise<void> {
+      try {
+        await mergeSegments(signal);
+      } catch (error) {
+        if (!isDamagedIndex(error)) throw error;
+        await rebuild(signal);
+      }
+    },
+    rebuild: (signal: AbortSignal) => rebuild(signal),
+    /** Refreshes the index, then runs `action`; if the index is damaged, rebuilds it and runs `action` again. */
+    async read<Result>(action: () => Result, signal: AbortSignal): Promise<Result> {
       await refresh(signal);
       try {
         return action();
       } catch (error) {
-        if (!isIndexDamage(error)) throw error;
+        if (!isDamagedIndex(error)) throw error;
         await rebuild(signal);
         return action();
       }
     },
-    async change(action, signal) {
+    /** Runs a transaction that may delete messages; `forget` removes them from the index. Recreates a damaged index. */
+    async change<Result>(
+      action: (forget: (keys: readonly number[]) => void) => Result,
+      signal: AbortSignal,
+    ): Promise<Result> {
+      const forget = (keys: readonly number[]): void => {
+        const list = JSON.stringify(keys);
+        for (const name of INDEXES)
+          database.prepare(`delete from ${name} where rowid in (select value from json_each(?))`).run(list);
+      };
       try {
-        return await database.write(
-          () =>
-            action((keys) => {
-              const list = JSON.stringify(keys);
-              for (const name of INDEXES) {
-                database
-                  .prepare(`delete from ${name} where rowid in (select value from json_each(?))`)
-                  .run(list);
-              }
-            }),
-          signal,
-        );
+        return await database.write(() => action(forget), signal);
       } catch (error) {
-        if (!isIndexDamage(error)) throw error;
+        if (!isDamagedIndex(error)) throw error;
         await database.write(recreate, signal);
         return await database.write(() => action(() => undefined), signal);
       }
@@ -139,8 +154,8 @@ export function createSearchIndex(database: Database): SearchIndex {
   };
 }
 
-/** Also a table that is gone or cannot be opened, which SQLite calls a plain error. */
-function isIndexDamage(error: unknown): boolean {
+/** Includes a missing or unreadable table, which SQLite reports as SQLITE_ERROR. */
+function isDamagedIndex(error: unknown): boolean {
   if (error instanceof AppError) return error.code === "database-damaged";
   return errnoOf(error) === "SQLITE_ERROR";
 }

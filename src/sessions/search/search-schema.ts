@@ -1,8 +1,8 @@
-import type { Migration } from "../../lib/migrate.ts";
+import type { Migration } from "../../lib/sqlite/migrate.ts";
 
 /**
- * Both indexes keep no text of their own. Words: everything, with filters as words of the second column, which does
- * not count for the rank. Trigrams: only what people and models said, since tool output would triple the file.
+ * Both indexes are contentless. The word index covers all text; the column `tags` holds the filter terms and does not
+ * affect the rank. The trigram index omits tool output, which would triple the size of the file.
  */
 export const CREATE_INDEXES: readonly string[] = [
   `create virtual table message_words using fts5(

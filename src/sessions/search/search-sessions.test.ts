@@ -13,8 +13,8 @@ import {
 } from "../../../test/support/session-fixtures.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
-import { ownIdentity } from "../../lib/process-identity.ts";
-import { loadSqlite } from "../../lib/sqlite.ts";
+import { readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { loadSqlite } from "../../lib/sqlite/sqlite.ts";
 import { openSessionStore, type SessionStore, type SessionStoreOptions } from "../session-store.ts";
 import type { SearchQuery } from "./search-sessions.ts";
 
@@ -30,7 +30,7 @@ async function openStore(options: SessionStoreOptions = {}) {
     path,
     store,
     search,
-    /** The ids of the sessions that are found. */
+    /** The ids of the found sessions. */
     ids: async (text: string, query: Partial<SearchQuery> = {}) =>
       (await search(text, query)).map(({ session }) => session.id),
     async [Symbol.asyncDispose]() {
@@ -40,7 +40,7 @@ async function openStore(options: SessionStoreOptions = {}) {
   };
 }
 
-test("D: all words must occur unless OR or NOT says otherwise; phrases and beginnings are understood", async () => {
+test("D: all words must occur unless OR or NOT says otherwise; phrases and prefixes are supported", async () => {
   await using lab = await openStore();
   const fox = await converse(lab.store, "the quick brown fox", "jumps");
   const dog = await converse(lab.store, "a quick lazy dog", "sleeps");
@@ -54,7 +54,7 @@ test("D: all words must occur unless OR or NOT says otherwise; phrases and begin
   expect(await found('"brown quick"')).toEqual([]);
   expect(await found("qui*")).toEqual(both);
   expect(await found("QUICK Brown")).toEqual([fox]);
-  expect(await found("fox and dog")).toEqual([]); // in small letters it is a word
+  expect(await found("fox and dog")).toEqual([]); // a lower-case operator is a word
 });
 
 test("D: hyphenated terms are phrases, stray quotes and dangling operators are dropped", async () => {
@@ -84,7 +84,7 @@ test("D: hyphenated terms are phrases, stray quotes and dangling operators are d
     expect({ text, ids: await lab.ids(text) }).toEqual({ text, ids: [] });
 });
 
-test("D: Japanese, Chinese and Korean are found by any part of a sentence, one character included", async () => {
+test("D: Japanese, Chinese and Korean text is found by any part of a sentence, even a single character", async () => {
   await using lab = await openStore();
   const japanese = await converse(
     lab.store,
@@ -105,7 +105,7 @@ test("D: Japanese, Chinese and Korean are found by any part of a sentence, one c
   expect(found?.hits[0]?.snippet).toBe("東京の<天気>を調べてください");
 });
 
-test("a part of a word is found where no whole word is", async () => {
+test("a part of a word is found if no whole word matches", async () => {
   await using lab = await openStore();
   const id = await converse(lab.store, "call getUserNameById please", "สวัสดีครับทุกคน 🎉🎉🎉");
   expect(await lab.ids("UserName")).toEqual([id]);
@@ -114,7 +114,7 @@ test("a part of a word is found where no whole word is", async () => {
   expect(await lab.ids("rN")).toEqual([]);
 });
 
-test("what tools were given and printed is found as well", async () => {
+test("tool input and output are found as well", async () => {
   await using lab = await openStore();
   const draft = lab.store.createSession(NEW_SESSION);
   const calls = [call("c1", '{"command":"kubectl rollout"}')];
@@ -164,11 +164,11 @@ test("role, source and time narrow a search, and the limit counts sessions", asy
   expect(await lab.ids("needle", { sources: ["api-server", "kanban"] })).toEqual([old]);
   expect(await lab.ids("needle", { order: "newest", since: clock.now() - 1_000 })).toEqual([newest, middle]);
   expect(await lab.ids("needle", { since: clock.now() + 1 })).toEqual([]);
-  expect(await lab.ids("xroleuser")).toEqual([]); // a filter is no text
+  expect(await lab.ids("xroleuser")).toEqual([]); // filter terms are not searchable text
   expect((await lab.ids("needle"))[0]).toBe(middle);
 });
 
-test("one talkative session does not hide the others", async () => {
+test("a session with many matches does not hide the others", async () => {
   await using lab = await openStore();
   const quiet = await converse(lab.store, "needle", "once");
   const draft = lab.store.createSession(NEW_SESSION);
@@ -185,7 +185,7 @@ test("one talkative session does not hide the others", async () => {
     expect((await lab.ids("needle", { order, limit: 2 })).toSorted()).toEqual([draft.id, quiet].toSorted());
 });
 
-test("M5: a damaged or missing index is made anew, and neither messages nor deletion suffer from it", async () => {
+test("M5: a damaged or missing index is rebuilt, and neither messages nor deletion are affected", async () => {
   await using lab = await openStore();
   const id = await converse(lab.store, "needle", "found");
   const doomed = await converse(lab.store, "needle too", "found");
@@ -204,21 +204,21 @@ test("M5: a damaged or missing index is made anew, and neither messages nor dele
   expect((await lab.ids("needle")).length).toBe(2);
   damage("drop table message_trigrams");
   {
-    await using turn = await lab.store.acquireTurn(id, await ownIdentity(never), never);
+    await using turn = await lab.store.acquireTurn(id, await readOwnIdentity(never), never);
     await turn.record(turnStart("t2", "haystack"), never);
     expect(await lab.ids("haystack")).toEqual([id]); // adding to the index fails first
     await turn.record(turnEnd("t2"), never);
   }
   damage("delete from message_words_data; delete from message_trigrams_data");
   const later = await converse(lab.store, "needle again", "found");
-  await lab.store.deleteSession(doomed, await ownIdentity(never), never);
+  await lab.store.deleteSession(doomed, await readOwnIdentity(never), never);
   expect((await lab.ids("needle")).toSorted()).toEqual([id, later].toSorted());
   await lab.store.rebuildSearch(never);
   expect((await lab.ids("needle")).toSorted()).toEqual([id, later].toSorted());
   expect(await lab.store.checkIntegrity()).toEqual([]);
 });
 
-test("no text is a query that fails", async () => {
+test("every text is a valid query", async () => {
   await using lab = await openStore();
   await converse(lab.store, "the quick brown fox", "東京の天気");
   const piece = fc.oneof(
@@ -262,11 +262,11 @@ test("no text is a query that fails", async () => {
   await lab.search("(".repeat(10_000));
 });
 
-test("what another process recorded is found at once", async () => {
+test("messages of another process are found at once", async () => {
   await using lab = await openStore();
   using other: SessionStore = await openSessionStore(lab.path, {}, never);
   const draft = other.createSession(NEW_SESSION);
-  await using turn = await other.acquireTurn(draft, await ownIdentity(never), never);
+  await using turn = await other.acquireTurn(draft, await readOwnIdentity(never), never);
   await turn.record(turnStart("t1", "needle"), never);
   expect(await lab.ids("needle")).toEqual([draft.id]);
 });

@@ -1,24 +1,25 @@
-import type { Database } from "../../lib/database.ts";
-import { readTogether } from "../read-together.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import { runReadTransaction } from "../../lib/sqlite/read-transaction.ts";
 import type { SessionSummary } from "../session.ts";
 import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "../session-rows.ts";
-import { tagOf, textsOf } from "./indexed-text.ts";
-import { parseQuery, partExpression, type Term, wordExpression } from "./parse-query.ts";
+import { createTag, extractTexts } from "./indexed-text.ts";
+import { createTrigramExpression, createWordExpression, parseQuery, type Term } from "./parse-query.ts";
 import type { SearchIndex } from "./search-index.ts";
-import { excerpt, type Marks, makeSnippet } from "./snippet.ts";
+import { createSnippet, excerpt, type Marks } from "./snippet.ts";
 
 export type SearchRole = "user" | "assistant" | "tool";
 
 export interface SearchQuery {
   readonly text: string;
-  /** How many sessions at most. */
   readonly limit: number;
   readonly order: "best" | "newest";
   readonly roles?: readonly SearchRole[] | undefined;
   readonly sources?: readonly string[] | undefined;
-  /** Only messages of turns that began at or after this time, in milliseconds. */
+  /** Only messages of turns that started at or after this time, in milliseconds. */
   readonly since?: number | undefined;
   readonly marks?: Marks | undefined;
+  /** A session whose model searches: messages that this model still gets are skipped, compacted ones are found. */
+  readonly searcher?: string | undefined;
 }
 
 export interface SearchContext {
@@ -28,8 +29,12 @@ export interface SearchContext {
 
 export interface SearchHit {
   readonly role: SearchRole;
+  /** Whether the user has undone the turn of the message. */
+  readonly isUndone: boolean;
   readonly createdAt: number;
   readonly snippet: string;
+  /** Whether a summary has replaced the message for the model. */
+  readonly compacted: boolean;
   readonly before: SearchContext | undefined;
   readonly after: SearchContext | undefined;
 }
@@ -49,13 +54,13 @@ interface MessageRow {
 
 const HITS_PER_SESSION = 3;
 const CONTEXT_LENGTH = 200;
-// Several matches share a session, and the newest ones most of all; asking again would cost more than these rows.
+// Several matches may be in one session, most often the newest; fetching more rows is cheaper than a second query.
 const OVERFETCH = { best: 5, newest: 100 };
-const MOST_MATCHES = 20_000; // where even so many are of few sessions, those few are the answer
+const MAX_MATCHES = 20_000; // beyond this, the sessions found so far are returned
 const MESSAGE = "select turn_key, position, role, created_at, body from message";
 const MARKS: Marks = { open: ">>>", close: "<<<" };
 
-/** Searches all messages; where no whole word fits, parts of words do. */
+/** Searches all messages for whole words; if nothing is found, for parts of words. */
 export function createSessionSearch(
   database: Database,
   index: SearchIndex,
@@ -63,13 +68,20 @@ export function createSessionSearch(
   const firstSince = database.prepare<{ key: number | null }>(`
     select min(message.key) as key from message
      where turn_key = (select key from turn where started_at >= ? order by started_at, key limit 1)`);
-  const findSession = database.prepare<{ key: number }>(
-    "select turn.session_key as key from message join turn on turn.key = message.turn_key where message.key = ?",
-  );
+  // The original of a copied message is found as well, so the copy is skipped.
+  const findSession = database.prepare<{ key: number; id: string }>(`
+    select session.key, session.id from message join turn on turn.key = message.turn_key
+      join session on session.key = turn.session_key where message.key = ? and turn.origin_key is null`);
+  const findCompaction = database.prepare(`
+    select 1 from message join turn on turn.key = message.turn_key
+      join compaction on compaction.session_key = turn.session_key
+     where message.key = :key and compaction.from_key > :key limit 1`);
+  const isCompacted = (key: number): boolean => findCompaction.get({ key }) !== undefined;
   const describeSession = database.prepare<SummaryRow>(`
     select ${SUMMARY_COLUMNS} from session left join session as parent on parent.key = session.parent_key
      where session.key = ?`);
   const findMessage = database.prepare<MessageRow>(`${MESSAGE} where key = ?`);
+  const findUndone = database.prepare("select 1 from turn where key = ? and undone_at is not null");
   const neighbours = {
     before: createNeighbour(database, { turn: "max(key)", beyond: "<", order: "desc" }),
     after: createNeighbour(database, { turn: "min(key)", beyond: ">", order: "asc" }),
@@ -94,8 +106,8 @@ export function createSessionSearch(
   ): FoundSession[] {
     for (let limit = query.limit * OVERFETCH[query.order]; ; limit *= 8) {
       const keys = matches(table, expression, query, limit);
-      const groups = group(keys, query.limit);
-      if (groups.size < query.limit && keys.length === limit && limit < MOST_MATCHES) continue;
+      const groups = group(keys, query);
+      if (groups.size < query.limit && keys.length === limit && limit < MAX_MATCHES) continue;
       return [...groups].flatMap(([key, keys]) => {
         const row = describeSession.get(key);
         const hits = keys.flatMap((key) => hit(key, terms, query.marks ?? MARKS));
@@ -104,12 +116,12 @@ export function createSessionSearch(
     }
   }
 
-  /** The first sessions in the order of their first match, each with the keys of its first few. */
-  function group(keys: readonly number[], limit: number): Map<number, number[]> {
+  /** Groups matches by session, in the order of the first match, with the first few message keys of each session. */
+  function group(keys: readonly number[], { limit, searcher }: SearchQuery): Map<number, number[]> {
     const groups = new Map<number, number[]>();
     for (const key of keys) {
-      const session = findSession.get(key)?.key;
-      if (session === undefined) continue;
+      const { key: session, id } = findSession.get(key) ?? {};
+      if (session === undefined || (id === searcher && !isCompacted(key))) continue;
       const known = groups.get(session);
       if (known === undefined) {
         if (groups.size < limit) groups.set(session, [key]);
@@ -124,8 +136,10 @@ export function createSessionSearch(
     return [
       {
         role: row.role,
+        isUndone: findUndone.get(row.turn_key) !== undefined,
         createdAt: row.created_at,
-        snippet: makeSnippet(readable(row), terms, marks),
+        snippet: createSnippet(readable(row), terms, marks),
+        compacted: isCompacted(key),
         before: neighbours.before(row),
         after: neighbours.after(row),
       },
@@ -134,11 +148,11 @@ export function createSessionSearch(
 
   return (query, signal) => {
     const terms = parseQuery(query.text);
-    const words = wordExpression(terms);
-    const parts = partExpression(terms);
+    const words = createWordExpression(terms);
+    const parts = createTrigramExpression(terms);
     return index.read(
       () =>
-        readTogether(database, () => {
+        runReadTransaction(database, () => {
           const found = words === undefined ? [] : search(terms, "message_words", words, query);
           if (found.length > 0 || parts === undefined) return found;
           return search(terms, "message_trigrams", parts, query);
@@ -150,19 +164,19 @@ export function createSessionSearch(
 
 function filtered(expression: string, { roles = [], sources = [] }: SearchQuery): string {
   const tags = [
-    roles.map((role) => tagOf("role", role)),
-    sources.map((source) => tagOf("source", source)),
+    roles.map((role) => createTag("role", role)),
+    sources.map((source) => createTag("source", source)),
   ].filter((list) => list.length > 0);
   const filters = tags.map((list) => ` AND tags : (${list.map((tag) => `"${tag}"`).join(" OR ")})`);
   return `text : (${expression})${filters.join("")}`;
 }
 
 function readable({ role, body }: MessageRow): string {
-  const { spoken, done } = textsOf(role, body);
+  const { spoken, done } = extractTexts(role, body);
   return [spoken, done].filter((text) => text !== "").join(" ");
 }
 
-/** Finds the message next to another one, in its own turn or the one beside it. */
+/** Finds the adjacent message, in the same turn or in the adjacent turn. */
 function createNeighbour(
   database: Database,
   { turn, beyond, order }: { turn: string; beyond: string; order: string },

@@ -1,4 +1,4 @@
-import { headOf, tailOf } from "../../lib/shorten.ts";
+import { headOf, tailOf } from "../../lib/text/shorten.ts";
 import type { Term } from "./parse-query.ts";
 
 export interface Marks {
@@ -9,8 +9,8 @@ export interface Marks {
 const SNIPPET_LENGTH = 200;
 const LEAD = 60;
 
-/** The part of a text around its first match, every match in it marked; its start when there is none. */
-export function makeSnippet(text: string, terms: readonly Term[], marks: Marks): string {
+/** The part of a text around its first match, with all matches marked; the start of the text if nothing matches. */
+export function createSnippet(text: string, terms: readonly Term[], marks: Marks): string {
   const folded = fold(text);
   const wanted = terms.filter((term) => term.join !== "NOT").flatMap((term) => wordsOf(term.text));
   const first = wanted.reduce((least, word) => {
@@ -20,18 +20,17 @@ export function makeSnippet(text: string, terms: readonly Term[], marks: Marks):
   const at = Number.isFinite(first) ? (folded.origin(first) ?? 0) : 0;
   const start = Math.max(0, Math.min(at - LEAD, text.length - SNIPPET_LENGTH));
   const part = headOf(tailOf(text, text.length - start), SNIPPET_LENGTH);
-  const marked = oneLine(mark(part, wanted, marks));
+  const marked = collapseWhitespace(mark(part, wanted, marks));
   const more = start + SNIPPET_LENGTH < text.length;
   return `${start > 0 ? "…" : ""}${marked}${more ? "…" : ""}`;
 }
 
-/** The beginning of a text, on one line. */
 export function excerpt(text: string, length: number): string {
-  if (text.length <= length) return oneLine(text);
-  return `${headOf(oneLine(headOf(text, length + 1)), length - 1)}…`;
+  if (text.length <= length) return collapseWhitespace(text);
+  return `${headOf(collapseWhitespace(headOf(text, length + 1)), length - 1)}…`;
 }
 
-/** A term may be several words for the index (`well-known`), and each is worth showing. */
+/** The index may split a term into words (`well-known`); each word is marked as well. */
 function wordsOf(term: string): string[] {
   const whole = fold(term).text;
   return [...new Set([whole, ...whole.split(/[^\p{L}\p{N}]+/u)])].filter((word) => word !== "");
@@ -58,13 +57,13 @@ function mark(text: string, words: readonly string[], { open, close }: Marks): s
 
 interface Folded {
   readonly text: string;
-  /** Where in the text before a character came from; undefined behind the last. */
+  /** The index of a folded character in the original text; undefined after the last character. */
   origin(at: number): number | undefined;
 }
 
-/** Text as the index compares it, without case and accents. */
+/** Folds text as the index does: without case and diacritics. */
 function fold(text: string): Folded {
-  // Nearly all text is plain, and takes a fiftieth of the time.
+  // Fast path: nearly all text is ASCII, which takes a fiftieth of the time.
   if (/^[\0-\x7f]*$/.test(text)) {
     return { text: text.toLowerCase(), origin: (at) => (at < text.length ? at : undefined) };
   }
@@ -80,6 +79,7 @@ function fold(text: string): Folded {
   return { text: folded, origin: (at) => origins[at] };
 }
 
-function oneLine(text: string): string {
+/** Collapses whitespace and control characters into single spaces, as snippets do. */
+export function collapseWhitespace(text: string): string {
   return text.replace(/[\s\p{Cc}]+/gu, " ").trim();
 }

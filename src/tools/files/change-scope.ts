@@ -1,42 +1,48 @@
 import type { ChangeScope } from "../../environments/files/change-files.ts";
 import { findMarks } from "../../lib/redact/mark.ts";
 import type { ToolParts } from "../workspace.ts";
-import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
-import { holdsSettings } from "./settings-file.ts";
+import { formatCredentialRefusal, isCredentialFile, isSourceCode } from "./credential-files.ts";
 
-/** What changes of the model may do, and what it gets to see of a file that it changes. */
-export function changeScope({ home, redact }: Pick<ToolParts, "home" | "redact">): Required<ChangeScope> {
+/** The limits on the model's changes, and the redaction of the files that it changes. */
+export function createChangeScope({
+  home,
+  redact,
+}: Pick<ToolParts, "home" | "redact">): Required<Omit<ChangeScope, "seen">> {
   return {
     within: undefined,
-    judge: (real) => (holdsCredentials(real, home) ? credentialRefusal(real) : undefined),
+    judge: (real) => (isCredentialFile(real, home) ? formatCredentialRefusal(real) : undefined),
     judgeText(real, before = "", after) {
-      const mark = foreignMark(before, after, (text) => redact(text));
+      const mark = findForeignMark(before, after, (text) => redact(text));
       return mark === undefined
         ? undefined
-        : `The new text of ${real} has the redaction mark ${mark} in it. It is Hermes' placeholder for a secret that you were not shown, which would be lost. Leave such lines as they are: use patch for the other lines.`;
+        : `The new text of ${real} contains the redaction mark ${mark}. The mark is Hermes' placeholder for a secret that you were not shown, and writing it would destroy the secret. Leave such lines unchanged: use patch for the other lines.`;
     },
-    show: (real, text) => redact(text, { code: !holdsSettings(real) }),
+    show: (real, text) => redact(text, { code: isSourceCode(real) }),
   };
 }
 
 /**
- * A mark in the new text that may stand for a secret. A file about redaction holds marks of its own: those lines may stay, and
- * may be rewritten as long as no mark is added and nothing in the file is shown as the same mark.
+ * Finds a mark in the new text that may stand for a secret. A file may contain literal marks, for example a file about
+ * redaction: such lines may stay, and may be rewritten if no mark is added and no secret is shown as the same mark.
  */
-function foreignMark(before: string, after: string, redact: (text: string) => string): string | undefined {
+function findForeignMark(
+  before: string,
+  after: string,
+  redact: (text: string) => string,
+): string | undefined {
   const wanted = marksIn(after);
   if (wanted.length === 0) return undefined;
   const own = marksIn(before);
   const shown = own.length === 0 ? [] : marksIn(redact(before));
   const count = (marks: readonly string[], mark: string) => marks.filter((one) => one === mark).length;
-  const isFree = (mark: string): boolean =>
+  const isLiteral = (mark: string): boolean =>
     count(own, mark) === count(shown, mark) && count(wanted, mark) <= count(own, mark);
-  const suspects = new Set([...new Set(wanted)].filter((mark) => !isFree(mark)));
-  const held = new Map<string, number>();
-  for (const line of before.split(LINE_END)) held.set(line, (held.get(line) ?? 0) + 1);
+  const suspects = new Set([...new Set(wanted)].filter((mark) => !isLiteral(mark)));
+  const unchanged = new Map<string, number>();
+  for (const line of before.split(LINE_END)) unchanged.set(line, (unchanged.get(line) ?? 0) + 1);
   for (const line of after.split(LINE_END)) {
-    const left = held.get(line) ?? 0;
-    held.set(line, left - 1);
+    const left = unchanged.get(line) ?? 0;
+    unchanged.set(line, left - 1);
     const mark = left > 0 ? undefined : marksIn(line).find((one) => suspects.has(one));
     if (mark !== undefined) return mark;
   }

@@ -1,15 +1,19 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openLocalPlace, openToolLab, type ToolPlace } from "../../../test/support/tool-lab.ts";
+import {
+  openLocalTestEnvironment,
+  openToolLab,
+  type TestEnvironment,
+} from "../../../test/support/tool-lab.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-const lab = (setUp: string) => openToolLab(place, { setUp });
+const lab = (setUp: string) => openToolLab(testEnvironment, { setUp });
 
-it("E4, M5: replace changes one place, names the file and shows the diff", async () => {
+it("E4, M5: replace changes one occurrence, names the file and shows the diff", async () => {
   await using own = await lab("seq 1 9 > a.txt");
   const { failed, text } = await own.call("patch", { path: "a.txt", old_string: "5", new_string: "five" });
   expect(failed).toBe(false);
@@ -18,7 +22,7 @@ it("E4, M5: replace changes one place, names the file and shows the diff", async
   expect(await own.sh("sed -n 5p a.txt")).toBe("five\n");
 });
 
-it("E4: a text that stands more than once is refused with its lines, and replaced everywhere on request", async () => {
+it("E4: a text that occurs more than once is refused with its lines, and replaced everywhere on request", async () => {
   await using own = await lab("printf '%s\\n' x y x > a.txt");
   const change = { path: "a.txt", old_string: "x", new_string: "z" };
   const refused = await own.call("patch", change);
@@ -28,7 +32,7 @@ it("E4: a text that stands more than once is refused with its lines, and replace
   expect(await own.sh("cat a.txt")).toBe("z\ny\nz\n");
 });
 
-it("E4: a text that is not there is answered with the nearest place, and nothing is changed", async () => {
+it("E4: for a missing text the closest match is shown, and nothing is changed", async () => {
   await using own = await lab("printf '%s\\n' 'function add(a, b) {' '  return a + b;' '}' > a.js");
   const { failed, text } = await own.call("patch", {
     path: "a.js",
@@ -42,7 +46,7 @@ it("E4: a text that is not there is answered with the nearest place, and nothing
   expect(await own.sh("wc -l < a.js")).toMatch("3");
 });
 
-it("E4: one patch changes, adds, moves and deletes, and names each file from the root on", async () => {
+it("E4: one patch changes, adds, moves and deletes, and names each file by its absolute path", async () => {
   await using own = await lab("echo one > a.txt; echo two > b.txt; echo three > c.txt");
   const patch = [
     "*** Begin Patch",
@@ -69,7 +73,7 @@ it("E4: one patch changes, adds, moves and deletes, and names each file from the
   expect(await own.sh("cat a.txt sub/new.txt d.txt; ls")).toBe("eins\nfresh\ndrei\na.txt\nd.txt\nsub\n");
 });
 
-it("E4: a patch of which one part does not fit changes nothing", async () => {
+it("E4: a patch with a part that does not apply changes nothing", async () => {
   await using own = await lab("echo one > a.txt; echo two > b.txt");
   const patch =
     "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+eins\n--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-nine\n+neun\n";
@@ -80,14 +84,14 @@ it("E4: a patch of which one part does not fit changes nothing", async () => {
   expect(await own.sh("cat a.txt b.txt")).toBe("one\ntwo\n");
 });
 
-it("E4: a patch that cannot be read is answered with its line", async () => {
+it("E4: a malformed patch is refused with its line", async () => {
   await using own = await lab("true");
   const { failed, text } = await own.call("patch", { mode: "patch", patch: "*** Begin Patch\nwhat?\n" });
   expect(failed).toBe(true);
   expect(text).toContain("line 2");
 });
 
-it("M4: redaction marks are not written, and may stand in what is not changed", async () => {
+it("M4: redaction marks are not written, but may remain in unchanged lines", async () => {
   await using own = await lab("printf '%s\\n' 'a=«redacted:api-key»' b > a.txt");
   const marked = await own.call("patch", {
     path: "a.txt",
@@ -101,7 +105,7 @@ it("M4: redaction marks are not written, and may stand in what is not changed", 
   expect(await own.call("patch", { mode: "patch", patch: bad })).toMatchObject({ failed: true });
 });
 
-it("M4: what is quoted of a file on a miss hides its secrets, and marks in what was searched for are explained", async () => {
+it("M4: the closest match is redacted, and redaction marks in the searched text are explained", async () => {
   const key = [
     "-----BEGIN PRIVATE KEY-----",
     ...Array(9).fill("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"),
@@ -147,20 +151,20 @@ it("K5: a patch that touches credentials anywhere, or through a link, changes no
   expect(await own.sh("cat .env a.txt")).toBe("A=1\none\n");
 });
 
-it("E4: whoever read the file is told that somebody else changed it before the patch", async () => {
+it("E4: a patch reports that another program changed the file after it was read", async () => {
   await using own = await lab("printf '%s\\n' one two > a.txt");
   await own.call("read_file", { path: "a.txt" });
   await own.sh("echo three >> a.txt");
   const { failed, text } = await own.call("patch", { path: "a.txt", old_string: "one", new_string: "1" });
   expect(failed).toBe(false);
-  expect(text).toContain("somebody else");
+  expect(text).toContain("another program");
 });
 
 it.each([
   [{ mode: "patch" }, "or the argument patch"],
   [{ mode: "replace", path: "a" }, "needs path, old_string and new_string"],
   [{ path: "a", old_string: "", new_string: "x" }, "write_file"],
-])("what a change needs is named: %j", async (input, words) => {
+])("a missing argument is named: %j", async (input, words) => {
   await using own = await lab("true");
   expect(await own.call("patch", input)).toMatchObject({
     failed: true,

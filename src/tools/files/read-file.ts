@@ -1,17 +1,19 @@
 import { z } from "zod";
 import type { EnvironmentFiles } from "../../environments/files/environment-files.ts";
 import { isFileProblem } from "../../environments/files/file-problem.ts";
+import { findDocumentKind } from "../../lib/documents/document-text.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { credentialRefusal, holdsCredentials } from "./credential-files.ts";
+import { formatCredentialRefusal, isCredentialFile, isSourceCode } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
-import type { FileMemory } from "./file-memory.ts";
-import { holdsSettings } from "./settings-file.ts";
+import { maskPrivateKeyLines } from "./private-key-lines.ts";
+import { createDocumentPages } from "./read-document-page.ts";
+import type { SeenFiles } from "./seen-files.ts";
 
 const LARGE_BYTES = 512_000;
 const DEFAULT_LINES = 500;
-/** With the numbers of 2,000 lines still less than a result may have. */
+/** Leaves room for 2,000 line numbers below the size limit of a result. */
 const PAGE_CHARS = 80_000;
 
 const input = z.strictObject({
@@ -20,67 +22,84 @@ const input = z.strictObject({
   limit: z.int().min(1).max(2_000).default(DEFAULT_LINES).describe("Lines"),
 });
 
-/** Shows a page of a text with its line numbers. */
-export function createReadFile(parts: ToolParts, memory: FileMemory): Tool {
+export function createReadFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
+  const documents = createDocumentPages(parts);
   return defineTool({
     name: "read_file",
     toolset: "file",
-    description: "Read a text file; lines come as NUMBER|TEXT, the numbers are not part of the file.",
+    description: "Read a text file; lines are shown as NUMBER|TEXT, the numbers are not part of the file.",
     input,
     mutates: false,
+    effectsOf: ({ path }) => ({ reads: [path] }),
     async run({ path, offset, limit }, { signal }) {
       const { files } = await parts.workspace(signal);
       const page = { offsetLine: offset, limitLines: limit, maxChars: PAGE_CHARS };
       const read = await files.read(path, page, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
-      // Judged by where it really lies, which nobody knows before.
-      if (holdsCredentials(read.path, parts.home)) return failed(credentialRefusal(read.path));
+      // Check the real path, which is known only after reading.
+      if (isCredentialFile(read.path, parts.home)) return failed(formatCredentialRefusal(read.path));
+      const sample = read.kind === "binary" ? read.sample : Buffer.from(read.lines[0] ?? "");
+      const document = findDocumentKind(read.path, sample);
+      if (document !== undefined) {
+        const text = await documents.read(read.path, document, page, signal);
+        if ("text" in text) return ok(text.text);
+        if (read.kind === "binary") return failed(text.problem);
+      }
       if (read.kind === "binary") {
         return failed(
-          `${read.path} is no text (${read.size} bytes, ${typeOf(read.sample)}). Use a command to look at it.`,
+          `${read.path} is not text (${read.size} bytes, ${typeOf(read.sample)}). Use a command to inspect it.`,
         );
       }
       if (read.digest !== undefined) {
-        memory.note(read.path, read.digest);
-        if (memory.wasShown(read.path, `${offset}+${limit}`, read.digest))
-          return ok(unchangedWords(read.path));
+        seenFiles.note(read.path, read.digest);
+        if (seenFiles.wasShown(read.path, `${offset}+${limit}`, read.digest))
+          return ok(formatUnchanged(read.path));
       }
-      return ok(render(parts, read, offset));
+      return ok(render(parts, await maskPage(files, read, signal), offset));
     },
   });
 }
 
 const UNCHANGED = "is unchanged since this page was last read; see the earlier result.]";
 
-function unchangedWords(path: string): string {
+function formatUnchanged(path: string): string {
   return `[${path} ${UNCHANGED}`;
 }
 
-/** Whether a text is nothing but the note that this tool gives in place of a page. */
+/** Whether a text is only the note that this tool returns instead of an unchanged page. */
 export function isUnchangedNote(text: string): boolean {
   return text.trimStart().startsWith("[") && text.trimEnd().endsWith(UNCHANGED);
 }
 
 type Page = Extract<Awaited<ReturnType<EnvironmentFiles["read"]>>, { kind: "text" | "past-end" }>;
 
+/** Masks the lines of a private key of which the page shows only a part. */
+async function maskPage(files: EnvironmentFiles, page: Page, signal: AbortSignal): Promise<Page> {
+  const { path, lines, firstLine, nextLine } = page;
+  if (firstLine === 1 && nextLine === undefined) return page;
+  const numbered = lines.map((text, index) => ({ line: firstLine + index, text }));
+  const masked = await maskPrivateKeyLines(files, path, numbered, signal);
+  return { ...page, lines: masked.map(({ text }) => text) };
+}
+
 function render(parts: ToolParts, page: Page, offset: number): string {
   const { path, size, lines, firstLine, nextLine, totalLines, encoding, lossy, cutLines } = page;
   if (page.kind === "past-end")
     return `[${path} has ${totalLines ?? "fewer"} lines; line ${offset} is past its end.]`;
   if (lines.length === 0) return `[${path} is empty.]`;
-  // Before the lines get numbers: a secret may stand on several.
-  const shown = parts.redact(lines.join("\n"), { code: !holdsSettings(path) }).split("\n");
+  // Redact before numbering, because a secret may span several lines.
+  const shown = parts.redact(lines.join("\n"), { code: isSourceCode(path) }).split("\n");
   const text = shown.map((line, index) => `${firstLine + index}|${line}`).join("\n");
   const notes = [
     nextLine === undefined
       ? undefined
-      : `lines ${firstLine}-${nextLine - 1} of ${totalLines ?? "many"}; go on with offset ${nextLine}`,
-    cutLines.length > 0 ? `lines ${cutLines.join(", ")} are cut` : undefined,
+      : `lines ${firstLine}-${nextLine - 1} of ${totalLines ?? "many"}; continue with offset ${nextLine}`,
+    cutLines.length > 0 ? `lines ${cutLines.join(", ")} are truncated` : undefined,
     encoding === "utf-8" ? undefined : `shown from ${encoding}`,
-    lossy ? "some bytes are no text and shown as \ufffd" : undefined,
-    size > LARGE_BYTES ? "a large file: search it, or read only what you need" : undefined,
+    lossy ? "some bytes are not text and are shown as \ufffd" : undefined,
+    size > LARGE_BYTES ? "a large file: search it, or read only the lines that you need" : undefined,
     shown.length < lines.length
-      ? "a secret of several lines is left out, so the numbers after it are too small"
+      ? "a secret of several lines is omitted, so the line numbers after it are too low"
       : undefined,
   ].filter((note) => note !== undefined);
   return `${text}\n[${[path, ...notes].join("; ")}]`;
@@ -92,6 +111,7 @@ const MAGIC: readonly (readonly [hex: string, type: string])[] = [
   ["47494638", "GIF image"],
   ["25504446", "PDF"],
   ["504b0304", "ZIP archive or office document"],
+  ["d0cf11e0", "old or encrypted Office document"],
   ["1f8b", "gzip"],
   ["7f454c46", "ELF program"],
   ["53514c69746520", "SQLite database"],

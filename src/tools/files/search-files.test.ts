@@ -1,17 +1,21 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { openLocalPlace, openToolLab, type ToolPlace } from "../../../test/support/tool-lab.ts";
+import {
+  openLocalTestEnvironment,
+  openToolLab,
+  type TestEnvironment,
+} from "../../../test/support/tool-lab.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
-const lab = (setUp: string) => openToolLab(place, { setUp });
+const lab = (setUp: string) => openToolLab(testEnvironment, { setUp });
 
 const FILES = "mkdir src; printf '%s\\n' 'first foo' bar 'second foo' > src/a.ts; echo foo > src/b.md";
 
-it("E5: lines, names of files, counts, and files by their names", async () => {
+it("E5: finds lines, file names, counts, and files by name", async () => {
   await using own = await lab(FILES);
   const search = async (query: object) => (await own.call("search_files", query)).text.split("\n");
   const end = `[paths are relative to ${own.folder}]`;
@@ -29,7 +33,7 @@ it("E5: lines, names of files, counts, and files by their names", async () => {
   expect(await search({ pattern: "*.md", target: "files" })).toEqual(["src/b.md", end]);
 });
 
-it("E5: lines around a match are marked apart", async () => {
+it("E5: context lines are marked differently from matches", async () => {
   await using own = await lab(FILES);
   const { text } = await own.call("search_files", { pattern: "bar", context: 1 });
   expect(text.split("\n").slice(0, 3)).toEqual([
@@ -39,7 +43,7 @@ it("E5: lines around a match are marked apart", async () => {
   ]);
 });
 
-it("E5, C3: a full page says the next offset, which goes on where it ended", async () => {
+it("E5, C3: a full page names the next offset, which continues where the page ended", async () => {
   await using own = await lab("seq 1 120 > a.txt");
   const first = await own.call("search_files", { pattern: "." });
   expect(first.text).toContain("more results: offset 50");
@@ -48,7 +52,7 @@ it("E5, C3: a full page says the next offset, which goes on where it ended", asy
   expect(next.text).toMatch(/^a\.txt:51:51\n/);
 });
 
-it("C2: a page with more text than a result may have ends earlier, and its offset fits", async () => {
+it("C2: a page that exceeds the size limit of a result ends earlier, and its next offset is correct", async () => {
   await using own = await lab(
     "for i in $(seq 600); do head -c 400 /dev/zero | tr '\\0' x; echo; done > a.txt",
   );
@@ -59,31 +63,31 @@ it("C2: a page with more text than a result may have ends earlier, and its offse
   expect(next.text).toMatch(new RegExp(`^a\\.txt:${Number(offset) + 1}:`));
 });
 
-it("M5: the path of one file is named by its folder", async () => {
+it("M5: a search in one file names the file relative to its folder", async () => {
   await using own = await lab(FILES);
   const { text } = await own.call("search_files", { pattern: "bar", path: "src/a.ts" });
   expect(text).toBe(`a.ts:2:bar\n[paths are relative to ${own.folder}/src]`);
 });
 
-it("C3: the third same search warns, the fourth is not made, and after a change it is", async () => {
+it("C3: the third identical search warns, the fourth is refused, and after a change it runs again", async () => {
   await using own = await lab(FILES);
   const search = () => own.call("search_files", { pattern: "bar" });
   for (const _ of [1, 2]) expect((await search()).text).not.toContain("time");
   expect(await search()).toMatchObject({ failed: false, text: expect.stringContaining("3rd time") });
-  expect(await search()).toMatchObject({ failed: true, text: expect.stringContaining("not made again") });
+  expect(await search()).toMatchObject({ failed: true, text: expect.stringContaining("not run again") });
   await own.call("read_file", { path: "src/a.ts" });
   expect(await search()).toMatchObject({ failed: true });
   await own.call("terminal", { command: "echo bar > src/c.txt" });
   expect(await search()).toMatchObject({ failed: false, text: expect.stringContaining("src/c.txt:1:bar") });
 });
 
-it("C3: another search in between starts the count anew", async () => {
+it("C3: another search in between restarts the count", async () => {
   await using own = await lab(FILES);
   for (const pattern of ["bar", "bar", "bar", "foo", "bar", "bar"])
     expect(await own.call("search_files", { pattern })).toMatchObject({ failed: false });
 });
 
-it("K5: files of credentials are left out and counted", async () => {
+it("K5: credential files are omitted and counted", async () => {
   await using own = await lab(
     "mkdir d; echo needle=1 > d/.env.local; echo needle > d/a.txt; mkdir d/.ssh; echo needle > d/.ssh/id",
   );
@@ -93,10 +97,10 @@ it("K5: files of credentials are left out and counted", async () => {
     expect(text).not.toContain("id:1");
   }
   const direct = await own.call("search_files", { pattern: "needle", path: "d/.env.local" });
-  expect(direct.text).toContain("1 files that may hold credentials are left out");
+  expect(direct.text).toContain("1 file that may hold credentials is omitted");
 });
 
-it("nothing found, a wrong pattern and a missing folder are told apart", async () => {
+it("no results, an invalid pattern and a missing folder are distinguished", async () => {
   await using own = await lab(FILES);
   const search = (query: object) => own.call("search_files", query);
   expect(await search({ pattern: "absent" })).toMatchObject({

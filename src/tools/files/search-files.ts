@@ -5,10 +5,9 @@ import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { holdsCredentials } from "./credential-files.ts";
+import { isCredentialFile, isSourceCode } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
-import type { RepeatedSearch } from "./repeated-search.ts";
-import { holdsSettings } from "./settings-file.ts";
+import { maskPrivateKeyLines } from "./private-key-lines.ts";
 
 const input = z.strictObject({
   pattern: z.string().min(1).describe("Regular expression, or a glob for target files"),
@@ -22,23 +21,42 @@ const input = z.strictObject({
 });
 
 const WARN_AT = 3;
-/** Less than a result may have, so that the rest is asked for by its offset and not lost in a file. */
-const MOST_CHARS = 80_000;
+/** Below the size limit of a result, so that the model pages by offset instead of reading a spill file. */
+const MAX_CHARS = 80_000;
+
+/** Counts how often the same search runs in a row. */
+export class SearchCounter {
+  #last: string | undefined;
+  #times = 0;
+
+  /** The number of consecutive identical searches, including this one. */
+  count(key: string): number {
+    this.#times = key === this.#last ? this.#times + 1 : 1;
+    this.#last = key;
+    return this.#times;
+  }
+
+  /** Called before a tool that may change the results. */
+  reset(): void {
+    this.#last = undefined;
+  }
+}
 
 /** Finds text in files, or files by name. */
-export function createSearchFiles(parts: ToolParts, repeated: RepeatedSearch): Tool {
+export function createSearchFiles(parts: ToolParts, repeated: SearchCounter): Tool {
   return defineTool({
     name: "search_files",
     toolset: "file",
     description:
-      "Search file contents (regular expression) or file names (glob). Skips .git, node_modules and what is ignored.",
+      "Search file contents (regular expression) or file names (glob). Skips .git, node_modules and ignored files.",
     input,
     mutates: false,
+    effectsOf: ({ path }) => ({ reads: [path] }),
     async run(query, { signal }) {
       const times = repeated.count(JSON.stringify(query));
       if (times > WARN_AT)
         return failed(
-          `This very search was made ${WARN_AT} times and nothing was changed since; it was not made again. Change it, or use its results.`,
+          `The same search ran ${WARN_AT} times and nothing has changed since; it was not run again. Change it, or use its results.`,
         );
       const { files } = await parts.workspace(signal);
       const { file_glob: glob, output_mode: output, context: contextLines, ...rest } = query;
@@ -50,30 +68,42 @@ export function createSearchFiles(parts: ToolParts, repeated: RepeatedSearch): T
       if (found.kind === "pattern-invalid") return failed(`${found.message} ${found.hint}`);
       if (isFileProblem(root)) return failed(await describeProblem(files, root, signal));
       const folder = root.type === "folder" ? root.path : posix.dirname(root.path);
-      const isHidden = (file: string): boolean => holdsCredentials(posix.join(folder, file), parts.home);
-      const redact = (file: string, text: string): string =>
-        holdsSettings(file) ? parts.redact(text) : text;
+      const isHidden = (file: string): boolean => isCredentialFile(posix.join(folder, file), parts.home);
+      const redact = (file: string, text: string): string => parts.redact(text, { code: isSourceCode(file) });
       const view = { folder, offset: query.offset, isRepeated: times === WARN_AT, isHidden, redact };
-      return ok(render(found, view));
+      return ok(render({ ...found, lines: await maskLines(files, folder, found.lines, signal) }, view));
     },
   });
 }
 
 type Found = Extract<Awaited<ReturnType<EnvironmentFiles["search"]>>, { kind: "searched" }>;
 
+async function maskLines(
+  files: EnvironmentFiles,
+  folder: string,
+  lines: Found["lines"],
+  signal: AbortSignal,
+): Promise<Found["lines"]> {
+  const masked: Found["lines"][number][] = [];
+  for (const path of new Set(lines.map((line) => line.path))) {
+    const own = lines.filter((line) => line.path === path);
+    masked.push(...(await maskPrivateKeyLines(files, posix.join(folder, path), own, signal)));
+  }
+  return masked;
+}
+
 interface View {
   readonly folder: string;
   readonly offset: number;
   readonly isRepeated: boolean;
   isHidden(file: string): boolean;
-  /** A line of a file as the model may see it. */
   redact(file: string, text: string): string;
 }
 
 interface Row {
   readonly file: string;
   readonly text: string;
-  /** Whether it is one of the results that offsets count, and not a line around one. */
+  /** Whether the row is a result, which offsets count, and not a context line. */
   readonly counts: boolean;
 }
 
@@ -88,24 +118,26 @@ function render(found: Found, { folder, offset, isRepeated, isHidden, redact }: 
     }),
   ];
   const page = rows.slice(0, countFitting(rows));
-  const open = page.filter(({ file }) => !isHidden(file));
-  const hidden = new Set(page.map(({ file }) => file)).size - new Set(open.map(({ file }) => file)).size;
+  const visible = page.filter(({ file }) => !isHidden(file));
+  const hidden = new Set(page.map(({ file }) => file)).size - new Set(visible.map(({ file }) => file)).size;
   const next = offset + page.filter(({ counts }) => counts).length;
   const notes = [
-    open.length === 0 ? `nothing found below ${folder}` : `paths are relative to ${folder}`,
-    hidden > 0 ? `${hidden} files that may hold credentials are left out` : undefined,
+    visible.length === 0 ? `nothing found below ${folder}` : `paths are relative to ${folder}`,
+    hidden > 0
+      ? `${hidden} ${hidden === 1 ? "file that may hold credentials is" : "files that may hold credentials are"} omitted`
+      : undefined,
     found.hasMore || page.length < rows.length ? `more results: offset ${next}` : undefined,
     found.partial,
-    isRepeated ? `the same search for the ${WARN_AT}rd time; it will not be made again` : undefined,
+    isRepeated ? `the same search for the ${WARN_AT}rd time; it will not be run again` : undefined,
   ].filter((note) => note !== undefined);
-  return [...open.map(({ text }) => text), `[${notes.join("; ")}]`].join("\n");
+  return [...visible.map(({ text }) => text), `[${notes.join("; ")}]`].join("\n");
 }
 
 function countFitting(rows: readonly Row[]): number {
   let chars = 0;
   const tooMany = rows.findIndex(({ text }) => {
     chars += text.length + 1;
-    return chars > MOST_CHARS;
+    return chars > MAX_CHARS;
   });
   return tooMany === -1 ? rows.length : tooMany;
 }

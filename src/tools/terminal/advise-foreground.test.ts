@@ -13,7 +13,7 @@ it.each([
   "make > log 2>&1 &",
   "(sleep 9 &)",
   "true\nsleep 9 &\ntrue",
-])("D1: %j is refused with the way to do it", (command) => {
+])("D1: %j is refused with a hint to use background", (command) => {
   expect(adviseForeground(command).refusal).toContain("background: true");
 });
 
@@ -42,7 +42,7 @@ it.each([
   expect(adviseForeground(command)).toEqual({ refusal: undefined, hint: undefined });
 });
 
-it("D1: what follows a here-document is looked at again", () => {
+it("D1: the text after a here-document is checked", () => {
   expect(adviseForeground("cat <<EOF\nx &\nEOF\nsleep 9 &").refusal).toBeDefined();
 });
 
@@ -61,7 +61,7 @@ it.each([
   "uvicorn app:app",
   "gunicorn app",
   "python3 -m http.server 8000",
-])("D1: %j runs with a hint, because it only looks as if it would not end", (command) => {
+])("D1: %j runs with a hint, because it probably does not exit", (command) => {
   const { refusal, hint } = adviseForeground(command);
   expect(refusal).toBeUndefined();
   expect(hint).toContain("background: true");
@@ -80,7 +80,7 @@ it.each([
   expect(adviseForeground(command).hint).toBeUndefined();
 });
 
-it("reads hostile text in no time to speak of", () => {
+it("checks hostile text without noticeable delay", () => {
   for (const text of ["<<a\n", "'", '"\\', "docker compose up a ", "A=1 ", "& ", "`"]) {
     adviseForeground(text.repeat(300_000));
   }

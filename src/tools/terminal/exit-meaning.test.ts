@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { exitMeaning } from "./exit-meaning.ts";
+import { findExitMeaning } from "./exit-meaning.ts";
 
 it.each([
   ["grep x f", 1, "no matches"],
@@ -13,11 +13,11 @@ it.each([
   ["git grep x", 1, "no matches"],
   ["grep -q x f && echo yes", 1, "no matches"],
   ["timeout 5 grep -r x .", 1, "no matches"],
-  ["which cargo", 1, "none"],
-  ["command -v cargo", 1, "none"],
-  ["systemctl is-active sshd", 3, "not run"],
-])("D1: %j with exit code %i is an answer and no failure", (command, code, words) => {
-  expect(exitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: true });
+  ["which cargo", 1, "not found"],
+  ["command -v cargo", 1, "not found"],
+  ["systemctl is-active sshd", 3, "not running"],
+])("D1: %j with exit code %i is an answer, not a failure", (command, code, words) => {
+  expect(findExitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: true });
 });
 
 it.each([
@@ -30,7 +30,7 @@ it.each([
   ["sleep 9", 137, "SIGKILL"],
   ["sleep 9", 143, "SIGTERM"],
 ])("D1: %j with exit code %i is explained", (command, code, words) => {
-  expect(exitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: false });
+  expect(findExitMeaning(command, code)).toEqual({ words: expect.stringContaining(words), isAnswer: false });
 });
 
 it.each([
@@ -38,6 +38,6 @@ it.each([
   ["grep x f", 2],
   ["grep x f; make", 1],
   ["make", 1],
-])("D1: %j with exit code %i speaks for itself", (command, code) => {
-  expect(exitMeaning(command, code)).toBeUndefined();
+])("D1: %j with exit code %i needs no explanation", (command, code) => {
+  expect(findExitMeaning(command, code)).toBeUndefined();
 });

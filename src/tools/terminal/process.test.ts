@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
-  openLocalPlace,
+  openLocalTestEnvironment,
   openToolLab,
   SECRET,
+  type TestEnvironment,
   type ToolLab,
-  type ToolPlace,
 } from "../../../test/support/tool-lab.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
 async function start(lab: ToolLab, command: string, more: object = {}): Promise<string> {
   const { session_id } = (await lab.call("terminal", { command, background: true, ...more })).json();
@@ -19,7 +19,7 @@ async function start(lab: ToolLab, command: string, more: object = {}): Promise<
 }
 
 it("D3: a process is listed, polled, read, waited for and killed", async () => {
-  await using own = await openToolLab(place);
+  await using own = await openToolLab(testEnvironment);
   const id = await start(own, "seq 1 5; sleep 300");
   const process = async (input: object) => (await own.call("process", { session_id: id, ...input })).json();
   expect(await process({ action: "list" })).toEqual({
@@ -40,7 +40,7 @@ it("D3: a process is listed, polled, read, waited for and killed", async () => {
   expect(await process({ action: "log", limit: 1 })).toMatchObject({ output: "5", offset: 4 });
   expect(await process({ action: "wait", timeout: 1 })).toMatchObject({
     status: "timeout",
-    note: "It still runs after 1 s.",
+    note: "It is still running after 1 s.",
   });
   expect(await process({ action: "kill" })).toMatchObject({
     status: "killed",
@@ -51,8 +51,8 @@ it("D3: a process is listed, polled, read, waited for and killed", async () => {
   expect(await process({ action: "kill" })).toMatchObject({ status: "already-ended" });
 });
 
-it("D3: waiting for one that ends gives its exit code and the end of its output", async () => {
-  await using own = await openToolLab(place);
+it("D3: waiting for a process that exits returns its exit code and the end of its output", async () => {
+  await using own = await openToolLab(testEnvironment);
   const session_id = await start(own, "echo last words; exit 3");
   const waited = await own.call("process", { action: "wait", session_id });
   expect(waited.json()).toMatchObject({
@@ -63,19 +63,19 @@ it("D3: waiting for one that ends gives its exit code and the end of its output"
   });
 });
 
-it("D3: a wait longer than may be is cut short with a note; none at all is an error", async () => {
-  await using own = await openToolLab(place, { limits: { timeout: 1, maxForegroundTimeout: 600 } });
+it("D3: a wait above the limit is shortened with a note; a wait of 0 or less is an error", async () => {
+  await using own = await openToolLab(testEnvironment, { limits: { timeout: 1, maxForegroundTimeout: 600 } });
   const session_id = await start(own, "sleep 300");
   const { note } = (await own.call("process", { action: "wait", session_id, timeout: 99 })).json();
-  expect(note).toBe("It still runs after 1 s. At most 1 s are waited at a time.");
+  expect(note).toBe("It is still running after 1 s. The longest possible wait is 1 s.");
   for (const timeout of [0, -1])
     expect(await own.call("process", { action: "wait", session_id, timeout })).toMatchObject({
       failed: true,
     });
 });
 
-it("D3: a wait that is stopped leaves the process running", async () => {
-  await using own = await openToolLab(place);
+it("D3: stopping a wait leaves the process running", async () => {
+  await using own = await openToolLab(testEnvironment);
   const session_id = await start(own, "sleep 300");
   const stop = new AbortController();
   const waiting = own.call("process", { action: "wait", session_id }, stop.signal);
@@ -86,8 +86,8 @@ it("D3: a wait that is stopped leaves the process running", async () => {
   });
 });
 
-it("D3: four digits of an id are enough, with or without its beginning; fewer and unknown ones are not", async () => {
-  await using own = await openToolLab(place);
+it("D3: four digits of an id are enough, with or without proc_; fewer or unknown digits are not", async () => {
+  await using own = await openToolLab(testEnvironment);
   const id = await start(own, "sleep 300");
   for (const session_id of [id, id.slice(0, 9), id.slice(5, 9), id.slice(5)])
     expect((await own.call("process", { action: "poll", session_id })).json()).toMatchObject({
@@ -103,10 +103,10 @@ it("D3: four digits of an id are enough, with or without its beginning; fewer an
   }
 });
 
-it("D3: the processes of another session are as if they were not there, for every action", async () => {
-  await using theirs = await openToolLab(place, { owner: "session-2" });
+it("D3: processes of another session are invisible to every action", async () => {
+  await using theirs = await openToolLab(testEnvironment, { owner: "session-2" });
   const id = await start(theirs, "sleep 300");
-  await using own = await openToolLab(place, { jobsPath: theirs.jobsPath });
+  await using own = await openToolLab(testEnvironment, { jobsPath: theirs.jobsPath });
   expect((await own.call("process", { action: "list" })).json()).toEqual({ processes: [] });
   const absent = (await own.call("process", { action: "poll", session_id: "proc_000000000000" })).text;
   for (const action of ["poll", "log", "wait", "kill", "write", "submit", "close"]) {
@@ -121,8 +121,8 @@ it("D3: the processes of another session are as if they were not there, for ever
   });
 });
 
-it("D3: input goes to a process with a terminal, and one without says that it takes none", async () => {
-  await using own = await openToolLab(place);
+it("D3: a process with a terminal takes input, one without a terminal refuses it", async () => {
+  await using own = await openToolLab(testEnvironment);
   const deaf = await start(own, "sleep 300");
   const refused = await own.call("process", { action: "submit", session_id: deaf, data: "x" });
   expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("no input") });
@@ -135,8 +135,24 @@ it("D3: input goes to a process with a terminal, and one without says that it ta
   expect((await own.call("process", { action: "close", session_id })).text).toContain("ended");
 });
 
-it("D3, K6: what is shown of a process has no colours and no secrets, its command included", async () => {
-  await using own = await openToolLab(place);
+it("M4: a redaction mark is not typed into a process", async () => {
+  await using own = await openToolLab(testEnvironment);
+  const { session_id } = (
+    await own.call("terminal", { command: "cat > a.env", background: true, pty: true })
+  ).json();
+  for (const action of ["write", "submit"]) {
+    const { failed, text } = await own.call("process", {
+      action,
+      session_id,
+      data: "A_KEY=«redacted:secret-value»\n",
+    });
+    expect({ failed, text }).toMatchObject({ failed: true, text: expect.stringContaining("placeholder") });
+  }
+  expect(await own.sh("cat a.env")).toBe("");
+});
+
+it("D3, K6: output and command of a process are shown without colours and secrets", async () => {
+  await using own = await openToolLab(testEnvironment);
   const session_id = await start(own, `printf '\\033[31m${SECRET}\\033[0m\\n'`);
   await own.call("process", { action: "wait", session_id, timeout: 150 });
   for (const action of ["poll", "log", "list"]) {
@@ -146,8 +162,22 @@ it("D3, K6: what is shown of a process has no colours and no secrets, its comman
   }
 });
 
-it("D3: what an action needs is named", async () => {
-  await using own = await openToolLab(place);
+it("a progress line is reduced to its last state, so that it does not displace earlier output", async () => {
+  await using own = await openToolLab(testEnvironment);
+  const session_id = await start(
+    own,
+    "echo begin; printf '\\rcopied %s of 9000 files' $(seq 9000); echo; echo end",
+  );
+  await own.call("process", { action: "wait", session_id, timeout: 150 });
+  for (const action of ["poll", "log", "wait"]) {
+    const { output } = (await own.call("process", { action, session_id })).json();
+    const last = "copied 9000 of 9000 files [8999 earlier states of this line are omitted]";
+    expect(output, action).toBe(`begin\n\r${last}\nend`);
+  }
+});
+
+it("D3: a missing argument of an action is named", async () => {
+  await using own = await openToolLab(testEnvironment);
   expect((await own.call("process", { action: "poll" })).json()).toEqual({ error: "poll needs session_id." });
   const session_id = await start(own, "sleep 300");
   expect((await own.call("process", { action: "write", session_id })).json()).toEqual({

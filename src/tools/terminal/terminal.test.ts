@@ -2,22 +2,22 @@ import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { longEnough } from "../../../test/support/long-enough.ts";
 import {
-  openLocalPlace,
+  openLocalTestEnvironment,
   openToolLab,
   SECRET,
+  type TestEnvironment,
   type ToolLabOptions,
-  type ToolPlace,
 } from "../../../test/support/tool-lab.ts";
 import { AppError } from "../../lib/errors.ts";
 
-let place: ToolPlace;
+let testEnvironment: TestEnvironment;
 beforeAll(async () => {
-  place = await openLocalPlace();
+  testEnvironment = await openLocalTestEnvironment();
 });
-afterAll(() => place[Symbol.asyncDispose]());
+afterAll(() => testEnvironment[Symbol.asyncDispose]());
 
 async function terminal(input: object, options: ToolLabOptions = {}) {
-  await using own = await openToolLab(place, options);
+  await using own = await openToolLab(testEnvironment, options);
   const result = await own.call("terminal", input);
   return { failed: result.failed, ...result.json() } as Record<string, unknown>;
 }
@@ -31,19 +31,19 @@ it("D1, C3: output of both streams, exit code and no error", async () => {
   });
 });
 
-it("a file with the line ends of an old Mac comes whole; of a progress line the last state, however long it went on", async () => {
+it("output with CR line ends is kept completely, and a progress line is reduced to its last state", async () => {
   const csv = await terminal({ command: "printf 'id,name\\r1,Ann\\r2,Bob\\r3,Cid'" });
   expect(csv["output"]).toBe("id,name\r1,Ann\r2,Bob\r3,Cid");
   const bar = "awk 'BEGIN { for (i = 1; i <= 5000; i++) printf \"\\rloading %d/5000 ...\", i }'";
   const progress = await terminal({ command: `echo first; ${bar}; echo; echo last` });
   expect(progress["output"]).toBe(
-    "first\n\rloading 5000/5000 ... [4999 earlier states of this line are left out]\nlast",
+    "first\n\rloading 5000/5000 ... [4999 earlier states of this line are omitted]\nlast",
   );
   expect(progress["full_output_path"]).toBeUndefined();
 });
 
-it("D1: folder and exported variables stay for the next call, and the answer says where it is now", async () => {
-  await using own = await openToolLab(place);
+it("D1: folder and exported variables persist across calls, and the result names a new folder", async () => {
+  await using own = await openToolLab(testEnvironment);
   await own.sh("mkdir sub");
   const moved = await own.call("terminal", { command: "cd sub; export A=kept; B=lost" });
   expect(moved.json()["cwd"]).toBe(`${own.folder}/sub`);
@@ -51,8 +51,8 @@ it("D1: folder and exported variables stay for the next call, and the answer say
   expect({ output, cwd }).toEqual({ output: `${own.folder}/sub\nkept`, cwd: undefined });
 });
 
-it("D1: workdir starts where the session is, may have any usual name, and moves the session, which the answer says", async () => {
-  await using own = await openToolLab(place);
+it("D1: workdir is relative to the session's folder, may have any usual name, and becomes the session's folder", async () => {
+  await using own = await openToolLab(testEnvironment);
   await own.sh("mkdir -p 'a (1) é/sub'");
   const inside = await own.call("terminal", { command: "pwd", workdir: "a (1) é" });
   expect(inside.json()).toMatchObject({ output: `${own.folder}/a (1) é`, cwd: `${own.folder}/a (1) é` });
@@ -71,14 +71,16 @@ it.each(["a;b", "$HOME", "a`b", "a\nb", "a|b", "a'b"])(
   },
 );
 
-it("D1: a workdir that does not exist is told, and the command is not run", async () => {
+it("D1: a missing workdir is reported, and the command is not run", async () => {
   const result = await terminal({ command: "echo ran", workdir: "nowhere" });
   expect(result).toMatchObject({ failed: true, output: "", exit_code: 126 });
   expect(result["error"]).toContain("nowhere does not exist");
 });
 
-it("D1: a time above the cap is rejected with advice and nothing is run", async () => {
-  await using own = await openToolLab(place, { limits: { timeout: 180, maxForegroundTimeout: 600 } });
+it("D1: a timeout above the cap is refused with a hint, and nothing is run", async () => {
+  await using own = await openToolLab(testEnvironment, {
+    limits: { timeout: 180, maxForegroundTimeout: 600 },
+  });
   const result = await own.call("terminal", { command: "touch ran", timeout: 601 });
   expect(result.json()).toMatchObject({
     exit_code: -1,
@@ -87,7 +89,7 @@ it("D1: a time above the cap is rejected with advice and nothing is run", async 
   expect(await own.sh("ls")).toBe("");
 });
 
-it("D1: a command over its time is ended with its children, keeps its output, and says so", async () => {
+it("D1: a command that times out is ended with its children, and its output is kept", async () => {
   const { result, timeout } = await longEnough(
     [1, 20, 60],
     async (timeout) => ({ timeout, result: await terminal({ command: "echo begun; sleep 300", timeout }) }),
@@ -113,14 +115,24 @@ it.each([
   expect(result["exit_code_meaning"]).toContain(meaning);
 });
 
-it("D1: a command that leaves processes behind is refused, one that only may not end is run with a hint", async () => {
+it("D1: a command that leaves processes behind is refused, one that may not exit runs with a hint", async () => {
   expect(await terminal({ command: "sleep 300 &" })).toMatchObject({ exit_code: -1, status: "error" });
   const result = await terminal({ command: "npm() { echo served; }; npm start" });
   expect(result).toMatchObject({ failed: false, output: "served" });
   expect(result["hint"]).toContain("background: true");
 });
 
-it.each([5, null, { a: 1 }])("D1: the command %j answers exit code -1 and status error", async (command) => {
+it("D1: a background command that has started is running, and has no exit code yet", async () => {
+  const result = await terminal({ command: "sleep 300", background: true });
+  expect(result).toMatchObject({
+    failed: false,
+    status: "running",
+    session_id: expect.stringMatching(/^proc_/),
+  });
+  expect(result).not.toHaveProperty("exit_code");
+});
+
+it.each([5, null, { a: 1 }])("D1: the command %j returns exit code -1 and status error", async (command) => {
   expect(await terminal({ command })).toMatchObject({
     failed: true,
     exit_code: -1,
@@ -129,20 +141,20 @@ it.each([5, null, { a: 1 }])("D1: the command %j answers exit code -1 and status
   });
 });
 
-it("whether a command still runs can be looked up by the id of its call", async () => {
-  await using own = await openToolLab(place);
+it("lookUp reports by call id whether a command is still running", async () => {
+  await using own = await openToolLab(testEnvironment);
   const tool = own.tools.get("terminal");
   const stop = new AbortController();
   const context = { callId: "c7", signal: stop.signal, onProgress: () => undefined };
   const running = tool?.call('{"command":"touch begun; sleep 300"}', context);
   await expect.poll(() => own.sh("ls")).toContain("begun");
-  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toMatch(/still runs.*: process \d+/);
+  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toMatch(/still running.*: process \d+/);
   stop.abort();
   await running;
-  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toBe("No process of it runs any more.");
+  expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toBe("None of its processes is running.");
 });
 
-it("D1: a NUL byte in a command is an answer, not a crash", async () => {
+it("D1: a NUL byte in a command is refused without a crash", async () => {
   expect(await terminal({ command: "echo a\0b" })).toMatchObject({ failed: true, exit_code: -1 });
   expect(await terminal({ command: "echo a\0b", background: true })).toMatchObject({
     failed: true,
@@ -150,15 +162,42 @@ it("D1: a NUL byte in a command is an answer, not a crash", async () => {
   });
 });
 
-it("D1, K6: colours and secrets are not in the output, and the command ran with the real ones", async () => {
+it("D1, K6: output has no colours and no secrets, but the command gets the real secrets", async () => {
   const { output } = await terminal({
     command: `printf '\\033[31mred\\033[0m '; printf %s ${SECRET} | wc -c; echo ${SECRET}; echo API_KEY=abcdefgh12345678`,
   });
   expect(output).toMatch(/^red 21\n«redacted:[a-z-]+»\nAPI_KEY=«redacted:[a-z-]+»$/);
 });
 
-it("C2: longer output keeps its beginning and its end, and all of it is in a file", async () => {
-  await using own = await openToolLab(place);
+it.each([
+  "cat > a.env <<'EOF'\nA_KEY=«redacted:secret-value»\nEOF",
+  "sed -i 's/.*/A_KEY=«redacted:secret-value»/' a.env",
+  "echo 'A_KEY=«redacted:secret-value»' | tee a.env",
+  "echo A_KEY=«redacted:secret-value» > a.env",
+  "grep -v «redacted:secret-value» a.env > b.env; mv b.env a.env",
+  "grep -q x a.env || echo «redacted:secret-value» > a.env",
+  'grep "$(echo «redacted:secret-value» > a.env)" a.env',
+])("M4: a command that could write a redaction mark over a secret is refused: %s", async (command) => {
+  await using own = await openToolLab(testEnvironment, { setUp: "echo A_KEY=hunter2hunter2 > a.env" });
+  for (const background of [false, true]) {
+    const { failed, text } = await own.call("terminal", { command, background });
+    expect(failed).toBe(true);
+    expect(text).toContain("exit_code: -1");
+    expect(text).toContain("placeholder for a secret that you were not shown");
+  }
+  expect(await own.sh("cat a.env")).toBe("A_KEY=hunter2hunter2\n");
+});
+
+it.each(["grep -rn '«redacted:secret-value»' .", 'rg "«redacted:secret-value»|x"'])(
+  "M4: a command that only searches for a redaction mark runs: %s",
+  async (command) => {
+    await using own = await openToolLab(testEnvironment, { setUp: "echo nothing > a.txt" });
+    expect((await own.call("terminal", { command })).text).not.toContain("placeholder");
+  },
+);
+
+it("C2: long output is cut to its start and end, and written completely to a file", async () => {
+  await using own = await openToolLab(testEnvironment);
   const { output, full_output_path: path } = (await own.call("terminal", { command: "seq 1 100000" })).json();
   expect(output).toMatch(/^1\n2\n[\s\S]*99999\n100000$/);
   expect(String(output).length).toBeLessThan(51_000);
@@ -167,7 +206,7 @@ it("C2: longer output keeps its beginning and its end, and all of it is in a fil
   expect((await readFile(String(path), "utf8")).split("\n")).toHaveLength(100_001);
 });
 
-it("D1: a lost shell is degraded, and nothing is said to have worked", async () => {
+it("D1: a lost shell is reported as degraded, and the command does not count as successful", async () => {
   const result = await terminal({ command: "kill -9 $PPID; sleep 1" });
   expect(result["failed"]).toBe(true);
   const lost = await terminal(
@@ -178,7 +217,7 @@ it("D1: a lost shell is degraded, and nothing is said to have worked", async () 
   expect(lost["error"]).toContain("unknown");
 });
 
-it("D1: a place that cannot be reached is degraded, with what to do", async () => {
+it("D1: an unreachable environment is reported as degraded, with a hint", async () => {
   const result = await terminal(
     { command: "true" },
     {
@@ -196,52 +235,52 @@ it("D1: a place that cannot be reached is degraded, with what to do", async () =
   expect(result["hint"]).toContain("docker version");
 });
 
-it("D1: what counts only in the background is told when it is asked for in the foreground", async () => {
+it("D1: options that apply only in the background get a hint in the foreground", async () => {
   const result = await terminal({ command: "echo x", notify_on_complete: true });
   expect(result).toMatchObject({ failed: false, output: "x" });
   expect(result["hint"]).toContain("only with background: true");
 });
 
-it("C3: texts for numbers and booleans are understood", async () => {
+it("C3: strings for numbers and booleans are accepted", async () => {
   expect(await terminal({ command: "echo x", timeout: "100", background: "false" })).toMatchObject({
     output: "x",
   });
 });
 
-it("D3: a background start answers with an id and a pid, and how to look at it", async () => {
+it("D3: a background start returns an id, a pid and a hint to the process tool", async () => {
   const result = await terminal({ command: "sleep 300", background: true });
   expect(result).toMatchObject({ failed: false, status: "running", pid: expect.any(Number) });
   expect(result["session_id"]).toMatch(/^proc_[0-9a-f]{12}$/);
   expect(result["hint"]).toContain("process tool");
 });
 
-it("D3: with both flags the patterns are dropped, and the answer says so", async () => {
+it("D3: with both flags the patterns are dropped with a note", async () => {
   const flags = { background: true, notify_on_complete: true, watch_patterns: ["ready"] };
   const result = await terminal({ command: "sleep 300", ...flags }, { canNotify: true });
   expect(result["notes"]).toEqual([expect.stringContaining("patterns are not watched")]);
   expect(result["hint"]).toBeUndefined();
 });
 
-it("D3: where nobody can be told later the flags are dropped, and the answer says so", async () => {
+it("D3: in a session that cannot be notified the flags are dropped with a hint", async () => {
   const result = await terminal({ command: "sleep 300", background: true, notify_on_complete: true });
-  expect(result["hint"]).toContain("Nobody can be told");
+  expect(result["hint"]).toContain("cannot be notified");
 });
 
-it("D3: a start that fails is told as such, never as a process", async () => {
+it("D3: a failed start is reported as a failure, not as a process", async () => {
   const result = await terminal({ command: "true", background: true, workdir: "nowhere" });
   expect(result).toMatchObject({ failed: true, exit_code: -1 });
   expect(result["session_id"]).toBeUndefined();
 });
 
 it("D3: a second start of the same command names the first", async () => {
-  await using own = await openToolLab(place);
+  await using own = await openToolLab(testEnvironment);
   const start = () => own.call("terminal", { command: "sleep 301", background: true });
   const first = (await start()).json()["session_id"];
   expect((await start()).json()["same_command_runs_as"]).toEqual([first]);
 });
 
-it("D3: a command that wants a terminal has one, or is told why not", async () => {
-  await using own = await openToolLab(place);
+it("D3: a command with pty gets a terminal, or a note why not", async () => {
+  await using own = await openToolLab(testEnvironment);
   const started = await own.call("terminal", {
     command: "test -t 1 && echo is-terminal",
     background: true,

@@ -1,50 +1,62 @@
 import type { CommandResult } from "../../environments/environment.ts";
-import { defineTool, failed, ok } from "../define-tool.ts";
+import { createProgressCollapser } from "../../lib/text/collapse-progress.ts";
+import { plainOutput } from "../../lib/text/plain-output.ts";
+import { defineTool, failed, ok, okJson } from "../define-tool.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
 import { adviseForeground } from "./advise-foreground.ts";
-import { createProgressCollapser } from "./collapse-progress.ts";
-import { exitMeaning } from "./exit-meaning.ts";
-import { lookUpCommand, markOf } from "./look-up-command.ts";
-import { plainOutput } from "./plain-output.ts";
-import { startInBackground } from "./start-in-background.ts";
-import { folderOf, nothingRan, type TerminalInput, terminalInput } from "./terminal-input.ts";
-import { terminalText } from "./terminal-result.ts";
+import { findExitMeaning } from "./exit-meaning.ts";
+import { createCommandMark, inspectCommand } from "./inspect-command.ts";
+import { refuseMarkedCommand } from "./refuse-marks.ts";
+import {
+  formatTerminalResult,
+  refuseCommand,
+  resolveWorkdir,
+  type TerminalInput,
+  terminalInput,
+} from "./terminal-input.ts";
 
-/** Quoting is ours to do; these are in no folder's name that anybody means. */
+/** Characters that a folder name hardly ever needs. Hermes quotes the path itself, so quotes are not needed either. */
 const BAD_IN_PATH = /[^\p{L}\p{M}\p{N}/\\:_\-.~ +@=,()[\]]/u;
 
 const PREFER_FILE_TOOLS =
   " Prefer read_file, patch, write_file and search_files to cat, sed, heredocs and grep.";
 
-/** Runs a command in the session's environment, or starts one that nobody waits for. */
+/** Runs a command in the session's environment, in the foreground or in the background. */
 export function createTerminal(parts: ToolParts, { hasFileTools }: { readonly hasFileTools: boolean }): Tool {
   const { limits } = parts;
   return defineTool({
     name: "terminal",
     toolset: "terminal",
-    description: `Run a shell command. The folder and exported variables stay for the next call; processes do not survive a timeout (default ${limits.timeout} s, at most ${limits.maxForegroundTimeout}). Use background for what runs longer, then the process tool.${hasFileTools ? PREFER_FILE_TOOLS : ""}`,
+    description: `Run a shell command. The folder and exported variables persist across calls; processes do not survive a timeout (default ${limits.timeout} s, at most ${limits.maxForegroundTimeout}). Use background for longer commands, then the process tool.${hasFileTools ? PREFER_FILE_TOOLS : ""}`,
     input: terminalInput,
     hidden: parts.canNotify ? [] : ["notify_on_complete", "watch_patterns"],
     mutates: true,
-    commandsOf: ({ command }) => [command],
-    refuse: (error, hint) => nothingRan({ error, hint, status: hint === undefined ? "error" : "degraded" }),
-    lookUp: (callId, signal) => lookUpCommand(parts, callId, signal),
+    effectsOf: ({ command, workdir, background }) => ({
+      commands: [command],
+      cwd: workdir,
+      startsJob: background,
+    }),
+    refuse: (error, hint) =>
+      refuseCommand({ error, hint, status: hint === undefined ? "error" : "degraded" }),
+    lookUp: (callId, signal) => inspectCommand(parts, callId, signal),
     async run(call, context) {
       if (call.command.includes("\0"))
-        return nothingRan({ error: "A command cannot contain a NUL byte.", status: "error" });
+        return refuseCommand({ error: "A command cannot contain a NUL byte.", status: "error" });
+      const marked = refuseMarkedCommand(call.command);
+      if (marked !== undefined) return refuseCommand({ error: marked, status: "blocked" });
       const bad = call.workdir === undefined ? null : BAD_IN_PATH.exec(call.workdir);
       if (bad !== null) {
         const error = `workdir may not contain ${JSON.stringify(bad[0])}.`;
-        return nothingRan({ error, status: "blocked" });
+        return refuseCommand({ error, status: "blocked" });
       }
       if (call.background) return startInBackground(parts, call, context.signal);
       if (call.timeout !== undefined && call.timeout > limits.maxForegroundTimeout) {
         const error = `A foreground command may take ${limits.maxForegroundTimeout} s at most. Start it with background: true and use the process tool.`;
-        return nothingRan({ error, status: "error" });
+        return refuseCommand({ error, status: "error" });
       }
       const { refusal, hint } = adviseForeground(call.command);
-      if (refusal !== undefined) return nothingRan({ error: refusal, status: "error" });
+      if (refusal !== undefined) return refuseCommand({ error: refusal, status: "error" });
       return runForeground(parts, call, hint, context);
     },
   });
@@ -54,62 +66,129 @@ async function runForeground(
   parts: ToolParts,
   call: TerminalInput,
   hint: string | undefined,
-  { callId, signal }: ToolCallContext,
+  { callId, signal, onProgress }: ToolCallContext,
 ): Promise<ToolResult> {
   const { command, timeout = parts.limits.timeout } = call;
   const { environment, session } = await parts.workspace(signal);
-  const workdir = folderOf(call, session);
+  const workdir = resolveWorkdir(call, session);
   const cwdBefore = session.cwd;
   await using window = parts.createWindow();
-  // In front of the window: what a progress line was before would push real output out of it.
+  // Collapse progress lines before the window, so that their old states do not displace real output.
   const progress = createProgressCollapser();
+  const reportLine = createLineReporter((line) => onProgress(parts.redact(line)));
   const result = await environment.run(
     {
       command,
       session,
       workdir,
       timeoutMs: timeout * 1_000,
-      mark: markOf(parts.owner, callId),
+      mark: createCommandMark(parts.owner, callId),
       mergeStderr: true,
-      onOutput: (_, bytes) => window.write(progress.take(bytes)),
+      onOutput(_, bytes) {
+        reportLine(bytes);
+        return window.write(progress.take(bytes));
+      },
     },
     signal,
   );
   await window.write(progress.end());
   const shown = await window.finish();
   const { exitCode, ended, notices, cwd } = result;
-  const meaning = ended === "exited" && !result.badWorkdir ? exitMeaning(command, exitCode) : undefined;
+  const meaning = ended === "exited" && !result.badWorkdir ? findExitMeaning(command, exitCode) : undefined;
   const facts = {
     exit_code: exitCode,
     exit_code_meaning: meaning?.words,
     error: errorOf(result, workdir, timeout),
     status: ended === "lost" ? "degraded" : undefined,
-    // Said when it is news: whoever thinks to be elsewhere changes the wrong files.
+    // Reported when it changes: a model that is wrong about its folder changes the wrong files.
     cwd: cwd === cwdBefore ? undefined : cwd,
     full_output_path: shown.spillPath,
     notices: notices.join(" ") || undefined,
-    hint: [hint, ignoredWords(call)].filter((text) => text !== undefined).join(" ") || undefined,
+    hint: [hint, describeIgnored(call)].filter((text) => text !== undefined).join(" ") || undefined,
   };
-  const text = terminalText(facts, parts.redact(plainOutput(shown.text)).trimEnd());
+  const text = formatTerminalResult(facts, parts.redact(plainOutput(shown.text)).trimEnd());
   return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? ok(text) : failed(text);
 }
 
-function ignoredWords({ pty, notify_on_complete, watch_patterns }: TerminalInput): string | undefined {
+/** The minimum time between two reports of the last line of a running command. */
+const REPORT_EVERY_MS = 200;
+const REPORTED_BYTES = 500;
+
+/** Reports the last line of the output from time to time, so that a person sees what a long command does. */
+function createLineReporter(report: (line: string) => void): (bytes: Uint8Array) => void {
+  let reportedAt = performance.now();
+  return (bytes) => {
+    const now = performance.now();
+    if (now - reportedAt < REPORT_EVERY_MS) return;
+    const text = plainOutput(new TextDecoder().decode(bytes.subarray(-REPORTED_BYTES)));
+    const line = text.split(/[\r\n]/).findLast((one) => one.trim() !== "");
+    if (line === undefined) return;
+    reportedAt = now;
+    report(line.trim());
+  };
+}
+
+function describeIgnored({ pty, notify_on_complete, watch_patterns }: TerminalInput): string | undefined {
   return pty || notify_on_complete || watch_patterns.length > 0
-    ? "pty, notify_on_complete and watch_patterns count only with background: true."
+    ? "pty, notify_on_complete and watch_patterns apply only with background: true."
     : undefined;
 }
 
 function errorOf(result: CommandResult, workdir: string | undefined, timeout: number): string | undefined {
   if (result.badWorkdir) return `The folder ${workdir ?? result.cwd ?? "of the session"} does not exist.`;
-  const rest =
+  const fate =
     result.survivors.length === 0
       ? "it and its children were ended."
       : `these processes could not be ended: ${result.survivors.map(({ pid }) => pid).join(", ")}.`;
   if (result.ended === "timed-out")
-    return `Timed out after ${timeout} s; ${rest} Allow more time, or use background: true.`;
-  if (result.ended === "stopped") return `Stopped by the user; ${rest}`;
+    return `Timed out after ${timeout} s; ${fate} Allow more time, or use background: true.`;
+  if (result.ended === "stopped") return `Stopped by the user; ${fate}`;
   if (result.ended === "lost")
-    return "The shell of this command was lost; it was not run again, and whether it did its work is unknown.";
+    return "The shell of this command was lost; the command was not run again, and its outcome is unknown.";
   return undefined;
+}
+
+/** Starts a background command and returns its id for the process tool. */
+async function startInBackground(
+  parts: ToolParts,
+  call: TerminalInput,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { jobs: openJobs, session } = await parts.workspace(signal);
+  const jobs = await openJobs(signal);
+  const started = await jobs.start(
+    call.command,
+    {
+      session,
+      owner: parts.owner,
+      lifetime: "session",
+      workdir: resolveWorkdir(call, session),
+      pty: call.pty,
+      notify: call.notify_on_complete && parts.canNotify,
+      watch: parts.canNotify ? call.watch_patterns : [],
+    },
+    signal,
+  );
+  if (started.kind === "failed-start") return refuseCommand({ error: started.message, status: "error" });
+  const { job, notes } = started;
+  // Jobs of other sessions stay hidden, even if they run the same command.
+  const alike = started.alike.filter(({ owner }) => owner === parts.owner);
+  return okJson({
+    session_id: job.id,
+    pid: job.process?.pid,
+    status: "running",
+    same_command_runs_as: alike.length > 0 ? alike.map(({ id }) => id) : undefined,
+    notes: notes.length > 0 ? notes : undefined,
+    hint: hintOf(call, parts.canNotify),
+  });
+}
+
+function hintOf(
+  { notify_on_complete, watch_patterns }: TerminalInput,
+  canNotify: boolean,
+): string | undefined {
+  const wantsNotification = notify_on_complete || watch_patterns.length > 0;
+  if (wantsNotification && canNotify) return undefined;
+  if (wantsNotification) return "This session cannot be notified later: poll with the process tool.";
+  return "Control it with the process tool: poll, log, wait, kill.";
 }

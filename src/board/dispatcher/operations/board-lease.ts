@@ -1,8 +1,8 @@
-import { shorten } from "../../../lib/shorten.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 import { first, only, run, type Steps } from "../../database/steps.ts";
 
-export const LEASE = "bookkeeping";
-/** Renewed by each write that it guards; a dispatcher that hangs for longer has lost it. */
+export const BOOKKEEPING_LEASE = "bookkeeping";
+/** Each guarded write renews the lease; a dispatcher that hangs for longer loses it. */
 export const LEASE_MS = 30_000;
 
 export interface LeaseHolder {
@@ -12,20 +12,20 @@ export interface LeaseHolder {
   readonly now: number;
 }
 
-/** Thrown by steps whose dispatcher no longer does the bookkeeping: nothing of their transaction stays. */
+/** Thrown inside a transaction whose dispatcher has lost the lease, so that the transaction is rolled back. */
 export class LeaseLost extends Error {
   override readonly name = "LeaseLost";
 }
 
-/** Who holds the lease or held it last. */
-export function* findHolder(): Steps<LeaseHolder | undefined> {
+/** The current or last holder of the lease. */
+export function* findLeaseHolder(): Steps<LeaseHolder | undefined> {
   return yield* first<LeaseHolder>(
     "select token, owner, expires_at, hermes_now() as now from dispatch_lease where name = :name",
-    { name: LEASE },
+    { name: BOOKKEEPING_LEASE },
   );
 }
 
-/** Takes the lease if it is free, expired, our own, or that of `deadToken`, whose holder was seen dead; else undefined. */
+/** Takes the lease if it is free, expired, ours, or held under `deadToken` by a process that has exited; else undefined. */
 export function* takeLease(owner: string, deadToken = 0): Steps<number | undefined> {
   const row = yield* first<{ token: number }>(
     `insert into dispatch_lease (name, token, owner, expires_at)
@@ -36,25 +36,25 @@ export function* takeLease(owner: string, deadToken = 0): Steps<number | undefin
       where dispatch_lease.owner = excluded.owner or dispatch_lease.expires_at <= hermes_now()
          or dispatch_lease.token = cast(:deadToken as bigint)
      returning token`,
-    { name: LEASE, owner, deadToken },
+    { name: BOOKKEEPING_LEASE, owner, deadToken },
   );
   return row?.token;
 }
 
-/** Throws `LeaseLost` unless the lease is still ours; keeps it ours until this transaction is over, and for a while after. */
+/** Throws `LeaseLost` unless the lease is still ours; renews it, so that it outlasts this transaction. */
 export function* requireLease(token: number): Steps<void> {
   const kept = yield* run(
     `update dispatch_lease set expires_at = hermes_now() + ${LEASE_MS}
       where name = :name and token = :token and expires_at > hermes_now()`,
-    { name: LEASE, token },
+    { name: BOOKKEEPING_LEASE, token },
   );
   if (kept !== 1) throw new LeaseLost("another dispatcher does the bookkeeping");
 }
 
-/** Lets others take the lease at once; the owner stays to be read. */
-export function* giveLeaseBack(token: number): Steps<void> {
+/** Releases the lease, so that another dispatcher can take it at once; the row keeps its owner. */
+export function* releaseLease(token: number): Steps<void> {
   yield* run("update dispatch_lease set expires_at = 0 where name = :name and token = :token", {
-    name: LEASE,
+    name: BOOKKEEPING_LEASE,
     token,
   });
 }
@@ -68,8 +68,8 @@ export interface DispatcherRow {
   readonly last_report: string | null;
 }
 
-/** Records that a dispatcher has made a pass, and how it went. */
-export function* recordTick(
+/** Records a pass of a dispatcher with its report or error. */
+export function* recordPass(
   owner: string,
   hostId: string,
   outcome: { readonly report: string } | { readonly error: string },
@@ -93,8 +93,8 @@ export function* recordTick(
   yield* run(`delete from dispatcher where last_tick_at < hermes_now() - ${KEPT_MS}`);
 }
 
-/** The name of a host as its dispatchers told it, or the beginning of its id while none of them has. */
-export function* hostName(hostId: string): Steps<string> {
+/** The name of a host as its dispatchers reported it, or a prefix of its id if none has reported one. */
+export function* findHostName(hostId: string): Steps<string> {
   const row = yield* first<{ last_report: string }>(
     `select last_report from dispatcher where host_id = :hostId and last_report is not null
       order by last_tick_at desc limit 1`,
@@ -106,8 +106,8 @@ export function* hostName(hostId: string): Steps<string> {
 
 const KEPT_MS = 7 * 86_400_000;
 
-/** The number of the last event: as long as it stays, nothing has happened on the board. */
-export function* lastEvent(): Steps<number> {
+/** The number of the last event; it changes with every change of the board. */
+export function* readLastEventNumber(): Steps<number> {
   const { value } = yield* only<{ value: number }>("select value from counter where name = 'event'");
   return value;
 }

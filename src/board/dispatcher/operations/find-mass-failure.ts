@@ -1,24 +1,24 @@
 import { all, type Steps } from "../../database/steps.ts";
-import { failureWords } from "../../failure-words.ts";
-import { FAILURE_EVENTS, VANISHED } from "../run-ending.ts";
+import { normaliseError } from "../../normalise-error.ts";
+import { FAILURE_EVENTS, VANISHED } from "../policy/run-ending.ts";
 
-const WITHIN_MS = 60_000; // a pass of the timer
+const WITHIN_MS = 60_000; // the default interval between passes
 const LOOK_BACK = 500; // runs
 const MANY = 3;
 
-/** Tasks that wait for their next attempt although others have just failed in the same way. */
+/** Tasks that wait for a retry although several tasks have just failed with the same error. */
 export interface MassFailure {
   readonly tasks: readonly string[];
   readonly error: string;
 }
 
 /**
- * Failures of several tasks at about the same time that read alike: they have one cause, and each attempt would only
- * meet it again. A task's own number of attempts wins, and so does a person who has brought it back since. A worker that
- * was killed says nothing of why, so it is no such failure.
+ * Groups tasks that have failed at about the same time with the same error: they share a cause, and retries would fail
+ * again. Excludes tasks with their own `max_retries`, tasks that a person has retried since, and workers that were killed,
+ * because a kill does not reveal its cause.
  */
 export function* findMassFailures(): Steps<readonly MassFailure[]> {
-  // SQLite begins with what is on the left of a cross join: few runs, instead of all tasks that are ready.
+  // SQLite scans the left side of a cross join first: here the few recent runs instead of all ready tasks.
   const rows = yield* all<{ task_id: string; error: string | null; payload: string | null }>(
     `select r.task_id, r.error, f.payload from run r cross join task t
        left join event f on f.run_id = r.id and f.kind in (${FAILURE_EVENTS})
@@ -33,7 +33,7 @@ export function* findMassFailures(): Steps<readonly MassFailure[]> {
   const alike = new Map<string, { tasks: string[]; error: string }>();
   for (const { task_id: id, error, payload } of rows) {
     if (error === VANISHED || wasKilled(payload)) continue;
-    const key = failureWords(error ?? "");
+    const key = normaliseError(error ?? "");
     const group = alike.get(key) ?? { tasks: [], error: error ?? "" };
     group.tasks.push(id);
     alike.set(key, group);
@@ -41,7 +41,7 @@ export function* findMassFailures(): Steps<readonly MassFailure[]> {
   return [...alike.values()].filter(({ tasks }) => tasks.length >= MANY);
 }
 
-const KILLED = 128 + 9; // what a shell makes of a process that was killed
+const KILLED = 128 + 9; // the exit code that a shell reports for SIGKILL
 
 function wasKilled(payload: string | null): boolean {
   const { signal, exit_code: code } = JSON.parse(payload ?? "{}") as {

@@ -1,12 +1,13 @@
 import { all, only, type Steps } from "../../database/steps.ts";
-import { findTaken } from "../../operations/leaving.ts";
-import type { RunOutcome } from "../../task.ts";
-import type { BranchTask } from "../../workspaces/find-branch-user.ts";
-import type { ModelChoice } from "../host.ts";
-import { AUTH_COOLDOWN_MS, FAILURE_EVENTS } from "../run-ending.ts";
-import { DUE, HAS_OPEN_PARENT, WAITING } from "./find-work.ts";
+import { findWaitingForLeaving } from "../../operations/runs/leaving-runs.ts";
+import { MAY_PROMOTE } from "../../operations/runs/recompute.ts";
+import { HAS_OPEN_PARENT } from "../../operations/views/rows.ts";
+import { RUN_OUTCOMES, type RunOutcome } from "../../task.ts";
+import type { BranchTask } from "../../workspaces/git/find-branch-user.ts";
+import type { ModelChoice } from "../dispatch-host.ts";
+import { AUTH_COOLDOWN_MS, FAILURE_EVENTS } from "../policy/run-ending.ts";
 
-/** A ready task with all that decides whether it may start. */
+/** A ready task with the facts that decide whether it may start. */
 export interface EligibleTask extends ModelChoice, BranchTask {
   readonly seq: number;
   readonly id: string;
@@ -14,84 +15,85 @@ export interface EligibleTask extends ModelChoice, BranchTask {
   readonly priority: number;
   readonly not_before: number | null;
   readonly ready_at: number | null;
-  /** Of its last run that is over. */
+  /** The last ended run; the next three fields belong to it. */
   readonly run_id: number | null;
   readonly outcome: RunOutcome | null;
   readonly ended_at: number | null;
   readonly metadata: string | null;
-  /** When an operator lifted its guards. */
+  /** When an operator last lifted the guards of the task. */
   readonly lifted_at: number | null;
-  /** What was told last about why it does not start. */
-  readonly told: string | null;
+  /** The last recorded notices about why the task does not start, one per line. */
+  readonly lastNotices: string | null;
 }
 
-/** When a worker met something that concerns all tasks of its route, and the number of its task. */
-export interface Wall {
+/** A rate limit or refusal that affects all tasks of a route: when it occurred, and on which task. */
+export interface RouteFailure {
   readonly at: number;
   readonly seq: number;
 }
 
-export interface Eligible {
+export interface EligibleTasks {
   readonly now: number;
   readonly paused: boolean;
   readonly tasks: readonly EligibleTask[];
-  /** Running tasks by counter, as in `countersOf`. */
+  /** Counts of running tasks by counter name, as `countersOf` defines the names. */
   readonly running: ReadonlyMap<string, number>;
-  readonly passes: ReadonlyMap<string, number>;
-  /** Until when the worker of a run that is over may live, by the tasks that must wait for it. */
-  readonly taken: ReadonlyMap<string, number>;
-  /** The failure kinds of those last runs that had one. */
+  /** The stride-scheduling total of each profile. */
+  readonly strideTotals: ReadonlyMap<string, number>;
+  /** For each task that waits for a leaving run: the time until which that run's worker may still be alive. */
+  readonly waitingForLeaving: ReadonlyMap<string, number>;
+  /** The failure kinds of the last runs, by run id. */
   readonly failureKinds: ReadonlyMap<number, string>;
-  /** Where the limit of a route was last met, if nothing was completed on it since. */
-  readonly limitedRoutes: ReadonlyMap<string, Wall>;
-  /** Where the provider last refused a route for good, as long as that task is blocked. */
-  readonly refusedRoutes: ReadonlyMap<string, Wall>;
-  /** Where the list goes on, for each profile that has more tasks than were asked for. */
+  /** The last rate limit of each route, unless a later run of that route was completed. */
+  readonly limitedRoutes: ReadonlyMap<string, RouteFailure>;
+  /** The last permanent refusal of each route, while the refused task is blocked. */
+  readonly refusedRoutes: ReadonlyMap<string, RouteFailure>;
+  /** Where the list continues, for each profile that has more tasks than the limit. */
   readonly more: readonly Cursor[];
-  /** Tasks that bookkeeping would make ready, when asked for. */
+  /** Tasks that bookkeeping would make ready; filled only with `promoteWith`. */
   readonly promoted: readonly string[];
-  /** When the next scheduled or paused task is due. */
+  /** When the next scheduled task or the next retry of a blocked task is due. */
   readonly nextDueAt: number | null;
 }
 
-/** A task up to which those of a profile are listed. */
+/** The last listed task of a profile. */
 export interface Cursor {
-  /** Null for tasks of nobody. */
+  /** Null for unassigned tasks. */
   readonly assignee: string | null;
   readonly priority: number;
   readonly seq: number;
 }
 
 export interface EligibleOptions {
-  /** No more than so many of each profile; left out means all. */
+  /** The maximum number of tasks per profile; all tasks if omitted. */
   readonly perProfile?: number;
-  /** Only tasks that come after these, of their profiles. */
+  /** Lists only the profiles of these cursors, each after its cursor. */
   readonly after?: readonly Cursor[];
-  /** Lists tasks too that `recompute` would make ready with this limit. */
+  /** Also lists tasks that `recompute` would make ready with this failure limit. */
   readonly promoteWith?: number;
   readonly rateLimitMs: number;
-  /** Only this one. */
+  /** Lists only this task. */
   readonly taskId?: string;
 }
 
-const OVERDUE_MS = 60_000; // what is due for longer waits for something else, such as a parent
+const OVERDUE_MS = 60_000; // a task overdue by more than this is waiting for something else, such as a parent
 
-/** Ready tasks in the order in which they are wanted, on one snapshot. Held ones are not eligible. */
-export function* listEligible(options: EligibleOptions): Steps<Eligible> {
+/** Ready tasks by priority and age, from one snapshot. Held tasks are not eligible. */
+export function* listEligible(options: EligibleOptions): Steps<EligibleTasks> {
   const board = yield* only<{ now: number; paused: number }>("select hermes_now() as now, paused from board");
   const { ready, more } = yield* listReady(options);
   const failureLimit = options.promoteWith;
   const promoted =
     failureLimit === undefined
       ? []
-      : yield* list(`${WAITING} and t.phase = 'work' and ${DUE} and not ${HAS_OPEN_PARENT}`, options, {
+      : yield* list(`t.phase = 'work' and ${MAY_PROMOTE} and not ${HAS_OPEN_PARENT}`, options, {
           failureLimit,
         });
-  const tasks = promoted.length === 0 ? ready : [...ready, ...promoted].sort(byTurn);
+  const tasks = promoted.length === 0 ? ready : [...ready, ...promoted].sort(byPriority);
   const counters = yield* all<{ name: string; value: number }>(
     "select name, value from counter where name <> 'event' and value > 0",
   );
-  const passes = yield* all<{ profile: string; pass: number }>("select profile, pass from dispatch_share");
+  const shares = yield* all<{ profile: string; pass: number }>("select profile, pass from dispatch_share");
   const next = yield* only<{ due: number | null }>(
     `select min(due) as due from (
        select min(scheduled_at) as due from task where status = 'scheduled' and hold = 0
@@ -104,20 +106,20 @@ export function* listEligible(options: EligibleOptions): Steps<Eligible> {
     paused: board.paused === 1,
     tasks,
     running: new Map(counters.map(({ name, value }) => [name, value])),
-    passes: new Map(passes.map(({ profile, pass }) => [profile, pass])),
-    taken: yield* findTaken(options.taskId),
+    strideTotals: new Map(shares.map(({ profile, pass }) => [profile, pass])),
+    waitingForLeaving: yield* findWaitingForLeaving(options.taskId),
     failureKinds: yield* findFailureKinds(tasks),
-    ...(yield* findWalls(options.rateLimitMs)),
+    ...(yield* findRouteFailures(options.rateLimitMs)),
     more,
     promoted: promoted.map(({ id }) => id),
     nextDueAt: next.due,
   };
 }
 
-const byTurn = (a: EligibleTask, b: EligibleTask): number => b.priority - a.priority || a.seq - b.seq;
+const byPriority = (a: EligibleTask, b: EligibleTask): number => b.priority - a.priority || a.seq - b.seq;
 
 const READY = "t.status = 'ready' and t.hold = 0";
-/** From one profile to the next in the index, whatever they have to do. */
+/** Skips from profile to profile in the index, so that the cost does not depend on the number of tasks. */
 const PROFILES = `
   with recursive found(name) as (
     select min(assignee) from task where status = 'ready'
@@ -126,7 +128,7 @@ const PROFILES = `
   select name from found where name is not null`;
 const AFTER = "and (t.priority < :priority or (t.priority = :priority and t.seq > :seq))";
 
-/** What there is of each profile, but no more than so many: nobody's tasks keep those of others out of sight. */
+/** Limits the list per profile, so that a profile with many tasks does not hide the tasks of others. */
 function* listReady(
   options: EligibleOptions,
 ): Steps<{ ready: readonly EligibleTask[]; more: readonly Cursor[] }> {
@@ -157,7 +159,7 @@ function* listReady(
       more.push({ assignee, priority: last.priority, seq: last.seq });
     ready.push(...listed);
   }
-  return { ready: ready.sort(byTurn), more };
+  return { ready: ready.sort(byPriority), more };
 }
 
 function* list(
@@ -169,7 +171,7 @@ function* list(
   const some = limit === undefined ? "" : "limit cast(:limit as bigint)";
   return yield* all(
     `select t.seq, t.id, t.assignee, t.priority, t.not_before, t.ready_at,
-            t.model_override, t.provider_override, t.workspace_kind, t.workspace_path, t.branch_name, r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told
+            t.model_override, t.provider_override, t.workspace_kind, t.workspace_path, t.branch_name, r.id as run_id, r.outcome, r.ended_at, r.metadata, n.lifted_at, n.told as "lastNotices"
        from task t
        left join run r on r.id = (select max(l.id) from run l where l.task_id = t.id and l.ended_at is not null)
        left join dispatch_note n on n.task_id = t.id where ${where} ${one}
@@ -178,10 +180,10 @@ function* list(
   );
 }
 
-/** Typed by the worker, in the event that ended its run. */
+/** The failure kinds that workers reported in the events that ended their runs. */
 function* findFailureKinds(tasks: readonly EligibleTask[]): Steps<ReadonlyMap<number, string>> {
   const runs = tasks.flatMap(({ run_id, outcome }) =>
-    run_id !== null && outcome !== null && MAY_HAVE_KIND.has(outcome) ? [{ id: run_id }] : [],
+    run_id !== null && outcome !== null && RUN_OUTCOMES[outcome].failure ? [{ id: run_id }] : [],
   );
   if (runs.length === 0) return new Map();
   const rows = yield* all<{ run_id: number; payload: string }>(
@@ -198,20 +200,15 @@ function* findFailureKinds(tasks: readonly EligibleTask[]): Steps<ReadonlyMap<nu
   );
 }
 
-const MAY_HAVE_KIND: ReadonlySet<RunOutcome> = new Set([
-  "crashed",
-  "timed_out",
-  "spawn_failed",
-  "protocol_violation",
-  "budget_exhausted",
-  "gave_up",
-]);
-
-/** One dead key, and one limit, is found out once and not, one after the other, by all tasks of its route. */
-function* findWalls(rateLimitMs: number): Steps<Pick<Eligible, "limitedRoutes" | "refusedRoutes">> {
-  const rows = yield* all<WallRow>(WALLS, { since: Math.max(rateLimitMs, AUTH_COOLDOWN_MS) });
-  const limited = new Map<string, Wall & { readonly runId: number }>();
-  const refused = new Map<string, Wall>();
+/** After one run hits a rate limit or has its key refused, all tasks of that route are guarded. */
+function* findRouteFailures(
+  rateLimitMs: number,
+): Steps<Pick<EligibleTasks, "limitedRoutes" | "refusedRoutes">> {
+  const rows = yield* all<RouteFailureRow>(ROUTE_FAILURES, {
+    since: Math.max(rateLimitMs, AUTH_COOLDOWN_MS),
+  });
+  const limited = new Map<string, RouteFailure & { readonly runId: number }>();
+  const refused = new Map<string, RouteFailure>();
   for (const { id: runId, at, now, seq, ended, ...row } of rows) {
     const route = routeIn(row);
     if (row.outcome === "rate_limited") {
@@ -222,8 +219,8 @@ function* findWalls(rateLimitMs: number): Steps<Pick<Eligible, "limitedRoutes" |
     }
   }
   if (limited.size > 0) {
-    const wall = Math.min(...[...limited.values()].map(({ runId }) => runId));
-    for (const { id, ...row } of yield* all<WallRow>(COMPLETED_SINCE, { wall })) {
+    const firstLimited = Math.min(...[...limited.values()].map(({ runId }) => runId));
+    for (const { id, ...row } of yield* all<RouteFailureRow>(COMPLETED_SINCE, { firstLimited })) {
       const route = routeIn(row);
       if ((limited.get(route)?.runId ?? id) < id) limited.delete(route);
     }
@@ -231,7 +228,7 @@ function* findWalls(rateLimitMs: number): Steps<Pick<Eligible, "limitedRoutes" |
   return { limitedRoutes: limited, refusedRoutes: refused };
 }
 
-interface WallRow {
+interface RouteFailureRow {
   readonly id: number;
   readonly at: number;
   readonly now: number;
@@ -243,15 +240,15 @@ interface WallRow {
   readonly ended: string | null;
 }
 
-/** As the supervisor has recorded it; a run without one stands for its profile. */
-function routeIn({ spawned, profile }: Pick<WallRow, "spawned" | "profile">): string {
+/** The route that the supervisor recorded, or the profile of a run without a recorded route. */
+function routeIn({ spawned, profile }: Pick<RouteFailureRow, "spawned" | "profile">): string {
   const { route } = JSON.parse(spawned ?? "{}") as { route?: unknown };
   return typeof route === "string" ? route : (profile ?? "");
 }
 
-const LOOK_BACK = 500; // runs; a guard that does not last need not look at all that ever were
+const LOOK_BACK = 500; // runs; guards are short-lived, so older runs need not be read
 const SPAWNED = "left join event s on s.task_id = r.task_id and s.run_id = r.id and s.kind = 'spawned'";
-const WALLS = `
+const ROUTE_FAILURES = `
   select r.id, r.ended_at as at, hermes_now() as now, r.outcome, r.profile, t.seq, t.status,
          s.payload as spawned, e.payload as ended
     from run r join task t on t.id = r.task_id ${SPAWNED}
@@ -260,4 +257,4 @@ const WALLS = `
      and r.ended_at > hermes_now() - cast(:since as bigint) order by r.id`;
 const COMPLETED_SINCE = `
   select r.id, r.profile, s.payload as spawned from run r ${SPAWNED}
-   where r.id > :wall and r.outcome = 'completed' order by r.id`;
+   where r.id > :firstLimited and r.outcome = 'completed' order by r.id`;

@@ -18,12 +18,16 @@ const PERSON = {
   $defs: { age: { type: "integer", minimum: 0 } },
 };
 
-test("an answer that fits is the JSON that the model wrote, bare or in a code fence", async () => {
+test("a matching answer is returned as the JSON that the model wrote, bare or in a code fence", async () => {
   const schema = await load(PERSON);
   expect(schema.check('\n{"name":"Ada", "age":36}\n')).toEqual({ json: '{"name":"Ada", "age":36}' });
   expect(schema.check('```json\n{"name":"Ada","age":36}\n```\n')).toEqual({
     json: '{"name":"Ada","age":36}',
   });
+  expect(schema.check('Here you go:\n```json\n{"name":"Ada"}\n```\nDone.')).toEqual({
+    json: '{"name":"Ada"}',
+  });
+  expect(schema.check('```\n{"name":"Ada"}\n```\n```\n{"name":"Bob"}\n```')).toHaveProperty("problem");
   expect((await load({ type: "null" })).check("null")).toEqual({ json: "null" });
 });
 
@@ -36,13 +40,13 @@ test.each(["12345678901234567890", "0.1000000000000000055", "1.50", "-0", "1E2"]
 );
 
 test.each(['{"n":1e400}', '{"n":[{"m":-1e999}]}', "1e400"])(
-  "%s holds no number that anybody can read, whatever the schema says",
+  "%s contains a number that is too large to parse and is refused, whatever the schema allows",
   async (answer) => {
     expect((await load({})).check(answer)).toEqual({ problem: "a number in it is too large" });
   },
 );
 
-test("an answer that does not fit is described place by place", async () => {
+test("each mismatch of an answer is described with its path", async () => {
   const schema = await load(PERSON);
   expect(schema.check("Ada is 36.")).toEqual({ problem: "it is not JSON" });
   expect(schema.check('{"age":-1,"x":1}')).toEqual({
@@ -51,7 +55,15 @@ test("an answer that does not fit is described place by place", async () => {
   expect((await load({ required: ["a"] })).check("{}")).toEqual({ problem: expect.stringContaining("'a'") });
 });
 
-test("schemas of draft 7 are understood, and what is no schema is refused by name", async () => {
+test("a pattern that takes too long is abandoned", async () => {
+  const schema = await load({ type: "string", pattern: "^(a+)+$" });
+  expect(schema.check(`"${"a".repeat(40)}!"`)).toEqual({
+    problem: "it took more than 2 s to check, perhaps because of a pattern",
+  });
+  expect(schema.check('"aaa"')).toEqual({ json: '"aaa"' });
+});
+
+test("draft 7 schemas are supported, and an invalid schema is refused with its file name", async () => {
   const draft7 = {
     $schema: "http://json-schema.org/draft-07/schema#",
     definitions: { word: { enum: ["yes", "no"] } },

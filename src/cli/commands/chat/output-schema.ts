@@ -1,18 +1,21 @@
 import { readFile } from "node:fs/promises";
+import { runInNewContext } from "node:vm";
 import type { ErrorObject } from "ajv";
-import { AppError, messageOf } from "../../../lib/errors.ts";
+import { AppError, errnoOf, messageOf } from "../../../lib/errors.ts";
 
-/** What `--output-schema` asks of an answer. */
+/** The JSON Schema of `--output-schema`. */
 export interface OutputSchema {
-  /** For the model: what its answer has to look like. */
-  readonly words: string;
-  /** The JSON of an answer as the model wrote it, or why it does not fit, in words for the model. */
+  /** The instruction to the model about the form of its answer. */
+  readonly instruction: string;
+  /** Returns the JSON of an answer as the model wrote it, or a description of the mismatch for the model. */
   check(answer: string): { readonly json: string } | { readonly problem: string };
 }
 
-const MOST_PROBLEMS = 10;
+const MAX_PROBLEMS = 10;
+/** A regular expression of the schema can block the process, signals included. */
+const CHECK_WITHIN_MS = 2_000;
 
-/** Loads a JSON Schema: draft 2020-12, or draft 7 where it says so. */
+/** Loads a JSON Schema: draft 2020-12, or draft 7 if `$schema` names it. */
 export async function loadOutputSchema(path: string): Promise<OutputSchema> {
   const refuse = (why: string, cause?: unknown): AppError =>
     new AppError("usage-wrong", `The output schema ${path} cannot be used: ${why}`, {
@@ -26,10 +29,10 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
     throw refuse(messageOf(error), error);
   }
   if (typeof schema !== "object" || schema === null || Array.isArray(schema))
-    throw refuse("it is no JSON object.");
+    throw refuse("it is not a JSON object.");
   const [{ Ajv }, { Ajv2020 }] = await Promise.all([import("ajv"), import("ajv/dist/2020.js")]);
   const isDraft7 = "$schema" in schema && String(schema.$schema).includes("draft-07");
-  // Formats are hints for the model; everything else that a schema says is checked.
+  // `format` is only a hint for the model; every other keyword is checked.
   const ajv = new (isDraft7 ? Ajv : Ajv2020)({ allErrors: true, strict: false, validateFormats: false });
   let validate: ReturnType<typeof ajv.compile>;
   try {
@@ -38,7 +41,7 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
     throw refuse(messageOf(error), error);
   }
   return {
-    words: `Your final answer must be nothing but one JSON value, without code fences, that matches this JSON Schema:\n${JSON.stringify(schema)}`,
+    instruction: `Your final answer must be nothing but one JSON value, without code fences, that matches this JSON Schema:\n${JSON.stringify(schema)}`,
     check(answer) {
       const json = findJson(answer);
       let isTooLarge = false;
@@ -52,19 +55,31 @@ export async function loadOutputSchema(path: string): Promise<OutputSchema> {
         return { problem: "it is not JSON" };
       }
       if (isTooLarge) return { problem: "a number in it is too large" };
-      // Never written anew from the value: a number may have more digits than a value can hold.
-      return validate(value) ? { json } : { problem: describe(validate.errors ?? []) };
+      // Returns the model's own text, not the serialised value: a number may have more digits than a double holds.
+      try {
+        const fits = runInNewContext(
+          "check()",
+          { check: () => validate(value) },
+          { timeout: CHECK_WITHIN_MS },
+        );
+        return fits ? { json } : { problem: describe(validate.errors ?? []) };
+      } catch (error) {
+        if (errnoOf(error) !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+        return {
+          problem: `it took more than ${CHECK_WITHIN_MS / 1_000} s to check, perhaps because of a pattern`,
+        };
+      }
     },
   };
 }
 
-/** The JSON in an answer, also where the model put it into a code fence. */
+/** The JSON of an answer: the content of its only code fence, or the whole answer. */
 function findJson(answer: string): string {
-  const [, fenced] = /^```(?:json)?\s*\n([\s\S]*?)\n?```$/.exec(answer.trim()) ?? [];
-  return (fenced ?? answer).trim();
+  const [fenced, another] = answer.matchAll(/^```(?:json)?[^\S\n]*\n([\s\S]*?)\n?^```[^\S\n]*$/gm);
+  return ((another === undefined ? fenced?.[1] : undefined) ?? answer).trim();
 }
 
-/** JSON on one line; what stands in its strings and numbers stays as it is. */
+/** JSON on one line, with its strings and numbers unchanged. */
 export function onOneLine(json: string): string {
   return json.replace(/("(?:[^"\\]|\\.)*")|\s+/g, "$1");
 }
@@ -72,7 +87,7 @@ export function onOneLine(json: string): string {
 function describe(errors: readonly ErrorObject[]): string {
   const lines = errors.map(({ instancePath, message, params }) => {
     const extra = "additionalProperty" in params ? ` (${String(params["additionalProperty"])})` : "";
-    return `${instancePath || "the whole"} ${message ?? "does not fit"}${extra}`;
+    return `${instancePath || "the value"} ${message ?? "does not match"}${extra}`;
   });
-  return [...new Set(lines)].slice(0, MOST_PROBLEMS).join("; ");
+  return [...new Set(lines)].slice(0, MAX_PROBLEMS).join("; ");
 }

@@ -1,41 +1,64 @@
 import { readFile } from "node:fs/promises";
 import { AppError, messageOf } from "../../../lib/errors.ts";
-import { readPipedInput, readStandardInput } from "../../read-standard-input.ts";
-import type { Terminal } from "../../terminal.ts";
+import { readPipedInput, readStandardInput } from "../../terminal/read-standard-input.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
-const MOST_BYTES = 1024 * 1024;
-const TOO_LONG = "Put them into a file and name the file in the task.";
+const MAX_BYTES = 1024 * 1024;
+const TOO_LONG = "Write the input to a file and name the file in the task.";
 
-/** The task from its flag or file, with whatever was piped in below it; `input` is `-` to wait for that. */
+export interface Task {
+  readonly text: string;
+  /** The part of the text that the user wrote, in which references are expanded; piped text may come from anywhere. */
+  readonly typed: string;
+}
+
+/**
+ * The task from its flag or file, followed by the piped input, in which secrets are masked as in the output of a tool.
+ * With `input` `-`, waits for the end of that input.
+ */
 export async function readTask(
   options: { readonly oneshot?: string; readonly query?: string; readonly queryFile?: string },
   input: "-" | undefined,
-  terminal: Terminal,
+  { terminal, secrets }: { readonly terminal: Terminal; readonly secrets: readonly string[] },
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Task> {
   const { oneshot, query, queryFile } = options;
   const given = [oneshot, query, queryFile].filter((one) => one !== undefined);
   if (given.length !== 1) {
     throw new AppError(
       "usage-wrong",
-      given.length === 0 ? "There is no task." : "There is more than one task.",
+      given.length === 0 ? "No task was given." : "More than one task was given.",
       {
         hint: 'Write hermes -z "TASK", or hermes chat -q "TASK", or name a file with --query-file.',
       },
     );
   }
   const read = queryFile === "-" || input === "-" ? readStandardInput : readPipedInput;
-  const piped = await read({ mostBytes: MOST_BYTES, hint: TOO_LONG, terminal }, signal);
+  const piped = await read({ maxBytes: MAX_BYTES, hint: TOO_LONG, terminal }, signal);
   const task =
     queryFile === undefined
       ? (oneshot ?? query ?? "")
       : queryFile === "-"
         ? piped
         : await readText(queryFile);
-  const context = queryFile === "-" ? "" : piped;
+  const context = queryFile === "-" || piped.trim() === "" ? "" : await maskSecrets(piped, terminal, secrets);
   const text = context.trim() === "" ? task : `${task}\n\n<input>\n${context}\n</input>`;
   if (text.trim() === "") throw new AppError("usage-wrong", "The task is empty.");
-  return text;
+  return { text, typed: queryFile === "-" ? "" : task };
+}
+
+async function maskSecrets(text: string, terminal: Terminal, secrets: readonly string[]): Promise<string> {
+  const [{ createRedactor }, { findMarks }] = await Promise.all([
+    import("../../../lib/redact/redactor.ts"),
+    import("../../../lib/redact/mark.ts"),
+  ]);
+  const masked = createRedactor({ secrets }).redact(text);
+  const count = findMarks(masked).length - findMarks(text).length;
+  if (count > 0)
+    terminal.note(
+      `hermes: ${count} ${count === 1 ? "value in the piped input looks like a secret and was" : "values in the piped input look like secrets and were"} masked.`,
+    );
+  return masked;
 }
 
 async function readText(path: string): Promise<string> {

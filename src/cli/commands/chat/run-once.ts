@@ -1,43 +1,44 @@
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
-import type { TurnLimits } from "../../../agent/loop.ts";
-import { addCost } from "../../../agent/usage.ts";
-import { type App, environmentFacts, openAppConversation, openAppEnvironments } from "../../../app.ts";
-import { readImage } from "../../../board/worker/find-images.ts";
-import { logEvent } from "../../../conversation/log-event.ts";
+import { addCost } from "../../../agent/request-cost.ts";
+import type { TurnLimits } from "../../../agent/turn-limits.ts";
+import type { App } from "../../../app/app.ts";
+import { answerApproval, createPolicyState } from "../../../app/approvals.ts";
+import { fetchImage, type LimitOptions, openAppConversation, turnLimits } from "../../../app/conversation.ts";
+import { createEnvironmentFacts, openAppEnvironments } from "../../../app/environments.ts";
+import { openEventLog } from "../../../conversation/log-event.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { requireWritable, writeFileAtomic } from "../../../lib/files.ts";
+import { requireWritable, writeFileAtomic } from "../../../lib/files/files.ts";
+import { IMAGE_HINT, readImage } from "../../../providers/image.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
-import { currentFolder } from "../../current-folder.ts";
 import { startApp } from "../../start-app.ts";
-import { leadsNowhere } from "./leads-nowhere.ts";
+import { currentFolder } from "../../terminal/current-folder.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import { createApprovalPrompt } from "./approval-prompt.ts";
+import { isClosedAtStart } from "./closed-descriptor.ts";
 import { loadOutputSchema, type OutputSchema } from "./output-schema.ts";
-import { readTask } from "./read-task.ts";
-import { type RunResult, usageFields } from "./run-result.ts";
+import { readTask, type Task } from "./read-task.ts";
+import { RUN_EXIT_CODES } from "./run-exit-codes.ts";
 import { openTemporaryFolder } from "./temporary-folder.ts";
-import { TURN_EXIT_CODES } from "./turn-exit-codes.ts";
-import {
-  createEventsView,
-  createQuietView,
-  createSummaryView,
-  createWatchView,
-  type Run,
-  type View,
-} from "./view.ts";
+import { describeRun, type RunResult, usageFields, VIEWS } from "./view.ts";
 
 export type OutputFormat = "text" | "json" | "events";
 
-export interface RunOptions {
+export interface RunOptions extends LimitOptions {
   readonly oneshot?: string;
   readonly query?: string;
   readonly queryFile?: string;
   readonly image?: readonly string[];
   readonly continue?: true | string;
   readonly resume?: string;
+  /** Limits the choice of the latest session to those of this folder. */
+  readonly in?: string;
+  /** Sends the last message of the resumed session again instead of a new one. */
+  readonly retry?: boolean;
   /** False after `--no-session`. */
   readonly session?: boolean;
   readonly model?: string;
@@ -45,9 +46,11 @@ export interface RunOptions {
   readonly reasoning?: ReasoningEffort;
   readonly toolsets?: readonly string[];
   readonly appendSystemPrompt?: string;
-  readonly maxTurns?: number;
-  readonly runBudget?: number;
-  readonly maxCost?: number;
+  /** False after `--no-context`. */
+  readonly context?: boolean;
+  readonly plan?: boolean;
+  readonly yolo?: boolean;
+  readonly screenReader?: boolean;
   readonly usageFile?: string;
   readonly outputSchema?: string;
   readonly outputLastMessage?: string;
@@ -55,96 +58,145 @@ export interface RunOptions {
   readonly json?: boolean;
 }
 
-/** `unfit`: the answer never matched the output schema. */
-const EXIT_CODES = { ...TURN_EXIT_CODES, unfit: 6 } as const;
-
-/** How often the model may answer until its answer matches the output schema. */
-const MOST_ANSWERS = 3;
+/** How many answers the model may give until one matches the output schema. */
+const MAX_ANSWERS = 3;
 const KNOWN_TOOLSETS: readonly string[] = TOOLSETS;
 
-/** One message and its answer. */
-export async function runOnce(
+/** Sends one message and prints its answer. */
+export async function runChat(
   context: CommandContext,
   input: "-" | undefined,
   options: RunOptions,
 ): Promise<void> {
-  const { terminal, variables, userHome, signal } = context;
+  const { terminal, reporter, signal } = context;
   const startedAt = performance.now();
-  const [app, images, schema, log] = await Promise.all([
+  const [app, schema, log] = await Promise.all([
     startApp(context),
-    Promise.all((options.image ?? []).map(requireImage)),
     options.outputSchema === undefined ? undefined : loadOutputSchema(options.outputSchema),
     context.log(),
-    // Known before anything is asked and paid for.
+    // Checked before any request is paid for.
     ...[options.outputLastMessage, options.usageFile].map((path) =>
       path === undefined ? undefined : requireWritable(path),
     ),
   ]);
-  requireFitting(options, app);
-  // Not before: whoever pipes in for minutes is not told only then that all of it was in vain.
-  const task = await readTask(options, input, terminal, signal);
-  const tell = (text: string): void => terminal.note(`hermes: ${text}`);
-  const cwd = currentFolder();
+  requireCompatible(options, app);
+  const images = await Promise.all((options.image ?? []).map((source) => requireImage(source, app, signal)));
+  // Read last, so that wrong options are reported before a long pipe is read to its end.
+  const task = options.retry
+    ? undefined
+    : await readTask(options, input, { terminal, secrets: app.resolved.secrets }, signal);
   await using folder = options.session === false ? await openTemporaryFolder(signal) : undefined;
-  await using environments = await openAppEnvironments(tell, signal);
+  const policy = createPolicyState(app, options);
+  const surface = surfaceOf(options, app, terminal);
+  if (surface.whenAsked === "deny" && app.resolved.config.approvals.single_query_mode === "ask")
+    reporter.onNotice(
+      "questions of a --no-session run cannot be answered, so calls that need approval are denied.",
+    );
+  await using environments = await openAppEnvironments(reporter.onNotice, signal);
   await using conversation = await openAppConversation(
     app,
     {
       environments,
-      environment: environmentFacts(app, {
-        cwd,
-        variables,
-        userHome,
-        reporter: { onNotice: tell, onProgress: tell },
-      }),
-      choice: { continue: options.continue, resume: options.resume },
+      environment: createEnvironmentFacts(app, { cwd: currentFolder(), reporter }),
+      choice: {
+        continue: options.continue,
+        resume: options.resume,
+        cwd: options.in === undefined ? undefined : resolve(currentFolder(), options.in),
+      },
       model: { model: options.model, provider: options.provider },
-      surface: surfaceOf(options),
+      surface,
+      policy,
       reasoningEffort: options.reasoning,
+      usesContextFiles: options.context,
       sessionsPath: folder && join(folder.path, "sessions.sqlite"),
     },
     signal,
   );
-  const ofSession = log.child({ component: "agent", session: conversation.sessionId });
+  using eventLog = openEventLog(log.child({ component: "agent", session: conversation.sessionId }));
   const { model, isResumed } = conversation;
-  // One that goes with its folder is none that anybody could name later.
+  // A session in a temporary folder cannot be resumed, so its id is not reported.
   const sessionId = options.session === false ? undefined : conversation.sessionId;
   const run = { sessionId, model, isResumed };
-  using view = viewFor(context, options, run);
-  const limits = limitsOf(options, app);
+  using view = VIEWS[formatOf(options)](terminal, run);
+  const stop = new AbortController();
+  const stopping = AbortSignal.any([signal, stop.signal]);
+  const prompt = createApprovalPrompt(
+    terminal,
+    {
+      answer: (id, choice) => answerApproval(app, conversation, id, choice, signal),
+      stop: () => stop.abort(),
+      isShared: options.session !== false,
+    },
+    signal,
+  );
+  const limits = turnLimits(app, options);
   const say = async (message: UserMessage, within: TurnLimits): Promise<AgentEventOf<"turn-end">> => {
-    let isOnlyThought = false;
-    for await (const said of conversation.say(message, within, signal)) {
-      const event = withNextCommand(said, conversation.sessionId, options);
-      logEvent(ofSession, event);
+    let hasOnlyReasoning = false;
+    for await (const raw of conversation.say(message, within, stopping)) {
+      const event = withNextCommand(raw, conversation.sessionId, options);
+      eventLog.add(event);
       view.show(event);
-      if (event.type === "assistant") isOnlyThought = textOf(event.message).trim() === "";
-      // JSON that the model was only thinking of is not its answer.
-      if (event.type === "turn-end") return schema && isOnlyThought ? { ...event, text: "" } : event;
+      prompt.show(event);
+      if (event.type === "assistant") hasOnlyReasoning = textOf(event.message).trim() === "";
+      // JSON in the reasoning of the model is not its answer.
+      if (event.type === "turn-end") return schema && hasOnlyReasoning ? { ...event, text: "" } : event;
     }
     throw new AppError("turn-failed", "The turn ended without an answer.");
   };
-  const result = await runUntilFit(say, messageOf(task, images, schema), limits, schema, startedAt);
-  if (options.usageFile !== undefined) await writeUsage(options.usageFile, run, result.end);
+  const compose = async ({ typed, text }: Task): Promise<UserMessage> => {
+    const added = await conversation.loadParts(typed, images, stopping);
+    return messageOf(text, added, schema, options);
+  };
+  const first = task === undefined ? await conversation.undoLastTurn(signal) : await compose(task);
+  let result = await runUntilMatch(say, first, limits, schema, startedAt);
+  if (options.plan && result.outcome === "completed" && (await acceptsPlan(context, result, sessionId))) {
+    policy.isPlanning = false;
+    const left = remainingLimits(limits, result.end, 0);
+    result = await runUntilMatch(say, userMessage(CARRY_OUT), left, schema, startedAt);
+  }
+  if (options.usageFile !== undefined) {
+    const usage = { ...describeRun(run, result.outcome), ...usageFields(result.end) };
+    await writeFileAtomic(options.usageFile, `${JSON.stringify(usage, undefined, 2)}\n`);
+  }
   if (options.outputLastMessage !== undefined)
     await writeFileAtomic(options.outputLastMessage, `${result.text || result.end.text}\n`);
   view.end(result);
-  if (options.outputLastMessage === undefined && leadsNowhere(1)) {
-    const place = sessionId === undefined ? "is lost" : `is in \`hermes sessions show ${sessionId}\` only`;
-    tell(`standard output leads nowhere, so the answer ${place}.`);
+  if (options.outputLastMessage === undefined && isClosedAtStart(1)) {
+    const where =
+      sessionId === undefined ? "is lost" : `can only be read with \`hermes sessions show ${sessionId}\``;
+    reporter.onNotice(`standard output is closed, so the answer ${where}.`);
   }
-  context.exit(EXIT_CODES[result.outcome]);
+  context.exit(RUN_EXIT_CODES[result.outcome]);
 }
 
-/** Nobody sits in front of a single run: what goes on with it is another command. */
+const PLAN_MODE =
+  "[Plan mode: read and search, but change nothing; calls that could change something are refused. Answer with a plan: what you would change, in which order, and how to check it.]";
+const CARRY_OUT = "The plan is approved. Carry it out.";
+
+/** Asks at a terminal whether to carry out the plan; without a terminal, prints how to do that. */
+async function acceptsPlan(
+  { terminal, signal }: CommandContext,
+  { text }: RunResult,
+  sessionId: string | undefined,
+): Promise<boolean> {
+  if (text === "" || sessionId === undefined) return false;
+  if (!terminal.interactive) {
+    terminal.note(`hermes: To carry out the plan: hermes -r ${sessionId} -z "${CARRY_OUT}"`);
+    return false;
+  }
+  await terminal.discardTyped(signal);
+  return /^y(es)?$/i.test((await terminal.ask("\nCarry out this plan? [y/N] ", signal))?.trim() ?? "");
+}
+
+/** Adds the command that resumes a stopped turn, because a single run takes no further input. */
 function withNextCommand(event: AgentEvent, sessionId: string, { session }: RunOptions): AgentEvent {
   if (event.type !== "turn-end" || event.outcome !== "stopped") return event;
-  const hint = session === false ? "Run it again." : `Go on with: hermes -r ${sessionId} -z "go on"`;
+  const hint = session === false ? "Run it again." : `Resume it with: hermes -r ${sessionId} -z "continue"`;
   return { ...event, hint };
 }
 
-/** Says the message, and again what was wrong with the answer while it does not match the schema; counts all of it. */
-async function runUntilFit(
+/** Sends the message, then sends each schema mismatch back to the model until the answer matches. Adds up the usage. */
+async function runUntilMatch(
   say: (message: UserMessage, limits: TurnLimits) => Promise<AgentEventOf<"turn-end">>,
   message: UserMessage,
   limits: TurnLimits,
@@ -158,18 +210,18 @@ async function runUntilFit(
     if (schema === undefined || outcome !== "completed") return { end, outcome, text, durationMs };
     const checked = schema.check(text);
     if ("json" in checked) return { end, outcome, text: checked.json, json: checked.json, durationMs };
-    const left = leftOf(limits, end, durationMs / 1_000);
+    const left = remainingLimits(limits, end, durationMs / 1_000);
     const isSpent = [left.maxRequests, left.maxSeconds, left.maxCostUsd].some((amount) => (amount ?? 1) <= 0);
-    if (answers === MOST_ANSWERS || isSpent) {
+    if (answers === MAX_ANSWERS || isSpent) {
       const reason = `The answer does not match the output schema: ${checked.problem}.`;
       const hint = isSpent
         ? "A limit was reached before the next try."
-        : `It was asked for ${answers} times.`;
+        : `The model gave ${answers} answers.`;
       const outcome = isSpent ? "budget" : "unfit";
       return { end: { ...end, reason, hint }, outcome, text: "", durationMs };
     }
     const next = await say(
-      userMessage(`Your answer does not match the JSON Schema: ${checked.problem}. ${schema.words}`),
+      userMessage(`Your answer does not match the JSON Schema: ${checked.problem}. ${schema.instruction}`),
       left,
     );
     end = {
@@ -181,7 +233,7 @@ async function runUntilFit(
   }
 }
 
-function leftOf(limits: TurnLimits, end: AgentEventOf<"turn-end">, seconds: number): TurnLimits {
+function remainingLimits(limits: TurnLimits, end: AgentEventOf<"turn-end">, seconds: number): TurnLimits {
   const minus = (limit: number | undefined, used: number): number | undefined =>
     limit === undefined ? undefined : limit - used;
   return {
@@ -191,123 +243,106 @@ function leftOf(limits: TurnLimits, end: AgentEventOf<"turn-end">, seconds: numb
   };
 }
 
-function limitsOf({ maxTurns, runBudget, maxCost }: RunOptions, { resolved }: App): TurnLimits {
-  const { agent } = resolved.config;
-  return {
-    maxRequests: maxTurns ?? agent.max_turns ?? undefined,
-    maxSeconds: runBudget ?? agent.run_budget_seconds ?? undefined,
-    maxCostUsd: maxCost ?? agent.max_cost_usd ?? undefined,
-  };
-}
-
-/** Refuses options that cannot be obeyed together. */
-function requireFitting(options: RunOptions, { resolved }: App): void {
-  const goesOn = options.continue !== undefined || options.resume !== undefined;
+function requireCompatible(options: RunOptions, { resolved }: App): void {
+  const resumes = options.continue !== undefined || options.resume !== undefined;
   const refuse = (message: string, hint: string): AppError => new AppError("usage-wrong", message, { hint });
-  if (goesOn && options.session === false)
-    throw refuse("--no-session cannot go on with a session.", "Leave out -c, -r or --no-session.");
-  if (goesOn && (options.appendSystemPrompt ?? options.toolsets) !== undefined)
+  if (options.in !== undefined && options.continue !== true && options.resume !== "latest")
+    throw refuse("--in selects the latest session of a folder.", "Use it with -c or -r latest.");
+  if (resumes && options.session === false)
+    throw refuse("--no-session cannot resume a session.", "Omit -c, -r or --no-session.");
+  const fixed = options.appendSystemPrompt ?? options.toolsets;
+  if (resumes && (fixed !== undefined || options.context === false))
     throw refuse(
-      "A session keeps the system prompt and the tools that it began with.",
-      "Use --append-system-prompt and --toolsets with a new session.",
+      "A resumed session keeps its system prompt and tools.",
+      "Use --append-system-prompt, --no-context and --toolsets with a new session.",
     );
   if (options.session === false && resolved.config.agent.max_daily_cost_usd !== null)
     throw refuse(
-      "--no-session would not be counted by agent.max_daily_cost_usd.",
-      "Leave out --no-session, or remove that limit.",
+      "The cost of a --no-session run would not count towards agent.max_daily_cost_usd.",
+      "Omit --no-session, or remove that limit.",
     );
   if (options.json && (options.outputFormat ?? "events") !== "events")
-    throw refuse(
-      `--json means --output-format events, not ${options.outputFormat}.`,
-      "Leave out one of the two.",
-    );
+    throw refuse(`--json means --output-format events, not ${options.outputFormat}.`, "Omit one of the two.");
   const wrong = options.toolsets?.find((name) => !KNOWN_TOOLSETS.includes(name));
   if (wrong !== undefined)
     throw refuse(`There is no toolset ${wrong}.`, `Use some of ${TOOLSETS.join(", ")}.`);
 }
 
-async function requireImage(path: string): Promise<ImagePart> {
-  const image = await readImage(path);
+/** Loads an image from a file or an http address. */
+async function requireImage(source: string, app: App, signal: AbortSignal): Promise<ImagePart> {
+  const image = /^https?:\/\//i.test(source)
+    ? await fetchImage(app, source, signal)
+    : await readImage(source);
   if (!("problem" in image)) return image;
-  throw new AppError("file-unreadable", `${path} cannot be sent as a picture: ${image.problem}.`, {
-    hint: "Give a PNG, JPEG, GIF or WebP file of at most 5 MB.",
+  throw new AppError("file-unreadable", `${source} cannot be sent as an image: ${image.problem}.`, {
+    hint: IMAGE_HINT,
   });
 }
 
 function messageOf(
   task: string,
-  images: readonly ImagePart[],
+  added: UserMessage["parts"],
   schema: OutputSchema | undefined,
+  { plan = false }: RunOptions,
 ): UserMessage {
-  const { parts, ...message } = userMessage(task, images);
-  // A part of its own: lists show how a session begins, and that is what the person said.
-  const asked = schema === undefined ? [] : [{ type: "text", text: `\n\n${schema.words}` } as const];
-  return { ...message, parts: [...parts, ...asked] };
+  const { parts, ...message } = userMessage(task, added);
+  // A separate part, because lists of sessions show the first part: the text of the user.
+  const notes = [plan ? PLAN_MODE : undefined, schema?.instruction].filter((note) => note !== undefined);
+  return {
+    ...message,
+    parts: [...parts, ...notes.map((note) => ({ type: "text", text: `\n\n${note}` }) as const)],
+  };
 }
 
-function userMessage(text: string, images: readonly ImagePart[] = []): UserMessage {
-  return { role: "user", parts: [{ type: "text", text }, ...images] };
+function userMessage(text: string, added: UserMessage["parts"] = []): UserMessage {
+  return { role: "user", parts: [{ type: "text", text }, ...added] };
 }
 
-/** What the model is told of a single run. */
 export const SURFACE = {
   source: "oneshot",
-  words:
+  instructions:
     "This is a single run: nobody can answer questions, so decide for yourself and say what you assumed.",
-  ask: undefined,
   canNotify: false,
   takesNotes: false,
   haltsLoops: true,
   showsText: false,
+  whenAsked: "deny",
+  titledBy: "message",
 } as const;
 
-function surfaceOf(options: RunOptions) {
+const ASKING_INSTRUCTIONS =
+  "This is a single run: the user sends no further message, so decide for yourself and say what you assumed.";
+
+function surfaceOf(options: RunOptions, { resolved }: App, terminal: Terminal) {
   const { appendSystemPrompt, toolsets, session } = options;
-  const words =
-    appendSystemPrompt === undefined ? SURFACE.words : `${SURFACE.words}\n\n${appendSystemPrompt}`;
-  // There are no other sessions where this one is kept.
+  // A temporary folder holds no other sessions to search.
   const without = session === false ? ["session_search"] : [];
   const wanted = (toolsets ?? KNOWN_TOOLSETS).filter((name) => !without.includes(name));
   const isWatched = formatOf(options) === "watch";
-  return { ...SURFACE, words, toolsets: wanted, showsText: isWatched, haltsLoops: !isWatched };
+  const whenAsked =
+    isWatched && terminal.interactive ? "ask" : whenUnwatched(options, resolved.config.approvals);
+  const instructions = [whenAsked === "ask" ? ASKING_INSTRUCTIONS : SURFACE.instructions, appendSystemPrompt];
+  return {
+    ...SURFACE,
+    instructions: instructions.filter((text) => text !== undefined).join("\n\n"),
+    toolsets: wanted,
+    showsText: isWatched,
+    haltsLoops: !isWatched,
+    whenAsked,
+  } as const;
 }
 
-function viewFor({ terminal }: CommandContext, options: RunOptions, run: Run): View {
-  switch (formatOf(options)) {
-    case "events":
-      return createEventsView(terminal, run);
-    case "json":
-      return createSummaryView(terminal, run);
-    case "quiet":
-      return createQuietView(terminal);
-    case "watch":
-      return createWatchView(terminal, run);
-  }
+/** Other processes do not see the questions of a session that is not saved, so those questions cannot be answered. */
+function whenUnwatched(
+  { session }: RunOptions,
+  { single_query_mode: mode }: App["resolved"]["config"]["approvals"],
+): "deny" | "approve" | "ask" {
+  return session === false && mode === "ask" ? "deny" : mode;
 }
 
-/** A person watches `chat -q`; an answer that has to match a schema is shown when it does. */
-function formatOf({
-  json,
-  outputFormat,
-  outputSchema,
-  oneshot,
-}: RunOptions): "events" | "json" | "quiet" | "watch" {
+/** `chat -q` shows progress. With a schema, only the matching answer is shown. */
+function formatOf({ json, outputFormat, outputSchema, oneshot }: RunOptions): keyof typeof VIEWS {
   if (json || outputFormat === "events") return "events";
   if (outputFormat === "json") return "json";
   return oneshot !== undefined || outputSchema !== undefined ? "quiet" : "watch";
-}
-
-async function writeUsage(
-  path: string,
-  { sessionId, model }: Run,
-  end: AgentEventOf<"turn-end">,
-): Promise<void> {
-  const usage = {
-    session_id: sessionId ?? null,
-    provider: model.provider,
-    model: model.name,
-    outcome: end.outcome,
-    ...usageFields(end),
-  };
-  await writeFileAtomic(path, `${JSON.stringify(usage, undefined, 2)}\n`);
 }

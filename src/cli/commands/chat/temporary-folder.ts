@@ -1,12 +1,12 @@
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readProcessState } from "../../../lib/process-state.ts";
+import { readProcessState } from "../../../lib/process/process-state.ts";
 
 const NAME = "hermes-session-";
 const OF_PROCESS = new RegExp(`^${NAME}(\\d+)-`);
 
-/** A folder for the session of one process. What killed processes left behind is removed, with all that was said there. */
+/** Opens a folder for the session of one process. Removes the folders of killed processes, which hold conversations. */
 export async function openTemporaryFolder(
   signal: AbortSignal,
 ): Promise<AsyncDisposable & { readonly path: string }> {

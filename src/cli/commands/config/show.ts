@@ -1,19 +1,15 @@
-import { type ConfigKey, configKeys, requireKey } from "../../../config/keys.ts";
-import { requireSound } from "../../../config/load.ts";
-import { problemLine } from "../../../config/problem.ts";
-import { expectation } from "../../../config/read-text.ts";
-import { jsonSchema } from "../../../config/reference.ts";
-import type { ResolvedConfig, Setting } from "../../../config/resolve.ts";
+import { type ConfigKey, configKeys, requireKey } from "../../../config/config-keys.ts";
+import { requireNoBadValues } from "../../../config/load-config.ts";
+import { formatProblem } from "../../../config/problem.ts";
+import { createJsonSchema } from "../../../config/reference.ts";
+import { describeExpectedText } from "../../../config/setting-text.ts";
+import type { ResolvedConfig, Setting } from "../../../config/settings.ts";
 import { AppError } from "../../../lib/errors.ts";
-import type { CommandContext } from "../../context.ts";
+import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
-import { renderTable } from "../../table.ts";
+import { renderTable } from "../../terminal/table.ts";
 
-interface JsonOption {
-  readonly json?: boolean;
-}
-
-/** Stands for a secret that is set; it cannot be mistaken for a value. */
+/** Replaces the value of a secret that is set. */
 const HIDDEN = "«secret»";
 
 export async function printPath({ openApp, terminal }: CommandContext, { json }: JsonOption): Promise<void> {
@@ -33,14 +29,16 @@ export async function showConfig(
     ({ key }) => section === undefined || key.key === section || key.key.startsWith(`${section}.`),
   );
   if (inSection.length === 0) requireKey(section ?? "", configKeys());
-  // A section is asked for to be read whole; all sections together only where something was chosen.
+  // A single section is shown in full; all sections together only with values that differ from the default.
   const shown = inSection.filter(
     ({ origin }) => all || json || section !== undefined || origin !== "default",
   );
   if (json) return terminal.printJson(shown.map(asJson));
   terminal.print(terminal.colours.dim(`# ${profile.name}: ${profile.configPath}`));
   if (shown.length === 0)
-    return terminal.print("Every setting is at its default. See them with `hermes config show --all`.");
+    return terminal.print(
+      "All settings have their default values. List them with `hermes config show --all`.",
+    );
   const rows = shown.map((setting) => [setting.key.key, text(shownValue(setting)), source(setting)]);
   terminal.print(renderTable(["SETTING", "VALUE", "FROM"], rows, terminal));
 }
@@ -52,12 +50,12 @@ export async function getSetting(
 ): Promise<void> {
   const { key, inside } = requireKey(name, configKeys());
   const { resolved } = await openApp();
-  requireSound(resolved);
+  requireNoBadValues(resolved);
   const setting = settingOf(resolved, key);
   const value = inside.reduce<unknown>(step, shownValue(setting));
   if (value === undefined) {
     throw new AppError("config-key-unknown", `${name} is not set: ${key.key} has no ${inside.join(".")}.`, {
-      hint: `See what it holds with \`hermes config get ${key.key}\`.`,
+      hint: `List its entries with \`hermes config get ${key.key}\`.`,
     });
   }
   if (json) terminal.printJson({ key: name, value, origin: setting.origin });
@@ -90,32 +88,33 @@ export async function explainSetting(
   terminal.print(bold(key.key));
   terminal.print(`  ${key.description}.`);
   terminal.print("");
-  terminal.print(`  takes      ${expectation(key)}`);
+  terminal.print(`  takes      ${describeExpectedText(key)}`);
   terminal.print(`  variable   ${key.env.join(" or ")}`);
-  if (!key.secret) terminal.print(`  flag       ${key.flag} VALUE`);
+  if (!key.secret)
+    terminal.print(`  flag       ${key.flag} ${key.type === "boolean" ? "[true|false]" : "VALUE"}`);
   if (key.usedBy) terminal.print(`  used when  terminal.backend is ${key.usedBy.join(" or ")}`);
   terminal.print("");
   const winner = setting.statements.find((statement) => statement.problem === undefined);
-  const spoken = setting.statements.map((statement, index) => {
-    const said =
+  const layerLines = setting.statements.map((statement, index) => {
+    const value =
       statement.problem === undefined ? text(layers[index]?.value) : yellow(`refused: ${statement.problem}`);
-    return `${statement === winner ? "→" : " "} ${statement.origin.padEnd(8)} ${said}  ${dim(statement.where)}`;
+    return `${statement === winner ? "→" : " "} ${statement.origin.padEnd(8)} ${value}  ${dim(statement.where)}`;
   });
-  for (const line of spoken) terminal.print(line);
+  for (const line of layerLines) terminal.print(line);
   terminal.print(
     `${winner ? " " : "→"} ${"default".padEnd(8)} ${key.secret ? "not set" : text(key.default)}`,
   );
   const bad = resolved.problems.find((problem) => problem.kind === "unreadable");
-  if (bad) terminal.note(`hermes: ${problemLine(bad)}.\n  ${bad.hint}`);
+  if (bad) terminal.note(`hermes: ${formatProblem(bad)}.\n  ${bad.hint}`);
 }
 
-export function printSchema({ terminal }: CommandContext): void {
-  terminal.printJson(jsonSchema());
+export async function printSchema({ terminal }: CommandContext): Promise<void> {
+  terminal.printJson(await createJsonSchema());
 }
 
 function settingOf(resolved: ResolvedConfig, key: ConfigKey): Setting {
   const setting = resolved.settings.get(key.key);
-  if (!setting) throw new Error(`the loader left out ${key.key}`);
+  if (!setting) throw new Error(`the loader omitted ${key.key}`);
   return setting;
 }
 

@@ -1,16 +1,13 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { ScriptInput } from "../../../providers/scripted/script.ts";
+import { CASES, type DemoOptions, PROGRESS } from "./stage.ts";
 
 export const PROGRAM = "pages.sh";
-export const PROGRESS = "checked.txt";
-/** How many cases the long check goes through, each a line of its progress. */
-export const CASES = 24;
-
 const BUG = "$(($1 / $2))";
 const FIX = "$((($1 + $2 - 1) / $2))";
 
-/** The program before it is repaired: a division rounds down, so that a page which is not full is lost. */
+/** The program with its bug: the division rounds down, so a partly filled page is lost. */
 export const BROKEN = `# pages.sh ITEMS PER_PAGE prints how many pages are needed
 echo ${BUG}
 `;
@@ -27,10 +24,10 @@ check 21 3
 exit $failed
 `;
 
-/** Slow enough to be killed in the middle; goes on where its own progress ends. */
+/** Slow enough to be killed in the middle; resumes where its progress file ends. */
 const checkAll = (
   pause: string,
-): string => `# Compares pages.sh with counting; goes on where ${PROGRESS} ends.
+): string => `# Compares pages.sh with counting; resumes where ${PROGRESS} ends.
 touch ${PROGRESS}
 items=$(wc -l < ${PROGRESS})
 while [ "$items" -lt ${CASES} ]; do
@@ -43,8 +40,8 @@ done
 echo "all ${CASES} cases agree"
 `;
 
-/** The small program with its bug, its test, and a longer check; plain `sh`, which every place has. */
-export async function writeProject(folder: string, { isFast }: { readonly isFast: boolean }): Promise<void> {
+/** Writes the small program with its bug, its test, and a longer check; all in plain `sh`, which every sandbox has. */
+export async function writeProject(folder: string, { isFast }: DemoOptions): Promise<void> {
   await Promise.all([
     writeFile(join(folder, PROGRAM), BROKEN),
     writeFile(join(folder, "test.sh"), TEST),
@@ -53,16 +50,16 @@ export async function writeProject(folder: string, { isFast }: { readonly isFast
 }
 
 export const TASK = "Fix pages.sh: its test fails.";
-export const GO_ON = "You were cut off. Go on.";
+export const CONTINUE = "You were interrupted. Continue.";
 
-/** What the scripted model says and calls, answer by answer. */
-export function createScript({ isFast }: { readonly isFast: boolean }): ScriptInput {
+/** The answers and calls of the scripted model. */
+export function createScript({ isFast }: DemoOptions): ScriptInput {
   const pace = isFast ? {} : { chunk: 4, delay_ms: 15 };
   const say = (text: string) => ({ text, ...pace });
   const call = (text: string, name: string, input: Record<string, unknown>) => ({
     text,
     tools: [{ name, input }],
-    // The input is cut into pieces as well, and nobody reads it while it is written.
+    // Larger pieces, because the input of a call is not shown while it streams.
     ...(isFast ? {} : { chunk: 12, delay_ms: 30 }),
   });
   return {
@@ -83,9 +80,9 @@ export function createScript({ isFast }: { readonly isFast: boolean }): ScriptIn
         ],
       },
       {
-        when: GO_ON,
+        when: CONTINUE,
         answers: [
-          call("That was cut off. How far did it come?", "terminal", { command: `tail -n 1 ${PROGRESS}` }),
+          call("That was interrupted. How far did it get?", "terminal", { command: `tail -n 1 ${PROGRESS}` }),
           call("Then only the rest is left.", "terminal", { command: "sh check-all.sh" }),
           call("", "terminal", { command: "sh test.sh" }),
           call("", "write_file", {

@@ -1,51 +1,90 @@
 import { type ChildProcessByStdio, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { stringify } from "yaml";
 import { AppError, messageOf } from "../../../lib/errors.ts";
-import { writeFileAtomic } from "../../../lib/files.ts";
+import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
 import type { CommandContext } from "../../context.ts";
 
+/** The progress file of the long check, one line per case. */
+export const PROGRESS = "checked.txt";
+export const CASES = 24;
+/** The long check is killed after this many cases. */
+export const KILLED_AFTER_CASES = 8;
+
+const GIVE_UP_MS = 300_000; // enough even on a busy machine
 const REMOVAL_MS = 30_000;
 const REMOVE_SANDBOX = ["sandbox", "rm", "--force", "--task", "default", "--terminal.backend", "docker"];
 
-/** Another process of this very program, at work on the stage. */
+/** Another process of this program that runs in the demo. */
 export interface Actor {
   readonly pid: number;
-  /** Standard output, line by line, until it has ended. */
+  /** The lines of standard output, until the process ends. */
   readonly lines: AsyncIterable<string>;
   readonly ended: Promise<ActorEnd>;
-  /** SIGKILL: it has no chance to write anything down. */
+  /** Sends SIGKILL, so that the process cannot save anything. */
   kill(): void;
 }
 
 export interface ActorEnd {
-  /** Null when it was killed. */
+  /** Null if the process was killed. */
   readonly exitCode: number | null;
   readonly stderr: string;
 }
 
-/** A home and a project of the demonstration's own. All of it is gone at the end, however it ends. */
-export interface Stage extends AsyncDisposable {
-  /** The root home of everything that is started here. */
-  readonly home: string;
-  readonly project: string;
-  /** A file for nobody but us, outside of the project. */
-  readonly scriptPath: string;
-  /** Decides where commands run. A sandbox that comes of it is removed at the end, too. */
-  setTerminal(settings: Readonly<Record<string, unknown>>): Promise<void>;
-  /** Starts this program in the project, as the person would; an aborted signal kills it. */
-  start(args: readonly string[], signal: AbortSignal): Actor;
-  /** Begins to remove a sandbox that does not work; there may be none. */
-  dropSandbox(): void;
+/** The error for a demo that did not go as expected. */
+export function demoFailed(what: string, stderr = ""): AppError {
+  const output = stderr === "" ? "" : ` Its error output:\n${stderr.trimEnd()}`;
+  return new AppError("checks-failed", `The demo failed: ${what}.${output}`, {
+    hint: "Check this machine with `hermes doctor`.",
+  });
 }
 
-export async function openStage({ variables, terminal }: CommandContext): Promise<Stage> {
+export interface DemoOptions {
+  /** Skips the pauses for readers. */
+  readonly isFast: boolean;
+}
+
+/** The temporary home and project of a demo. Both are removed at the end, even after a failure. */
+export interface Stage extends AsyncDisposable {
+  /** Aborts with the command, or if the demo takes too long. */
+  readonly signal: AbortSignal;
+  /** The root home of all processes of the demo. */
+  readonly home: string;
+  readonly project: string;
+  /** The script of the model, outside the project. */
+  readonly scriptPath: string;
+  /** Sets where commands run. A sandbox that this creates is removed at the end, too. */
+  setTerminal(settings: Readonly<Record<string, unknown>>): Promise<void>;
+  /** Starts this program in the project; aborting the signal kills it. */
+  start(args: readonly string[], signal: AbortSignal): Actor;
+  /** Starts to remove a sandbox that does not work, if there is one. */
+  dropSandbox(): void;
+  /** Waits for the reader. */
+  pause(ms: number): Promise<void>;
+  /** The lines of the progress file. */
+  casesDone(): Promise<readonly string[]>;
+  /** Prints that each case was checked exactly once; throws if not. */
+  confirmCases(): Promise<void>;
+  /** Prints the duration and the commands that a user may try next, each with its description. */
+  end(steps: readonly (readonly [command: string, why: string])[]): void;
+}
+
+export async function openStage(
+  { variables, terminal, signal: ownSignal }: CommandContext,
+  { isFast }: DemoOptions,
+): Promise<Stage> {
+  const startedAt = performance.now();
+  const limit = new AbortController();
+  setTimeout(() => limit.abort(demoFailed("it took too long")), GIVE_UP_MS).unref();
+  const signal = AbortSignal.any([ownSignal, limit.signal]);
   const folder = await mkdtemp(join(tmpdir(), "hermes-demo-"));
   const [home, project] = [join(folder, "home"), join(folder, "project")];
   const env = ownVariables(variables, home);
@@ -53,10 +92,10 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
   let mayHaveSandbox = false;
   let removal: Promise<ActorEnd> | undefined;
 
-  const play = (args: readonly string[]): Child =>
+  const spawnHermes = (args: readonly string[]): Child =>
     spawn(process.execPath, hermes(args), { cwd: project, env, stdio: ["ignore", "pipe", "pipe"] });
   const remove = async (): Promise<ActorEnd> => {
-    const child = play(REMOVE_SANDBOX);
+    const child = spawnHermes(REMOVE_SANDBOX);
     const giveUp = setTimeout(() => child.kill("SIGKILL"), REMOVAL_MS);
     child.stdout.resume();
     const end = await endOf(child).catch((error: unknown) => ({ exitCode: null, stderr: messageOf(error) }));
@@ -64,7 +103,7 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
     mayHaveSandbox = false;
     return end;
   };
-  /** For `process.exit` by somebody else: a reader that left, or a second Ctrl-C. */
+  /** For a `process.exit` elsewhere: after a closed output or a second Ctrl-C. */
   const onExit = (): void => {
     for (const child of running) child.kill("SIGKILL");
     if (mayHaveSandbox)
@@ -79,9 +118,31 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
   process.once("exit", onExit);
   await Promise.all([mkdir(home, { mode: 0o700 }), mkdir(project)]);
 
+  const casesDone = async (): Promise<readonly string[]> => {
+    const progress = (await readTextFile(join(project, PROGRESS))) ?? "";
+    return progress.split("\n").filter((line) => line !== "");
+  };
+
   return {
+    signal,
     home,
     project,
+    pause: (ms) => systemClock.sleep(isFast ? 0 : ms, signal),
+    casesDone,
+    async confirmCases() {
+      const cases = await casesDone();
+      if (cases.length !== CASES || new Set(cases).size !== CASES)
+        throw demoFailed(`${PROGRESS} has ${cases.length} lines instead of ${CASES}`);
+      terminal.print(`    ${CASES} of ${CASES} cases were checked, each exactly once.`);
+    },
+    end(steps) {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      const next = terminal.colours.bold("Next, with a real model:");
+      terminal.print(`\nThe demo took ${seconds} s and leaves nothing behind. ${next}\n`);
+      const lines = steps.map(([command, why]) => [`${ownName()} ${command}`, why] as const);
+      const width = Math.max(...lines.map(([command]) => command.length)) + 2;
+      for (const [command, why] of lines) terminal.print(`  ${command.padEnd(width)}${why}`);
+    },
     scriptPath: join(folder, "script.json"),
     dropSandbox() {
       removal ??= remove();
@@ -90,15 +151,15 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
       await writeFileAtomic(join(home, "config.yaml"), stringify({ terminal: settings }));
       mayHaveSandbox ||= settings["backend"] !== "local";
     },
-    start(args, signal) {
-      signal.throwIfAborted();
-      const child = play(args);
+    start(args, within) {
+      within.throwIfAborted();
+      const child = spawnHermes(args);
       running.add(child);
       const kill = (): void => void child.kill("SIGKILL");
-      signal.addEventListener("abort", kill, { once: true });
+      within.addEventListener("abort", kill, { once: true });
       child.once("close", () => {
         running.delete(child);
-        signal.removeEventListener("abort", kill);
+        within.removeEventListener("abort", kill);
       });
       const ended = endOf(child);
       return { pid: child.pid ?? 0, lines: createInterface({ input: child.stdout }), ended, kill };
@@ -109,7 +170,7 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
       else if (mayHaveSandbox) {
         const { exitCode, stderr } = await remove();
         if (exitCode !== 0)
-          terminal.note(`hermes: the sandbox of the demo is still there: ${stderr.trimEnd()}`);
+          terminal.note(`hermes: the sandbox of the demo was not removed: ${stderr.trimEnd()}`);
       }
       await rm(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
       process.off("exit", onExit);
@@ -119,24 +180,26 @@ export async function openStage({ variables, terminal }: CommandContext): Promis
 
 type Child = ChildProcessByStdio<null, Readable, Readable>;
 
-/** The words that start this program once more. */
+/** The arguments of node that start this program again. */
 function hermes(args: readonly string[]): string[] {
   const [, entry] = process.argv;
   if (entry === undefined) throw new AppError("process-unstartable", "Hermes does not know its own file.");
   return [...process.execArgv, entry, ...args];
 }
 
-/** Without the person's settings: they belong to the person's work, not to ours. */
+/** The name of this program in the user's shell: `./hermes` in a clone, where `hermes` is not on the PATH. */
+function ownName(): string {
+  const root = dirname(dirname(process.argv[1] ?? ""));
+  return process.cwd() === root && existsSync(join(root, "hermes")) ? "./hermes" : "hermes";
+}
+
+/** The environment without the user's Hermes settings, which must not affect the demo. */
 function ownVariables(variables: CommandContext["variables"], home: string): NodeJS.ProcessEnv {
   const kept = Object.entries(variables).filter(([name]) => !/^(?:HERMES|TERMINAL)_/.test(name));
   return { ...Object.fromEntries(kept), HERMES_HOME: home };
 }
 
 async function endOf(child: Child): Promise<ActorEnd> {
-  let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text;
-  });
-  const [exitCode] = (await once(child, "close")) as [number | null];
-  return { exitCode, stderr };
+  const [stderr, [exitCode]] = await Promise.all([text(child.stderr), once(child, "close")]);
+  return { exitCode: exitCode as number | null, stderr };
 }

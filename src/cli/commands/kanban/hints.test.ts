@@ -1,28 +1,32 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
+import type { Task } from "../../../board/task.ts";
+import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";
 
-test("a refusal says what to do next", async () => {
+test("a refusal comes with a hint", async () => {
   await using line = await openKanbanLine();
   await line.ok(["create", "one"]);
   const refusals: readonly (readonly [readonly string[], RegExp])[] = [
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
-    [["attach", "1", "https://example.com/a.png"], /is an address, not a file\. Fetch the file first/],
+    [["attach", "1", "https://example.com/a.png"], /is a URL, not a file\. Download the file first/],
     [
       ["create", "x", "--workspace", "worktree"],
       /needs a repository.* Write worktree:PATH, or .*set-default-workdir/,
     ],
-    [["--json", "list"], /The verb list stands before its options\. Write `hermes kanban list --json`/],
-    [["--limit", "3", "list"], /The verb list stands before its options\. Write `hermes kanban list …`/],
+    [["--json", "list"], /The verb list must come before its options\. Write `hermes kanban list --json`/],
+    [["--limit", "3", "list"], /The verb list must come before its options\. Write `hermes kanban list …`/],
   ];
-  for (const [words, said] of refusals) {
+  for (const [words, expected] of refusals) {
     const { failure } = await line.run(words);
-    expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(said);
+    expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(expected);
   }
   expect(JSON.parse(await line.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
   expect(await line.json<object[]>(["list"])).toHaveLength(1);
 });
 
-test("in a pipe the board has ids and numbers, reasons stay near their titles, and lines of one text stand together", async () => {
+test("in a pipe the board shows ids and numbers, reasons follow their titles, and multi-line comments are indented", async () => {
   await using line = await openKanbanLine();
   const long =
     "a title that is longer than anybody would want to read in one line of a list of tasks, and goes on";
@@ -31,7 +35,98 @@ test("in a pipe the board has ids and numbers, reasons stay near their titles, a
   await line.ok(["comment", "1", "first line\nsecond line"]);
   expect(await line.ok([])).toMatch(/^ {2}t_\w{12} {2}#2 {2}short$/m);
   const listed = (await line.ok(["list"])).split("\n");
-  expect(listed.find((text) => text.includes(long))).toMatch(/nobody's$/);
+  expect(listed.find((text) => text.includes(long))).toMatch(/unassigned$/);
   expect(listed.find((text) => text.includes("short"))).toMatch(/^t_.{1,110}after #1$/);
   expect(await line.ok(["show", "1"])).toMatch(/: first line\n {4}second line\n/);
+});
+
+test("help, why and help-moves say that a person must review a task, and name the command", async () => {
+  await using line = await openKanbanLine();
+  await mkdir(join(line.home, "profiles", "rev"), { recursive: true, mode: 0o700 });
+  await line.ok(["create", "work", "--assignee", "coder"]);
+  await line.ok(["claim", "1"]);
+  const { stderr } = await line.run(["request-review", "1", "--reviewer", "rev"]);
+  expect(stderr).toMatch(/No dispatcher starts a reviewer.*`hermes kanban approve 1`/s);
+  const why = await line.json<{ text: string; release: string }>(["why", "1"]);
+  expect(why.text).toContain("no dispatcher starts a reviewer");
+  expect(why.release).toContain("hermes kanban approve 1");
+  expect(await line.ok(["help-moves"])).toMatch(/request-review: .*\n.*No\s+dispatcher\s+starts/);
+});
+
+test.each([
+  "2027-02-30",
+  "2027-02-29T09:00",
+  "2027-04-31T09:00:00Z",
+  "2027-13-01",
+  "2027-00-10",
+  "2027-01-00",
+])("%s does not exist and is refused", async (date) => {
+  await using line = await openKanbanLine();
+  const { failure } = await line.run(["create", "x", "--scheduled-at", date]);
+  expect(failure?.message).toContain("Give a time");
+  expect(await line.json(["create", "x", "--scheduled-at", "2028-02-29"])).toMatchObject({
+    status: "scheduled",
+  });
+});
+
+test("why names the person who claimed a task by hand, and no host", async () => {
+  await using line = await openKanbanLine();
+  await line.ok(["create", "by hand", "--assignee", "coder"]);
+  await line.ok(["claim", "1"]);
+  const why = await line.json<{ text: string; release: string }>(["why", "1"]);
+  expect(why).toMatchObject({
+    reason: "running",
+    text: expect.stringMatching(/^alice has claimed it until .*\.$/),
+    release: "hermes kanban release 1",
+  });
+  await line.ok(why.release.split(" ").slice(2));
+});
+
+test("a board with a missing table is reported as damaged by show and repair, which do not advise an export", async () => {
+  for (const table of ["comment", "link", "subscription"]) {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "x"]);
+    const Sqlite = await loadSqlite();
+    const connection = new Sqlite(join(line.home, "board.sqlite"));
+    connection.pragma("foreign_keys = off");
+    connection.exec(`drop table ${table}`);
+    connection.close();
+    for (const words of [["show", "1"], ["repair"], ["export"]]) {
+      const { failure, stdout } = await line.run(words);
+      if (table === "subscription" && words[0] === "show") continue;
+      expect(failure, `${words[0]} without ${table}`).toMatchObject({
+        code: "database-damaged",
+        hint: expect.stringContaining("backup"),
+      });
+      expect(`${stdout}${failure?.message}`).toContain(table);
+      expect(failure?.hint).not.toContain("kanban export");
+    }
+  }
+});
+
+test("export to an existing file is refused with a hint", async () => {
+  await using line = await openKanbanLine();
+  const file = join(line.folder, "board.jsonl");
+  await line.ok(["export", "-o", file]);
+  const { failure } = await line.run(["export", "-o", file]);
+  expect(failure).toMatchObject({
+    code: "file-unwritable",
+    hint: "Choose another file, or remove this one first.",
+  });
+});
+
+test("log --json prints the log with its task and run", async () => {
+  await using line = await openKanbanLine();
+  const { id } = await line.json<Task>(["create", "x"]);
+  const folder = join(line.home, "kanban", "logs", id);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, "7.log"), "first\nsecond\n");
+  expect(await line.json(["log", "1"])).toEqual({
+    task_id: id,
+    run_id: 7,
+    path: join(folder, "7.log"),
+    text: "first\nsecond\n",
+  });
+  expect(await line.json(["log", "1", "--tail", "7"])).toMatchObject({ text: "second\n" });
+  expect((await line.run(["log", "1", "--json", "--follow"])).failure).toMatchObject({ code: "usage-wrong" });
 });

@@ -3,24 +3,26 @@ import { isAbsolute } from "node:path";
 import { InvalidArgumentError } from "commander";
 import type { WorkspaceKind } from "../../../board/task.ts";
 import { AppError, messageOf } from "../../../lib/errors.ts";
+import { isCalendarDate } from "../../../lib/time/is-calendar-date.ts";
 import type { CommandContext } from "../../context.ts";
-import { readStandardInput } from "../../read-standard-input.ts";
-
-const UNIT_SECONDS: Readonly<Record<string, number>> = { "": 1, s: 1, m: 60, h: 3_600, d: 86_400 };
+import { readAge } from "../../parse-option.ts";
+import { readStandardInput } from "../../terminal/read-standard-input.ts";
 
 /** Seconds in `300`, `90s`, `30m`, `2h` or `1d`. */
 export function parseDuration(text: string): number {
-  const [, count, unit] = /^(\d{1,9})([smhd]?)$/.exec(text.trim()) ?? [];
-  const seconds = Number(count) * (UNIT_SECONDS[unit ?? "?"] ?? Number.NaN);
-  if (!(seconds > 0)) throw new InvalidArgumentError("Give a duration such as 300, 90s, 30m, 2h or 1d.");
+  const isBare = /^\d{1,9}$/.test(text.trim());
+  const seconds = readAge(isBare ? `${text.trim()}s` : text.trim()) / 1_000;
+  if (!(Number.isInteger(seconds) && seconds > 0))
+    throw new InvalidArgumentError("Give a duration such as 300, 90s, 30m, 2h or 1d.");
   return seconds;
 }
 
 const ISO = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
-/** Milliseconds since 1970 of an ISO time; one without a zone is local. */
+/** Milliseconds since 1970 of an ISO time; local time if it has no zone. */
 export function parseTime(text: string): number {
-  const time = ISO.test(text.trim()) ? Date.parse(text.trim()) : Number.NaN;
+  const isValid = ISO.test(text.trim()) && isCalendarDate(text.trim());
+  const time = isValid ? Date.parse(text.trim()) : Number.NaN;
   if (Number.isNaN(time))
     throw new InvalidArgumentError(
       "Give a time such as 2026-01-31, 2026-01-31T09:30 or 2026-01-31T09:30:00Z.",
@@ -30,16 +32,6 @@ export function parseTime(text: string): number {
 
 export function parseWhole(text: string): number {
   if (!/^[+-]?\d{1,10}$/.test(text)) throw new InvalidArgumentError("Give a whole number.");
-  return Number(text);
-}
-
-export function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError("Give a whole number greater than 0.");
-  return Number(text);
-}
-
-export function parseDays(text: string): number {
-  if (!/^\d{1,5}$/.test(text)) throw new InvalidArgumentError("Give a whole number of days.");
   return Number(text);
 }
 
@@ -55,7 +47,7 @@ export function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new InvalidArgumentError(`That is not JSON: ${messageOf(error)}`);
+    throw new InvalidArgumentError(`Not valid JSON: ${messageOf(error)}`);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value))
     return value as Record<string, unknown>;
@@ -75,21 +67,37 @@ export function parseWorkspace(text: string): WorkspaceChoice {
   const workspaceKind = kind as WorkspaceKind;
   if (rest.length === 0) return { workspaceKind };
   const workspacePath = rest.join(":");
-  if (!isAbsolute(workspacePath)) throw new InvalidArgumentError("Give the whole path, from / on.");
+  if (!isAbsolute(workspacePath)) throw new InvalidArgumentError("Give an absolute path.");
   return { workspaceKind, workspacePath };
 }
 
-export function collect(value: string, all: readonly string[] = []): string[] {
-  return [...all, value];
+/** The options that describe the result of a task. */
+export interface ResultOptions {
+  readonly result?: string;
+  readonly summary?: string;
+  readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-const MOST_BYTES = 256 * 1024 * 1024; // an export of a large board is far below
+export interface BodyOptions {
+  readonly body?: string;
+  readonly bodyFile?: string;
+}
+
+/** The text of `--body` or `--body-file`, if one of them was given. */
+export async function readBody(
+  { body, bodyFile }: BodyOptions,
+  context: CommandContext,
+): Promise<string | undefined> {
+  return bodyFile === undefined ? body : readText(bodyFile, context);
+}
+
+const MAX_BYTES = 256 * 1024 * 1024; // far above the export of a large board
 
 /** The text of a file, or of standard input for `-`. */
 export async function readText(path: string, { terminal, signal }: CommandContext): Promise<string> {
   try {
     return path === "-"
-      ? await readStandardInput({ mostBytes: MOST_BYTES, terminal }, signal)
+      ? await readStandardInput({ maxBytes: MAX_BYTES, terminal }, signal)
       : await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof AppError) throw error;

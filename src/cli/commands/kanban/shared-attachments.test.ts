@@ -10,7 +10,7 @@ import { openOwnDatabase } from "../../../../test/support/own-database.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { locateAttachments } from "../../../board/attachments/attachment-content.ts";
-import { type AttachmentPlace, attachFile } from "../../../board/attachments/attachment-files.ts";
+import { type AttachmentFolders, attachFile } from "../../../board/attachments/attachment-files.ts";
 import { LARGEST_ATTACHMENT, type Task } from "../../../board/task.ts";
 import { boardFolders } from "../../../board/workspaces/board-folders.ts";
 
@@ -24,7 +24,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     const stage = await openStage(() => openPostgresLab(url));
     const folder = await tempFolder();
     const { store, operator: client, lab } = stage;
-    const placeOf = (host: string): AttachmentPlace => ({
+    const foldersOf = (host: string): AttachmentFolders => ({
       ...boardFolders(folder.file(host), "lab"),
       now: Date.now,
       sharedLimitBytes: limitBytes,
@@ -32,13 +32,13 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     return {
       ...stage,
       folder,
-      placeOf,
+      foldersOf,
       attach: (taskId: string, name: string, bytes: Uint8Array, signal = never) =>
-        attachFile({ client, place: placeOf("one") }, taskId, { name, bytes }, signal),
-      /** What another host finds. */
-      async locate(taskId: string, place = placeOf("two")) {
+        attachFile({ client, folders: foldersOf("one") }, taskId, { name, bytes }, signal),
+      /** The files as another host finds them. */
+      async locate(taskId: string, location = foldersOf("two")) {
         const { attachments } = await store.show(taskId, never);
-        return [...(await locateAttachments({ store, place }, attachments, never)).values()];
+        return [...(await locateAttachments({ store, folders: location }, attachments, never)).values()];
       },
       parts: async () =>
         Number((await lab.raw<{ count: string }>("select count(*) from attachment_part"))[0]?.count),
@@ -49,7 +49,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     };
   }
 
-  test("a file that one host attaches another one reads, and nothing is left once it is removed or purged", async () => {
+  test("a file attached on one host is readable on another, and removing or purging it leaves nothing behind", async () => {
     await using database = await openOwnDatabase(url);
     await using here = await openKanbanLine();
     await using there = await openKanbanLine();
@@ -60,17 +60,17 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     for (const name of ["photo.bin", "again.bin"])
       await here.ok(["attach", id, file, "--name", name], { env });
     expect(await there.ok(["attachments", id], { env })).toContain("in the database");
-    const told = await there.ok(["context", id], { env });
-    const path = /photo\.bin \(.*\): (.*)$/m.exec(told)?.[1] ?? "";
+    const context = await there.ok(["context", id], { env });
+    const path = /photo\.bin \(.*\): (.*)$/m.exec(context)?.[1] ?? "";
     expect(path).toBe(join(there.home, "kanban", "attachments", id, "1", "photo.bin"));
     expect(SOME.equals(await readFile(path))).toBe(true);
     await there.ok(["attach-rm", id, "1"], { env });
     expect(await here.ok(["context", id], { env })).not.toContain("photo.bin");
     expect(await readdir(join(there.home, "kanban", "attachments", id))).toEqual(["2"]);
-    const sound = { ok: true, found: [], repaired: 0, left: [] };
-    expect(await here.json(["repair"], { env })).toEqual(sound);
+    const intact = { ok: true, found: [], repaired: 0, left: [] };
+    expect(await here.json(["repair"], { env })).toEqual(intact);
 
-    // A whole board goes to another database and to a file, and comes back, with its files.
+    // A whole board with its files is exported, and imported into another database and into a local file.
     const copy = join(here.folder, "board.jsonl");
     await here.ok(["export", "-o", copy], { env });
     await there.ok(["import", copy, "--as", "copy"], { env });
@@ -84,10 +84,10 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     }
     await here.ok(["archive", id], { env });
     await here.ok(["purge", id], { env });
-    expect(await here.json(["repair"], { env })).toEqual(sound);
+    expect(await here.json(["repair"], { env })).toEqual(intact);
   });
 
-  test("whoever is cut off in the middle of an upload leaves nothing, and can try again", async () => {
+  test("an upload that loses its connection leaves nothing behind and can be repeated", async () => {
     await using lab = await openLab();
     const task = await lab.add("a");
     const large = Buffer.alloc(LARGEST_ATTACHMENT);
@@ -102,7 +102,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(await lab.store.check(never)).toEqual([]);
   });
 
-  test("a host's own copy of which the content was changed is made again, also when the size is the same", async () => {
+  test("a host's local copy is replaced if its content was changed, even if the size is the same", async () => {
     await using lab = await openLab();
     const task = await lab.add("a");
     await lab.attach(task.id, "a", SOME);
@@ -113,7 +113,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(SOME.equals(await readFile(path))).toBe(true);
   });
 
-  test("two at once get names of their own, and together they cannot pass the limit", async () => {
+  test("two concurrent uploads get different names and cannot exceed the limit together", async () => {
     await using lab = await openLab({ limitBytes: 6 * MIB });
     const [one, two] = [await lab.add("a"), await lab.add("b")];
     const kept = await Promise.all([lab.attach(one.id, "a", SOME), lab.attach(one.id, "a", SOME)]);
@@ -132,7 +132,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(await lab.parts()).toBe(0);
   });
 
-  test("a copy that does not fit on the disk is told with its reason, and one that is cut short is made again", async ({
+  test("a copy that does not fit on the disk is reported with its reason, and a truncated copy is replaced", async ({
     skip,
   }) => {
     await using lab = await openLab();
@@ -144,7 +144,7 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
       () => undefined,
     );
     if (isMounted === undefined) skip("may not mount a small disk");
-    const folder = join(lab.placeOf("two").attachments, task.id, "1");
+    const folder = join(lab.foldersOf("two").attachments, task.id, "1");
     try {
       expect(await lab.locate(task.id)).toEqual([{ problem: expect.stringContaining("the disk is full") }]);
       expect(await readdir(folder)).toEqual([]);

@@ -6,7 +6,7 @@ import { type KanbanLine, openKanbanLine } from "../../../../test/support/kanban
 import type { Task } from "../../../board/task.ts";
 import { STATUSES, type Status, TRANSITIONS } from "../../../board/transitions.ts";
 
-/** How a person brings a new task to each status. */
+/** The commands that bring a new task to each status. */
 const REACH: Readonly<Record<Status, readonly (readonly string[])[]>> = {
   triage: [["create", "x", "--triage"]],
   todo: [
@@ -40,7 +40,7 @@ const REACH: Readonly<Record<Status, readonly (readonly string[])[]>> = {
   ],
 };
 
-/** The words that follow a verb of the table of moves. */
+/** The arguments of each verb of the table of moves. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   block: ["ID", "why"],
   answer: ["ID", "text"],
@@ -52,7 +52,7 @@ const VERBS = [...new Set(Object.values(TRANSITIONS).flatMap(({ verbs }) => [...
   (verb) => verb !== "link",
 );
 
-/** Whether the table lets the verb do something here; the command line then has to prove it. */
+/** Whether the table allows the verb from this status; the test then tries it. */
 const isTried = (verb: string, from: Status): boolean =>
   Object.values(TRANSITIONS).some(
     (move) =>
@@ -68,7 +68,7 @@ async function make(line: KanbanLine, status: Status): Promise<string> {
 }
 
 describe("the verbs of the board", () => {
-  test("by verbs of the command line alone, a person brings a task from every status to ready and to done", async () => {
+  test("the verbs of the command line can bring a task from every status to ready and to done", async () => {
     await using line = await openKanbanLine();
     const steps = new Map<Status, Map<Status, string>>();
     for (const from of STATUSES) {
@@ -97,7 +97,7 @@ describe("the verbs of the board", () => {
     const pages = await Promise.all(verbs.map((verb) => helpOf(line, [verb])));
     const moves = await line.ok(["help-moves"]);
     const text = [help, ...pages, moves, await builtProgram()].join("\n");
-    // A name in capitals, such as VERB, stands for something else.
+    // A name in capitals, such as VERB, is a placeholder.
     const named = [...text.matchAll(/hermes kanban (?:--board \w+ )?([a-z][a-z-]*)/g)].map(
       ([, verb = ""]) => verb,
     );
@@ -126,7 +126,7 @@ async function helpOf(line: KanbanLine, words: readonly string[]): Promise<strin
   return help;
 }
 
-/** All that the program can print is in its bundle, and comments are not. */
+/** The text of the bundle: it holds everything that the program can print, without comments. */
 async function builtProgram(): Promise<string> {
   const folder = fileURLToPath(new URL("../../../../dist", import.meta.url));
   const files = (await readdir(folder, { recursive: true })).filter((name) => /\.c?js$/.test(name));

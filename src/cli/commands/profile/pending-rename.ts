@@ -2,27 +2,31 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { AppError } from "../../../lib/errors.ts";
-import { withFileLock } from "../../../lib/file-lock.ts";
-import { readTextFile, writeFileAtomic } from "../../../lib/files.ts";
+import { withFileLock } from "../../../lib/files/file-lock.ts";
+import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
 import { profileAt } from "../../../profiles/profile.ts";
 import { findProfileId } from "../../../profiles/profile-id.ts";
 
 const pendingRename = z.strictObject({ from: z.string(), to: z.string(), id: z.string() });
 
-/** A rename that has begun. It is kept beside the profiles from before its first change until after its last. */
+/** The journal of a rename. It is stored beside the profiles from before the first change until after the last. */
 export type PendingRename = z.infer<typeof pendingRename>;
 
-/** The rename that was begun and not finished, by a process that may be dead. */
+/** Finds an unfinished rename, whose process may have exited. */
 export async function findPendingRename(root: string): Promise<PendingRename | undefined> {
   const text = await readTextFile(journal(root));
   if (text === undefined) return undefined;
   try {
     return pendingRename.parse(JSON.parse(text));
   } catch (error) {
-    throw new AppError("file-unreadable", `${journal(root)} does not say which profile was being renamed.`, {
-      hint: "Look at `hermes profile list` and the assignees of tasks, and then remove it.",
-      cause: error,
-    });
+    throw new AppError(
+      "file-unreadable",
+      `${journal(root)} is damaged, so it is unknown which profile was being renamed.`,
+      {
+        hint: "Check `hermes profile list` and the assignees of tasks, then remove the file.",
+        cause: error,
+      },
+    );
   }
 }
 
@@ -34,7 +38,7 @@ export async function dropPendingRename(root: string): Promise<void> {
   await rm(journal(root), { force: true });
 }
 
-/** Which of its two names the profile has now; undefined when it has neither, so that there is nothing to finish. */
+/** The current name of the profile, old or new; undefined if it has neither, so that nothing is left to finish. */
 export async function nameOfRenamed(
   root: string,
   { from, to, id }: PendingRename,
@@ -43,28 +47,28 @@ export async function nameOfRenamed(
   return undefined;
 }
 
-/** Throws while a rename is unfinished that has to do with one of these names: tasks would get into wrong hands. */
+/** Throws if an unfinished rename involves one of these names, because tasks would go to the wrong profile. */
 export async function requireNoPendingRename(root: string, ...names: readonly string[]): Promise<void> {
   const pending = await findPendingRename(root);
   if (pending !== undefined && names.some((name) => name === pending.from || name === pending.to))
-    throw unfinished(pending);
+    throw renameUnfinishedError(pending);
 }
 
-export function unfinished(pending: PendingRename): AppError {
+export function renameUnfinishedError(pending: PendingRename): AppError {
   return new AppError("profile-rename-unfinished", `${describePending(pending)}.`, {
     hint: `Finish it first with \`${commandOf(pending)}\`.`,
   });
 }
 
 export function describePending({ from, to }: PendingRename): string {
-  return `Renaming the profile ${from} to ${to} was begun and is not finished`;
+  return `Renaming the profile ${from} to ${to} was started but not finished`;
 }
 
 export function commandOf({ from, to }: PendingRename): string {
   return `hermes profile rename ${from} ${to}`;
 }
 
-/** Keeps two from making, renaming or deleting profiles at once. */
+/** Serialises creating, renaming and deleting profiles. */
 export function withProfilesLock<Result>(
   root: string,
   action: () => Promise<Result>,
@@ -73,7 +77,7 @@ export function withProfilesLock<Result>(
   return withFileLock(join(root, "profiles.lock"), action, signal);
 }
 
-/** In the folder of the profiles: who can write it can also rename them. */
+/** The path of the journal: in the folder of the profiles, so that it has the same permissions. */
 function journal(root: string): string {
   return join(root, "profiles", ".renaming.json");
 }

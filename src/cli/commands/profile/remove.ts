@@ -1,15 +1,24 @@
 import { rm } from "node:fs/promises";
-import type { FailedVisit } from "../../../board/visit-boards.ts";
+import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profiles.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { type Profile, requireProfile } from "../../../profiles/profile.ts";
 import { DEFAULT_PROFILE } from "../../../profiles/profile-name.ts";
 import { deleteProfile } from "../../../profiles/profile-store.ts";
-import type { CommandContext } from "../../context.ts";
-import { findPendingRename, nameOfRenamed, unfinished, withProfilesLock } from "./pending-rename.ts";
-import { type JsonOption, rootFor } from "./profile-desk.ts";
-import { removeSandboxes } from "./remove-sandboxes.ts";
-import { describeFailure, failureRow, findRootBoards, requireAll, requireIdle } from "./root-boards.ts";
-import { describeSetting, findSettingsNaming } from "./settings-naming.ts";
+import type { CommandContext, JsonOption } from "../../context.ts";
+import {
+  findPendingRename,
+  nameOfRenamed,
+  renameUnfinishedError,
+  withProfilesLock,
+} from "./pending-rename.ts";
+import { rootFor } from "./profile-summary.ts";
+import {
+  describeFailure,
+  describeSetting,
+  failureRow,
+  requireIdle,
+  requireNoFailedBoards,
+} from "./root-boards.ts";
 
 export interface RemoveOptions extends JsonOption {
   readonly yes?: boolean;
@@ -17,20 +26,25 @@ export interface RemoveOptions extends JsonOption {
   readonly skipBoards?: boolean;
 }
 
-/** `hermes profile delete`: moves it aside and says which tasks nobody does any more. */
+/** `hermes profile delete`: moves the profile aside and lists its open tasks. */
 export async function remove(context: CommandContext, name: string, options: RemoveOptions): Promise<void> {
   const { terminal, signal } = context;
   const profile = await requireProfile(rootFor(context), name);
   if (profile.name === DEFAULT_PROFILE)
     throw new AppError("profile-protected", "The profile default cannot be deleted.");
-  if (!options.yes) await confirm(context, profile, await lookAtBoards(context, profile, options));
+  if (!options.yes) await confirm(context, profile, await checkBoards(context, profile, options));
   const [aside, left, sandboxes] = await withProfilesLock(
     profile.root,
     async () => {
       await requireNotRenaming(profile);
-      const left = await lookAtBoards(context, profile, options);
-      // Before its home: a profile that is left without its sandboxes can still be deleted, the reverse nobody finds.
-      const sandboxes = await removeSandboxes(context, profile, { forGood: options.now ?? false });
+      const left = await checkBoards(context, profile, options);
+      // Before the home: a profile without sandboxes can still be deleted, but sandboxes without a profile are lost.
+      const sandboxes = await removeSandboxes(
+        profile,
+        { permanently: options.now ?? false },
+        context.choice,
+        signal,
+      );
       return [await deleteProfile(profile.root, profile.name, new Date()), left, sandboxes] as const;
     },
     signal,
@@ -51,78 +65,55 @@ export async function remove(context: CommandContext, name: string, options: Rem
     return;
   }
   const fate = options.now
-    ? "Removed for good."
-    : `It is kept for thirty days in ${aside}; move it back to ${profile.home} to restore it.`;
+    ? "Its data was deleted."
+    : `Its data is kept for thirty days in ${aside}; move it back to ${profile.home} to restore the profile.`;
   terminal.note(`Deleted ${profile.name}. ${fate}`);
   if (sandboxes.removed.length > 0)
-    terminal.note(`  Its sandboxes were removed: ${sandboxes.removed.join(", ")}.`);
+    terminal.note(`  Removed its sandboxes: ${sandboxes.removed.join(", ")}.`);
   for (const problem of sandboxes.problems) terminal.note(`  ${problem}`);
   for (const { board, count, ids, reassign } of left.tasks) {
     const more = count > ids.length ? ", …" : "";
     terminal.note(
-      `  Left behind on the board ${board}: ${count} open tasks of ${profile.name} (${ids.join(", ")}${more}). Give each to another profile with \`${reassign}\`.`,
+      `  The board ${board} still has ${count} open tasks of ${profile.name} (${ids.join(", ")}${more}). Assign each to another profile with \`${reassign}\`.`,
     );
   }
   for (const failure of left.failed)
-    terminal.note(
-      `  Not looked at: ${describeFailure(failure)}. Tasks of ${profile.name} may be left there.`,
-    );
+    terminal.note(`  Not checked: ${describeFailure(failure)}. It may still have tasks of ${profile.name}.`);
   for (const setting of settings) terminal.note(describeSetting(setting, profile.name));
 }
 
-interface LeftBehind {
-  readonly tasks: readonly {
-    readonly board: string;
-    readonly count: number;
-    /** The first few. */
-    readonly ids: readonly string[];
-    readonly reassign: string;
-  }[];
-  readonly failed: readonly FailedVisit[];
-}
-
-/** What the profile would leave behind; throws while one of its tasks runs. */
-async function lookAtBoards(
-  context: CommandContext,
-  profile: Profile,
-  { skipBoards }: RemoveOptions,
-): Promise<LeftBehind> {
-  const boards = await findRootBoards(context, profile.root);
+/** The open tasks of the profile on all boards. Throws if one of its tasks is running. */
+async function checkBoards(context: CommandContext, profile: Profile, { skipBoards }: RemoveOptions) {
+  const boards = await findRootBoards(profile.root, context.choice, context.signal);
   const { visited, failed } = await boards.visit((store) => requireIdle(store, profile.name, context.signal));
-  requireAll(failed, "Nothing was deleted", skipBoards);
-  const tasks = visited.flatMap(({ board, result: { open: count, ids } }) =>
-    count === 0
-      ? []
-      : [
-          {
-            board,
-            count,
-            ids,
-            reassign: `hermes kanban --board ${board} assign ${ids[0] ?? "TASK"} PROFILE`,
-          },
-        ],
-  );
+  requireNoFailedBoards(failed, "Nothing was deleted", skipBoards);
+  const left = visited.filter(({ result }) => result.open > 0);
+  const tasks = left.map(({ board, result: { open: count, ids } }) => {
+    const reassign = `hermes kanban --board ${board} assign ${ids[0] ?? "TASK"} PROFILE`;
+    return { board, count, ids, reassign }; // only the first few ids
+  });
   return { tasks, failed };
 }
 
 async function confirm(
   { terminal, signal }: CommandContext,
   { name }: Profile,
-  { tasks }: LeftBehind,
+  { tasks }: Awaited<ReturnType<typeof checkBoards>>,
 ): Promise<void> {
   const count = tasks.reduce((sum, board) => sum + board.count, 0);
-  const left = count === 0 ? "" : ` and leave ${count} open tasks to nobody`;
+  const left = count === 0 ? "" : ` and leave ${count} open tasks without a profile`;
   const typed = await terminal.ask(
     `Type ${name} to delete it with its settings, secrets and sessions${left}: `,
     signal,
   );
-  if (typed === undefined) throw new AppError("confirmation-missing", `Deleting ${name} needs a yes.`);
+  if (typed === undefined) throw new AppError("confirmation-missing", `Deleting ${name} needs confirmation.`);
   if (typed.trim() !== name)
-    throw new AppError("confirmation-missing", "That was not the name; nothing was deleted.");
+    throw new AppError("confirmation-missing", "The name does not match; nothing was deleted.");
 }
 
-/** By its id: another profile that has one of the two names may go. */
+/** Compares profile ids, so that another profile with one of the two names can be deleted. */
 async function requireNotRenaming({ root, name }: Profile): Promise<void> {
   const pending = await findPendingRename(root);
-  if (pending !== undefined && (await nameOfRenamed(root, pending)) === name) throw unfinished(pending);
+  if (pending !== undefined && (await nameOfRenamed(root, pending)) === name)
+    throw renameUnfinishedError(pending);
 }

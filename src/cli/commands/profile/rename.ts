@@ -1,7 +1,7 @@
+import { findRootBoards, findSettingsNaming, type RootBoards } from "../../../app/profiles.ts";
 import type { BoardStore } from "../../../board/board-store.ts";
 import { parseAssignee } from "../../../board/task-text.ts";
-import type { FailedVisit } from "../../../board/visit-boards.ts";
-import { followRename } from "../../../environments/docker/stable-folder.ts";
+import { updateStableLink } from "../../../environments/docker/spec/stable-folder.ts";
 import { AppError } from "../../../lib/errors.ts";
 import {
   findActiveName,
@@ -10,38 +10,36 @@ import {
   profileAt,
   requireProfile,
 } from "../../../profiles/profile.ts";
-import { saveProfileCard } from "../../../profiles/profile-card.ts";
+import { saveProfileDescription } from "../../../profiles/profile-description.ts";
 import { ensureProfileId } from "../../../profiles/profile-id.ts";
 import { DEFAULT_PROFILE, parseNewProfileName, parseProfileName } from "../../../profiles/profile-name.ts";
 import { activateProfile, renameProfile } from "../../../profiles/profile-store.ts";
-import type { CommandContext } from "../../context.ts";
-import { personOf } from "../kanban/desk.ts";
+import type { CommandContext, JsonOption } from "../../context.ts";
+import { userNameOf } from "../kanban/kanban-context.ts";
 import {
   describePending,
   dropPendingRename,
   findPendingRename,
   nameOfRenamed,
   type PendingRename,
+  renameUnfinishedError,
   savePendingRename,
-  unfinished,
   withProfilesLock,
 } from "./pending-rename.ts";
-import { activeName, type JsonOption, rootFor, summary, tell } from "./profile-desk.ts";
+import { reportProfile, rootFor, summarizeProfile } from "./profile-summary.ts";
 import {
   describeFailure,
+  describeSetting,
   failureRow,
-  findRootBoards,
-  type RootBoards,
-  requireAll,
   requireIdle,
+  requireNoFailedBoards,
 } from "./root-boards.ts";
-import { describeSetting, findSettingsNaming } from "./settings-naming.ts";
 
 export interface RenameOptions extends JsonOption {
   readonly skipBoards?: boolean;
 }
 
-/** `hermes profile rename`: the folder, and the name on every board. What was begun is finished by the same command. */
+/** `hermes profile rename`: renames the folder and the assignee on every board. Also finishes an interrupted rename. */
 export async function rename(
   context: CommandContext,
   from: string,
@@ -52,7 +50,7 @@ export async function rename(
   if (parseProfileName(from) === DEFAULT_PROFILE) return renameDefault(context, root, to, options);
   const names = { from: parseProfileName(from), to: parseNewProfileName(to) };
   if (parseAssignee(names.to) === null)
-    throw new AppError("profile-name-invalid", `On a board ${names.to} means nobody.`, {
+    throw new AppError("profile-name-invalid", `On a board, ${names.to} means "unassigned".`, {
       hint: "Choose another name.",
     });
   if ((await findPendingRename(root)) === undefined) await requireProfile(root, names.from);
@@ -64,16 +62,16 @@ export async function rename(
   const { terminal } = context;
   const settings = await findSettingsNaming(root, names.from);
   if (options.json) {
-    const shown = await summary(profile, await activeName(context));
+    const shown = await summarizeProfile(context, profile);
     const skipped_boards = failed.map(failureRow);
     return terminal.printJson({ ...shown, boards, skipped_boards, settings_left: settings });
   }
   terminal.note(`Renamed to ${profile.name}.`);
   for (const { board, tasks } of boards)
-    if (tasks > 0) terminal.note(`  Tasks on the board ${board} that name it ${profile.name} now: ${tasks}.`);
+    if (tasks > 0) terminal.note(`  Tasks reassigned on the board ${board}: ${tasks}.`);
   for (const failure of failed)
     terminal.note(
-      `  Not done: ${describeFailure(failure)}. Tasks there still name ${names.from}; give them away with \`hermes kanban --board ${failure.board ?? "BOARD"} assign TASK ${profile.name}\`.`,
+      `  Not done: ${describeFailure(failure)}. Its tasks are still assigned to ${names.from}; reassign them with \`hermes kanban --board ${failure.board ?? "BOARD"} assign TASK ${profile.name}\`.`,
     );
   for (const setting of settings) terminal.note(describeSetting(setting, names.from));
 }
@@ -85,48 +83,46 @@ async function renameDefault(
   options: JsonOption,
 ): Promise<void> {
   const profile = await requireProfile(root, DEFAULT_PROFILE);
-  await saveProfileCard(profile, { displayName: to.trim() }, context.signal);
-  const said = `The default profile keeps its name and is now shown as ${to.trim()}.`;
-  return tell(context, profile, options, said);
-}
-
-interface Renamed {
-  readonly profile: Profile;
-  /** How many tasks follow the profile on each. */
-  readonly boards: readonly { readonly board: string; readonly tasks: number }[];
-  readonly failed: readonly FailedVisit[];
+  await saveProfileDescription(profile, { displayName: to.trim() }, context.signal);
+  const sentence = `The default profile keeps its name and is now shown as ${to.trim()}.`;
+  return reportProfile(context, profile, options, sentence);
 }
 
 /**
- * Boards come first: once none has a task of the old name, no worker can start in a folder that is about to move. They
- * are gone through again afterwards for tasks that were made meanwhile. Every step can be repeated.
+ * Boards come first: once no task has the old name, no worker can start in the folder that is about to move. They are
+ * updated again afterwards, for tasks that were created in the meantime. Every step can be repeated.
  */
 async function renameEverywhere(
   context: CommandContext,
   root: string,
   names: Omit<PendingRename, "id">,
   { skipBoards }: RenameOptions,
-): Promise<Renamed> {
+) {
   const { signal } = context;
-  const begun = await findPendingRename(root);
-  if (begun !== undefined && (begun.from !== names.from || begun.to !== names.to)) throw unfinished(begun);
-  const pending = begun ?? (await planRename(root, names));
-  const isMoved = begun !== undefined && (await isAlreadyMoved(root, begun));
-  const unchanged = begun === undefined ? "Nothing was renamed" : describePending(begun);
+  const unfinishedRename = await findPendingRename(root);
+  if (
+    unfinishedRename !== undefined &&
+    (unfinishedRename.from !== names.from || unfinishedRename.to !== names.to)
+  )
+    throw renameUnfinishedError(unfinishedRename);
+  const pending = unfinishedRename ?? (await planRename(root, names));
+  const isMoved = unfinishedRename !== undefined && (await isAlreadyMoved(root, unfinishedRename));
+  const unchanged =
+    unfinishedRename === undefined ? "Nothing was renamed" : describePending(unfinishedRename);
 
-  const boards = await findRootBoards(context, root);
+  const boards = await findRootBoards(root, context.choice, signal);
   const checked = await boards.visit((store) => requireIdle(store, pending.from, signal));
-  requireAll(checked.failed, unchanged, skipBoards);
-  if (begun === undefined) await savePendingRename(root, pending);
+  requireNoFailedBoards(checked.failed, unchanged, skipBoards);
+  if (unfinishedRename === undefined) await savePendingRename(root, pending);
 
   const first = await renameOnBoards(context, boards, pending);
-  requireAll(first.failed, describePending(pending), skipBoards);
+  requireNoFailedBoards(first.failed, describePending(pending), skipBoards);
   const profile = isMoved
     ? await followActive(root, pending)
     : await renameProfile(root, pending.from, pending.to);
-  await followRename(profile, pending.id);
+  await updateStableLink(profile, pending.id);
   const second = await renameOnBoards(context, boards, pending);
-  requireAll(second.failed, describePending(pending), skipBoards);
+  requireNoFailedBoards(second.failed, describePending(pending), skipBoards);
   await dropPendingRename(root);
   return { profile, boards: addUp([...first.visited, ...second.visited]), failed: second.failed };
 }
@@ -138,21 +134,21 @@ async function planRename(root: string, { from, to }: Omit<PendingRename, "id">)
   return { from, to, id: await ensureProfileId(profile) };
 }
 
-/** Whether its folder has the new name; a profile that has neither name any more is forgotten. */
+/** Whether the folder already has the new name. Throws and drops the rename if the profile has neither name. */
 async function isAlreadyMoved(root: string, pending: PendingRename): Promise<boolean> {
   const name = await nameOfRenamed(root, pending);
   if (name !== undefined) return name === pending.to;
   await dropPendingRename(root);
   throw new AppError(
     "profile-not-found",
-    `The profile that was ${pending.from} is gone, so its renaming was given up.`,
+    `The profile ${pending.from} no longer exists, so its rename was abandoned.`,
     {
-      hint: `Tasks may be left for ${pending.from} and ${pending.to}; see \`hermes kanban diagnostics\`.`,
+      hint: `Tasks may still be assigned to ${pending.from} or ${pending.to}; see \`hermes kanban diagnostics\`.`,
     },
   );
 }
 
-/** The last step of `renameProfile`, which a process that died may not have come to. */
+/** Repeats the last step of `renameProfile`, which an exited process may have missed. */
 async function followActive(root: string, { from, to }: PendingRename): Promise<Profile> {
   if ((await findActiveName(root)) === from) return activateProfile(root, to);
   return requireProfile(root, to);
@@ -162,17 +158,18 @@ function renameOnBoards(context: CommandContext, boards: RootBoards, { from, to 
   const { signal } = context;
   return boards.visit(async (store: BoardStore) => {
     try {
-      const caller = { kind: "operator", name: personOf(context) } as const;
+      const caller = { kind: "operator", name: userNameOf(context) } as const;
       return await store.as(caller).renameProfile(from, to, signal);
     } catch (error) {
-      // One has started since they were looked at; said with where it is and how to end it.
+      // A task has started since the check; requireIdle reports which one and how to end it.
       if (error instanceof AppError && error.code === "task-running") await requireIdle(store, from, signal);
       throw error;
     }
   });
 }
 
-function addUp(visited: readonly { readonly board: string; readonly result: number }[]): Renamed["boards"] {
+/** The number of reassigned tasks on each board. */
+function addUp(visited: readonly { readonly board: string; readonly result: number }[]) {
   const sums = new Map<string, number>();
   for (const { board, result } of visited) sums.set(board, (sums.get(board) ?? 0) + result);
   return [...sums].map(([board, tasks]) => ({ board, tasks }));

@@ -1,22 +1,24 @@
-import { fstatSync, openSync } from "node:fs";
+import { openSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
+import { openSandboxJobs } from "../../../app/sandbox.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
 import { messageOf } from "../../../lib/errors.ts";
-import { enterRawMode } from "../../../lib/terminal-modes.ts";
+import { enterRawMode } from "../../../lib/process/terminal-modes.ts";
 import type { CommandContext } from "../../context.ts";
-import { escapeControls } from "../../escape-controls.ts";
+import { escapeControls } from "../../terminal/escape-controls.ts";
+import { readInputKind } from "../../terminal/input-kind.ts";
 import { createPauses, followOutput, writeRaw } from "./follow-output.ts";
-import { openJobPlace } from "./job-place.ts";
+import { createSandboxRequest } from "./sandbox-context.ts";
 
 const DETACH = 0x1d; // Ctrl-]
 const RECENT_BYTES = 8_000;
 const OUR_FAILURE = 125;
 
 /**
- * Puts a person's terminal in front of a running job: recent output, then what comes, and what is typed goes to the job.
- * Nothing that is typed is kept by us; the job's own echo is part of its output.
+ * Connects the terminal to a running job: prints its recent and new output and sends keystrokes to the job.
+ * Hermes records no keystrokes; the job's own echo is part of its recorded output.
  */
 export async function attachToJob(
   context: CommandContext,
@@ -24,31 +26,32 @@ export async function attachToJob(
   { task, eof }: { task: string; eof?: boolean },
 ): Promise<void> {
   const { terminal } = context;
-  await using place = await openJobPlace(context, task);
-  const { job } = await place.jobs.poll(id, context.signal);
+  const { app, request } = await createSandboxRequest(context, task);
+  await using opened = await openSandboxJobs(app, request, context.signal);
+  const { job } = await opened.jobs.poll(id, context.signal);
   const detach = new AbortController();
   const signal = AbortSignal.any([context.signal, detach.signal]);
-  if (job.state === "running") terminal.note(`hermes: attached to ${job.id}; ${adviceFor(job)}`);
+  if (job.state === "running") terminal.note(`hermes: attached to ${job.id}; ${hintFor(job)}`);
   try {
     const options = { endsInput: eof ?? false, detach: () => detach.abort(), signal };
-    const over = await stayAttached(place.jobs, job, options);
-    terminal.note(`\nhermes: ${job.id} is over: ${howItEnded(over)}.`);
-    const { exitCode = OUR_FAILURE } = over;
+    const ended = await stayAttached(opened.jobs, job, options);
+    terminal.note(`\nhermes: ${job.id} has ended: ${formatEnd(ended)}.`);
+    const { exitCode = OUR_FAILURE } = ended;
     context.exit(exitCode < 0 ? 128 - exitCode : exitCode);
   } catch (error) {
     if (!signal.aborted) throw error;
-    terminal.note(`\nhermes: detached; ${job.id} runs on.`);
+    terminal.note(`\nhermes: detached; ${job.id} is still running.`);
     if (!detach.signal.aborted) throw error;
   }
 }
 
-/** A negative exit code is the number of the signal that ended it. */
-function howItEnded({ reason, exitCode }: JobRecord): string {
+/** A negative exit code is the number of the signal that ended the job. */
+function formatEnd({ reason, exitCode }: JobRecord): string {
   if (exitCode === undefined) return reason ?? "ended";
   return `${reason}, ${exitCode < 0 ? `by signal ${-exitCode}` : `exit code ${exitCode}`}`;
 }
 
-/** Resolves when the job is over; the terminal is then as it was. */
+/** Resolves when the job has ended; by then the terminal's modes are restored. */
 async function stayAttached(
   jobs: Jobs,
   job: JobRecord,
@@ -56,21 +59,23 @@ async function stayAttached(
 ): Promise<JobRecord> {
   const { signal } = options;
   const pauses = createPauses();
-  // The terminal is raw here, and the job's lines go on.
+  // In raw mode a line needs \r, and the job's output continues after it.
   const onTrouble = (text: string): void =>
     void process.stderr.write(`\rhermes: ${escapeControls(text)}\r\n`);
-  using _input = sendInput(jobs, job, { ...options, onSent: () => pauses.cut(), onTrouble });
+  using _input = sendInput(jobs, job, { ...options, onSent: () => pauses.endEarly(), onTrouble });
   using _size = followSize(jobs, job, { onTrouble, signal });
-  const onDropped = (bytes: number): void => onTrouble(`${bytes} bytes were not kept.`);
+  const onDropped = (bytes: number): void => onTrouble(`${bytes} bytes of output were discarded.`);
   const write = (bytes: Uint8Array): Promise<void> => writeRaw(bytes, process.stdout, signal);
   const wanted = { from: -RECENT_BYTES, follow: true, onDropped, write, pauses };
   return await followOutput(jobs, job.id, wanted, signal);
 }
 
-function adviceFor({ input }: JobRecord): string {
+function hintFor({ input }: JobRecord): string {
   if (process.stdin.isTTY !== true) return "Ctrl-C detaches.";
   if (input === "terminal") return "Ctrl-] detaches.";
-  return input === "pipe" ? "Ctrl-] and Enter detaches." : "it reads nothing; Ctrl-] and Enter detaches.";
+  return input === "pipe"
+    ? "Ctrl-] and Enter detaches."
+    : "the job reads no input; Ctrl-] and Enter detaches.";
 }
 
 interface AttachedOptions {
@@ -78,7 +83,7 @@ interface AttachedOptions {
   readonly signal: AbortSignal;
 }
 
-/** Gives the job's terminal the size of ours, now and whenever that changes. */
+/** Sets the size of the job's terminal to the size of ours, now and after each resize. */
 function followSize(jobs: Jobs, job: JobRecord, { onTrouble, signal }: AttachedOptions): Disposable {
   const { stdout } = process;
   if (stdout.isTTY !== true || job.input !== "terminal" || job.state !== "running") return NOTHING;
@@ -94,7 +99,7 @@ function followSize(jobs: Jobs, job: JobRecord, { onTrouble, signal }: AttachedO
         await jobs.resize(job.id, { rows: stdout.rows, columns: stdout.columns }, signal);
       }
     } catch (error) {
-      if (!signal.aborted) onTrouble(`the job was not told the size of the window: ${messageOf(error)}`);
+      if (!signal.aborted) onTrouble(`the job's terminal was not resized: ${messageOf(error)}`);
     } finally {
       isSending = false;
     }
@@ -111,10 +116,10 @@ interface SendOptions extends AttachedOptions {
   onSent(): void;
 }
 
-/** Sends what comes on standard input until it is disposed. Keys that come while others are on their way go together. */
+/** Sends standard input to the job until disposed. Bytes that arrive during a write are sent together. */
 function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable {
   const isTerminal = process.stdin.isTTY === true;
-  if (!isTerminal && !isPiped()) return NOTHING;
+  if (!isTerminal && readInputKind() === undefined) return NOTHING;
   const waiting: Buffer[] = [];
   let isSending = false;
   let hasEnded = false;
@@ -128,11 +133,11 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
         const outcome = await jobs.write(job.id, Buffer.concat(waiting.splice(0)), options.signal);
         options.onSent();
         if (outcome !== "written" && outcome !== "ended")
-          options.onTrouble(`nothing was sent: ${REFUSALS[outcome]}.`);
+          options.onTrouble(`the input was not sent: ${REFUSALS[outcome]}.`);
       }
       if (hasEnded && options.endsInput) await jobs.close(job.id, options.signal);
     } catch (error) {
-      if (!options.signal.aborted) options.onTrouble(`nothing was sent: ${messageOf(error)}`);
+      if (!options.signal.aborted) options.onTrouble(`the input was not sent: ${messageOf(error)}`);
     } finally {
       isSending = false;
     }
@@ -146,9 +151,10 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
   const onEnd = (): void => {
     hasEnded = true;
     void send();
-    // Ctrl-D ends what was read from a terminal, not the terminal: a person goes on typing.
+    // Ctrl-D ends this stream, not the terminal, so the terminal is opened again for further keystrokes.
     if (!isTerminal || options.signal.aborted) return;
-    if (!options.endsInput) options.onTrouble("its input stays open; Ctrl-D ends it after `attach --eof`.");
+    if (!options.endsInput)
+      options.onTrouble("the job's input stays open; with `attach --eof`, Ctrl-D closes it.");
     const again = openTerminal();
     if (again !== undefined) listen(again);
   };
@@ -156,7 +162,7 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
     stdin = input;
     input.on("data", onData);
     input.on("end", onEnd);
-    input.on("error", () => undefined); // the terminal is gone, which a signal tells
+    input.on("error", () => undefined); // the terminal was closed; a signal reports that
   }
   const isRaw = isTerminal && job.input === "terminal" && job.state === "running";
   const modes = isRaw ? enterRawMode() : NOTHING;
@@ -166,7 +172,7 @@ function sendInput(jobs: Jobs, job: JobRecord, options: SendOptions): Disposable
       stdin.off("data", onData);
       stdin.off("end", onEnd);
       modes[Symbol.dispose]();
-      stdin.destroy(); // an input that stays open must not keep us
+      stdin.destroy(); // an open stdin would keep this process running
     },
   };
 }
@@ -177,21 +183,12 @@ function openTerminal(): Readable | undefined {
   try {
     return new ReadStream(openSync("/dev/tty", "r"));
   } catch {
-    return undefined; // it is closed
+    return undefined; // the terminal was closed
   }
 }
 
 const REFUSALS = {
   "no-input": "the job takes no input",
   closed: "its input is closed",
-  blocked: "it does not read",
+  blocked: "the job does not read it",
 } as const;
-
-function isPiped(): boolean {
-  try {
-    const stats = fstatSync(0);
-    return stats.isFIFO() || stats.isFile() || stats.isSocket();
-  } catch {
-    return false; // closed
-  }
-}

@@ -1,14 +1,15 @@
 import { stat } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
+import { openNotifyingEnvironment } from "../../../app/sandbox.ts";
 import type { Copied, CopyProblem } from "../../../environments/files/copy/copy-outcome.ts";
 import {
   createEnvironmentFiles,
   type EnvironmentFiles,
 } from "../../../environments/files/environment-files.ts";
-import { openEnvironment } from "../../../environments/open-environment.ts";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { requestFor } from "./place.ts";
+import { formatBytes } from "../../terminal/format-bytes.ts";
+import { createSandboxRequest } from "./sandbox-context.ts";
 
 interface CopyCommandOptions {
   readonly task: string;
@@ -18,7 +19,7 @@ interface CopyCommandOptions {
 const SANDBOX_MARK = ":";
 const PROGRESS_EVERY_MS = 1_000;
 
-/** Copies a file or folder between this machine and the sandbox; the side with the colon is the sandbox's. */
+/** Copies a file or folder between this machine and the sandbox; the path with the colon is in the sandbox. */
 export async function copyBetween(
   context: CommandContext,
   source: string,
@@ -28,16 +29,16 @@ export async function copyBetween(
   const { terminal, signal } = context;
   const isIn = destination.startsWith(SANDBOX_MARK);
   if (isIn === source.startsWith(SANDBOX_MARK)) {
-    throw new AppError("usage-wrong", "Exactly one of the two paths must be one of the sandbox.", {
-      hint: "Put a colon before it: `hermes sandbox cp ./a :/workspace/a`.",
+    throw new AppError("usage-wrong", "Exactly one of the two paths must be in the sandbox.", {
+      hint: "Prefix the sandbox path with a colon: `hermes sandbox cp ./a :/workspace/a`.",
     });
   }
   const from = isIn ? source : source.slice(SANDBOX_MARK.length);
   const to = isIn ? destination.slice(SANDBOX_MARK.length) : destination;
   if (from === "" || to === "") throw new AppError("usage-wrong", "A path is empty.");
 
-  const { request } = await requestFor(context, task);
-  await using environment = await openEnvironment(request, signal);
+  const { request } = await createSandboxRequest(context, task);
+  await using environment = await openNotifyingEnvironment(request, signal);
   const files = createEnvironmentFiles(environment, environment.openSession());
   using progress = showProgress((text) => terminal.note(text));
   const options = { onBytes: progress.add };
@@ -48,15 +49,15 @@ export async function copyBetween(
   report(context, outcome, json ?? false);
 }
 
-/** As cp does: what is copied to a folder that exists, or to a name that ends with a slash, goes into it. */
+/** As in cp, the copy goes into a destination that is an existing folder or ends with a slash. */
 async function insideSandbox(
   files: EnvironmentFiles,
   from: string,
   to: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const there = to.endsWith("/") || (await files.stat(to, signal));
-  const isFolder = there === true || (there.kind === "found" && there.type === "folder");
+  const found = to.endsWith("/") || (await files.stat(to, signal));
+  const isFolder = found === true || (found.kind === "found" && found.type === "folder");
   return isFolder ? posix.join(to, nameOf(from)) : to;
 }
 
@@ -68,7 +69,7 @@ async function isFolder(path: string): Promise<boolean> {
   try {
     return (await stat(path)).isDirectory();
   } catch (error) {
-    if (errnoOf(error) !== undefined) return false; // the copy itself tells what is wrong with it
+    if (errnoOf(error) !== undefined) return false; // the copy itself reports the error
     throw error;
   }
 }
@@ -76,8 +77,8 @@ async function isFolder(path: string): Promise<boolean> {
 function nameOf(path: string): string {
   const name = basename(path);
   if (name === "" || name === "." || name === ".." || name === "~") {
-    throw new AppError("usage-wrong", `${path} has no name that the copy could have.`, {
-      hint: "Say its whole destination, with the new name.",
+    throw new AppError("usage-wrong", `The name of the copy cannot be derived from ${path}.`, {
+      hint: "Give the full destination, including the new name.",
     });
   }
   return name;
@@ -99,35 +100,28 @@ function report({ terminal }: CommandContext, { kind: _, ...copied }: Copied, js
   if (skipped > 0) {
     const more = skipped > skippedNames.length ? ", …" : "";
     terminal.note(
-      `hermes: ${skipped} left out (no regular files, or links that lead out): ${skippedNames.join(", ")}${more}`,
+      `hermes: skipped ${skipped} (special files, or links that point outside): ${skippedNames.join(", ")}${more}`,
     );
   }
   if (json) terminal.printJson(copied);
-  else terminal.note(`Copied ${files} ${files === 1 ? "file" : "files"}, ${inWords(bytes)}, to ${path}.`);
+  else terminal.note(`Copied ${files} ${files === 1 ? "file" : "files"}, ${formatBytes(bytes)}, to ${path}.`);
 }
 
-/** Tells how far it is, every second from the first byte on, as long as it gets further. */
+/** Prints the progress every second after the first byte, unless nothing changed. */
 function showProgress(note: (text: string) => void): Disposable & { add(count: number): void } {
   let bytes = 0;
-  let told = "";
+  let printed = "";
   let timer: NodeJS.Timeout | undefined;
-  const tell = (): void => {
-    const words = inWords(bytes);
-    if (words !== told) note(`hermes: ${words} copied so far`);
-    told = words;
+  const print = (): void => {
+    const words = formatBytes(bytes);
+    if (words !== printed) note(`hermes: ${words} copied so far`);
+    printed = words;
   };
   return {
     add(count) {
       bytes += count;
-      timer ??= setInterval(tell, PROGRESS_EVERY_MS);
+      timer ??= setInterval(print, PROGRESS_EVERY_MS);
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };
-}
-
-function inWords(bytes: number): string {
-  if (bytes < 1_000) return `${bytes} bytes`;
-  const units = ["kB", "MB", "GB", "TB"];
-  const step = Math.min(units.length, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1_000 ** step).toFixed(1)} ${units[step - 1]}`;
 }

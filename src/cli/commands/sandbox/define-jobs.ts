@@ -1,40 +1,34 @@
 import type { Command } from "commander";
 import type { CommandContext } from "../../context.ts";
-import { defineCommand, withExamples } from "../../define-command.ts";
+import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 
 const load = () => import("./jobs.ts");
+const ID = ["<id>", "job id or id prefix of at least 4 digits"] as const;
 
-/** `hermes sandbox jobs`: commands that run in the sandbox while nobody waits for them. */
 export function buildJobs(context: CommandContext, ofTask: (command: Command) => Command): Command {
   const { terminal } = context;
-  const jobs = ofTask(defineCommand("jobs", "List the jobs that run in the sandbox.", terminal))
-    .option("--all", "also those that are over")
+  const jobs = ofTask(defineCommand("jobs", "List and manage background jobs in the sandbox.", terminal))
+    .option("--all", "include jobs that have ended")
     .option("--json", "print JSON")
     .action(async (options) => (await load()).listJobs(context, options));
-  const add = (name: string, description: string): Command => {
-    const command = ofTask(defineCommand(name, description, terminal));
-    jobs.addCommand(command);
-    return command;
-  };
-  withExamples(
-    add("start", "Start a job and print its id.")
-      .option("--pty", "on a terminal of its own, for programs that ask")
-      .option("--input", "let it read what `attach` sends; without it, its input is empty")
-      .option("--workdir <folder>", "where to run it")
-      .option("--json", "print JSON")
-      .argument("<words...>", "the command, after --; joined with spaces and given to the shell")
-      .action(async (words, _, command) =>
-        (await load()).startJob(context, words, command.optsWithGlobals()),
-      ),
-    ["hermes sandbox jobs start -- make watch", "hermes sandbox jobs start --pty -- python3"],
-  );
-  add("log", "Print all that a job has printed, as far as it is kept.")
-    .option("-f, --follow", "go on until it is over")
-    .argument("<id>", "its id, or the beginning of it")
+  const add = verbsOf(jobs, terminal, { json: true });
+  ofTask(
+    add("start", "Start a background job and print its id.", [
+      "hermes sandbox jobs start -- make watch",
+      "hermes sandbox jobs start --pty -- python3",
+    ]),
+  )
+    .option("--pty", "give it a terminal, for interactive programs")
+    .option("--input", "let it read input from `attach`; without this, its input is empty")
+    .option("--workdir <folder>", "working directory")
+    .argument("<command...>", "command, after --; joined with spaces and passed to the shell")
+    .action(async (words, _, command) => (await load()).startJob(context, words, command.optsWithGlobals()));
+  ofTask(verbsOf(jobs, terminal)("log", "Print the output of a job."))
+    .option("-f, --follow", "follow the output until the job ends")
+    .argument(...ID)
     .action(async (id, _, command) => (await load()).printLog(context, id, command.optsWithGlobals()));
-  add("kill", "End a job with everything that it has started.")
-    .option("--json", "print JSON")
-    .argument("<id>", "its id, or the beginning of it")
+  ofTask(add("kill", "Kill a job and all processes that it started."))
+    .argument(...ID)
     .action(async (id, _, command) => (await load()).killJob(context, id, command.optsWithGlobals()));
   return withExamples(jobs, [
     "hermes sandbox jobs --all",

@@ -1,12 +1,12 @@
-import { fstatSync } from "node:fs";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
-import { lookAfterAbandoned, openEnvironment } from "../../../environments/open-environment.ts";
-import { openDeadline } from "../../../lib/deadline.ts";
-import { AppError, ERROR_CODES, messageOf } from "../../../lib/errors.ts";
+import { openEnvironment, reclaimAbandonedSandboxes } from "../../../environments/open-environment.ts";
+import { AppError, EXIT_CODES, messageOf } from "../../../lib/errors.ts";
+import { openDeadline } from "../../../lib/time/deadline.ts";
 import type { CommandContext } from "../../context.ts";
-import type { TerminalStreams } from "../../terminal.ts";
+import { readInputKind } from "../../terminal/input-kind.ts";
+import type { TerminalStreams } from "../../terminal/terminal.ts";
 import { writeRaw } from "./follow-output.ts";
-import { requestFor } from "./place.ts";
+import { createSandboxRequest } from "./sandbox-context.ts";
 
 interface ExecOptions {
   readonly task: string;
@@ -15,21 +15,21 @@ interface ExecOptions {
 }
 
 const OUR_FAILURE = 125;
-const TIDY_WITHIN_MS = 10_000;
+const RECLAIM_WITHIN_MS = 10_000;
 
-/** Runs one command and hands on everything about it; what we have to say ourselves goes to stderr. */
+/** Runs one command and passes its input, output and exit code through. Our own notices go to stderr. */
 export async function execInSandbox(
   context: CommandContext,
   words: readonly string[],
   options: ExecOptions,
 ): Promise<void> {
   const { terminal, streams } = context;
-  // What the command prints to stderr is as good a reason as what it prints to stdout.
-  const unread = new AbortController();
-  streams.stderr.once("error", () => unread.abort(new AppError("reader-gone", "Nobody reads stderr.")));
-  const signal = AbortSignal.any([context.signal, unread.signal]);
+  // A closed stderr stops the command just as a closed stdout does.
+  const stderrClosed = new AbortController();
+  streams.stderr.once("error", () => stderrClosed.abort(new AppError("reader-gone", "stderr was closed.")));
+  const signal = AbortSignal.any([context.signal, stderrClosed.signal]);
   try {
-    const { request } = await requestFor(context, options.task);
+    const { request } = await createSandboxRequest(context, options.task);
     await using environment = await openEnvironment({ ...request, runsAtOnce: true }, signal);
     const result = await environment.run(
       {
@@ -44,44 +44,43 @@ export async function execInSandbox(
     );
     for (const notice of result.notices) terminal.note(`hermes: ${notice}`);
     if (result.badWorkdir)
-      terminal.note(`hermes: the folder ${options.workdir ?? "of the session"} does not exist there.`);
+      terminal.note(
+        `hermes: the folder ${options.workdir ?? "of the session"} does not exist in the sandbox.`,
+      );
     if (result.ended === "timed-out") terminal.note("hermes: the command timed out.");
-    const isUnread = result.ended === "stopped" && isReaderGone(signal);
-    if (result.ended === "stopped" && !isUnread) terminal.note("hermes: the command was stopped.");
-    context.exit(isUnread ? ERROR_CODES["reader-gone"].exit : result.exitCode);
-    await tidyUp(request, context);
+    const isClosed = result.ended === "stopped" && hasReason(signal, "reader-gone");
+    if (result.ended === "stopped" && !isClosed) terminal.note("hermes: the command was stopped.");
+    context.exit(isClosed ? EXIT_CODES["reader-gone"] : result.exitCode);
+    if (hasReason(signal, "output-unwritable")) context.exit(OUR_FAILURE);
+    await reclaimAbandoned(request, context);
   } catch (error) {
     if (!(error instanceof AppError) || signal.aborted) throw error;
     terminal.note(`hermes: ${error.message}\n  ${error.hint}`);
     context.exit(OUR_FAILURE);
   } finally {
-    streams.stdin.destroy(); // an input that stays open must not keep us
+    streams.stdin.destroy(); // an open stdin would keep this process running
   }
 }
 
-/** Looks after what earlier processes abandoned, when the person has long had the answer. */
-async function tidyUp(request: EnvironmentRequest, { terminal, signal }: CommandContext): Promise<void> {
-  using deadline = openDeadline(signal, TIDY_WITHIN_MS);
-  await lookAfterAbandoned(request, deadline.signal).catch((error: unknown) => {
-    terminal.note(`hermes: abandoned sandboxes were not looked for: ${messageOf(error)}`);
+/** Reclaims sandboxes that earlier processes abandoned, after the result was printed. */
+async function reclaimAbandoned(
+  request: EnvironmentRequest,
+  { terminal, signal }: CommandContext,
+): Promise<void> {
+  if (signal.aborted) return; // the next command reclaims them
+  using deadline = openDeadline(signal, RECLAIM_WITHIN_MS);
+  await reclaimAbandonedSandboxes(request, deadline.signal).catch((error: unknown) => {
+    if (signal.aborted) return;
+    terminal.note(`hermes: abandoned sandboxes were not reclaimed: ${messageOf(error)}`);
   });
 }
 
-/** Piped input, if there is any; a terminal is not waited for, and neither is /dev/null. */
+/** Piped input, if any; a terminal or /dev/null is not read. */
 function pipedInput(stdin: TerminalStreams["stdin"]): AsyncIterable<Uint8Array> | undefined {
-  const stats = statsOf(stdin);
-  return stats?.isFIFO() || stats?.isFile() || stats?.isSocket() ? stdin : undefined;
+  return readInputKind(stdin.fd) === undefined ? undefined : stdin;
 }
 
-function statsOf({ fd }: TerminalStreams["stdin"]) {
-  try {
-    return fstatSync(fd);
-  } catch {
-    return undefined; // closed
-  }
-}
-
-/** `exec -- yes | head`: the command was stopped because nobody reads what it prints. */
-function isReaderGone({ reason }: AbortSignal): boolean {
-  return reason instanceof AppError && reason.code === "reader-gone";
+/** Whether the signal was aborted because of the output: `reader-gone` is a closed pipe, as in `exec -- yes | head`. */
+function hasReason({ reason }: AbortSignal, code: "reader-gone" | "output-unwritable"): boolean {
+  return reason instanceof AppError && reason.code === code;
 }

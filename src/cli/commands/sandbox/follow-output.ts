@@ -1,41 +1,38 @@
 import { EventEmitter, once } from "node:events";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
-import { openDeadline } from "../../../lib/deadline.ts";
+import { openDeadline } from "../../../lib/time/deadline.ts";
 
-const LOOK_FIRST_MS = 50;
-const LOOK_LAST_MS = 500;
+const FIRST_POLL_MS = 50;
+const LAST_POLL_MS = 500;
 
 export interface FollowOptions {
-  /** The byte to begin with, or below 0 how many of the last ones. */
+  /** The offset of the first byte; a negative number counts from the end. */
   readonly from: number;
-  /** Goes on until the job is over. */
+  /** Continues until the job has ended. */
   readonly follow: boolean;
   onDropped(bytes: number): void;
   write(bytes: Uint8Array): Promise<void>;
-  /** Ends pauses early, where somebody types and waits for the answer. */
-  readonly pauses?: Pauses;
+  /** Lets the caller end a pause early, for example after a keystroke. */
+  readonly pauses?: PollPauses;
 }
 
-/** The time between two looks. */
-export interface Pauses {
-  take(ms: number, signal: AbortSignal): Promise<void>;
-  /** Ends the pause that is taken now. */
-  cut(): void;
+export interface PollPauses {
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+  endEarly(): void;
 }
 
-export function createPauses(): Pauses {
-  const cuts = new EventEmitter();
+export function createPauses(): PollPauses {
+  const ends = new EventEmitter();
   return {
-    async take(ms, signal) {
+    async wait(ms, signal) {
       using deadline = openDeadline(signal, ms);
-      await once(cuts, "cut", { signal: deadline.signal }).catch(() => signal.throwIfAborted());
+      await once(ends, "end", { signal: deadline.signal }).catch(() => signal.throwIfAborted());
     },
-    cut: () => void cuts.emit("cut"),
+    endEarly: () => void ends.emit("end"),
   };
 }
 
-/** Writes bytes to a stream as they are. */
 export async function writeRaw(
   bytes: Uint8Array,
   stream: NodeJS.WriteStream,
@@ -44,7 +41,7 @@ export async function writeRaw(
   if (!stream.write(bytes)) await once(stream, "drain", { signal });
 }
 
-/** Hands on what a job has printed, byte for byte, and resolves to its record. */
+/** Passes the output of a job through, byte for byte, and resolves to its record. */
 export async function followOutput(
   jobs: Jobs,
   id: string,
@@ -52,7 +49,7 @@ export async function followOutput(
   signal: AbortSignal,
 ): Promise<JobRecord> {
   let at = from;
-  let pauseMs = LOOK_FIRST_MS;
+  let pauseMs = FIRST_POLL_MS;
   for (;;) {
     const piece = await jobs.read(id, at, signal);
     if (at >= 0 && piece.from > at) onDropped(piece.from - at);
@@ -60,9 +57,9 @@ export async function followOutput(
     const isNew = piece.bytes.length > 0;
     at = piece.from + piece.bytes.length;
     if (isNew && at < piece.totalBytes) continue;
-    // A job that is over prints nothing more, and the state was looked at before the output.
+    // The state was read before the output, so the output of an ended job is complete.
     if (!follow || piece.job.state === "ended") return piece.job;
-    pauseMs = isNew ? LOOK_FIRST_MS : Math.min(pauseMs * 1.5, LOOK_LAST_MS);
-    await pauses.take(pauseMs, signal);
+    pauseMs = isNew ? FIRST_POLL_MS : Math.min(pauseMs * 1.5, LAST_POLL_MS);
+    await pauses.wait(pauseMs, signal);
   }
 }

@@ -1,18 +1,24 @@
 import { StringDecoder } from "node:string_decoder";
-import { findSandbox } from "../../../environments/docker/find-sandbox.ts";
-import { describeDocker } from "../../../environments/docker/prepare-docker.ts";
+import {
+  openJobRecords,
+  openNotifyingEnvironment,
+  openSandboxJobs,
+  quietReporter,
+  type SandboxJobs,
+} from "../../../app/sandbox.ts";
+import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
+import { findSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
-import { oneLine } from "../../../environments/jobs/seen-job.ts";
-import { openEnvironment } from "../../../environments/open-environment.ts";
+import { formatCommandLine } from "../../../environments/jobs/job-command.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
-import { renderTable } from "../../table.ts";
+import { renderTable } from "../../terminal/table.ts";
 import { followOutput, writeRaw } from "./follow-output.ts";
-import { openJobPlace, openRecords } from "./job-place.ts";
+import { createSandboxRequest } from "./sandbox-context.ts";
 
-/** Under whose name a person's jobs are kept; no session has it. */
-const PERSON = "person";
+/** The owner of jobs that a user starts; no session has this name. */
+const USER = "person";
 
 interface StartOptions {
   readonly task: string;
@@ -26,12 +32,12 @@ export async function listJobs(
   context: CommandContext,
   { task, all, json }: { task: string; all?: boolean; json?: boolean },
 ): Promise<void> {
-  const listed = await lookAtJobs(context, task);
+  const listed = await refreshJobs(context, task);
   const shown = listed.filter(({ state }) => all || state !== "ended");
   if (json) return context.terminal.printJson(shown.map(describe));
   if (shown.length === 0) {
-    const more = listed.length > 0 ? " Those that are over are shown with --all." : "";
-    return context.terminal.print(`No job runs there.${more}`);
+    const more = listed.length > 0 ? " Use --all to include ended jobs." : "";
+    return context.terminal.print(`No jobs are running.${more}`);
   }
   const cells = shown.map((job) => [
     job.id,
@@ -39,41 +45,40 @@ export async function listJobs(
     new Date(job.startedAt).toISOString(),
     job.lifetime,
     job.input === "none" ? "" : job.input,
-    oneLine(job.command),
+    formatCommandLine(job.command),
   ]);
   const header = ["ID", "STATE", "STARTED", "LIFETIME", "INPUT", "COMMAND"];
   context.terminal.print(renderTable(header, cells, context.terminal));
 }
 
-/** All records; those of jobs that are not over are looked at anew, and only then is there need for the sandbox. */
-async function lookAtJobs(context: CommandContext, task: string): Promise<readonly JobRecord[]> {
-  const { request, records } = await openRecords(context, task);
-  using held = records;
+/** Returns all job records. The sandbox is opened only if a job has not ended yet, to read its current state. */
+async function refreshJobs(context: CommandContext, task: string): Promise<readonly JobRecord[]> {
+  const { app, request } = await createSandboxRequest(context, task);
+  using held = await openJobRecords(app, request, context.signal);
   const known = held.store.list();
   if (known.every(({ state }) => state === "ended")) return known;
   try {
-    // Only to look: what does not run is not started. Nothing is recorded, because a later look may find an exit code.
-    if (!(await runs(request, context.signal)))
+    // A stopped sandbox is not started. The state is not recorded, because a later poll may find an exit code.
+    if (!(await isRunning(request, context.signal)))
       return known.map((job) => (job.state === "running" ? { ...job, state: "ended", reason: "lost" } : job));
-    await using environment = await openEnvironment(request, context.signal);
+    await using environment = await openNotifyingEnvironment(request, context.signal);
     return await held.jobsOf(environment).list(context.signal);
   } catch (error) {
     if (!(error instanceof AppError) || context.signal.aborted) throw error;
     context.terminal.note(
-      `hermes: the jobs could not be looked at, this is what was last known: ${error.message}`,
+      `hermes: the jobs could not be inspected; showing their last known state: ${error.message}`,
     );
     return held.store.list();
   }
 }
 
-/** Whether there can be processes in the place at all. */
-async function runs(request: EnvironmentRequest, signal: AbortSignal): Promise<boolean> {
-  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // told when the place is opened
-  const quiet = { ...request, reporter };
+/** Whether the sandbox runs, so that it can have processes. */
+async function isRunning(request: EnvironmentRequest, signal: AbortSignal): Promise<boolean> {
+  const quiet = { ...request, reporter: quietReporter }; // notices are reported when the sandbox is opened
   switch (request.options.backend) {
     case "docker":
     case "podman": {
-      const { engine, spec } = await describeDocker(quiet, signal);
+      const { engine, spec } = await createDockerRequest(quiet, signal);
       const state = (await findSandbox(engine, spec, signal))?.state;
       return state === "running" || state === "paused";
     }
@@ -88,20 +93,25 @@ async function runs(request: EnvironmentRequest, signal: AbortSignal): Promise<b
   }
 }
 
+async function openJobs(context: CommandContext, task: string): Promise<SandboxJobs> {
+  const { app, request } = await createSandboxRequest(context, task);
+  return openSandboxJobs(app, request, context.signal);
+}
+
 export async function startJob(
   context: CommandContext,
   words: readonly string[],
   { task, workdir, pty, input, json }: StartOptions,
 ): Promise<void> {
   const { terminal, signal } = context;
-  await using place = await openJobPlace(context, task);
-  if (!place.lasts) throw unlasting();
-  const started = await place.jobs.start(
+  await using opened = await openJobs(context, task);
+  if (!opened.lasts) throw ephemeralSandbox();
+  const started = await opened.jobs.start(
     words.join(" "),
     {
-      session: place.environment.openSession(),
-      owner: PERSON,
-      lifetime: "persistent", // a person ends what they started
+      session: opened.environment.openSession(),
+      owner: USER,
+      lifetime: "persistent", // a user ends their own jobs
       workdir,
       takesInput: input ?? false,
       pty: pty ?? false,
@@ -117,8 +127,8 @@ export async function startJob(
   else terminal.print(started.job.id);
 }
 
-/** A job in a sandbox that goes with this command would be over before its id is read. */
-function unlasting(): AppError {
+/** The error for a sandbox that is removed when this command ends, and its jobs with it. */
+function ephemeralSandbox(): AppError {
   return new AppError(
     "job-unstarted",
     "The job was not started: its sandbox would be removed when this command ends, because terminal.docker_persist_across_processes is false.",
@@ -133,15 +143,15 @@ export async function printLog(
   id: string,
   { task, follow }: { task: string; follow?: boolean },
 ): Promise<void> {
-  await using place = await openJobPlace(context, task);
+  await using opened = await openJobs(context, task);
   const onDropped = (bytes: number): void =>
-    context.terminal.note(`hermes: ${bytes} bytes of its output were not kept.`);
-  const decoder = new StringDecoder("utf8"); // holds back a character that is not whole yet
+    context.terminal.note(`hermes: ${bytes} bytes of output were discarded.`);
+  const decoder = new StringDecoder("utf8"); // holds back an incomplete character
   const write = async (bytes: Uint8Array): Promise<void> => {
     if (context.terminal.columns === undefined) await writeRaw(bytes, context.streams.stdout, context.signal);
     else context.terminal.write(decoder.write(Buffer.from(bytes)));
   };
-  await followOutput(place.jobs, id, { from: 0, follow: follow ?? false, onDropped, write }, context.signal);
+  await followOutput(opened.jobs, id, { from: 0, follow: follow ?? false, onDropped, write }, context.signal);
 }
 
 export async function killJob(
@@ -149,14 +159,14 @@ export async function killJob(
   id: string,
   { task, json }: { task: string; json?: boolean },
 ): Promise<void> {
-  await using place = await openJobPlace(context, task);
-  const { kind, job, survivors } = await place.jobs.kill(id, context.signal);
+  await using opened = await openJobs(context, task);
+  const { kind, job, survivors } = await opened.jobs.kill(id, context.signal);
   if (kind === "survived") {
     const pids = survivors.map(({ pid }) => pid).join(", ");
-    throw new AppError("job-survived", `${job.id} could not be ended: process ${pids} lives on there.`);
+    throw new AppError("job-survived", `${job.id} could not be killed: process ${pids} survived.`);
   }
   if (json) context.terminal.printJson({ outcome: kind, ...describe(job) });
-  else context.terminal.note(`${job.id}: ${kind === "killed" ? "killed" : "was over already"}.`);
+  else context.terminal.note(`${job.id}: ${kind === "killed" ? "killed" : "had already ended"}.`);
 }
 
 function describe(job: JobRecord): object {

@@ -1,9 +1,10 @@
 import { AppError } from "../../../lib/errors.ts";
+import { formatTime } from "../../../lib/time/format-time.ts";
 import type { SearchContext, SearchRole } from "../../../sessions/search/search-sessions.ts";
 import type { CommandContext } from "../../context.ts";
-import { escapeControls } from "../../escape-controls.ts";
-import { cutText } from "../../fit-text.ts";
-import { findStore, moment } from "./place.ts";
+import { escapeControls } from "../../terminal/escape-controls.ts";
+import { cutText } from "../../terminal/fit-text.ts";
+import { findStore } from "./require-session.ts";
 
 interface SearchOptions {
   readonly limit: number;
@@ -15,31 +16,25 @@ interface SearchOptions {
   readonly json?: boolean;
 }
 
-// Of the private use area, so that no text that is found can pretend to be a mark.
+// From the private use area, so that no text can contain them by accident.
 const MARKS = { open: "\u{f0000}", close: "\u{f0001}" };
 
-export async function searchAll(
+export async function searchSessions(
   context: CommandContext,
   words: readonly string[],
   { limit, source, role, since, newest, rebuild, json }: SearchOptions,
 ): Promise<void> {
   const { terminal, signal } = context;
   const text = words.join(" ");
-  if (text.trim() === "" && !rebuild) throw new AppError("usage-wrong", "Say what to search for.");
+  if (text.trim() === "" && !rebuild) throw new AppError("usage-wrong", "No search words were given.");
   using store = await findStore(context);
   if (rebuild) await store?.rebuildSearch(signal);
-  const query = {
-    text,
-    limit,
-    order: newest ? "newest" : "best",
-    roles: role,
-    sources: source,
-    since,
-  } as const;
+  const order = newest ? "newest" : "best";
+  const query = { text, limit, order, roles: role, sources: source, since } as const;
   const found = (await store?.search(json ? query : { ...query, marks: MARKS }, signal)) ?? [];
   if (json) return terminal.printJson(found);
-  if (text.trim() === "") return terminal.note("The search index was made anew.");
-  if (found.length === 0) return terminal.print("Nothing was found.");
+  if (text.trim() === "") return terminal.note("The search index was rebuilt.");
+  if (found.length === 0) return terminal.print("No matches.");
   for (const { session, hits } of found) {
     terminal.print(
       `${terminal.colours.bold(session.id)}  ${session.source}  ${session.title ?? ""}`.trimEnd(),
@@ -47,7 +42,8 @@ export async function searchAll(
     for (const hit of hits) {
       printContext(context, hit.before);
       const snippet = escapeControls(hit.snippet).replaceAll(MARKS.open, "[").replaceAll(MARKS.close, "]");
-      terminal.print(`  ${moment(hit.createdAt)}  ${hit.role}: ${snippet}`);
+      const role = hit.isUndone ? `${hit.role} (undone)` : hit.role;
+      terminal.print(`  ${formatTime(hit.createdAt)}  ${role}: ${snippet}`);
       printContext(context, hit.after);
     }
   }

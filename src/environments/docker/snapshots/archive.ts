@@ -1,40 +1,37 @@
 import { open } from "node:fs/promises";
-import { AppError } from "../../../lib/errors.ts";
-import { runProcess } from "../../../lib/process.ts";
-import { complaintOf, type Engine } from "../engine.ts";
-import { LAST_USE_FILE } from "../last-use.ts";
+import { runProcess } from "../../../lib/process/process.ts";
+import { callFailed, type Engine, formatFailure } from "../engine/engine.ts";
+import { LAST_USE_FILE } from "../lifecycle/last-use.ts";
 
 const STREAM_TIMEOUT_MS = 30 * 60 * 1_000;
-/** A tar file ends with two empty blocks; one that was cut short does not. */
+/** A complete tar file ends with two empty blocks; a truncated one does not. */
 const END_BYTES = 1_024;
 
-/** Our client's output goes into a file without passing through our memory. */
+/** The shell redirects the client's output to a file, so that it does not pass through our memory. */
 const INTO_FILE = 'umask 077; file=$1; shift; exec "$@" >"$file"';
 const FROM_FILE = 'file=$1; shift; exec "$@" <"$file"';
 
-/** What belongs to the running sandbox and not to its files: who used it when, and jobs that run in no other one. */
+/** Deletes the state of the source sandbox after unpacking: the stamp of its last use, and the records of its jobs. */
 const UNPACK = `tar xf - -C / && rm -rf ${LAST_USE_FILE} /tmp/hermes-jobs-*`;
 const HAS_TAR = "command -v tar >/dev/null";
 
-export interface Archived {
-  /** What could not be read, for a person; undefined when all could. */
-  readonly complaint: string | undefined;
-}
-
 /** Whether the sandbox can pack and unpack its own files. */
 export async function canArchive(engine: Engine, id: string, signal: AbortSignal): Promise<boolean> {
-  const result = await engine.run(["exec", id, "sh", "-c", HAS_TAR], { timeoutMs: 30_000 }, signal);
+  const result = await engine.run(["exec", id, "sh", "-c", HAS_TAR], 30_000, signal);
   return result.exitCode === 0;
 }
 
-/** Packs paths of a running sandbox into a file of ours; the sandbox's own root reads them, so owners do not matter. */
+/**
+ * Packs paths of a running sandbox into a file on the host. Root of the sandbox reads the files, so any owner works. Returns
+ * tar's error about files that it could not read; undefined when it read all files.
+ */
 export async function archivePaths(
   engine: Engine,
   id: string,
   paths: readonly string[],
   file: string,
   signal: AbortSignal,
-): Promise<Archived> {
+): Promise<string | undefined> {
   const relative = paths.map((path) => path.slice(1));
   const pack = [engine.binary, "exec", "--user", "0", id, "tar", "cf", "-", "-C", "/", ...relative];
   const result = await runProcess(
@@ -42,18 +39,15 @@ export async function archivePaths(
     { env: engine.env, timeoutMs: STREAM_TIMEOUT_MS },
     signal,
   );
-  // Exit code 1 is also that of a file which changed or vanished while it was read, which in a place that is used
-  // is no failure. Whether the archive is whole shows at its end.
-  if ((result.exitCode === 0 || result.exitCode === 1) && !result.timedOut && (await isWhole(file))) {
-    return { complaint: result.exitCode === 0 ? undefined : complaintOf(result) };
+  // tar exits with 1 when a file changed or vanished while it was read, which is normal in a sandbox that is in use.
+  // The end of the archive shows whether it is complete.
+  if ((result.exitCode === 0 || result.exitCode === 1) && !result.timedOut && (await isComplete(file))) {
+    return result.exitCode === 0 ? undefined : formatFailure(result);
   }
-  throw new AppError(
-    "sandbox-unavailable",
-    `Cannot copy ${paths.join(", ")} of the sandbox: ${complaintOf(result)}`,
-  );
+  throw callFailed(`Cannot copy ${paths.join(", ")} of the sandbox`, result);
 }
 
-/** Unpacks such a file into a running sandbox. */
+/** Unpacks a file of `archivePaths` into a running sandbox. */
 export async function unpackArchive(
   engine: Engine,
   id: string,
@@ -67,13 +61,10 @@ export async function unpackArchive(
     signal,
   );
   if (result.exitCode === 0 && !result.timedOut) return;
-  throw new AppError(
-    "sandbox-unavailable",
-    `Cannot put the files into the new sandbox: ${complaintOf(result)}`,
-  );
+  throw callFailed("Cannot unpack the files in the new sandbox", result);
 }
 
-async function isWhole(path: string): Promise<boolean> {
+async function isComplete(path: string): Promise<boolean> {
   await using file = await open(path, "r");
   const { size } = await file.stat();
   if (size < END_BYTES) return false;

@@ -1,113 +1,112 @@
 import { basename, join } from "node:path";
 import { AppError } from "../../../lib/errors.ts";
-import { withFileLock } from "../../../lib/file-lock.ts";
-import { ensurePrivateFolder } from "../../../lib/files.ts";
 import type { Reporter } from "../../environment-request.ts";
-import type { Container } from "../container.ts";
-import type { Engine } from "../engine.ts";
-import { belongsTo, findSandbox } from "../find-sandbox.ts";
-import { LABEL } from "../labels.ts";
-import type { BindMount, Mount } from "../mounts.ts";
-import { parseJson } from "../parse-json.ts";
-import { sandboxKey } from "../sandbox-names.ts";
-import type { SandboxPlace } from "../sandbox-record.ts";
-import type { SandboxSpec } from "../sandbox-spec.ts";
-import { startContainer } from "../start-container.ts";
+import type { Engine } from "../engine/engine.ts";
+import { parseJson } from "../engine/parse-json.ts";
+import type { Container } from "../lifecycle/container.ts";
+import { belongsTo, findSandbox } from "../lifecycle/find-sandbox.ts";
+import { startContainer } from "../lifecycle/start-container.ts";
+import { openFreeze } from "../operations/freeze.ts";
+import type { Operation } from "../operations/operation.ts";
+import { LABEL } from "../spec/labels.ts";
+import type { BindMount, Mount } from "../spec/mounts.ts";
+import type { SandboxSpec } from "../spec/sandbox-spec.ts";
 import { archivePaths, canArchive } from "./archive.ts";
-import { canCopy, copyFolder, sizeOf } from "./copy-folder.ts";
-import { openFreeze } from "./freeze.ts";
+import { canCopyFaithfully, copyFolder, measureFolder } from "./copy-folder.ts";
 import { type Commit, commitContainer } from "./own-images.ts";
-import { type SnapshotManifest, snapshotsFolder } from "./snapshot-store.ts";
+import type { SnapshotManifest } from "./snapshot-store.ts";
 
-/** Files in memory that are gone with the container; `/run` is left out, because it describes what runs. */
+/** In-memory folders that may be omitted when the image has no tar. */
 const SCRATCH: readonly string[] = ["/tmp", "/var/tmp"];
+/** In-memory folders that are never captured, because they describe running processes. */
 const RUNTIME: readonly string[] = ["/run"];
-const LOCK_WAIT_MS = 10 * 60_000;
-export const ARCHIVE = "files.tar";
+/** States of a container without processes, whose in-memory folders are empty. */
+const STOPPED: readonly (string | undefined)[] = ["exited", "created"];
+export const ARCHIVE_FILE = "files.tar";
 
-/** All that a sandbox's files are: an image, copied folders and an archive of what neither of them holds. */
+/** The files of a sandbox: an image, copied folders, and an archive of the remaining files. */
 export type Capture = Pick<
   SnapshotManifest,
   "image" | "docker_image" | "image_bytes" | "files_bytes" | "folders" | "archived" | "left_out"
 >;
 
 /**
- * Only one process at a time captures a sandbox, from finding it on: to another one it would look paused, and be woken
- * in the middle.
+ * Returns the sandbox of a spec and starts it if needed; throws when the task has no sandbox from Hermes. A stopped sandbox
+ * that cannot be started is returned as it is: its file system can still be captured.
  */
-export async function withCaptureLock<Result>(
-  place: SandboxPlace,
-  task: string,
-  signal: AbortSignal,
-  action: () => Promise<Result>,
-): Promise<Result> {
-  await ensurePrivateFolder(snapshotsFolder(place));
-  const path = join(snapshotsFolder(place), `${sandboxKey(place.profileId, task)}.capture.lock`);
-  return withFileLock({ path, deadlineMs: LOCK_WAIT_MS }, action, signal);
-}
-
-/** The sandbox of a spec, running; throws when there is none that is ours. */
-export async function requireSource(
+export async function requireSandboxToCapture(
   engine: Engine,
   spec: SandboxSpec,
   signal: AbortSignal,
 ): Promise<Container> {
   if (!spec.persistAcrossProcesses) {
-    throw new AppError(
-      "sandbox-refused",
-      "With terminal.docker_persist_across_processes off, each process has a sandbox of its own that no other finds.",
-      { hint: "Set terminal.docker_persist_across_processes to true to keep snapshots and forks." },
-    );
+    const hint = "Set terminal.docker_persist_across_processes to true.";
+    const problem =
+      "Snapshots and forks need a shared sandbox, but terminal.docker_persist_across_processes is false.";
+    throw new AppError("sandbox-refused", problem, { hint });
   }
   const found = await findSandbox(engine, spec, signal);
   if (!found || !belongsTo(found, spec)) {
-    throw new AppError("sandbox-unavailable", `The task ${spec.task} has no sandbox.`, {
-      hint: `See \`hermes sandbox list\`, or make it with \`hermes sandbox exec --task ${spec.task} -- true\`.`,
-    });
+    const hint = `See \`hermes sandbox list\`, or create one with \`hermes sandbox exec --task ${spec.task} -- true\`.`;
+    throw new AppError("sandbox-unavailable", `The task ${spec.task} has no sandbox.`, { hint });
   }
   if (found.state === "running") return found;
   const started = await startContainer(engine, found, signal);
   if (!("complaint" in started)) return started.container;
-  throw new AppError(
-    "sandbox-unavailable",
-    `The sandbox ${spec.name} cannot be started: ${started.complaint}`,
-  );
+  if (STOPPED.includes(started.container?.state)) return found;
+  const problem = `The sandbox ${spec.name} cannot be started: ${started.complaint}`;
+  throw new AppError("sandbox-unavailable", problem);
 }
 
 /**
- * Copies the files of a running sandbox into `folder`, and its own file system into an image. Meanwhile it stands
- * still, so that image and folders show one moment; only what lives in memory is read while it still moves, just
- * before. Mounts that the settings ask for are no part of it.
+ * Copies the kept folders of a sandbox into `folder`, and its own file system into an image. The sandbox is
+ * frozen meanwhile, so that image and folders are consistent; only in-memory files are read just before the freeze.
+ * Mounts from the settings are not captured.
  */
 export async function captureSandbox(
   engine: Engine,
   spec: SandboxSpec,
   source: Container,
-  { folder, ...commit }: Commit & { readonly folder: string },
+  { folder, operation, ...commit }: Commit & { readonly folder: string; readonly operation: Operation },
   reporter: Reporter,
   signal: AbortSignal,
 ): Promise<Capture> {
   const own = spec.mounts.filter(isOwnFolder);
   const copied: BindMount[] = [];
-  for (const mount of own) if (await canCopy(engine, mount.localSource, signal)) copied.push(mount);
-  const archived = await archive(engine, spec, source.id, own, copied, folder, reporter, signal);
+  for (const mount of own) if (await canCopyFaithfully(engine, mount.localSource, signal)) copied.push(mount);
+  const others = own.filter((mount) => !copied.includes(mount));
+  const isStopped = STOPPED.includes(source.state);
+  if (isStopped && others.length > 0) {
+    const targets = others.map(({ target }) => target).join(", ");
+    const problem = `The files in ${targets} can be copied only while the sandbox runs, and it cannot be started.`;
+    throw new AppError("sandbox-unavailable", problem);
+  }
+  const inMemory = isStopped
+    ? []
+    : spec.mounts.filter(({ kind, target }) => kind === "tmpfs" && !RUNTIME.includes(target));
+  const paths = [...inMemory, ...others].map(({ target }) => target);
+  const archived = await archive(engine, source.id, paths, join(folder, ARCHIVE_FILE), reporter, signal);
   const folders = copied.map(({ target, localSource }) => ({ target, folder: basename(localSource) }));
-  const { tag, uniqueBytes } = await whileFrozen(engine, source.id, reporter, signal, async () => {
+  await operation.note({ frozen: { container: source.id, task: spec.task } });
+  const copyAll = async () => {
     const [image, ...copies] = await Promise.allSettled([
       commitContainer(engine, source.id, commit, signal),
-      ...copied.map((mount) =>
-        copyFolder(engine, mount.localSource, join(folder, basename(mount.localSource)), signal),
+      ...copied.map(({ localSource: from }) =>
+        copyFolder(engine, from, join(folder, basename(from)), signal),
       ),
     ]);
     for (const copy of copies) if (copy.status === "rejected") throw copy.reason;
     if (image.status === "rejected") throw image.reason;
     return image.value;
-  });
+  };
+  const { tag, uniqueBytes } = isStopped
+    ? await copyAll()
+    : await whileFrozen(engine, source.id, reporter, copyAll, signal);
   return {
     image: tag,
     docker_image: baseImageOf(source, spec),
     image_bytes: uniqueBytes,
-    files_bytes: await sizeOf(engine, folder, signal),
+    files_bytes: await measureFolder(engine, folder, signal),
     folders,
     archived,
     left_out: spec.mounts
@@ -120,47 +119,39 @@ async function whileFrozen<Result>(
   engine: Engine,
   id: string,
   reporter: Reporter,
-  signal: AbortSignal,
   work: () => Promise<Result>,
+  signal: AbortSignal,
 ): Promise<Result> {
   await using freeze = await openFreeze(engine, id, signal);
   if (freeze.complaint !== undefined) {
     reporter.onNotice(
-      `The sandbox cannot be held still while it is copied (${freeze.complaint}): files that were being written may be half of one moment, half of another.`,
+      `The sandbox cannot be paused while it is copied (${freeze.complaint}). Files that are being written may be inconsistent.`,
     );
   }
-  return await work(); // awaited here: it must be over before the sandbox goes on
+  return await work(); // awaited here, because the work must end before the freeze is disposed
 }
 
-/** Packs what lives in memory, and folders of which a copy of ours would lose something. */
+/** Packs the in-memory folders, and the kept folders that our process cannot copy faithfully; returns the packed paths. */
 async function archive(
   engine: Engine,
-  spec: SandboxSpec,
   id: string,
-  own: readonly BindMount[],
-  copied: readonly BindMount[],
-  folder: string,
+  paths: string[],
+  file: string,
   reporter: Reporter,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const inMemory = spec.mounts.flatMap((mount) =>
-    mount.kind === "tmpfs" && !RUNTIME.includes(mount.target) ? mount.target : [],
-  );
-  const paths = [...inMemory, ...own.filter((mount) => !copied.includes(mount)).map(({ target }) => target)];
   if (paths.length === 0) return [];
   if (!(await canArchive(engine, id, signal))) {
-    const lost = paths.filter((path) => !SCRATCH.includes(path));
-    if (lost.length > 0) {
-      throw new AppError(
-        "sandbox-refused",
-        `The files in ${lost.join(", ")} cannot be copied: the image has no \`tar\`.`,
-        { hint: "Use an image with tar, or set terminal.container_persistent to true." },
-      );
+    const required = paths.filter((path) => !SCRATCH.includes(path));
+    if (required.length > 0) {
+      const problem = `The files in ${required.join(", ")} cannot be copied: the image has no \`tar\`.`;
+      const hint = "Use an image with tar, or set terminal.container_persistent to true.";
+      throw new AppError("sandbox-refused", problem, { hint });
     }
     reporter.onNotice(`The files in ${paths.join(", ")} are not copied: the image has no \`tar\`.`);
     return [];
   }
-  const { complaint } = await archivePaths(engine, id, paths, join(folder, ARCHIVE), signal);
+  const complaint = await archivePaths(engine, id, paths, file, signal);
   if (complaint !== undefined) reporter.onNotice(`Some files changed while they were copied: ${complaint}`);
   return paths;
 }
@@ -169,7 +160,7 @@ function isOwnFolder(mount: Mount): mount is BindMount {
   return mount.kind === "bind" && mount.ours;
 }
 
-/** What the source was made from by the settings: for a fork of a fork not the image, but what that began with. */
+/** The image from the settings that the source was created from; for a fork, the image of the original sandbox. */
 function baseImageOf({ labels }: Container, spec: SandboxSpec): string {
   const fields = parseJson(labels[LABEL.specFields] ?? "");
   const image =

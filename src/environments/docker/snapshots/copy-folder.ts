@@ -1,46 +1,50 @@
 import { lstat } from "node:fs/promises";
 import { AppError } from "../../../lib/errors.ts";
-import { type ProcessResult, runProcess } from "../../../lib/process.ts";
-import type { Engine } from "../engine.ts";
+import { type ProcessResult, runProcess } from "../../../lib/process/process.ts";
+import type { Engine } from "../engine/engine.ts";
 
 const COPY_TIMEOUT_MS = 30 * 60 * 1_000;
-const LOOK_TIMEOUT_MS = 60_000;
+const READ_TIMEOUT_MS = 60_000;
 
-/** Shares the blocks where the file system can, and never follows a link. */
+/** Shares blocks where the file system supports it, and never follows links. */
 const COPY = process.platform === "linux" ? ["cp", "-a", "--reflink=auto"] : ["cp", "-a"];
 
-/** Copies a folder with owners, modes, times and links as they are to a path that does not exist yet. */
+/** Copies a folder to a new path and preserves owners, modes, times and links. */
 export async function copyFolder(
   { env }: Engine,
   from: string,
   to: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const result = await tool(env, [...COPY, "--", from, to], COPY_TIMEOUT_MS, signal);
+  const result = await runTool(env, [...COPY, "--", from, to], COPY_TIMEOUT_MS, signal);
   if (result.exitCode === 0) return;
   throw new AppError("file-unwritable", `Cannot copy ${from}: ${lastLine(result)}`);
 }
 
 /**
- * Whether a copy of ours can be true: there is such a folder, not a link, and all in it is ours, so that nothing is
- * unreadable and no owner is lost. Root may always.
+ * Whether our process can copy the folder faithfully: it is a folder and not a link, and we own all of its files, so
+ * that all are readable and no owner is lost. Root can copy every folder.
  */
-export async function canCopy({ env }: Engine, folder: string, signal: AbortSignal): Promise<boolean> {
+export async function canCopyFaithfully(
+  { env }: Engine,
+  folder: string,
+  signal: AbortSignal,
+): Promise<boolean> {
   if (!(await lstat(folder).catch(() => undefined))?.isDirectory()) return false;
   const uid = process.geteuid?.();
   if (uid === 0) return true;
   const foreign = ["find", folder, "!", "-user", String(uid), "-print", "-prune"];
-  const result = await tool(env, foreign, LOOK_TIMEOUT_MS, signal);
+  const result = await runTool(env, foreign, READ_TIMEOUT_MS, signal);
   return result.exitCode === 0 && result.stdout === "";
 }
 
-/** The disk that a folder takes; 0 when it cannot be measured. */
-export async function sizeOf({ env }: Engine, folder: string, signal: AbortSignal): Promise<number> {
-  const result = await tool(env, ["du", "-sk", "--", folder], LOOK_TIMEOUT_MS, signal);
+/** Measures the disk usage of a folder; 0 when that fails. */
+export async function measureFolder({ env }: Engine, folder: string, signal: AbortSignal): Promise<number> {
+  const result = await runTool(env, ["du", "-sk", "--", folder], READ_TIMEOUT_MS, signal);
   return Number(/^\d+/.exec(result.stdout)?.[0] ?? 0) * 1_024;
 }
 
-function tool(
+function runTool(
   env: Engine["env"],
   [program = "", ...args]: readonly string[],
   timeoutMs: number,

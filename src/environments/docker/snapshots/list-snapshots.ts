@@ -1,38 +1,33 @@
-import { listContainers } from "../container.ts";
-import type { Engine } from "../engine.ts";
-import { isOurs, LABEL } from "../labels.ts";
-import type { SandboxPlace } from "../sandbox-record.ts";
+import type { Engine } from "../engine/engine.ts";
+import { listContainers } from "../lifecycle/container.ts";
+import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { isOurs, LABEL } from "../spec/labels.ts";
 import { listOwnImages } from "./own-images.ts";
-import { loadManifests } from "./snapshot-store.ts";
+import { loadManifests, type SnapshotManifest } from "./snapshot-store.ts";
 
-/** A snapshot as it is printed. */
-export interface SnapshotRow {
-  readonly id: string;
-  /** Empty when nobody gave it one. */
-  readonly name: string;
-  readonly task: string;
-  readonly created_at: string;
-  readonly image: string;
-  /** Without its image it is of no use: somebody removed that by hand, or it is another engine's. */
+/** A snapshot in the output of `sandbox snapshots`. */
+export interface SnapshotRow
+  extends Pick<
+    SnapshotManifest,
+    "id" | "name" | "task" | "created_at" | "image" | "image_bytes" | "files_bytes"
+  > {
+  /** A snapshot without its image cannot be used: the image was removed, or another engine has it. */
   readonly state: "whole" | "image-missing";
-  /** What the image takes beyond the one that it adds to. */
-  readonly image_bytes: number;
-  readonly files_bytes: number;
   readonly size_bytes: number;
-  /** Containers that began with it, which need its image. */
+  /** Containers that were created from the snapshot and need its image. */
   readonly used_by: readonly string[];
 }
 
-/** The snapshots of a profile, oldest first. */
+/** Lists the snapshots of a profile, oldest first. */
 export async function listSnapshots(
   engine: Engine,
-  place: SandboxPlace,
+  store: SandboxStore,
   signal: AbortSignal,
 ): Promise<SnapshotRow[]> {
-  const manifests = await loadManifests(place);
+  const manifests = await loadManifests(store);
   if (manifests.length === 0) return [];
-  const images = new Set((await listOwnImages(engine, place.profileId, signal)).map(({ tag }) => tag));
-  const users = await listUsers(engine, place.profileId, signal);
+  const images = new Set((await listOwnImages(engine, store.profileId, signal)).map(({ tag }) => tag));
+  const users = await listContainersByOrigin(engine, store.profileId, signal);
   return manifests.map(({ id, name, task, created_at, image, image_bytes, files_bytes }) => ({
     id,
     name,
@@ -47,8 +42,8 @@ export async function listSnapshots(
   }));
 }
 
-/** The names of the containers that began with each snapshot or fork. */
-export async function listUsers(
+/** Lists the names of the containers that were created from each snapshot or fork. */
+export async function listContainersByOrigin(
   engine: Engine,
   profileId: string,
   signal: AbortSignal,

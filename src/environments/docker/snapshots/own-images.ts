@@ -1,24 +1,24 @@
 import { z } from "zod";
-import { systemClock } from "../../../lib/clock.ts";
-import { AppError } from "../../../lib/errors.ts";
-import { parseMoment } from "../container.ts";
-import { complaintOf, type Engine, succeeded } from "../engine.ts";
-import { inspectImages } from "../inspect-images.ts";
-import { isOurs, LABEL, type Labels } from "../labels.ts";
-import { requireEngine } from "../require-engine.ts";
+import { systemClock } from "../../../lib/time/clock.ts";
+import { callFailed, type Engine, formatFailure, succeeded } from "../engine/engine.ts";
+import { inspectImages } from "../engine/inspect-images.ts";
+import { requireEngine } from "../engine/require-engine.ts";
+import { parseTimestamp } from "../lifecycle/container.ts";
+import type { Removal } from "../lifecycle/remove-sandbox.ts";
+import { isOurs, LABEL, type Labels } from "../spec/labels.ts";
 
 const LIST_TIMEOUT_MS = 15_000;
 const COMMIT_TIMEOUT_MS = 10 * 60 * 1_000;
 const REMOVE_TIMEOUT_MS = 60_000;
-/** Podman stumbles over containers that others remove at the same moment. */
+/** Podman fails when another process removes a container at the same time. */
 const REMOVE_ATTEMPTS = 3;
 const REMOVE_PAUSE_MS = 300;
 
-/** A snapshot's image stays for people; a fork's only as long as its container. */
+/** The image of a snapshot is kept for the user; the image of a fork only as long as its container. */
 const KINDS = ["snapshot", "fork"] as const;
 export type ImageKind = (typeof KINDS)[number];
 
-/** The tag of an image of ours: by it we know the image again, and by nothing else is it removed. */
+/** The tag of an image that we created. Images are found and removed only by this tag. */
 export function imageTag(kind: ImageKind, id: string): string {
   return `hermes-${kind}:${id}`;
 }
@@ -36,30 +36,29 @@ const inspected = z.object({
     .nullish(),
 });
 
-/** An image that a snapshot or fork made. */
+/** An image that a snapshot or fork created. */
 export interface OwnImage {
   readonly kind: ImageKind;
-  /** The id of the snapshot or fork. */
   readonly id: string;
   readonly tag: string;
   readonly createdAt: number | undefined;
-  /** What it takes beyond the image that it was made from. */
+  /** Size without the base image. */
   readonly uniqueBytes: number;
   readonly labels: Labels;
 }
 
-/** The images that we made for a profile, or for all; those that somebody built on ours have other tags. */
+/** Lists the images that we created for one profile or for all. Images that the user built on ours have other tags. */
 export async function listOwnImages(
   engine: Engine,
   profileId: string | undefined,
   signal: AbortSignal,
 ): Promise<OwnImage[]> {
-  // One filter: given several, Podman lists images that pass any of them.
+  // Only one filter, because Podman lists images that match any of several filters.
   const args = ["images", "-q", "--no-trunc", "--filter", `label=${LABEL.snapshot}`];
-  const result = await engine.run(args, { timeoutMs: LIST_TIMEOUT_MS }, signal);
+  const result = await engine.run(args, LIST_TIMEOUT_MS, signal);
   if (!succeeded(result)) {
-    await requireEngine(engine, signal); // says best what is wrong
-    throw new AppError("sandbox-unavailable", `The engine does not list images: ${complaintOf(result)}`);
+    await requireEngine(engine, signal); // throws a more precise error if the engine is down
+    throw callFailed("The container engine cannot list images", result);
   }
   const ids = [...new Set(result.stdout.split("\n").filter((line) => line !== ""))];
   const images = await inspect(engine, ids, signal);
@@ -76,9 +75,9 @@ export async function listOwnImages(
     if (profileId !== undefined && labels[LABEL.profileId] !== profileId) return [];
     return KINDS.flatMap((kind): OwnImage[] => {
       const tag = imageTag(kind, id);
-      // Podman puts a registry before a name that has none.
+      // Podman adds a registry to a name without one.
       if (!image.RepoTags?.some((other) => other === tag || other === `localhost/${tag}`)) return [];
-      return [{ kind, id, tag, labels, uniqueBytes, createdAt: parseMoment(image.Created) }];
+      return [{ kind, id, tag, labels, uniqueBytes, createdAt: parseTimestamp(image.Created) }];
     });
   });
 }
@@ -86,22 +85,22 @@ export async function listOwnImages(
 export interface Commit {
   readonly kind: ImageKind;
   readonly id: string;
-  /** Empty when nobody gave it one. */
+  /** Empty for a snapshot without a name. */
   readonly name: string;
   readonly createdAt: string;
 }
 
-/** Makes an image of a container's own file system. The caller sees to it that the container stands still. */
+/** Commits a container's own file system to an image. The caller must freeze the container. */
 export async function commitContainer(
   engine: Engine,
   container: string,
   { kind, id, name, createdAt }: Commit,
   signal: AbortSignal,
 ): Promise<{ readonly tag: string; readonly uniqueBytes: number }> {
-  const base = await baseOf(engine, container, signal);
+  const base = await findBaseImage(engine, container, signal);
   const tag = imageTag(kind, id);
-  // Task, profile and the rest come with the container's own labels. Its creation must not: a container that somebody
-  // makes from this image by hand would be taken for ours.
+  // The image inherits the container's labels, such as task and profile. The creation label is cleared, because a
+  // container that the user creates from this image would otherwise look like ours.
   const labels = {
     [LABEL.snapshot]: id,
     [LABEL.snapshotName]: name,
@@ -114,56 +113,42 @@ export async function commitContainer(
     `ENTRYPOINT ${JSON.stringify(base?.Config?.Entrypoint ?? [])}`,
   ];
   const args = ["commit", "--pause=false", ...changes.flatMap((change) => ["--change", change])];
-  const result = await engine.run([...args, container, tag], { timeoutMs: COMMIT_TIMEOUT_MS }, signal);
-  if (!succeeded(result)) {
-    throw new AppError("sandbox-unavailable", `Cannot make an image of the sandbox: ${complaintOf(result)}`);
-  }
-  const [made] = await inspect(engine, [tag], signal);
-  return { tag, uniqueBytes: Math.max(0, (made?.Size ?? 0) - (base?.Size ?? 0)) };
+  const result = await engine.run([...args, container, tag], COMMIT_TIMEOUT_MS, signal);
+  if (!succeeded(result)) throw callFailed("Cannot commit the sandbox to an image", result);
+  const [image] = await inspect(engine, [tag], signal);
+  return { tag, uniqueBytes: Math.max(0, (image?.Size ?? 0) - (base?.Size ?? 0)) };
 }
 
-async function baseOf(engine: Engine, container: string, signal: AbortSignal) {
+async function findBaseImage(engine: Engine, container: string, signal: AbortSignal) {
   const args = ["container", "inspect", "--format", "{{.Image}}", container];
-  const result = await engine.run(args, { timeoutMs: LIST_TIMEOUT_MS }, signal);
+  const result = await engine.run(args, LIST_TIMEOUT_MS, signal);
   const id = result.stdout.trim();
   return id === "" ? undefined : (await inspect(engine, [id], signal))[0];
 }
 
-export type ImageRemoval =
-  | { readonly outcome: "removed" }
-  | { readonly outcome: "failed"; readonly reason: string };
-
-/** Removes an image of ours by its tag. The engine refuses while a container uses it; one that is gone counts as removed. */
-export async function removeOwnImage(
-  engine: Engine,
-  tag: string,
-  signal: AbortSignal,
-): Promise<ImageRemoval> {
+/** Removes our image by its tag. The engine refuses while a container uses it. A missing image counts as removed. */
+export async function removeOwnImage(engine: Engine, tag: string, signal: AbortSignal): Promise<Removal> {
   for (let attempt = 1; ; attempt++) {
-    const result = await engine.run(["rmi", tag], { timeoutMs: REMOVE_TIMEOUT_MS }, signal);
+    const result = await engine.run(["rmi", tag], REMOVE_TIMEOUT_MS, signal);
     if (succeeded(result) || !(await hasImage(engine, tag, signal))) return { outcome: "removed" };
-    if (attempt === REMOVE_ATTEMPTS) return { outcome: "failed", reason: complaintOf(result) };
+    if (attempt === REMOVE_ATTEMPTS) return { outcome: "failed", reason: formatFailure(result) };
     await systemClock.sleep(REMOVE_PAUSE_MS, signal);
   }
 }
 
-/** Throws when the engine cannot tell. */
+/** Throws when the engine does not answer. */
 export async function hasImage(engine: Engine, tag: string, signal: AbortSignal): Promise<boolean> {
   if ((await inspect(engine, [tag], signal)).length > 0) return true;
   await requireEngine(engine, signal);
   return false;
 }
 
-async function inspect(
-  engine: Engine,
-  ids: readonly string[],
-  signal: AbortSignal,
-): Promise<z.infer<typeof inspected>[]> {
+async function inspect(engine: Engine, ids: readonly string[], signal: AbortSignal) {
   const found = await inspectImages(engine, ids, signal);
   return found.flatMap((description) => inspected.safeParse(description).data ?? []);
 }
 
-/** Only one of the two engines names the digest. */
+/** Docker writes the digest algorithm before an id, Podman does not. */
 function bareId(id: string): string {
   return id.replace(/^sha256:/, "");
 }

@@ -1,27 +1,30 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { startChild } from "../../../../test/support/child.ts";
 import { never } from "../../../../test/support/docker.ts";
 import { scale } from "../../../../test/support/scale.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab, type SnapshotLab } from "../../../../test/support/snapshots.ts";
-import { findContainer } from "../container.ts";
-import { namesIn } from "../names-in.ts";
-import { forkSandbox } from "./fork-sandbox.ts";
+import { listNames } from "../../../lib/files/unless-missing.ts";
+import { findContainer } from "../lifecycle/container.ts";
+import { forkSandbox } from "../operations/fork-sandbox.ts";
+import { beginOperation } from "../operations/operation.ts";
+import { sandboxKey } from "../spec/sandbox-names.ts";
 import { listSnapshots } from "./list-snapshots.ts";
 import { pruneSnapshots } from "./prune-snapshots.ts";
 import { reclaimSnapshots } from "./reclaim-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { snapshotsFolder } from "./snapshot-store.ts";
 
-vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each test creates several sandboxes
 
 const CHILD = new URL("../../../../test/support/snapshot-child.ts", import.meta.url);
 const rules = { ttlSeconds: 0, dryRun: false };
 const DAY_MS = 86_400_000;
 
-describeWith("docker", "what a killed process leaves", (service) => {
-  const die = async (lab: SnapshotLab, role: string, at: string, when: "before" | "after") => {
+describeWith("docker", "recovery after a killed process", (service) => {
+  const killAt = async (lab: SnapshotLab, role: string, at: string, when: "before" | "after") => {
     await using child = startChild(CHILD, role, {
       binary: service.client,
       dockerHost: service.host,
@@ -33,101 +36,159 @@ describeWith("docker", "what a killed process leaves", (service) => {
     });
     expect(await child.ended).toBe("SIGKILL");
   };
-  const work = (lab: SnapshotLab) => namesIn(join(snapshotsFolder(lab.place), "work"));
-
-  describe.each(
-    scale.killSteps([
-      ["pause", "after"],
-      ["commit", "after"],
-      ["commit", "before"],
-    ] as const),
-  )("snapshot, killed at %s (%s)", (at, when) => {
-    it("G8: looks like no snapshot, is found by gc, and the sandbox goes on", async () => {
-      await using lab = await openSnapshotLab(service);
-      const spec = await lab.spec();
-      await lab.sh(spec, "echo a > /workspace/mark");
-      await die(lab, "snapshot", at, when);
-      expect(await listSnapshots(lab.engine, lab.place, never)).toEqual([]);
-      const now = Date.now();
-      const dry = await reclaimSnapshots(lab.engine, lab.place, { ...rules, dryRun: true, now }, never);
-      expect(dry.rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
-      expect(await work(lab)).toHaveLength(1);
-      await expect
-        .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 150_000 })
-        .toBe("running");
-      const { rows } = await reclaimSnapshots(lab.engine, lab.place, { ...rules, now }, never);
-      expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
-      expect(await lab.images()).toEqual([]);
-      expect(await work(lab)).toEqual([]);
-      expect(await lab.sh(spec, "cat /workspace/mark")).toBe("a");
+  /** One lab for all steps of an operation, because each step restores its state. */
+  const sharedLab = (): (() => SnapshotLab) => {
+    let lab: SnapshotLab;
+    beforeAll(async () => {
+      lab = await openSnapshotLab(service);
     });
+    afterAll(() => lab[Symbol.asyncDispose]());
+    return () => lab;
+  };
+  const work = (lab: SnapshotLab) => listNames(join(snapshotsFolder(lab.store), "work"));
+
+  describe("snapshot", () => {
+    const shared = sharedLab();
+    it.each(
+      scale.killSteps([
+        ["pause", "after"],
+        ["commit", "after"],
+        ["commit", "before"],
+      ] as const),
+    )(
+      "G8: killed at %s (%s) leaves no snapshot, gc cleans up, and the sandbox keeps running",
+      async (at, when) => {
+        const lab = shared();
+        const spec = await lab.spec();
+        await lab.sh(spec, "echo a > /workspace/mark");
+        await killAt(lab, "snapshot", at, when);
+        expect(await listSnapshots(lab.engine, lab.store, never)).toEqual([]);
+        const now = Date.now();
+        const dry = await reclaimSnapshots(lab.engine, lab.store, { ...rules, dryRun: true, now }, never);
+        expect(dry.rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
+        expect(await work(lab)).toHaveLength(1);
+        await expect
+          .poll(async () => (await findContainer(lab.engine, spec.name, never))?.state, { timeout: 150_000 })
+          .toBe("running");
+        const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now }, never);
+        expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
+        expect(await lab.images()).toEqual([]);
+        expect(await work(lab)).toEqual([]);
+        expect(await lab.sh(spec, "cat /workspace/mark")).toBe("a");
+      },
+    );
   });
 
-  describe.each(
-    scale.killSteps([
-      ["create", "after"],
-      ["rename", "before"],
-      ["commit", "after"],
-      ["create", "before"],
-      ["start", "after"],
-    ] as const),
-  )("fork, killed at %s (%s)", (at, when) => {
-    it("G10: gives the task no sandbox, and gc takes all of it back", async () => {
-      await using lab = await openSnapshotLab(service);
-      const source = await lab.spec();
+  it("G8: unpauses a sandbox whose snapshot process died before it unpaused it, but not a sandbox that the user paused", async () => {
+    await using lab = await openSnapshotLab(service);
+    const spec = await lab.spec();
+    await lab.sh(spec, "true");
+    const found = await findContainer(lab.engine, spec.name, never);
+    const state = async () => (await findContainer(lab.engine, spec.name, never))?.state;
+    const recover = () => reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+    const key = sandboxKey(spec.profileId, spec.task);
+    for (const [id, frozen, after] of [
+      ["by-person", undefined, "paused"],
+      ["by-us", { container: found?.id ?? "", task: spec.task }, "running"],
+    ] as const) {
+      const operation = await beginOperation(
+        lab.store,
+        id,
+        { kind: "snapshot", task: spec.task, key },
+        never,
+      );
+      await operation.note({ frozen });
+      const record = join(operation.folder, "operation.json");
+      const { owner, ...rest } = JSON.parse(await readFile(record, "utf8"));
+      const dead = JSON.stringify({ ...JSON.parse(owner), startTime: "1" });
+      await writeFile(record, JSON.stringify({ ...rest, owner: dead }));
+      if ((await state()) === "running") await lab.docker("pause", spec.name);
+      expect((await recover()).rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
+      expect(await state(), id).toBe(after);
+    }
+  });
+
+  describe("fork", () => {
+    const shared = sharedLab();
+    it.each(
+      scale.killSteps([
+        ["create", "after"],
+        ["rename", "before"],
+        ["commit", "after"],
+        ["create", "before"],
+        ["start", "after"],
+      ] as const),
+    )(
+      "G10: killed at %s (%s) leaves the task without a sandbox, and gc removes everything",
+      async (at, when) => {
+        const lab = shared();
+        const source = await lab.spec();
+        const copy = await lab.spec({}, "copy");
+        await lab.sh(source, "echo a > /workspace/mark; echo b > /tmp/mark");
+        await killAt(lab, "fork", at, when);
+        expect(await findContainer(lab.engine, copy.name, never)).toBeUndefined();
+        const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
+        expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
+        expect(await lab.containers()).toHaveLength(1);
+        expect(await lab.images()).toEqual([]);
+        expect(await work(lab)).toEqual([]);
+        expect(await listNames(join(lab.host.sandboxesFolder, "docker"))).toHaveLength(1);
+      },
+    );
+
+    it("G10: a fork succeeds after the killed forks", async () => {
+      const lab = shared();
       const copy = await lab.spec({}, "copy");
-      await lab.sh(source, "echo a > /workspace/mark; echo b > /tmp/mark");
-      await die(lab, "fork", at, when);
-      expect(await findContainer(lab.engine, copy.name, never)).toBeUndefined();
-      const { rows } = await reclaimSnapshots(lab.engine, lab.place, { ...rules, now: Date.now() }, never);
-      expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
-      expect(await lab.containers()).toHaveLength(1);
-      expect(await lab.images()).toEqual([]);
-      expect(await work(lab)).toEqual([]);
-      expect(await namesIn(join(lab.host.sandboxesFolder, "docker"))).toHaveLength(1);
-      await forkSandbox(lab.engine, { sandbox: source }, copy, lab.options, never);
+      await forkSandbox(lab.engine, { sandbox: await lab.spec() }, copy, lab.options, never);
       expect(await lab.sh(copy, "cat /workspace/mark /tmp/mark")).toBe("a\nb");
     });
   });
 
-  it("G10: a fork killed after the last step is whole, and gc only removes its traces", async () => {
+  it("G10: a fork killed after the last step is complete, and gc only removes its record", async () => {
     await using lab = await openSnapshotLab(service);
     const copy = await lab.spec({}, "copy");
     await lab.sh(await lab.spec(), "echo a > /etc/mark");
-    await die(lab, "fork", "rename", "after");
-    await reclaimSnapshots(lab.engine, lab.place, { ...rules, now: Date.now() }, never);
+    await killAt(lab, "fork", "rename", "after");
+    await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
     expect(await work(lab)).toEqual([]);
     expect(await lab.sh(copy, "cat /etc/mark")).toBe("a");
     expect(await lab.images()).toHaveLength(1);
   });
 
-  describe.each(
-    scale.killSteps([
-      ["rename", "after"],
-      ["start", "after"],
-      ["create", "before"],
-    ] as const),
-  )("restore, killed at %s (%s)", (at, when) => {
-    it("G8: gc gives the task back what it had", async () => {
-      await using lab = await openSnapshotLab(service);
+  describe("restore", () => {
+    const shared = sharedLab();
+    beforeAll(async () => {
+      const lab = shared();
       const spec = await lab.spec();
       await lab.sh(spec, "echo old > /workspace/mark; echo old > /etc/mark");
       await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "kept" }, never);
       await lab.sh(spec, "echo new > /workspace/mark; echo new > /etc/mark");
+    });
+    it.each(
+      scale.killSteps([
+        ["rename", "after"],
+        ["start", "after"],
+        ["create", "before"],
+      ] as const),
+    )("G8: killed at %s (%s): gc restores the old sandbox of the task", async (at, when) => {
+      const lab = shared();
+      const spec = await lab.spec();
+      const listed = (await listSnapshots(lab.engine, lab.store, never)).length;
       const had = (await findContainer(lab.engine, spec.name, never))?.id;
-      await die(lab, "restore", at, when);
-      const { rows } = await reclaimSnapshots(lab.engine, lab.place, { ...rules, now: Date.now() }, never);
+      await killAt(lab, "restore", at, when);
+      const { rows } = await reclaimSnapshots(lab.engine, lab.store, { ...rules, now: Date.now() }, never);
       expect(rows).toMatchObject([{ state: "unfinished", action: "removed" }]);
       expect((await findContainer(lab.engine, spec.name, never))?.id).toBe(had);
       expect(await lab.sh(spec, "cat /workspace/mark /etc/mark")).toBe("new\nnew");
       expect(await lab.containers()).toHaveLength(1);
-      expect(await listSnapshots(lab.engine, lab.place, never)).toHaveLength(2); // that one, and what was before
+      // The snapshot of the old sandbox is kept too.
+      expect(await listSnapshots(lab.engine, lab.store, never)).toHaveLength(listed + 1);
     });
   });
 });
 
 describeWith("docker", "pruneSnapshots", (service) => {
-  it("G8: removes by age and by number, but never what a sandbox began with", async () => {
+  it("G8: removes snapshots by age and by count, but never one that a sandbox was created from", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, "true");
@@ -139,24 +200,24 @@ describeWith("docker", "pruneSnapshots", (service) => {
     await take("newer", DAY_MS);
     await take("newest", 0);
     await forkSandbox(lab.engine, { snapshot: used }, await lab.spec({}, "copy"), lab.options, never);
-    const names = async () => (await listSnapshots(lab.engine, lab.place, never)).map(({ name }) => name);
+    const names = async () => (await listSnapshots(lab.engine, lab.store, never)).map(({ name }) => name);
 
     const dry = { olderThanMs: 7 * DAY_MS, dryRun: true, now };
-    const removed = (await pruneSnapshots(lab.engine, lab.place, dry, never)).filter(
+    const removed = (await pruneSnapshots(lab.engine, lab.store, dry, never)).filter(
       ({ action }) => action === "removed",
     );
     expect(removed.map(({ name }) => name)).toEqual(["old"]);
     expect(await names()).toEqual(["used", "old", "newer", "newest"]);
-    await reclaimSnapshots(lab.engine, lab.place, { ttlSeconds: 7 * 86_400, dryRun: false, now }, never);
+    await reclaimSnapshots(lab.engine, lab.store, { ttlSeconds: 7 * 86_400, dryRun: false, now }, never);
     expect(await names()).toEqual(["used", "newer", "newest"]);
-    await pruneSnapshots(lab.engine, lab.place, { keep: 1, dryRun: false, now }, never);
+    await pruneSnapshots(lab.engine, lab.store, { keep: 1, dryRun: false, now }, never);
     expect(await names()).toEqual(["used", "newest"]);
-    await pruneSnapshots(lab.engine, lab.place, { all: true, dryRun: false, now }, never);
+    await pruneSnapshots(lab.engine, lab.store, { all: true, dryRun: false, now }, never);
     expect(await names()).toEqual(["used"]);
     expect(await lab.images()).toEqual([used.image]);
   });
 
-  it("G8: leaves another profile's alone, and an image that somebody built on ours", async () => {
+  it("G8: keeps snapshots of other profiles, and an image that the user built on ours", async () => {
     await using lab = await openSnapshotLab(service);
     await using other = await openSnapshotLab(service);
     for (const one of [lab, other]) {
@@ -169,7 +230,7 @@ describeWith("docker", "pruneSnapshots", (service) => {
     await lab.docker("tag", image, own);
     try {
       const far = { ttlSeconds: 1, dryRun: false, now: Date.now() + DAY_MS };
-      const { rows } = await reclaimSnapshots(lab.engine, lab.place, far, never);
+      const { rows } = await reclaimSnapshots(lab.engine, lab.store, far, never);
       expect(rows).toMatchObject([{ state: "snapshot", action: "removed" }]);
       expect(await other.images()).toHaveLength(1);
       expect(await lab.docker("image", "inspect", "--format", "{{.RepoTags}}", own)).toBe(`[${own}]`);

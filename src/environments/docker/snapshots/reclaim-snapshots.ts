@@ -1,14 +1,14 @@
 import { join } from "node:path";
 import { messageOf } from "../../../lib/errors.ts";
-import type { Engine } from "../engine.ts";
-import { namesIn } from "../names-in.ts";
-import type { ReclaimReport, ReclaimRow } from "../reclaim.ts";
-import { asideSince } from "../sandbox-names.ts";
-import type { SandboxPlace } from "../sandbox-record.ts";
-import { removeFolder } from "./operation.ts";
-import { asideFolder } from "./plant-sandbox.ts";
+import { listNames } from "../../../lib/files/unless-missing.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { replacedFolder } from "../operations/create-sandbox-from-seed.ts";
+import { removeFolder } from "../operations/operation.ts";
+import { recoverOperations } from "../operations/recover.ts";
+import type { ReclaimReport, ReclaimRow } from "../reclaim/reclaim.ts";
+import { parseReplacedTime } from "../spec/sandbox-names.ts";
 import { pruneImages, pruneSnapshots } from "./prune-snapshots.ts";
-import { recoverOperations } from "./recover.ts";
 
 export interface SnapshotRules {
   /** 0 means never. */
@@ -18,23 +18,23 @@ export interface SnapshotRules {
 }
 
 /**
- * Removes what snapshots and forks of the profile left behind: what a process was making when it died, images that
- * nothing needs, and snapshots and folders moved aside that are too old. Tells what it did or would do, nothing of
- * what it keeps. Throws only when it is told to stop.
+ * Cleans up after snapshots and forks of the profile: operations whose process has exited, unused images, and snapshots
+ * and replaced folders that are too old. Reports its actions, but not the snapshots that it keeps. Throws only when the
+ * signal is aborted.
  */
 export async function reclaimSnapshots(
   engine: Engine,
-  place: SandboxPlace,
+  store: SandboxStore,
   { ttlSeconds, dryRun, now }: SnapshotRules,
   signal: AbortSignal,
 ): Promise<ReclaimReport> {
   const rows: ReclaimRow[] = [];
   const rules = { olderThanMs: ttlSeconds === 0 ? undefined : ttlSeconds * 1_000, dryRun, now };
   try {
-    rows.push(...(await recoverOperations(engine, place, { dryRun, now }, signal)));
-    rows.push(...(await pruneSnapshots(engine, place, rules, signal)));
-    rows.push(...(await pruneImages(engine, place, rules, signal)));
-    rows.push(...(await pruneAside(place, rules)));
+    rows.push(...(await recoverOperations(engine, store, { dryRun, now }, signal)));
+    rows.push(...(await pruneSnapshots(engine, store, rules, signal)));
+    rows.push(...(await pruneImages(engine, store, rules, signal)));
+    rows.push(...(await pruneReplacedFolders(store, rules)));
     return { rows: rows.filter(({ action }) => action !== "kept"), problem: undefined };
   } catch (error) {
     signal.throwIfAborted();
@@ -42,17 +42,19 @@ export async function reclaimSnapshots(
   }
 }
 
-async function pruneAside(
-  place: SandboxPlace,
+async function pruneReplacedFolders(
+  store: SandboxStore,
   { olderThanMs, dryRun, now }: { olderThanMs: number | undefined; dryRun: boolean; now: number },
 ): Promise<ReclaimRow[]> {
   const rows: ReclaimRow[] = [];
-  for (const name of await namesIn(asideFolder(place))) {
-    const since = asideSince(name);
+  for (const name of await listNames(replacedFolder(store))) {
+    const since = parseReplacedTime(name);
     if (olderThanMs === undefined || since === undefined || now - since < olderThanMs) continue;
     const reason = `it was moved aside ${Math.round((now - since) / 1_000)} s ago`;
     const row = { id: name, name, profile: "", task: "", state: "folder" };
-    const failure = dryRun ? undefined : await removeFolder(join(asideFolder(place), name)).catch(messageOf);
+    const failure = dryRun
+      ? undefined
+      : await removeFolder(join(replacedFolder(store), name)).catch(messageOf);
     rows.push(
       failure === undefined
         ? { ...row, action: "removed", reason }

@@ -4,16 +4,16 @@ import { expect, it, vi } from "vitest";
 import { never } from "../../../../test/support/docker.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { openSnapshotLab } from "../../../../test/support/snapshots.ts";
-import { findContainer } from "../container.ts";
-import { ensureSandbox } from "../ensure-sandbox.ts";
-import { isOurs } from "../labels.ts";
-import { namesIn } from "../names-in.ts";
-import { forkSandbox } from "./fork-sandbox.ts";
+import { listNames } from "../../../lib/files/unless-missing.ts";
+import { findContainer } from "../lifecycle/container.ts";
+import { ensureSandbox } from "../lifecycle/ensure-sandbox.ts";
+import { forkSandbox } from "../operations/fork-sandbox.ts";
+import { isOurs } from "../spec/labels.ts";
 import { listSnapshots } from "./list-snapshots.ts";
 import { snapshotSandbox } from "./snapshot-sandbox.ts";
 import { requireSnapshot, snapshotFolder, snapshotsFolder } from "./snapshot-store.ts";
 
-vi.setConfig({ testTimeout: 600_000 }); // each makes several sandboxes
+vi.setConfig({ testTimeout: 600_000 }); // each test creates several sandboxes
 
 const WRITE =
   "echo system > /etc/mark; echo work > /workspace/w; echo home > /root/h; echo scratch > /tmp/t; ln -s /etc/passwd /workspace/link; chown 77:88 /workspace/w";
@@ -21,36 +21,36 @@ const READ = "cat /etc/mark /workspace/w /root/h /tmp/t; stat -c %u:%g /workspac
 const WRITTEN = "system\nwork\nhome\nscratch\n77:88";
 
 describeWith("docker", "snapshotSandbox", (service) => {
-  it("G8: keeps the system, the kept folders and what is in memory, and follows no link", async () => {
+  it("G8: captures the file system, the kept folders and in-memory files, and follows no link", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
-    const made = await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "first" }, never);
-    const folder = snapshotFolder(lab.place, made.id);
+    const taken = await snapshotSandbox(lab.engine, spec, { ...lab.options, name: "first" }, never);
+    const folder = snapshotFolder(lab.store, taken.id);
     expect(await readFile(join(folder, "workspace/w"), "utf8")).toBe("work\n");
     expect(await readlink(join(folder, "workspace/link"))).toBe("/etc/passwd");
     await lab.sh(spec, "echo later > /etc/mark; rm /workspace/w /root/h /tmp/t");
     const copy = await lab.spec({}, "copy");
-    const snapshot = await requireSnapshot(lab.place, "first");
+    const snapshot = await requireSnapshot(lab.store, "first");
     await forkSandbox(lab.engine, { snapshot }, copy, lab.options, never);
     expect(await lab.sh(copy, READ)).toBe(WRITTEN);
     expect(await lab.sh(spec, "cat /etc/mark; ls /workspace")).toBe("later\nlink");
     expect(lab.notices).toEqual([]);
   });
 
-  it("G8: keeps files that are only in memory when the settings keep none", async () => {
+  it("G8: captures in-memory files when the settings keep no folders", async () => {
     await using lab = await openSnapshotLab(service);
     const memory = { container_persistent: false };
     const spec = await lab.spec(memory);
     await lab.sh(spec, WRITE);
-    const made = await snapshotSandbox(lab.engine, spec, lab.options, never);
-    expect(made).toMatchObject({ folders: [], archived: expect.arrayContaining(["/root", "/workspace"]) });
+    const taken = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    expect(taken).toMatchObject({ folders: [], archived: expect.arrayContaining(["/root", "/workspace"]) });
     const copy = await lab.spec(memory, "copy");
-    await forkSandbox(lab.engine, { snapshot: made }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, never);
     expect(await lab.sh(copy, READ)).toBe(WRITTEN);
   });
 
-  it("G8: its image says whose it is, and a container made from it by hand is not taken for ours", async () => {
+  it("G8: the image is labelled with its profile and task, and a container created from it by hand is not ours", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec({}, 'a "task" of $HOME');
     await lab.sh(spec, "true");
@@ -78,24 +78,24 @@ describeWith("docker", "snapshotSandbox", (service) => {
     await lab.docker("rm", byHand);
   });
 
-  it("G8: a command that runs meanwhile goes on, and the two halves show one moment", async () => {
+  it("G8: a running command continues, and image and folders are consistent", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(
       spec,
       "i=0; (while :; do i=$((i+1)); echo $i > /etc/count; echo $i > /workspace/count; done) &",
     );
-    const made = await snapshotSandbox(lab.engine, spec, lab.options, never);
+    const taken = await snapshotSandbox(lab.engine, spec, lab.options, never);
     const copy = await lab.spec({}, "copy");
-    await forkSandbox(lab.engine, { snapshot: made }, copy, lab.options, never);
+    await forkSandbox(lab.engine, { snapshot: taken }, copy, lab.options, never);
     const [system = "", work = ""] = (await lab.sh(copy, "cat /etc/count /workspace/count")).split("\n");
-    // A file that was just emptied to be written has no number yet.
+    // A file that was just truncated has no number yet.
     if (system !== "" && work !== "") expect(Math.abs(Number(system) - Number(work))).toBeLessThanOrEqual(1);
     const before = Number(await lab.sh(spec, "cat /etc/count"));
     await expect.poll(async () => Number(await lab.sh(spec, "cat /etc/count"))).toBeGreaterThan(before);
   });
 
-  it("G8: one that fails leaves nothing behind, and the sandbox goes on", async () => {
+  it("G8: a failed snapshot leaves nothing behind, and the sandbox keeps running", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
@@ -104,13 +104,13 @@ describeWith("docker", "snapshotSandbox", (service) => {
       code: "sandbox-unavailable",
       message: expect.stringContaining("no space left"),
     });
-    expect(await listSnapshots(lab.engine, lab.place, never)).toEqual([]);
+    expect(await listSnapshots(lab.engine, lab.store, never)).toEqual([]);
     expect(await lab.images()).toEqual([]);
-    expect(await namesIn(join(snapshotsFolder(lab.place), "work"))).toEqual([]);
+    expect(await listNames(join(snapshotsFolder(lab.store), "work"))).toEqual([]);
     expect((await findContainer(lab.engine, spec.name, never))?.state).toBe("running");
   });
 
-  it("G8: where processes cannot be held still it says so, and copies all the same", async () => {
+  it("G8: prints a notice where the sandbox cannot be paused, and copies anyway", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await lab.sh(spec, WRITE);
@@ -119,7 +119,7 @@ describeWith("docker", "snapshotSandbox", (service) => {
     expect(lab.notices).toEqual([expect.stringContaining("no freezer")]);
   });
 
-  it("G8: refuses a second one of a name, a name that is no name, and a task without a sandbox", async () => {
+  it("G8: refuses a duplicate name, an invalid name, and a task without a sandbox", async () => {
     await using lab = await openSnapshotLab(service);
     const spec = await lab.spec();
     await ensureSandbox(lab.engine, spec, lab.reporter, never);
@@ -127,13 +127,13 @@ describeWith("docker", "snapshotSandbox", (service) => {
     await take("one");
     await expect(take("one")).rejects.toMatchObject({ code: "snapshot-exists" });
     await expect(take("../one")).rejects.toMatchObject({ code: "usage-wrong" });
-    const nobody = snapshotSandbox(lab.engine, await lab.spec({}, "nobody"), lab.options, never);
-    await expect(nobody).rejects.toMatchObject({ code: "sandbox-unavailable" });
-    await expect(requireSnapshot(lab.place, "ome")).rejects.toMatchObject({
+    const missing = snapshotSandbox(lab.engine, await lab.spec({}, "missing"), lab.options, never);
+    await expect(missing).rejects.toMatchObject({ code: "sandbox-unavailable" });
+    await expect(requireSnapshot(lab.store, "ome")).rejects.toMatchObject({
       code: "snapshot-not-found",
       hint: expect.stringContaining("Did you mean one?"),
     });
-    const left = (await readdir(snapshotsFolder(lab.place))).filter((name) => !name.endsWith(".lock"));
-    expect(left).toHaveLength(3); // the snapshot, and the folders for work and for what begins
+    const left = (await readdir(snapshotsFolder(lab.store))).filter((name) => !name.endsWith(".lock"));
+    expect(left).toHaveLength(3); // the snapshot, and the folders `work` and `beginning`
   });
 });

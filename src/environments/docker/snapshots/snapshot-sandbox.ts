@@ -1,20 +1,20 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "../../../lib/errors.ts";
-import { writeFileAtomic } from "../../../lib/files.ts";
+import { writeFileAtomic } from "../../../lib/files/files.ts";
 import type { Reporter } from "../../environment-request.ts";
-import type { Container } from "../container.ts";
-import type { Engine } from "../engine.ts";
-import { sandboxKey } from "../sandbox-names.ts";
-import type { SandboxPlace } from "../sandbox-record.ts";
-import type { SandboxSpec } from "../sandbox-spec.ts";
-import { captureSandbox, requireSource, withCaptureLock } from "./capture-sandbox.ts";
-import { beginOperation, moveFolder, removeFolder } from "./operation.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { Container } from "../lifecycle/container.ts";
+import { beginOperation, moveFolder, removeFolder } from "../operations/operation.ts";
+import { withCaptureLock } from "../operations/task-lock.ts";
+import { sandboxKey } from "../spec/sandbox-names.ts";
+import type { SandboxSpec } from "../spec/sandbox-spec.ts";
+import { captureSandbox, requireSandboxToCapture } from "./capture-sandbox.ts";
 import { imageTag, removeOwnImage } from "./own-images.ts";
 import {
   createSnapshotId,
   loadManifests,
-  MANIFEST,
+  MANIFEST_FILE,
   requireSnapshotName,
   type SnapshotManifest,
   snapshotFolder,
@@ -23,62 +23,66 @@ import {
 const UNDO_MS = 60_000;
 
 export interface SnapshotOptions {
-  /** By which a person finds it again, besides its id. */
+  /** The user's name for the snapshot, in addition to its id. */
   readonly name?: string | undefined;
-  readonly sandboxesFolder: string;
   readonly now: number;
   readonly reporter: Reporter;
 }
 
 /**
- * Keeps the files of a sandbox as they are now: its own file system as an image, and our folders as copies. The sandbox
- * goes on as if nothing had been. Whatever fails or dies in between, nothing is left that looks like a snapshot.
+ * Takes a snapshot of a sandbox: its own file system as an image, and our kept folders as copies. The sandbox resumes
+ * unchanged. A failure or a crash never leaves an incomplete snapshot that looks complete.
  */
 export async function snapshotSandbox(
   engine: Engine,
   spec: SandboxSpec,
-  { name = "", sandboxesFolder, now, reporter }: SnapshotOptions,
+  { name = "", now, reporter }: SnapshotOptions,
   signal: AbortSignal,
 ): Promise<SnapshotManifest> {
-  const place = { sandboxesFolder, profileId: spec.profileId };
   if (name !== "") {
     requireSnapshotName(name);
-    if ((await loadManifests(place)).some((other) => other.name === name)) {
-      throw new AppError("snapshot-exists", `There is already a snapshot called ${name}.`);
+    if ((await loadManifests(spec)).some((other) => other.name === name)) {
+      throw new AppError("snapshot-exists", `A snapshot named ${name} already exists.`);
     }
   }
-  return withCaptureLock(place, spec.task, signal, async () => {
-    const source = await requireSource(engine, spec, signal);
-    return take(engine, spec, source, place, { name, now, reporter }, signal);
+  return withCaptureLock(spec, spec.task, signal, async () => {
+    const source = await requireSandboxToCapture(engine, spec, signal);
+    return takeSnapshot(engine, spec, source, { name, now, reporter }, signal);
   });
 }
 
-async function take(
+async function takeSnapshot(
   engine: Engine,
   spec: SandboxSpec,
   source: Container,
-  place: SandboxPlace,
-  { name, now, reporter }: { readonly name: string; readonly now: number; readonly reporter: Reporter },
+  { name, now, reporter }: Required<Omit<SnapshotOptions, "name">> & { readonly name: string },
   signal: AbortSignal,
 ): Promise<SnapshotManifest> {
   const id = createSnapshotId(now);
   const key = sandboxKey(spec.profileId, spec.task);
-  const operation = await beginOperation(place, id, { kind: "snapshot", task: spec.task, key }, signal);
+  const operation = await beginOperation(spec, id, { kind: "snapshot", task: spec.task, key }, signal);
   const folder = join(operation.folder, "snapshot");
   let manifest: SnapshotManifest;
   try {
     await mkdir(folder, { mode: 0o700 });
     const created_at = new Date(now).toISOString();
-    const commit = { kind: "snapshot", id, name, createdAt: created_at, folder } as const;
+    const commit = { kind: "snapshot", id, name, createdAt: created_at, folder, operation } as const;
     const capture = await captureSandbox(engine, spec, source, commit, reporter, signal);
-    const about = { version: 1, id, name, profile_id: spec.profileId, task: spec.task, created_at } as const;
-    manifest = { ...about, ...capture };
+    const identity = {
+      version: 1,
+      id,
+      name,
+      profile_id: spec.profileId,
+      task: spec.task,
+      created_at,
+    } as const;
+    manifest = { ...identity, ...capture };
     const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    await writeFileAtomic(join(folder, MANIFEST), text, { mode: 0o600 });
-    await moveFolder(folder, snapshotFolder(place, id)); // from here on it is one
+    await writeFileAtomic(join(folder, MANIFEST_FILE), text, { mode: 0o600 });
+    await moveFolder(folder, snapshotFolder(spec, id)); // makes the snapshot visible
   } catch (error) {
     await removeOwnImage(engine, imageTag("snapshot", id), AbortSignal.timeout(UNDO_MS));
-    // An engine that was told to stop may still finish the image; then the record leads gc to it.
+    // After an abort the engine may still finish the image, so the record stays for gc.
     await (signal.aborted ? removeFolder(folder) : operation.end());
     throw error;
   }

@@ -1,53 +1,53 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
-import { closest } from "../../../lib/did-you-mean.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { readTextFile } from "../../../lib/files.ts";
-import { namesIn } from "../names-in.ts";
-import { parseJson } from "../parse-json.ts";
-import { digestOf } from "../sandbox-names.ts";
-import type { SandboxPlace } from "../sandbox-record.ts";
+import { readTextFile } from "../../../lib/files/files.ts";
+import { listNames } from "../../../lib/files/unless-missing.ts";
+import { findClosest } from "../../../lib/text/did-you-mean.ts";
+import { parseJson } from "../engine/parse-json.ts";
+import type { SandboxStore } from "../lifecycle/sandbox-record.ts";
+import { digestOf } from "../spec/sandbox-names.ts";
 
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 const ID = /^\d{8}-\d{6}-[0-9a-f]{8}$/;
-export const MANIFEST = "manifest.json";
+export const MANIFEST_FILE = "manifest.json";
 
 const manifest = z.object({
   version: z.literal(1),
   id: z.string().regex(ID),
-  /** Empty when nobody gave it one. */
+  /** Empty for a snapshot without a name. */
   name: z.string(),
   profile_id: z.string(),
   task: z.string(),
   created_at: z.iso.datetime(),
-  /** The committed image, by its tag. */
+  /** Tag of the committed image. */
   image: z.string(),
-  /** The image of the settings that the sandbox was once made from. */
+  /** The image from the settings that the sandbox was created from. */
   docker_image: z.string(),
-  /** What the image takes beyond the one it is made from. */
+  /** Size of the image without its base image. */
   image_bytes: z.number(),
   files_bytes: z.number(),
-  /** Copied folders by the path that they have in the sandbox. */
+  /** Copied folders, with their path in the sandbox. */
   folders: z.array(z.object({ target: z.string(), folder: z.string().regex(/^[a-z]+$/) })),
   /** Paths of the sandbox whose files are in the archive. */
   archived: z.array(z.string()),
-  /** Paths of the sandbox that belong to somebody else, and are no part of the snapshot. */
+  /** Mount points in the sandbox that are not part of the snapshot. */
   left_out: z.array(z.string()),
 });
 export type SnapshotManifest = z.infer<typeof manifest>;
 
-/** Snapshots of one profile; a profile id is never trusted as the name of a folder. */
-export function snapshotsFolder({ sandboxesFolder, profileId }: SandboxPlace): string {
+/** The folder for the snapshots of one profile. Its name is a digest, because a profile id may not be a safe name. */
+export function snapshotsFolder({ sandboxesFolder, profileId }: SandboxStore): string {
   return join(sandboxesFolder, "snapshots", digestOf(profileId).slice(0, 12));
 }
 
-/** Where a whole snapshot lies. */
-export function snapshotFolder(place: SandboxPlace, id: string): string {
-  return join(snapshotsFolder(place), id);
+/** The folder of one complete snapshot. */
+export function snapshotFolder(store: SandboxStore, id: string): string {
+  return join(snapshotsFolder(store), id);
 }
 
-/** Readable, in order of time, and good for a tag. */
+/** Creates an id that is readable, sorts by time, and is valid in an image tag. */
 export function createSnapshotId(now: number): string {
   const [day = "", time = ""] = new Date(now).toISOString().split("T");
   return `${day.replaceAll("-", "")}-${time.slice(0, 8).replaceAll(":", "")}-${randomBytes(4).toString("hex")}`;
@@ -55,32 +55,31 @@ export function createSnapshotId(now: number): string {
 
 export function requireSnapshotName(name: string): void {
   if (NAME.test(name) && !ID.test(name)) return;
-  throw new AppError("usage-wrong", `A snapshot cannot be called ${JSON.stringify(name)}.`, {
-    hint: "Use up to 63 letters, digits, `_`, `.` and `-`, beginning with a letter or digit.",
-  });
+  const hint = "Use up to 63 letters, digits, `_`, `.` and `-`, starting with a letter or digit.";
+  throw new AppError("usage-wrong", `Invalid snapshot name ${JSON.stringify(name)}.`, { hint });
 }
 
-/** The whole snapshots of the profile, oldest first. What has no manifest is none. */
-export async function loadManifests(place: SandboxPlace): Promise<SnapshotManifest[]> {
+/** Loads the complete snapshots of the profile, oldest first. A folder without a manifest is not a snapshot. */
+export async function loadManifests(store: SandboxStore): Promise<SnapshotManifest[]> {
   const found: SnapshotManifest[] = [];
-  for (const id of (await namesIn(snapshotsFolder(place))).filter((name) => ID.test(name))) {
-    const text = await readTextFile(join(snapshotFolder(place, id), MANIFEST));
+  for (const id of (await listNames(snapshotsFolder(store))).filter((name) => ID.test(name))) {
+    const text = await readTextFile(join(snapshotFolder(store, id), MANIFEST_FILE));
     const { data } = manifest.safeParse(parseJson(text ?? ""));
-    if (data?.id === id && data.profile_id === place.profileId) found.push(data);
+    if (data?.id === id && data.profile_id === store.profileId) found.push(data);
   }
   return found.toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** The snapshot of that id or name; throws with the nearest one when there is none. */
-export async function requireSnapshot(place: SandboxPlace, word: string): Promise<SnapshotManifest> {
-  const all = await loadManifests(place);
+/** Returns the snapshot with that id or name; the error suggests the most similar one. */
+export async function requireSnapshot(store: SandboxStore, word: string): Promise<SnapshotManifest> {
+  const all = await loadManifests(store);
   const found = all.find(({ id, name }) => id === word || name === word);
   if (found !== undefined) return found;
-  const near = closest(
+  const near = findClosest(
     word,
     all.flatMap(({ id, name }) => (name === "" ? [id] : [name, id])),
   );
-  throw new AppError("snapshot-not-found", `There is no snapshot ${word}.`, {
+  throw new AppError("snapshot-not-found", `No snapshot ${word} exists.`, {
     ...(near === undefined ? {} : { hint: `Did you mean ${near}? See \`hermes sandbox snapshots\`.` }),
   });
 }

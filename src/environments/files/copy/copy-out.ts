@@ -1,31 +1,36 @@
 import { chmod, lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
-import { errnoOf } from "../../../lib/errors.ts";
+import { followLinks } from "../../../lib/files/files.ts";
+import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import type { TargetPath } from "../../environment.ts";
 import { createFileProblem } from "../file-problem.ts";
 import { STAT_SCRIPT } from "../file-scripts.ts";
-import { type FileNumbers, parseFileNumbers } from "../read-bytes.ts";
+import { type FileStats, parseFileStats } from "../read-bytes.ts";
 import type { RunFileScript } from "../run-file-script.ts";
 import { COPY_TIMEOUT_MS } from "./copy-in.ts";
 import {
   type Copied,
   type CopyOptions,
   type CopyProblem,
+  copiedFile,
+  copiedFolder,
+  createEnvironmentProblem,
+  createHostProblem,
+  createProgressReporter,
   type HostPath,
-  problemHere,
   problemOfError,
-  problemThere,
 } from "./copy-outcome.ts";
 import { PACK_SCRIPT, SEND_SCRIPT } from "./copy-scripts.ts";
 import { ArchiveRefused, createTarReader } from "./read-tar.ts";
-import { createTemporaryName, isOwnerDead, isTemporaryName } from "./temporary-name.ts";
+import { createTemporaryName, hasOwnerExited, isTemporaryName } from "./temporary-name.ts";
 import { openFolderUnpacker } from "./unpack-folder.ts";
 
 const ABANDONED_MS = 24 * 3_600_000;
 
 /**
- * Copies a file or a whole folder of an environment to our machine. It is there whole or not at all: a file replaces a
- * file, a folder takes only a free name. Whatever the environment sends, nothing outside of the name is touched.
+ * Copies a file or a whole folder from an environment to this machine, atomically. A file replaces the content of an
+ * existing file, which keeps its mode; a folder needs an unused name. Whatever the environment sends, no path outside of
+ * the target is touched.
  */
 export async function copyOut(
   run: RunFileScript,
@@ -35,16 +40,18 @@ export async function copyOut(
   signal: AbortSignal,
 ): Promise<Copied | CopyProblem> {
   const found = await run({ script: STAT_SCRIPT, path: from }, signal);
-  if (found.kind !== "done") return problemThere(found);
+  if (found.kind !== "done") return createEnvironmentProblem(found);
   const type = found.facts.get("type");
-  if (type !== "file" && type !== "folder") return problemThere(createFileProblem("not-regular", found.path));
-  const numbers = parseFileNumbers(found.facts.get("facts"));
+  if (type !== "file" && type !== "folder")
+    return createEnvironmentProblem(createFileProblem("not-regular", found.path));
+  const numbers = parseFileStats(found.facts.get("facts"));
   if (type === "file" && numbers.size > (options.maxBytes ?? Infinity)) return tooLarge(from, options);
-  const target = resolve(to);
-  const temporary = join(dirname(target), await createTemporaryName(signal));
+  let temporary: HostPath | undefined;
   try {
-    const taken = await findTaken(target, type);
-    if (taken !== undefined) return taken;
+    const target = type === "file" ? await followTarget(resolve(to)) : resolve(to);
+    temporary = join(dirname(target), await createTemporaryName(signal));
+    const conflict = await findConflict(target, type);
+    if (conflict !== undefined) return conflict;
     await mkdir(dirname(target), { recursive: true });
     await sweepAbandoned(dirname(target), signal);
     const transfer = { run, from, target, temporary, options };
@@ -54,20 +61,25 @@ export async function copyOut(
   } catch (error) {
     if (signal.aborted) throw error;
     if (error instanceof ArchiveRefused) {
-      return problemThere(createFileProblem("archive-refused", from, error.message));
+      return createEnvironmentProblem(createFileProblem("archive-refused", from, error.message));
     }
     return problemOfError(error, to);
   } finally {
-    await removeTree(temporary);
+    if (temporary !== undefined) await removeTree(temporary);
   }
 }
 
-async function findTaken(target: HostPath, type: "file" | "folder"): Promise<CopyProblem | undefined> {
-  const there = await unlessMissing(type === "file" ? stat(target) : lstat(target));
-  if (there === undefined) return undefined;
-  if (type === "folder") return problemHere("exists", target);
-  if (there.isDirectory()) return problemHere("is-folder", target);
-  return there.isFile() ? undefined : problemHere("not-regular", target);
+/** As in `cp`, a file is written through links. Throws if the path is an open stream, whose file must not be replaced. */
+async function followTarget(path: HostPath): Promise<HostPath> {
+  return (await unlessMissing(lstat(path))) === undefined ? path : followLinks(path);
+}
+
+async function findConflict(target: HostPath, type: "file" | "folder"): Promise<CopyProblem | undefined> {
+  const existing = await unlessMissing(type === "file" ? stat(target) : lstat(target));
+  if (existing === undefined) return undefined;
+  if (type === "folder") return createHostProblem("exists", target);
+  if (existing.isDirectory()) return createHostProblem("is-folder", target);
+  return existing.isFile() ? undefined : createHostProblem("not-regular", target);
 }
 
 interface Transfer {
@@ -78,69 +90,55 @@ interface Transfer {
   readonly options: CopyOptions;
 }
 
-async function receiveFile(
-  { run, from, target, temporary, options }: Transfer,
-  { mode }: FileNumbers,
-  signal: AbortSignal,
-): Promise<Copied | CopyProblem> {
+async function receiveFile(transfer: Transfer, { mode }: FileStats, signal: AbortSignal) {
+  const { target, temporary } = transfer;
   const file = await open(temporary, "wx", 0o600);
-  let bytes: number | CopyProblem;
+  let bytes = 0;
   try {
     const take = async (chunk: Uint8Array) => {
-      for (let at = 0; at < chunk.length; ) at += (await file.write(chunk, at)).bytesWritten;
+      await file.writeFile(chunk); // appends at the current position
+      bytes += chunk.length;
     };
-    bytes = await receive({ run, from, script: SEND_SCRIPT, options, take }, signal);
-    if (typeof bytes !== "number") return bytes;
-    await file.chmod(mode & 0o777);
+    const problem = await receive(transfer, SEND_SCRIPT, take, () => bytes, signal);
+    if (problem !== undefined) return problem;
+    const old = await unlessMissing(stat(target));
+    if (old !== undefined && process.geteuid?.() === 0) await file.chown(old.uid, old.gid);
+    await file.chmod((old?.mode ?? mode) & 0o777);
     await file.sync();
   } finally {
     await file.close();
   }
   await rename(temporary, target);
-  return { kind: "copied", path: target, type: "file", files: 1, bytes, skipped: 0, skippedNames: [] };
+  return copiedFile(target, bytes);
 }
 
-async function receiveFolder(
-  { run, from, target, temporary, options }: Transfer,
-  signal: AbortSignal,
-): Promise<Copied | CopyProblem> {
+async function receiveFolder(transfer: Transfer, signal: AbortSignal): Promise<Copied | CopyProblem> {
+  const { from, target, temporary } = transfer;
   await mkdir(temporary, { mode: 0o700 });
   await using unpacker = openFolderUnpacker(temporary);
   const reader = createTarReader(unpacker);
-  const take = (chunk: Uint8Array) => reader.push(chunk);
-  const bytes = await receive({ run, from, script: PACK_SCRIPT, options, take }, signal);
-  if (typeof bytes !== "number") return bytes;
-  if (!reader.isComplete) return problemThere(createFileProblem("incomplete", from));
+  const problem = await receive(transfer, PACK_SCRIPT, reader.push, () => unpacker.bytes, signal);
+  if (problem !== undefined) return problem;
+  if (!reader.isComplete) return createEnvironmentProblem(createFileProblem("incomplete", from));
   await unpacker.complete();
-  // A folder never replaces anything but an empty one, which somebody may have made meanwhile.
+  // The rename replaces at most an empty folder that another process created meanwhile.
   await rename(temporary, target);
-  const { files, skipped } = unpacker;
-  return {
-    kind: "copied",
-    path: target,
-    type: "folder",
-    files,
-    bytes,
-    skipped: skipped.count,
-    skippedNames: skipped.names,
-  };
+  return copiedFolder(target, unpacker);
 }
 
-interface Receiving {
-  readonly run: RunFileScript;
-  readonly from: TargetPath;
-  readonly script: string;
-  readonly options: CopyOptions;
-  /** While it has not resolved, nothing more is sent. */
-  take(chunk: Uint8Array): Promise<void>;
-}
-
-/** How many bytes came, all of them taken; ends the sender as soon as taking fails or the limit is reached. */
+/**
+ * Receives all chunks or returns a problem; stops the sender as soon as `take` fails or the limit is reached. The sender
+ * waits for `take`. `bytesTaken` counts the file content, for the progress.
+ */
 async function receive(
-  { run, from, script, options, take }: Receiving,
+  { run, from, options }: Transfer,
+  script: string,
+  take: (chunk: Uint8Array) => Promise<void>,
+  bytesTaken: () => number,
   signal: AbortSignal,
-): Promise<number | CopyProblem> {
+): Promise<CopyProblem | undefined> {
   const stop = new AbortController();
+  const reportProgress = createProgressReporter(options, bytesTaken);
   let failure: { readonly error: unknown } | undefined;
   let bytes = 0;
   let taken: Promise<void> = Promise.resolve();
@@ -152,7 +150,7 @@ async function receive(
       if (stop.signal.aborted) return;
       try {
         await take(own);
-        options.onBytes?.(own.length);
+        reportProgress();
       } catch (error) {
         failure = { error };
         stop.abort();
@@ -160,8 +158,8 @@ async function receive(
     });
     return taken;
   };
-  const path = { script, path: from, timeoutMs: COPY_TIMEOUT_MS, onStdout };
-  const result = await run(path, AbortSignal.any([signal, stop.signal])).catch((error: unknown) => {
+  const sending = { script, path: from, timeoutMs: COPY_TIMEOUT_MS, onStdout };
+  const result = await run(sending, AbortSignal.any([signal, stop.signal])).catch((error: unknown) => {
     if (signal.aborted || !stop.signal.aborted) throw error;
     return undefined;
   });
@@ -169,40 +167,31 @@ async function receive(
   if (failure !== undefined) throw failure.error;
   if (stop.signal.aborted) return tooLarge(from, options);
   if (result === undefined || (result.kind === "done" && !result.facts.has("done"))) {
-    return problemThere(createFileProblem("incomplete", from));
+    return createEnvironmentProblem(createFileProblem("incomplete", from));
   }
-  return result.kind === "done" ? bytes : problemThere(result);
+  return result.kind === "done" ? undefined : createEnvironmentProblem(result);
 }
 
 function tooLarge(path: TargetPath, { maxBytes }: CopyOptions): CopyProblem {
-  return problemThere(createFileProblem("too-large", path, `at most ${maxBytes} bytes are copied`));
+  return createEnvironmentProblem(createFileProblem("too-large", path, `the limit is ${maxBytes} bytes`));
 }
 
-/** Removes what a process that was killed in the middle left beside the target. */
+/** Removes temporary files that killed processes left beside the target. */
 async function sweepAbandoned(folder: HostPath, signal: AbortSignal): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!isTemporaryName(name)) continue;
     const path = join(folder, name);
-    const there = await unlessMissing(lstat(path));
-    if (there === undefined) continue;
-    const isAbandoned = Date.now() - there.mtimeMs > ABANDONED_MS || (await isOwnerDead(name, signal));
-    // What another user left in a shared folder is no reason not to copy.
+    const existing = await unlessMissing(lstat(path));
+    if (existing === undefined) continue;
+    const isAbandoned = Date.now() - existing.mtimeMs > ABANDONED_MS || (await hasOwnerExited(name, signal));
+    // A leftover of another user in a shared folder must not prevent the copy.
     if (isAbandoned) await removeTree(path).catch(() => undefined);
   }
 }
 
 async function removeTree(path: HostPath): Promise<void> {
-  const there = await lstat(path).catch(() => undefined); // then there is nothing to remove
-  if (there === undefined) return;
-  if (there.isDirectory()) await chmod(path, 0o700);
+  const existing = await lstat(path).catch(() => undefined); // nothing to remove
+  if (existing === undefined) return;
+  if (existing.isDirectory()) await chmod(path, 0o700);
   await rm(path, { recursive: true, force: true, maxRetries: 3 });
-}
-
-async function unlessMissing<Result>(asked: Promise<Result>): Promise<Result | undefined> {
-  try {
-    return await asked;
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw error;
-  }
 }

@@ -1,41 +1,63 @@
 import { errnoOf, messageOf } from "../../../lib/errors.ts";
 import { createFileProblem, type FileProblem, type FileProblemKind } from "../file-problem.ts";
 
-/** A path of our own machine. No path of an environment is taken for one. */
+/** A path on this machine, distinct from the paths of an environment. */
 export type HostPath = string & { readonly target?: "host" };
 
 export interface CopyOptions {
-  /** More than this is refused; no limit unless given. */
+  /** Refuses larger content; unlimited if omitted. */
   readonly maxBytes?: number | undefined;
-  /** Told of every part that went over. */
+  /** Receives the number of file bytes copied since the last call, without archive overhead. */
   readonly onBytes?: ((count: number) => void) | undefined;
 }
 
 export interface Copied {
   readonly kind: "copied";
-  /** Where it is now. */
+  /** The path of the copy. */
   readonly path: string;
   readonly type: "file" | "folder";
   readonly files: number;
   readonly bytes: number;
-  /** How many entries of a folder were left out: sockets, FIFOs, devices, and links that lead out of it. */
+  /** The number of folder entries that were not copied: sockets, FIFOs, devices, and links that lead outside. */
   readonly skipped: number;
-  /** The first of them. */
+  /** The names of the first skipped entries. */
   readonly skippedNames: readonly string[];
 }
 
-/** Nothing was copied, and nothing was left behind. */
+export function copiedFile(path: string, bytes: number): Copied {
+  return { kind: "copied", path, type: "file", files: 1, bytes, skipped: 0, skippedNames: [] };
+}
+
+export function copiedFolder(
+  path: string,
+  { files, bytes, skipped }: { files: number; bytes: number; skipped: ReturnType<typeof createSkipList> },
+): Copied {
+  const { count, names } = skipped;
+  return { kind: "copied", path, type: "folder", files, bytes, skipped: count, skippedNames: names };
+}
+
+/** Reports to `onBytes` how much the count has grown since the last call. */
+export function createProgressReporter({ onBytes }: CopyOptions, count: () => number): () => void {
+  let reported = 0;
+  return () => {
+    const growth = count() - reported;
+    reported += growth;
+    if (growth > 0) onBytes?.(growth);
+  };
+}
+
+/** Why nothing was copied; no partial copy remains. */
 export interface CopyProblem extends Omit<FileProblem, "path"> {
-  /** Whose file the problem is about. */
+  /** The side of the affected file. */
   readonly side: "host" | "environment";
   readonly path: string;
 }
 
-export function problemThere(problem: FileProblem): CopyProblem {
+export function createEnvironmentProblem(problem: FileProblem): CopyProblem {
   return { ...problem, side: "environment" };
 }
 
-export function problemHere(kind: FileProblemKind, path: HostPath, reason?: string): CopyProblem {
+export function createHostProblem(kind: FileProblemKind, path: HostPath, reason?: string): CopyProblem {
   return { ...createFileProblem(kind, `${path}`, reason), side: "host" };
 }
 
@@ -54,16 +76,17 @@ const KINDS: Readonly<Record<string, FileProblemKind>> = {
   EFBIG: "disk-full",
 };
 
-/** The problem that a failed call of our own system tells; anything else thrown is a bug and goes on. */
+/** Converts a failed system call on this machine to a problem; any other error is a bug and is rethrown. */
 export function problemOfError(error: unknown, path: HostPath): CopyProblem {
   const code = errnoOf(error);
   if (code === undefined) throw error;
-  return problemHere(KINDS[code] ?? "failed", path, KINDS[code] === undefined ? messageOf(error) : undefined);
+  const kind = KINDS[code];
+  return createHostProblem(kind ?? "failed", path, kind === undefined ? messageOf(error) : undefined);
 }
 
-const NAMED = 20;
+const MAX_NAMES = 20;
 
-/** Counts what is left out and remembers the first names. */
+/** Counts skipped entries and remembers the first names. */
 export function createSkipList(): { names: string[]; readonly count: number; add(name: string): void } {
   const names: string[] = [];
   let count = 0;
@@ -74,7 +97,7 @@ export function createSkipList(): { names: string[]; readonly count: number; add
     },
     add(name) {
       count++;
-      if (names.length < NAMED) names.push(name);
+      if (names.length < MAX_NAMES) names.push(name);
     },
   };
 }

@@ -3,8 +3,8 @@ import { BASE_SCRIPT, OWNER_SCRIPT } from "../file-scripts.ts";
 const REQUIRE_TAR = `command -v tar >/dev/null 2>&1 || { say error tar; stop no-program; }`;
 
 /**
- * `$2` suffix of the temporary folder; stdin is an archive of `content/…` and, last, `end`. What a dying channel leaves is
- * a shorter archive, so nothing is renamed before the end is there.
+ * `$2` suffix of the temporary folder; stdin is an archive of `content/…` followed by `end`. A dying channel truncates the
+ * archive, so the folder is renamed only if `end` has arrived.
  */
 export const UNPACK_SCRIPT = `${BASE_SCRIPT}${OWNER_SCRIPT}
 suffix=$2
@@ -37,7 +37,7 @@ case $e in *[Uu]"nexpected E"*|*"short read"*|*[Tt]"runcated"*) stop incomplete 
 [ -z "$e" ] || fail "$e" 1
 [ -e "$t/end" ] && [ -d "$t/content" ] || stop incomplete
 free
-# To move a folder one needs to be allowed to write into it.
+# Moving a folder requires write permission on it.
 to=$p p=$t/content
 facts
 p=$to m=$f
@@ -51,7 +51,7 @@ say path "$p"
 say done 1
 `;
 
-/** The bytes of one file. */
+/** Sends the bytes of one file. */
 export const SEND_SCRIPT = `${BASE_SCRIPT}
 follow
 require_readable
@@ -61,7 +61,7 @@ e=$( { cat "$p" >&3; } 2>&1 ) || fail "$e" $?
 say done 1
 `;
 
-/** An archive of what is in a folder. That a file was written to meanwhile is no failure: it is told. */
+/** Sends an archive of a folder's content. Files that change while they are read do not fail the copy. */
 export const PACK_SCRIPT = `${BASE_SCRIPT}
 follow
 [ -e "$p" ] || absent

@@ -3,19 +3,19 @@ import { chmod, mkdir, readdir, readFile, readlink, rm, stat, symlink, writeFile
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { altered, changed, type FilesTraits, openFilesLab } from "../../../../test/support/files-lab.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { createEnvironmentFiles } from "../environment-files.ts";
-import { altered, changed, type FilesTraits, openFilesPlace } from "../files.fixture.ts";
 
-const signal = AbortSignal.timeout(7_200_000); // for all of the file
+const signal = AbortSignal.timeout(7_200_000); // for the whole file
 
-/** What copying promises in every environment. */
+/** Tests of copies that every environment passes. */
 export function copyContract(traits: FilesTraits): void {
-  const openPlace = () => openFilesPlace(traits);
+  const openLab = () => openFilesLab(traits);
 
   describe(`${traits.name} keeps the contract of copies`, () => {
-    test("E3: a file goes in and comes out byte for byte with its mode, and replaces a file", async () => {
-      await using place = await openPlace();
+    test("E3: a file is copied in and out byte for byte with its mode, and replaces a file", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
       for (const size of [0, 1, 300_000, 5_000_000]) {
         const content = randomBytes(size);
@@ -25,17 +25,17 @@ export function copyContract(traits: FilesTraits): void {
         const onBytes = (count: number) => {
           seen += count;
         };
-        const target = `${place.home}/-new/it's ${size % 2}`;
-        expect(await place.files.copyIn(here.file("in"), target, { onBytes }, signal)).toMatchObject({
+        const target = `${lab.home}/-new/it's ${size % 2}`;
+        expect(await lab.files.copyIn(here.file("in"), target, { onBytes }, signal)).toMatchObject({
           kind: "copied",
           path: target,
           type: "file",
           bytes: size,
         });
         expect(seen).toBe(size);
-        expect(await place.files.stat(target, signal)).toMatchObject({ size, mode: 0o751 });
+        expect(await lab.files.stat(target, signal)).toMatchObject({ size, mode: 0o751 });
         const out = here.file("far/out");
-        expect(await place.files.copyOut(target, out, { onBytes }, signal)).toMatchObject({
+        expect(await lab.files.copyOut(target, out, { onBytes }, signal)).toMatchObject({
           kind: "copied",
           path: out,
         });
@@ -44,11 +44,11 @@ export function copyContract(traits: FilesTraits): void {
         expect(seen).toBe(size * 2);
       }
       expect(await readdir(here.file("far"))).toEqual(["out"]);
-      expect((await place.sh("ls -A ./-new")).trim().split("\n")).toHaveLength(2);
+      expect((await lab.sh("ls -A ./-new")).trim().split("\n")).toHaveLength(2);
     });
 
-    test("E3: a folder goes in and comes out with names, modes, links and empty folders", async () => {
-      await using place = await openPlace();
+    test("E3: a folder is copied in and out with names, modes, links and empty folders", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
       const long = `${"d".repeat(90)}/${"e".repeat(90)}/${"f".repeat(120)}`;
       const texts: Record<string, string> = {
@@ -74,26 +74,35 @@ export function copyContract(traits: FilesTraits): void {
       const server = createServer().listen(join(source, "socket"));
       await new Promise((resolve) => server.once("listening", resolve));
       try {
-        const into = await place.files.copyIn(source, `${place.home}/deep/there`, {}, signal);
+        const fileBytes = 1_000_006; // file contents only, without archive overhead
+        let seen = 0;
+        const onBytes = (count: number) => {
+          seen += count;
+        };
+        const into = await lab.files.copyIn(source, `${lab.home}/deep/there`, { onBytes }, signal);
         expect(into).toMatchObject({
           kind: "copied",
           type: "folder",
           files: 7,
+          bytes: fileBytes,
           skipped: 1,
           skippedNames: ["socket"],
         });
-        expect(await place.sh("ls -A deep; cat deep/there/link")).toBe("there\n5");
-        expect(await place.files.stat(`${place.home}/deep/there`, signal)).toMatchObject({ mode: 0o750 });
-        await place.sh("mkfifo deep/there/pipe; ln deep/there/-rf deep/there/second");
+        expect(seen).toBe(fileBytes);
+        expect(await lab.sh("ls -A deep; cat deep/there/link")).toBe("there\n5");
+        expect(await lab.files.stat(`${lab.home}/deep/there`, signal)).toMatchObject({ mode: 0o750 });
+        await lab.sh("mkfifo deep/there/pipe; ln deep/there/-rf deep/there/second");
         const back = here.file("back");
-        const out = await place.files.copyOut(`${place.home}/deep/there/`, back, {}, signal);
+        const out = await lab.files.copyOut(`${lab.home}/deep/there/`, back, { onBytes }, signal);
         expect(out).toMatchObject({
           kind: "copied",
           type: "folder",
           files: 8,
+          bytes: fileBytes,
           skipped: 1,
           skippedNames: ["pipe"],
         });
+        expect(seen).toBe(fileBytes * 2);
         for (const [name, text] of Object.entries(texts)) {
           expect(await readFile(join(back, name), "utf8"), name).toBe(text);
         }
@@ -111,14 +120,14 @@ export function copyContract(traits: FilesTraits): void {
       }
     });
 
-    test("what is missing, taken, no file or too large is told with its side, and nothing is left behind", async () => {
-      await using place = await openPlace();
+    test("a missing, existing, irregular or too large path is reported with its side, and no partial copy remains", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
       await writeFile(here.file("f"), "file");
       await mkdir(here.file("d"));
       await writeFile(here.file("d/x"), "x".repeat(50_000));
-      await place.sh("mkdir d; echo far > f; echo big > d/x; mkfifo p");
-      const { files, home } = place;
+      await lab.sh("mkdir d; echo far > f; echo big > d/x; mkfifo p");
+      const { files, home } = lab;
       const into = (from: string, to: string, maxBytes?: number) =>
         files.copyIn(here.file(from), `${home}/${to}`, { maxBytes }, signal);
       expect(await into("none", "x")).toMatchObject({ kind: "missing", side: "host" });
@@ -140,16 +149,16 @@ export function copyContract(traits: FilesTraits): void {
       expect(await out("f", "new", 3)).toMatchObject({ kind: "too-large", side: "environment" });
       expect(await out("d", "new", 600)).toMatchObject({ kind: "too-large", side: "environment" });
       expect((await readdir(here.path)).toSorted()).toEqual(["d", "f"]);
-      expect(await place.sh("ls -A; cat f")).toBe("d\nf\np\nfar\n");
+      expect(await lab.sh("ls -A; cat f")).toBe("d\nf\np\nfar\n");
     });
 
-    test("a copy that is cut in the middle leaves what was there before, on both sides", async () => {
-      await using place = await openPlace();
+    test("an interrupted copy leaves the previous content on both sides", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
-      const { environment, home } = place;
+      const { environment, home } = lab;
       await mkdir(here.file("d"));
       for (const name of ["f", "d/a", "d/b"]) await writeFile(here.file(name), randomBytes(400_000));
-      await place.sh("echo old > f; mkdir far; head -c 900000 /dev/zero > far/x");
+      await lab.sh("echo old > f; mkdir far; head -c 900000 /dev/zero > far/x");
       const halved = changed(environment, ({ stdin, ...request }) => ({
         ...request,
         stdin:
@@ -163,7 +172,7 @@ export function copyContract(traits: FilesTraits): void {
         const outcome = await files.copyIn(here.file(`${from}`), `${home}/${to}`, {}, signal);
         expect(outcome).toMatchObject({ kind: "incomplete", side: "environment" });
       }
-      // The sender dies when some of it has come.
+      // The sender dies after some bytes.
       const dying = altered(environment, (command) =>
         command
           .replace('{ cat "$p" >&3; }', '{ head -c 100000 "$p" >&3; false; }')
@@ -179,44 +188,44 @@ export function copyContract(traits: FilesTraits): void {
       const stop = new AbortController();
       const onBytes = () => stop.abort(new Error("enough"));
       await expect(
-        place.files.copyOut(`${home}/far/x`, here.file("out"), { onBytes }, stop.signal),
+        lab.files.copyOut(`${home}/far/x`, here.file("out"), { onBytes }, stop.signal),
       ).rejects.toThrow("enough");
       expect(await readFile(here.file("out"), "utf8")).toBe("old");
       expect((await readdir(here.path)).toSorted()).toEqual(["d", "f", "out"]);
-      expect(await place.sh("ls -A; cat f")).toBe("f\nfar\nold\n");
+      expect(await lab.sh("ls -A; cat f")).toBe("f\nfar\nold\n");
     });
 
-    test("what a killed receiver left goes with the next copy into the folder", async () => {
-      await using place = await openPlace();
+    test("the next copy into the folder removes the leftovers of a killed receiver", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
       await mkdir(here.file("d"));
       for (const name of ["f", "d/a"]) await writeFile(here.file(name), "content");
-      const killed = altered(place.environment, (command) =>
+      const killed = altered(lab.environment, (command) =>
         command.replace(/exec dd |tar -x /g, (program) => `kill -9 $$; ${program}`),
       );
-      for (const [name, left] of [
+      for (const [name, leftover] of [
         ["f", ".hermes-write-"],
         ["d", ".hermes-copy-"],
       ]) {
         const from = here.file(`${name}`);
-        const outcome = await killed.copyIn(from, `${place.home}/target`, {}, signal);
+        const outcome = await killed.copyIn(from, `${lab.home}/target`, {}, signal);
         expect(outcome).toMatchObject({ side: "environment" });
-        // What the dead shell had started comes to its end by itself.
-        await expect.poll(() => place.sh("ls -A")).toContain(left);
+        // Programs that the killed shell had started end by themselves.
+        await expect.poll(() => lab.sh("ls -A")).toContain(leftover);
         const copied = async () => {
-          await place.sh("chmod -R u+rwx target 2> /dev/null; rm -rf target");
-          expect(await place.files.copyIn(from, `${place.home}/target`, {}, signal)).toMatchObject({
+          await lab.sh("chmod -R u+rwx target 2> /dev/null; rm -rf target");
+          expect(await lab.files.copyIn(from, `${lab.home}/target`, {}, signal)).toMatchObject({
             kind: "copied",
           });
-          return place.sh("ls -A");
+          return lab.sh("ls -A");
         };
         await expect.poll(copied).toBe("target\n");
-        await place.sh("rm -rf target");
+        await lab.sh("rm -rf target");
       }
     });
 
-    test("50 MB go both ways in small parts, and a full disk is told", async () => {
-      await using place = await openPlace();
+    test("50 MB are copied both ways in small chunks, and a full disk is reported", async () => {
+      await using lab = await openLab();
       await using here = await tempFolder();
       const content = randomBytes(1_000_000);
       await writeFile(here.file("f"), Buffer.concat(Array.from({ length: 50 }, () => content)));
@@ -224,20 +233,20 @@ export function copyContract(traits: FilesTraits): void {
       const onBytes = (count: number) => {
         largest = Math.max(largest, count);
       };
-      const target = `${place.home}/f`;
-      expect(await place.files.copyIn(here.file("f"), target, { onBytes }, signal)).toMatchObject({
+      const target = `${lab.home}/f`;
+      expect(await lab.files.copyIn(here.file("f"), target, { onBytes }, signal)).toMatchObject({
         bytes: 50_000_000,
       });
-      expect(await place.files.copyOut(target, here.file("g"), { onBytes }, signal)).toMatchObject({
+      expect(await lab.files.copyOut(target, here.file("g"), { onBytes }, signal)).toMatchObject({
         bytes: 50_000_000,
       });
       expect((await readFile(here.file("g"))).equals(await readFile(here.file("f")))).toBe(true);
       expect(largest).toBeLessThan(1_100_000);
-      await place.sh("rm f");
+      await lab.sh("rm f");
       await rm(here.file("g"));
-      const limited = altered(place.environment, (command) => `ulimit -f 8; ${command}`);
+      const limited = altered(lab.environment, (command) => `ulimit -f 8; ${command}`);
       expect(await limited.copyIn(here.file("f"), target, {}, signal)).toMatchObject({ kind: "disk-full" });
-      expect(await place.sh("ls -A")).toBe("");
+      expect(await lab.sh("ls -A")).toBe("");
     });
   });
 }

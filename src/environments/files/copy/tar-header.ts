@@ -1,14 +1,25 @@
-/** One entry of an archive, as far as we make or take any. */
+/** One entry of an archive. Names are byte strings, because a file name need not be UTF-8. */
 export interface TarEntry {
-  readonly name: string;
+  readonly name: ByteString;
   readonly type: "file" | "folder" | "symlink" | "hardlink" | "other";
   readonly mode: number;
   readonly size: number;
-  readonly linkName: string;
-  readonly modifiedSeconds: number;
+  readonly linkName: ByteString;
 }
 
-export const BLOCK = 512;
+/** Bytes as text in which each character is one byte. */
+export type ByteString = string;
+
+export function bytesOf(name: ByteString): Buffer {
+  return Buffer.from(name, "latin1");
+}
+
+/** The name for a message; bytes that are not UTF-8 are replaced. */
+export function readableName(name: ByteString): string {
+  return bytesOf(name).toString("utf8");
+}
+
+export const BLOCK_BYTES = 512;
 const NAME_BYTES = 100;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "\0": "file",
@@ -18,49 +29,49 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "2": "symlink",
   "5": "folder",
 };
+/** An entry to write; unless given, it is an empty file. */
+export type NewEntry = Partial<TarEntry> & { readonly name: ByteString; readonly modifiedSeconds?: number };
+
 const FLAGS = { file: "0", hardlink: "1", symlink: "2", folder: "5", other: "6" } as const;
 
-/** How many bytes of zeros follow content of this size. */
+const EMPTY_FILE = { type: "file", mode: 0o644, size: 0, linkName: "", modifiedSeconds: 0 } as const;
+
+/** The number of zero bytes that follow content of this size. */
 export function padding(size: number): number {
-  return (BLOCK - (size % BLOCK)) % BLOCK;
+  return (BLOCK_BYTES - (size % BLOCK_BYTES)) % BLOCK_BYTES;
 }
 
-/** The header of an entry; long names go before it, in the form that GNU, BSD and busybox all read. */
-export function formatHeader(entry: TarEntry): Buffer {
+/** Formats the header of an entry. Long names precede it in the GNU format, which GNU, BSD and busybox read. */
+export function formatHeader(known: NewEntry): Buffer {
+  const entry = { ...EMPTY_FILE, ...known };
   const blocks: Buffer[] = [];
   for (const [flag, text] of [
     ["K", entry.linkName],
     ["L", entry.name],
   ] as const) {
-    const bytes = Buffer.from(text, "utf8");
+    const bytes = bytesOf(text);
     if (bytes.length < NAME_BYTES) continue;
     const ended = Buffer.concat([bytes, Buffer.alloc(1)]);
-    blocks.push(block("././@LongLink", flag, { mode: 0o644, size: ended.length, seconds: 0, link: "" }));
-    blocks.push(ended, Buffer.alloc(padding(ended.length)));
+    const long = { ...EMPTY_FILE, name: "././@LongLink", size: ended.length };
+    blocks.push(block(long, flag), ended, Buffer.alloc(padding(ended.length)));
   }
-  const { mode, size, modifiedSeconds: seconds, linkName: link } = entry;
-  blocks.push(block(entry.name, FLAGS[entry.type], { mode, size, seconds, link }));
-  return Buffer.concat(blocks);
+  return Buffer.concat([...blocks, block(entry, FLAGS[entry.type])]);
 }
 
-function block(
-  name: string,
-  flag: string,
-  { mode, size, seconds, link }: { mode: number; size: number; seconds: number; link: string },
-): Buffer {
-  const header = Buffer.alloc(BLOCK);
-  Buffer.from(name, "utf8").copy(header, 0, 0, NAME_BYTES - 1);
+function block({ name, mode, size, linkName, modifiedSeconds }: Required<NewEntry>, flag: string): Buffer {
+  const header = Buffer.alloc(BLOCK_BYTES);
+  bytesOf(name).copy(header, 0, 0, NAME_BYTES - 1);
   header.write(octal(mode, 7), 100, "latin1");
   header.write(octal(0, 7), 108, "latin1");
   header.write(octal(0, 7), 116, "latin1");
   if (size < 8 ** 11) header.write(octal(size, 11), 124, "latin1");
   else {
-    header[124] = 0x80; // beyond 8 GB: the number itself instead of its digits
+    header[124] = 0x80; // from 8 GB on: a binary number instead of octal digits
     header.writeUIntBE(size, 130, 6);
   }
-  header.write(octal(Math.min(8 ** 11 - 1, Math.max(0, Math.trunc(seconds))), 11), 136, "latin1");
+  header.write(octal(Math.min(8 ** 11 - 1, Math.max(0, Math.trunc(modifiedSeconds))), 11), 136, "latin1");
   header.write(flag, 156, "latin1");
-  Buffer.from(link, "utf8").copy(header, 157, 0, NAME_BYTES - 1);
+  bytesOf(linkName).copy(header, 157, 0, NAME_BYTES - 1);
   header.write("ustar  \0", 257, "latin1");
   header.write(`${octal(checksum(header), 6)}\0 `, 148, "latin1");
   return header;
@@ -77,11 +88,11 @@ function checksum(header: Buffer): number {
 }
 
 export interface ParsedHeader extends TarEntry {
-  /** The letter in the archive; L, K, x and g describe the entry that follows. */
+  /** The type flag; L, K, x and g describe the following entry. */
   readonly flag: string;
 }
 
-/** Undefined when the block is none. */
+/** Returns undefined if the block is not a valid header. */
 export function parseHeader(header: Buffer): ParsedHeader | undefined {
   if (parseNumber(header.subarray(148, 156)) !== checksum(header)) return undefined;
   const size = parseNumber(header.subarray(124, 136));
@@ -89,25 +100,24 @@ export function parseHeader(header: Buffer): ParsedHeader | undefined {
   if (!Number.isSafeInteger(size) || size < 0 || !Number.isSafeInteger(mode)) return undefined;
   const flag = String.fromCharCode(header[156] ?? 0);
   const isPosix = header.toString("latin1", 257, 263) === "ustar\0";
-  const prefix = isPosix ? text(header.subarray(345, 500)) : "";
-  const name = text(header.subarray(0, NAME_BYTES));
+  const prefix = isPosix ? parseString(header.subarray(345, 500)) : "";
+  const name = parseString(header.subarray(0, NAME_BYTES));
   const type = TYPES[flag] ?? "other";
   return {
     name: prefix === "" ? name : `${prefix}/${name}`,
-    // Before there was a letter for folders, a slash at the end told them.
+    // Old archives mark folders by a trailing slash only.
     type: type === "file" && name.endsWith("/") ? "folder" : type,
     flag,
     mode: mode & 0o7777,
     size: type === "hardlink" || type === "symlink" || type === "folder" ? 0 : size,
-    linkName: text(header.subarray(157, 257)),
-    modifiedSeconds: parseNumber(header.subarray(136, 148)),
+    linkName: parseString(header.subarray(157, 257)),
   };
 }
 
-/** Up to the first NUL. */
-export function text(bytes: Buffer): string {
+/** Returns the bytes up to the first NUL. */
+export function parseString(bytes: Buffer): ByteString {
   const end = bytes.indexOf(0);
-  return bytes.toString("utf8", 0, end === -1 ? bytes.length : end);
+  return bytes.toString("latin1", 0, end === -1 ? bytes.length : end);
 }
 
 function parseNumber(bytes: Buffer): number {
@@ -116,6 +126,6 @@ function parseNumber(bytes: Buffer): number {
     for (const byte of bytes.subarray(1)) value = value * 256 + byte;
     return value;
   }
-  const digits = text(bytes).trim();
+  const digits = parseString(bytes).trim();
   return /^[0-7]*$/.test(digits) ? Number.parseInt(digits || "0", 8) : Number.NaN;
 }

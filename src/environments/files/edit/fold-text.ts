@@ -1,4 +1,4 @@
-/** How much difference is overlooked, strictest first; each of these forgives what those before it forgive. */
+/** Which differences are ignored, strictest first; each level includes those before it. */
 export const TOLERANCES = [
   "exact",
   "line-endings",
@@ -8,18 +8,18 @@ export const TOLERANCES = [
 ] as const;
 export type Tolerance = (typeof TOLERANCES)[number];
 
-/** Ways to find a text, strictest first. Indentation comes before whitespace inside lines: the new text moves along. */
+/** Strategies to find a text, strictest first. `indentation` also re-indents the new text, so it precedes `inner-whitespace`. */
 export type MatchStrategy = Tolerance | "indentation";
 export const STRATEGIES: readonly MatchStrategy[] = TOLERANCES.flatMap((tolerance) =>
   tolerance === "inner-whitespace" ? (["indentation", tolerance] as const) : [tolerance],
 );
 
-/** A text with differences folded away, and the way back from its offsets to those of the original. */
+/** A normalised text with a mapping from its offsets to those of the original. */
 export interface FoldedText {
   readonly text: string;
-  /** True when blanks were dropped at the very end, so that the text has to end where a line ends. */
+  /** Whitespace was dropped at the very end, so a match must end at the end of a line. */
   readonly endsLine: boolean;
-  /** Before whatever was dropped right there, so that a line's end is on the same side as its CR. */
+  /** Maps to the position before any characters dropped there, so that a CR stays with its line ending. */
   originalOffset(foldedOffset: number): number;
 }
 
@@ -32,7 +32,7 @@ const PLAIN_PIECES = /\r(?=\n)|[ \t]+/g;
 const TYPOGRAPHIC_PIECES =
   /\r(?=\n)|[ \t\u00a0\u2002-\u200a\u202f\u205f\u3000]+|[\u2010-\u2015\u2018-\u201f\u2032\u2033\u2212]/g;
 
-/** Folds away what `tolerance` overlooks; newlines and the indentation of lines are always kept. */
+/** Removes the differences that `tolerance` ignores; newlines and indentation are always kept. */
 export function foldText(original: string, tolerance: Tolerance): FoldedText {
   if (tolerance === "exact") {
     return { text: original, endsLine: false, originalOffset: (at) => at };
@@ -42,8 +42,8 @@ export function foldText(original: string, tolerance: Tolerance): FoldedText {
   const collapseInner = level >= TOLERANCES.indexOf("inner-whitespace");
   const typographic = tolerance === "punctuation";
 
-  const starts: number[] = []; // of each piece that changed length, as offsets in the folded text
-  const removed: number[] = [0]; // how much the first n of those pieces shortened the text
+  const starts: number[] = []; // folded offset of each piece that changed length
+  const removed: number[] = [0]; // characters that the first n of those pieces lost
   let shortened = 0;
   let endsLine = false;
 
@@ -78,7 +78,7 @@ export function foldText(original: string, tolerance: Tolerance): FoldedText {
   };
 }
 
-/** How many of the leading, sorted `values` hold. */
+/** Counts the leading values that satisfy `holds`; binary search, so `holds` must be true for a prefix only. */
 function countWhile(values: readonly number[], holds: (value: number) => boolean): number {
   let low = 0;
   let high = values.length;
@@ -88,4 +88,16 @@ function countWhile(values: readonly number[], holds: (value: number) => boolean
     else high = middle;
   }
   return low;
+}
+
+const MAX_WORDS = 40;
+
+/**
+ * Whether a text contains all words of another. No tolerance ignores a word, so a missing word rules out every match,
+ * which is much faster than folding a large file at each tolerance.
+ */
+export function containsWords(text: string, wanted: string): boolean {
+  const words = new Set(wanted.match(/[A-Za-z0-9_]{3,}/g));
+  const longest = [...words].toSorted((one, other) => other.length - one.length).slice(0, MAX_WORDS);
+  return longest.every((word) => text.includes(word));
 }

@@ -1,4 +1,4 @@
-/** Moves a line to the indentation of the file; undefined when it cannot be told how deep it belongs. */
+/** Re-indents a line for the file; undefined if its depth cannot be derived. */
 export type Reindent = (line: string) => string | undefined;
 
 export function indentOf(line: string): string {
@@ -6,8 +6,8 @@ export function indentOf(line: string): string {
 }
 
 /**
- * How lines that were written for one indentation stand in another, learnt from lines that are the same but for that:
- * tabs for spaces, four spaces for two, or all of it further in. Undefined when the lines are not nested alike.
+ * Derives the mapping between two indentation styles from lines that differ only in indentation: tabs and spaces, four
+ * spaces and two, or a deeper level. Undefined if the lines are nested differently.
  */
 export function learnIndentation(written: readonly string[], own: readonly string[]): Reindent | undefined {
   const known = new Map<string, string>();
@@ -23,7 +23,7 @@ export function learnIndentation(written: readonly string[], own: readonly strin
     if (deeperFrom === undefined || deeperTo === undefined) break;
     if (!deeperFrom.startsWith(from) || !deeperTo.startsWith(to) || deeperTo === to) return undefined;
   }
-  if (!known.has("")) levels.unshift(["", ""]); // no indentation is none everywhere, unless the lines say otherwise
+  if (!known.has("")) levels.unshift(["", ""]); // unindented lines stay unindented, unless they are mapped
   return (line) => {
     const indent = indentOf(line);
     if (line.trim() === "") return line;
@@ -37,7 +37,7 @@ export function learnIndentation(written: readonly string[], own: readonly strin
   };
 }
 
-/** So many steps further in, by the first step that is known. */
+/** Translates further indentation steps by the first known step that divides them. */
 function deepen(rest: string, levels: readonly (readonly [string, string])[]): string | undefined {
   for (const [index, [from, to]] of levels.entries()) {
     const [deeperFrom = "", deeperTo = ""] = levels[index + 1] ?? [];

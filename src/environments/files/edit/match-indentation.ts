@@ -1,16 +1,15 @@
-import { findRuns } from "./find-runs.ts";
-import { learnIndentation } from "./indent-map.ts";
-import { bodyOf, endingOf, splitLines } from "./text-lines.ts";
+import { indentOf, learnIndentation } from "./indent-map.ts";
+import { bodyOf, endingOf, findOccurrences, splitLines } from "./text-lines.ts";
 
-/** Where a text stands in a file when both are moved to the same indentation. */
+/** A match of a text in a file that ignores differences in indentation. */
 export interface IndentedMatch {
   readonly start: number; // offsets in the file
   readonly end: number;
-  /** Moves a text that was written for the searched indentation to that of the file; undefined when it cannot be told how. */
+  /** Re-indents a text from the searched indentation to that of the file; undefined if the mapping is unknown. */
   reindent(text: string): string | undefined;
 }
 
-/** Finds the whole lines of `content` that equal those of `wanted` but for their indentation, nested alike, and trailing blanks. */
+/** Finds whole lines of `content` that equal those of `wanted` except for trailing whitespace and consistent indentation. */
 export function matchIndentation(content: string, wanted: string): IndentedMatch[] {
   const lines = splitLines(content);
   const offsets = [0];
@@ -26,13 +25,13 @@ export function matchIndentation(content: string, wanted: string): IndentedMatch
     if (wantedEnds && ending === "") return undefined;
     const indent = commonIndent(window);
     const isShifted = window.every((line, index) => dedent(line, indent) === wantedBodies[index]);
-    const learnt = learnIndentation(wantedLines, window);
-    if (!isShifted && learnt === undefined) return undefined;
+    const mapIndent = learnIndentation(wantedLines, window);
+    if (!isShifted && mapIndent === undefined) return undefined;
     const isMixed =
       wantedIndent !== "" && indent !== "" && wantedIndent.includes("\t") !== indent.includes("\t");
     const canShift = isShifted && !isMixed;
     const moveLines = (text: string): string | undefined => {
-      const moved = splitLines(text).map((line) => learnt?.(line));
+      const moved = splitLines(text).map((line) => mapIndent?.(line));
       return moved.some((line) => line === undefined) ? undefined : moved.join("");
     };
     const end = (offsets[at + window.length] ?? content.length) - (wantedEnds ? 0 : ending.length);
@@ -44,7 +43,7 @@ export function matchIndentation(content: string, wanted: string): IndentedMatch
   };
 
   const trimmed = (line: string) => line.trim();
-  const candidates = findRuns(lines.map(trimmed), wantedLines.map(trimmed), 0);
+  const candidates = findOccurrences(lines.map(trimmed), wantedLines.map(trimmed), 0);
   const matches: IndentedMatch[] = [];
   let [from, first] = [0, 0];
   for (const at of candidates) {
@@ -55,7 +54,7 @@ export function matchIndentation(content: string, wanted: string): IndentedMatch
     from = at + wantedLines.length;
   }
   if (matches.length !== 1) return matches;
-  // A single match may still overlap with another one: then it fits twice.
+  // A single match may overlap another match, which makes it ambiguous.
   const others = candidates.filter((at) => at > first && at < from);
   for (const at of others) {
     const match = matchAt(at);
@@ -72,7 +71,7 @@ function commonIndent(lines: readonly string[]): string {
   let common: string | undefined;
   for (const line of lines) {
     if (line.trim() === "") continue;
-    const indent = /^[ \t]*/.exec(line)?.[0] ?? "";
+    const indent = indentOf(line);
     if (common === undefined) common = indent;
     while (!indent.startsWith(common)) common = common.slice(0, -1);
   }
@@ -82,12 +81,12 @@ function commonIndent(lines: readonly string[]): string {
 function reindent(text: string, from: string, to: string): string | undefined {
   const moved: string[] = [];
   for (const line of splitLines(text)) {
-    const own = /^[ \t]*/.exec(line)?.[0] ?? "";
+    const own = indentOf(line);
     if (bodyOf(line).trim() === "") moved.push(line);
     else if (own.startsWith(from)) moved.push(to + line.slice(from.length));
     else if (to.endsWith(from)) moved.push(to.slice(0, to.length - from.length) + line);
     else if (from.endsWith(to)) moved.push(line.slice(Math.min(own.length, from.length - to.length)));
-    else return undefined; // tabs on one side and spaces on the other: the width of a tab is anybody's guess
+    else return undefined; // tabs on one side and spaces on the other: the tab width is unknown
   }
   return moved.join("");
 }

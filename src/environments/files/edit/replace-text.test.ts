@@ -21,7 +21,7 @@ test("E4: an exact match is replaced and its range names offsets and lines of th
   });
 });
 
-test("E4: a text that fits twice is never guessed, even when the two places overlap", () => {
+test("E4: a text that occurs twice is ambiguous, even if the two occurrences overlap", () => {
   expect(replaceText("x = 1\ny\nx = 1\n", "x = 1", "x = 2", once)).toEqual({
     kind: "ambiguous",
     count: 2,
@@ -54,7 +54,7 @@ test("all replaces every match of the first strategy that finds any", () => {
   ]);
 });
 
-test("line endings of the file win over those of the texts", () => {
+test("the file's line endings take precedence over those of the texts", () => {
   expect(replaced("a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n")).toEqual([
     "line-endings",
     "a\r\nx\r\ny\r\nc\r\n",
@@ -64,7 +64,7 @@ test("line endings of the file win over those of the texts", () => {
   expect(replaced("a\r\nb\nc\n", "a\nb\nc\n", "a\nb\nd\n")).toEqual(["line-endings", "a\r\nb\nd\r\n"]);
 });
 
-test("a match that starts or ends between lines takes or leaves a line ending whole", () => {
+test("a match that starts or ends between lines never splits a line ending", () => {
   expect(replaced("a\r\nb\r\nc\r\n", "a\nb", "x")).toEqual(["line-endings", "x\r\nc\r\n"]);
   expect(replaced("a\r\nb\r\nc\r\n", "\nb\n", "\nx\ny\n")).toEqual(["line-endings", "a\r\nx\r\ny\r\nc\r\n"]);
   expect(replaced("a\r\nb\r\n", "\nb", "")).toEqual(["exact", "a\r\n"]);
@@ -73,7 +73,7 @@ test("a match that starts or ends between lines takes or leaves a line ending wh
   expect(replaced("f(a,  b)  + c\n", "(a, b) +", "() +")).toEqual(["inner-whitespace", "f() + c\n"]);
 });
 
-test("blanks at line ends are overlooked, and lines that the edit does not change keep theirs", () => {
+test("trailing whitespace is ignored, and unchanged lines keep theirs", () => {
   expect(replaced("a  \nb\t\nc \n", "a\nb\nc\n", "a\nx\nc\n")).toEqual([
     "trailing-whitespace",
     "a  \nx\nc \n",
@@ -81,12 +81,12 @@ test("blanks at line ends are overlooked, and lines that the edit does not chang
   expect(replaced("a\nb\n", "a \nb ", "x")).toEqual(["trailing-whitespace", "x\n"]);
 });
 
-test("a text whose last blank was overlooked only matches at the end of a line", () => {
+test("a text whose trailing whitespace is ignored matches only at the end of a line", () => {
   expect(replaced("foobar\n", "foo ", "x")).toMatchObject({ kind: "not-found" });
   expect(replaced("foobar foo\n", "foo ", "x")).toEqual(["trailing-whitespace", "foobar x\n"]);
 });
 
-test("a block of another indentation is found and the new text moves along", () => {
+test("a block with another indentation is found, and the new text is re-indented", () => {
   const file = "class A:\n        def f():\n            return 1\n\n        # end\n";
   const oldText = "    def f():\n        return 1\n";
   const newText = "    def f():\n        if x:\n            return 2\n\ntop()\n";
@@ -100,7 +100,7 @@ test("a block of another indentation is found and the new text moves along", () 
   expect(replaced("  a\n", "    a\n", "  b\n      c\n")).toEqual(["indentation", "b\n    c\n"]);
 });
 
-test("a block with other steps of indentation is found, and the new text gets those of the file", () => {
+test("a block with other indentation steps is found, and the new text gets the steps of the file", () => {
   expect(
     replaced("\tif a {\n\t\tb\n\t}\n", "if a {\n    b\n}", "if a {\n    if c {\n        b\n    }\n}"),
   ).toEqual(["indentation", "\tif a {\n\t\tif c {\n\t\t\tb\n\t\t}\n\t}\n"]);
@@ -114,13 +114,13 @@ test("a block with other steps of indentation is found, and the new text gets th
   ]);
 });
 
-test("a block that is nested otherwise, or whose new text cannot be moved, is not found", () => {
+test("a block that is nested differently, or whose new text cannot be re-indented, is not found", () => {
   expect(replaced("a\n  b\nc\n", "a\n  b\n  c\n", "x\n")).toMatchObject({ kind: "not-found" });
   expect(replaced("if a:\n  b\n  c\n", "if a:\n  b\n    c\n", "x\n")).toMatchObject({ kind: "not-found" });
   expect(replaced("\ta\n", "    a\n", "  b\n")).toMatchObject({ kind: "not-found" });
 });
 
-test("blanks inside lines and typographic punctuation are overlooked, indentation is not", () => {
+test("whitespace inside lines and typographic punctuation are ignored, indentation is not", () => {
   expect(replaced("let  a =\t1;\n", "let a = 1;", "let a = 2;")).toEqual([
     "inner-whitespace",
     "let a = 2;\n",
@@ -135,7 +135,7 @@ test("blanks inside lines and typographic punctuation are overlooked, indentatio
   ]);
 });
 
-test("what is not there is reported with the place most like it", () => {
+test("a text that is not found is reported with the most similar lines", () => {
   const file = "import x\n\nfunction add(a, b) {\n  return a + b;\n}\n";
   expect(replaceText(file, "function add(a, b) {\n  return a - b;\n}\n", "", once)).toEqual({
     kind: "not-found",
@@ -146,7 +146,7 @@ test("what is not there is reported with the place most like it", () => {
   expect(replaceText("", "zzz", "", once)).toEqual({ kind: "not-found", nearest: undefined });
 });
 
-test("the place named is the one that is most like the whole block, not the first line that is there often", () => {
+test("the suggestion is the position most similar to the whole block, not the first occurrence of a frequent line", () => {
   const block = (name: string) =>
     `function ${name}(a, b) {\n  if (!a) {\n    return;\n  }\n  return ${name}s(a) + b;\n}\n`;
   const names = ["open", "close", "total", "remove", "update"];
@@ -158,7 +158,7 @@ test("the place named is the one that is most like the whole block, not the firs
   });
 });
 
-test("a miss in a large file folds it in no way, and still names the place", () => {
+test("a miss in a large file is fast and still suggests the most similar lines", () => {
   const lines = Array.from(
     { length: 200_000 },
     (_, n) => `  const value${n} = compute(${n}, "some text here"); // ok\n`,
@@ -174,7 +174,7 @@ test("empty and blank texts are never matched loosely", () => {
   expect(replaceText("a\n\nb", "  \n", "x", once)).toMatchObject({ kind: "not-found" });
 });
 
-test("an edit that changes nothing says so", () => {
+test("an edit that changes nothing is reported as unchanged", () => {
   expect(replaceText("a\r\nb\r\n", "a\nb", "a\nb", once)).toEqual({ kind: "unchanged" });
 });
 
@@ -187,7 +187,7 @@ test("long repetitive texts are searched in linear time", () => {
   expect(replaceText(`${" ".repeat(300_000)}x`, "x  y", "", once)).toMatchObject({ kind: "not-found" });
 });
 
-test("E4: random exact replacements give what the standard library gives", () => {
+test("E4: random exact replacements give the same result as the standard library", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b", " ", "\t", "\n", "é", "“", "😀"), maxLength: 30 });
   fc.assert(
     fc.property(
@@ -216,7 +216,7 @@ test("E4: random exact replacements give what the standard library gives", () =>
   );
 });
 
-test("searches with distorted blanks, endings and quotes touch nothing outside their lines", () => {
+test("searches with distorted whitespace, line endings and quotes change nothing outside their lines", () => {
   const word = fc.constantFrom("alpha", "it’s", "“b”", "x–y", "c  d", "e\tf");
   const line = fc.tuple(fc.constantFrom("", "  ", "\t"), word, fc.constantFrom("", " ", "  "));
   const lines = fc.array(line, { minLength: 1, maxLength: 6 });

@@ -1,7 +1,6 @@
-import { foldText, type MatchStrategy, STRATEGIES, type Tolerance } from "./fold-text.ts";
-import { hasWords } from "./has-words.ts";
+import { containsWords, foldText, type MatchStrategy, STRATEGIES, type Tolerance } from "./fold-text.ts";
 import { matchIndentation } from "./match-indentation.ts";
-import { findNearestPlace, type NearestPlace } from "./nearest-place.ts";
+import { findSimilarLines, type SimilarLines } from "./similar-lines.ts";
 import { dominantEnding, endingOf, type LineEnding, lineNumberAt, splitLines } from "./text-lines.ts";
 
 /** A changed part of the new content, as offsets and as 1-based lines. */
@@ -20,28 +19,27 @@ export type ReplaceOutcome =
       readonly strategy: MatchStrategy;
       readonly ranges: readonly ReplacedRange[];
     }
-  | { readonly kind: "not-found"; readonly nearest: NearestPlace | undefined }
-  | { readonly kind: "ambiguous"; readonly count: number; readonly lines: readonly number[] } // of the first 20
+  | { readonly kind: "not-found"; readonly nearest: SimilarLines | undefined }
+  | { readonly kind: "ambiguous"; readonly count: number; readonly lines: readonly number[] } // lines of the first 20
   | { readonly kind: "unchanged" };
 
 interface Match {
   readonly start: number;
   readonly end: number;
-  readonly oldText: string; // what was searched for and what replaces it, both as indented in the file
+  readonly oldText: string; // old and new text, both re-indented for the file
   readonly newText: string;
 }
 
 const LISTED_LINES = 20;
 
-/** Replaces `oldText` where it stands exactly once (or everywhere with `all`), by the strictest strategy that finds it; never guesses. */
+/** Replaces the only occurrence of `oldText` (with `all`, every one), found by the strictest strategy that matches. */
 export function replaceText(
   content: string,
   oldText: string,
   newText: string,
   options: { readonly all: boolean; readonly show?: ((text: string) => string) | undefined },
 ): ReplaceOutcome {
-  const strategies = hasWords(content, oldText) ? STRATEGIES : [];
-  for (const strategy of strategies) {
+  for (const strategy of containsWords(content, oldText) ? STRATEGIES : []) {
     const matches = findMatches(content, oldText, newText, strategy);
     if (matches.length === 0) continue;
     if (matches.length > 1 && !options.all) {
@@ -50,13 +48,13 @@ export function replaceText(
     }
     return replaceMatches(content, withoutOverlaps(matches), strategy);
   }
-  // Whoever searches has seen the text as it is shown, and sees no more of it now.
+  // The caller has only seen the text as `show` renders it, and must not see more of it here.
   const shown = options.show?.(content) ?? content;
-  return { kind: "not-found", nearest: findNearestPlace(splitLines(shown), splitLines(oldText)) };
+  return { kind: "not-found", nearest: findSimilarLines(splitLines(shown), splitLines(oldText)) };
 }
 
 function findMatches(content: string, oldText: string, newText: string, strategy: MatchStrategy): Match[] {
-  if (strategy !== "exact" && oldText.trim() === "") return []; // blanks that are not there exactly are nowhere
+  if (strategy !== "exact" && oldText.trim() === "") return []; // blank text is matched exactly or not at all
   if (strategy !== "indentation") return findFolded(content, oldText, newText, strategy);
   return matchIndentation(content, oldText).flatMap(({ start, end, reindent }) => {
     const [own, replacement] = [reindent(oldText), reindent(newText)];
@@ -71,23 +69,18 @@ function findFolded(content: string, oldText: string, newText: string, tolerance
   if (wanted.text === "") return [];
   const find = (from: number): number => {
     let at = folded.text.indexOf(wanted.text, from);
-    // "foo " must not be found in "foobar" because its blank was dropped.
-    while (
-      at !== -1 &&
-      wanted.endsLine &&
-      !/^(\n|$)/.test(folded.text.slice(at + wanted.text.length, at + wanted.text.length + 1))
-    ) {
+    // "foo " must not match in "foobar", although its trailing space was dropped.
+    while (at !== -1 && wanted.endsLine && (folded.text[at + wanted.text.length] ?? "\n") !== "\n")
       at = folded.text.indexOf(wanted.text, at + 1);
-    }
     return at;
   };
-  const places: number[] = [];
-  for (let at = find(0); at !== -1; at = find(at + wanted.text.length)) places.push(at);
-  // "aa" stands in "aaa" twice although only one of the two can be replaced.
-  const [only, ...others] = places;
+  const positions: number[] = [];
+  for (let at = find(0); at !== -1; at = find(at + wanted.text.length)) positions.push(at);
+  // "aa" occurs twice in "aaa", although only one of the two can be replaced.
+  const [only, ...others] = positions;
   const overlapping = only !== undefined && others.length === 0 ? find(only + 1) : -1;
-  if (overlapping !== -1) places.push(overlapping);
-  return places.map((at) => {
+  if (overlapping !== -1) positions.push(overlapping);
+  return positions.map((at) => {
     const start = folded.originalOffset(at);
     const splitsEnding = content[start] === "\n" && content[start - 1] === "\r";
     const end = folded.originalOffset(at + wanted.text.length);
@@ -98,9 +91,9 @@ function findFolded(content: string, oldText: string, newText: string, tolerance
 function withoutOverlaps(matches: readonly Match[]): Match[] {
   let end = -1;
   return matches.filter((match) => {
-    const apart = match.start >= end;
-    if (apart) end = match.end;
-    return apart;
+    const isSeparate = match.start >= end;
+    if (isSeparate) end = match.end;
+    return isSeparate;
   });
 }
 
@@ -127,7 +120,7 @@ function replaceMatches(content: string, matches: readonly Match[], strategy: Ma
   return { kind: "replaced", content: result, count: matches.length, strategy, ranges };
 }
 
-/** The new text with the file's line endings; leading and trailing lines that the edit does not change keep the file's bytes. */
+/** The new text with the file's line endings. Leading and trailing lines that the edit leaves alone keep their bytes. */
 function mergeReplacement(matched: string, { oldText, newText }: Match, fallbackEnding: LineEnding): string {
   const own = matched.split("\n");
   const before = oldText.replaceAll("\r\n", "\n").split("\n");

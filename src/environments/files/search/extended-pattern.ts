@@ -1,6 +1,6 @@
 const CLASSES: Readonly<Record<string, string>> = { d: "0-9", s: "[:space:]", w: "[:alnum:]_" };
 
-/** A regular expression as `rg` reads it, in the words of `grep -E`, as far as the two can say the same. */
+/** Translates a regular expression of `rg` to the syntax of `grep -E`, as far as `grep -E` can express it. */
 export function extendedPattern(pattern: string): string {
   let result = "";
   let inSet = false;
@@ -13,7 +13,7 @@ export function extendedPattern(pattern: string): string {
       if (members !== undefined && !(inSet && negated)) {
         result += inSet ? members : `[${negated ? "^" : ""}${members}]`;
       } else if (next === "t") result += "\t";
-      // A backslash is an ordinary member of a POSIX set, and what follows it is taken as it is.
+      // A backslash is an ordinary member of a POSIX bracket expression, so the escaped character stands alone.
       else result += inSet ? next : one + next;
       at++;
     } else if (!inSet && pattern.startsWith("(?:", at)) {
@@ -22,7 +22,7 @@ export function extendedPattern(pattern: string): string {
     } else {
       if (one === "[" && !inSet) {
         inSet = true;
-        // A bracket that comes first is a member.
+        // A closing bracket in the first position is a member.
         const start = /^\[\^?\]?/.exec(pattern.slice(at))?.[0] ?? one;
         result += start;
         at += start.length - 1;

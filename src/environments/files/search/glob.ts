@@ -1,14 +1,14 @@
 import { quoteWord } from "../../channel/quote.ts";
 
-const MOST_ALTERNATIVES = 64;
+const MAX_ALTERNATIVES = 64;
 
-/** The words of a `find` expression that takes the files which `rg --glob` takes. */
+/** A `find` expression that matches the same files as `rg --glob`. */
 export function findExpression(glob: string, ignoreCase: boolean): string {
-  const tests = alternatives(glob).map((one) => findTest(one, ignoreCase));
+  const tests = expandGlob(glob).map((one) => findTest(one, ignoreCase));
   return `\\( ${tests.join(" -o ")} \\)`;
 }
 
-/** For `rg --glob`: where a leading `!` would turn the meaning round, it is part of the name. */
+/** Escapes a leading `!`, which `rg --glob` would read as a negation. */
 export function ripgrepGlob(glob: string): string {
   return glob.startsWith("!") ? `\\${glob}` : glob;
 }
@@ -20,13 +20,13 @@ function findTest(glob: string, ignoreCase: boolean): string {
   const pattern = `./${anchored.replace(/\*{2,}/g, "*")}`;
   const test = `${byPath} ${quoteWord(pattern)}`;
   if (anchored.includes("**")) return test;
-  // A star of find also takes slashes: without `**` a path has as many parts as its pattern.
+  // A star of find also matches slashes: without `**`, a path must have as many components as its pattern.
   const deeper = `./${"*/".repeat(anchored.split("/").length)}*`;
   return `\\( ${test} ! -path ${quoteWord(deeper)} \\)`;
 }
 
-/** Braces written out, and each `**` between slashes as nothing or something. */
-function alternatives(glob: string): string[] {
+/** Expands braces, and each `**` between slashes to zero or more folders. */
+function expandGlob(glob: string): string[] {
   let found = [glob];
   const split = (pattern: RegExp, parts: (match: RegExpExecArray) => readonly string[]): void => {
     for (;;) {
@@ -37,7 +37,7 @@ function alternatives(glob: string): string[] {
         return parts(match).map((part) => before + part + after);
       });
       if (next.length === found.length && next.every((text, index) => text === found[index])) return;
-      if (next.length > MOST_ALTERNATIVES) return;
+      if (next.length > MAX_ALTERNATIVES) return;
       found = next;
     }
   };

@@ -1,17 +1,17 @@
-import { headOf } from "../../../lib/shorten.ts";
+import { headOf } from "../../../lib/text/shorten.ts";
 import type { SearchRecord } from "./record-parser.ts";
 import type { SearchPlan } from "./search-query.ts";
 
 export const SHOWN_CHARS = 500;
 
 export interface SearchLine {
-  /** Relative to the folder that was searched. */
+  /** Relative to the searched folder. */
   readonly path: string;
   readonly line: number;
   readonly text: string;
-  /** False for a line that only stands near one. */
+  /** False for a context line. */
   readonly isMatch: boolean;
-  /** More of the line is there than is shown. */
+  /** The line is longer than `text`. */
   readonly isCut: boolean;
 }
 
@@ -20,28 +20,18 @@ export interface FileCount {
   readonly count: number;
 }
 
-/** The results of one page, gathered as records come. */
-export interface Collector {
-  readonly lines: readonly SearchLine[];
-  readonly files: readonly string[];
-  readonly counts: readonly FileCount[];
-  /** Something was found beyond the page. */
-  readonly hasMore: boolean;
-  take(record: SearchRecord): void;
-}
-
-/** Keeps one page and nothing else, however much is found before or after it. */
-export function createCollector(plan: SearchPlan): Collector {
+/** Collects the results of one page from a stream of records, however many results precede or follow it. */
+export function createCollector(plan: SearchPlan) {
   const { offset, limit, contextLines, output } = plan;
   const lines: SearchLine[] = [];
   const files: string[] = [];
   const counts: FileCount[] = [];
-  let before: SearchLine[] = []; // near a match that may come
-  let last: SearchLine | undefined; // the match shown last
+  let before: SearchLine[] = []; // context of a possible next match
+  let last: SearchLine | undefined; // the last match on the page
   let seen = 0;
   let hasMore = false;
 
-  /** Whether the next result belongs to the page. */
+  /** Counts a result and returns whether it belongs to the page. */
   const count = (): boolean => {
     seen++;
     if (seen > offset + limit) hasMore = true;
@@ -64,10 +54,11 @@ export function createCollector(plan: SearchPlan): Collector {
     lines,
     files,
     counts,
-    get hasMore() {
+    /** There are results after this page. */
+    get hasMore(): boolean {
       return hasMore;
     },
-    take({ path, rest }) {
+    take({ path, rest }: SearchRecord): void {
       if (hasMore) return;
       if (output === "names" || output === "files_only") {
         if (count()) files.push(path);
@@ -82,7 +73,7 @@ export function createCollector(plan: SearchPlan): Collector {
   };
 }
 
-/** What rg puts where it cut. */
+/** The suffix of lines that rg has cut. */
 const OMITTED = / \[\.\.\. (?:omitted end of long line|\d+ more match(?:es)?)\]$/;
 
 function parseLine(path: string, rest: string): SearchLine | undefined {

@@ -1,16 +1,16 @@
-/** What a search printed: the name of a file, and for lines what stands after it. */
+/** One record of the search output: a file name, followed by the line if lines are listed. */
 export interface SearchRecord {
   readonly path: string;
-  /** Undefined where only names are listed. */
+  /** Undefined if only names are listed. */
   readonly rest: string | undefined;
 }
 
-const LONGEST_NAME = 8_192;
-/** What rg says between records of a file that turned out to be binary, and what stands between groups of lines. */
-const BETWEEN =
+const MAX_NAME_BYTES = 8_192;
+/** Text between records: separators of line groups, and notices of rg about binary files. */
+const SEPARATORS =
   /^(?:--\n|[^\0]*?: (?:WARNING: stopped searching )?binary file (?:after match|matches) \(found [^\n]*\)\n)+/;
 
-/** Cuts a stream of `name NUL` or `name NUL rest newline` into records; of what is too long only the beginning is kept. */
+/** Parses a stream of `name NUL` or `name NUL rest newline` into records; long names and lines are truncated. */
 export function createRecordParser(
   shape: "names" | "lines",
   restBytes: number,
@@ -24,7 +24,7 @@ export function createRecordParser(
 
   const keep = (bytes: Uint8Array): void => {
     const part = held[reading];
-    const room = (reading === "name" ? LONGEST_NAME : restBytes) - part.length;
+    const room = (reading === "name" ? MAX_NAME_BYTES : restBytes) - part.length;
     if (room <= 0 || bytes.length === 0) return;
     const kept = Buffer.from(bytes.subarray(0, room));
     part.chunks.push(kept);
@@ -36,7 +36,7 @@ export function createRecordParser(
     return text;
   };
   const finish = (rest: string | undefined): void => {
-    const path = take("name").replace(BETWEEN, "");
+    const path = take("name").replace(SEPARATORS, "");
     if (path.startsWith("./")) onRecord({ path: path.slice(2), rest });
   };
 

@@ -1,4 +1,4 @@
-import { shorten } from "../../../lib/shorten.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
 import type { TargetPath } from "../../environment.ts";
 import { createFileProblem, type FileProblem } from "../file-problem.ts";
 import type { RunFileScript } from "../run-file-script.ts";
@@ -9,32 +9,32 @@ import { createSearchScript, SENT_LINE_BYTES, type SearchPrograms } from "./sear
 
 export interface SearchFound {
   readonly kind: "searched";
-  /** What was searched: all paths of the result are relative to it, or to the folder of the one file that it is. */
+  /** The searched path. All result paths are relative to it, or to its folder if it is a file. */
   readonly path: TargetPath;
   readonly lines: readonly SearchLine[];
   readonly files: readonly string[];
   readonly counts: readonly FileCount[];
-  /** There are more results than were asked for. */
+  /** There are more results than requested. */
   readonly hasMore: boolean;
-  /** Why not everything could be looked at; undefined when it was, as far as the page goes. */
+  /** Why some files were not searched; undefined if the page is complete. */
   readonly partial: string | undefined;
   readonly engine: "rg" | "grep" | undefined;
 }
 
-/** The pattern is no regular expression. */
+/** The pattern is not a valid regular expression. */
 export interface PatternInvalid {
   readonly kind: "pattern-invalid";
   readonly path: TargetPath;
-  /** What the program that reads it says. */
+  /** The error of the search program. */
   readonly message: string;
   readonly hint: string;
 }
 
-/** Time for a slow tool to notice the end by itself, and to hand over what it found. */
+/** Extra time for the script to notice its deadline and to send its results. */
 const GRACE_MS = 5_000;
 const REASON_CHARS = 500;
 
-/** One page of what is found below a folder. Ends as soon as the page is full, and keeps nothing but the page. */
+/** Searches below a folder for one page of results. Stops as soon as the page is full; memory is bounded by the page. */
 export async function searchFiles(
   run: RunFileScript,
   query: SearchQuery,
@@ -43,7 +43,7 @@ export async function searchFiles(
 ): Promise<SearchFound | PatternInvalid | FileProblem> {
   const plan = planSearch(query);
   if (/[\0\n]/.test(plan.pattern + plan.globs.join(""))) {
-    return invalid(query.path, "a pattern is one line of text");
+    return invalid(query.path, "a pattern must be a single line");
   }
   const collector = createCollector(plan);
   const enough = new AbortController();
@@ -74,11 +74,11 @@ export async function searchFiles(
   if (result.kind === "timed-out") return found(query.path, undefined, outOfTime(plan.timeoutMs));
   if (result.kind !== "done") return result;
   const { facts, path } = result;
-  const complaint = facts.get("invalid");
-  if (complaint !== undefined) return invalid(path, complaint);
+  const patternError = facts.get("invalid");
+  if (patternError !== undefined) return invalid(path, patternError);
   if (collector.hasMore) return found(path, facts.get("engine"), undefined);
   if (!facts.has("done")) return createFileProblem("incomplete", path);
-  return found(path, facts.get("engine"), reasonOf(facts.get("words") ?? "", plan.timeoutMs));
+  return found(path, facts.get("engine"), reasonOf(facts.get("stderr") ?? "", plan.timeoutMs));
 }
 
 async function runUntil(
@@ -89,7 +89,7 @@ async function runUntil(
 ): Promise<Awaited<ReturnType<RunFileScript>> | "enough"> {
   try {
     const result = await run(script, AbortSignal.any([signal, enough]));
-    // Whatever the end of the program looked like: we ended it, and have what we wanted.
+    // We stopped the program ourselves after the page was full, so its exit status does not matter.
     return enough.aborted && result.kind !== "done" ? "enough" : result;
   } catch (error) {
     if (enough.aborted && !signal.aborted) return "enough";
@@ -97,24 +97,24 @@ async function runUntil(
   }
 }
 
-/** What was complained of; the last word is the exit code, and 1 may only mean that nothing was found. */
-function reasonOf(words: string, timeoutMs: number): string | undefined {
-  const end = words.lastIndexOf("\n");
-  const said = words.slice(0, Math.max(0, end)).trim();
-  if (said.includes("out of time")) return outOfTime(timeoutMs);
-  if (said !== "") return shorten(said, REASON_CHARS);
-  return Number(words.slice(end + 1)) <= 1 ? undefined : "a program of the search failed";
+/** The reason for a partial result. The last line of `stderr` is the exit code; 1 may only mean that nothing was found. */
+function reasonOf(stderr: string, timeoutMs: number): string | undefined {
+  const end = stderr.lastIndexOf("\n");
+  const errors = stderr.slice(0, Math.max(0, end)).trim();
+  if (errors.includes("out of time")) return outOfTime(timeoutMs);
+  if (errors !== "") return shorten(errors, REASON_CHARS);
+  return Number(stderr.slice(end + 1)) <= 1 ? undefined : "a search program failed";
 }
 
 function outOfTime(timeoutMs: number): string {
-  return `the time of ${Math.round(timeoutMs / 1_000)} s was over before everything was looked at`;
+  return `the search timed out after ${Math.round(timeoutMs / 1_000)} s`;
 }
 
-function invalid(path: TargetPath, words: string): PatternInvalid {
+function invalid(path: TargetPath, reason: string): PatternInvalid {
   return {
     kind: "pattern-invalid",
     path,
-    message: `The pattern cannot be used: ${shorten(words.trim(), REASON_CHARS)}`,
-    hint: "Correct it, or search for it as plain text.",
+    message: `The pattern cannot be used: ${shorten(reason.trim(), REASON_CHARS)}`,
+    hint: "Correct the pattern, or search for it as plain text.",
   };
 }

@@ -4,8 +4,8 @@ import { extendedPattern } from "./extended-pattern.ts";
 import { findExpression, ripgrepGlob } from "./glob.ts";
 import type { SearchPlan } from "./search-query.ts";
 
-/** Folders that hold what programs made: they drown what a person wrote. To search one, name it as the root. */
-const NOISY = [
+/** Folders of generated files, whose matches would bury those in source files. To search one, name it as the root. */
+const GENERATED_FOLDERS = [
   ".git",
   ".hg",
   ".svn",
@@ -20,22 +20,22 @@ const NOISY = [
   ".ruff_cache",
   ".gradle",
 ];
-/** Files of the kernel have no end and some change the machine when they are read. */
-const KERNEL = ["proc", "sys", "dev"];
-/** Bytes of a line that are sent: 500 characters of four bytes, with something to spare. */
+/** Kernel files may be endless, and reading some of them changes the state of the machine. */
+const KERNEL_FOLDERS = ["proc", "sys", "dev"];
+/** The bytes of a line that are sent: 500 characters of four bytes, with some margin. */
 export const SENT_LINE_BYTES = 2_500;
-const LONGEST_PATH = 4_096;
+const MAX_PATH_BYTES = 4_096;
 
 export interface SearchPrograms {
-  /** Where `rg` is, if not on the PATH of the environment. */
+  /** The path of `rg`, if it is not on the PATH of the environment. */
   readonly ripgrep?: string | undefined;
-  /** Use `find` and `grep` even where there is `rg`. */
+  /** Use `find` and `grep` even if `rg` is available. */
   readonly withoutRipgrep?: boolean | undefined;
 }
 
 /**
- * The program of one search. Names come as `./name` NUL, lines as `./name` NUL number `:` or `-` text newline. What the
- * tools complained of is kept to its last part, with their exit code as the last word.
+ * The script of one search. It prints names as `./name` NUL, and lines as `./name` NUL number `:` or `-` text newline. The
+ * fact `words` holds the end of the programs' error output, with the exit code as its last line.
  */
 export function createSearchScript(plan: SearchPlan, { ripgrep, withoutRipgrep }: SearchPrograms): string {
   return `${BASE_SCRIPT}
@@ -55,11 +55,11 @@ else
   at=./\${p##*/}
 fi
 exec 3>&1 </dev/null
-# Only complaints are held back: what is found goes out at once.
-collect() { e=$( { "$@" 2>&1 >&3 3>&- | tail -c 4000; } ); say words "$e"; }
+# Only error output is collected; results are sent at once.
+collect() { e=$( { "$@" 2>&1 >&3 3>&- | tail -c 4000; } ); say stderr "$e"; }
 status_of() { "$@"; printf '\\n%s' "$?" >&2; }
 require_pattern() {
-  e=$(echo x | "$@" - 2>&1 >/dev/null) # a line, since some read the pattern only when they need it
+  e=$(echo x | "$@" - 2>&1 >/dev/null) # a line of input, because some programs compile the pattern only when they need it
   [ $? -lt 2 ] || { say invalid "$e"; exit 0; }
 }
 rg=
@@ -82,14 +82,14 @@ function byRipgrep(plan: SearchPlan): string {
     names: "--files",
     files_only: `-l ${pattern}`,
     count: `-c -H ${pattern}`,
-    content: `-n -H --no-heading --line-buffered --max-columns ${SENT_LINE_BYTES} --max-columns-preview -m ${mostOfFile(plan)} -C ${plan.contextLines} ${pattern}`,
+    content: `-n -H --no-heading --line-buffered --max-columns ${SENT_LINE_BYTES} --max-columns-preview -m ${maxMatchesPerFile(plan)} -C ${plan.contextLines} ${pattern}`,
   };
   const only = plan.globs.map(
     (glob) =>
       `${plan.output === "names" && plan.ignoreCase ? "--iglob" : "--glob"} ${quoteWord(ripgrepGlob(glob))}`,
   );
-  const pruned = NOISY.map((name) => `--glob ${quoteWord(`!${name}/`)}`);
-  const kernel = KERNEL.map((name) => `--glob ${quoteWord(`!/${name}/`)}`).join(" ");
+  const pruned = GENERATED_FOLDERS.map((name) => `--glob ${quoteWord(`!${name}/`)}`);
+  const kernel = KERNEL_FOLDERS.map((name) => `--glob ${quoteWord(`!/${name}/`)}`).join(" ");
   const words = `--no-config --no-ignore --hidden --sort path --color never --null ${outputs[plan.output]} ${only.join(" ")} ${pruned.join(" ")}`;
   return `
   ${plan.output === "names" ? "" : `require_pattern "$rg" --no-config ${pattern}`}
@@ -99,17 +99,17 @@ function byRipgrep(plan: SearchPlan): string {
 
 function byFind(plan: SearchPlan): string {
   const pattern = plan.literal ? plan.pattern : extendedPattern(plan.pattern);
-  const named = NOISY.map((name) => `-name ${name}`).join(" -o ");
-  const kernel = KERNEL.map((name) => `-path ./${name}`).join(" -o ");
+  const named = GENERATED_FOLDERS.map((name) => `-name ${name}`).join(" -o ");
+  const kernel = KERNEL_FOLDERS.map((name) => `-path ./${name}`).join(" -o ");
   const only = plan.globs.map((glob) => findExpression(glob, plan.output === "names" && plan.ignoreCase));
-  // Read in turns: after each the clock is asked, so that what was found before the end of time is not lost.
+  // Search in batches and check the deadline after each, so that results found before the deadline are not lost.
   const batch = `
 bad=0
 ${plan.output === "names" ? `printf '%s\\000' "$@"` : batchOf(plan)}
 [ "$(date +%s)" -lt "$DEADLINE" ] || { echo "out of time" >&2; kill "$PPID"; }
 exit $bad`;
   const search = `find "$at" \\( -type d ! -path . \\( ${named} "$@" \\) -prune \\) -o -type f ${only.join(" ")} -exec sh -c "$BATCH" sh {} +`;
-  const cut = `if [ -n "$NULLS" ]; then cut -b 1-${LONGEST_PATH + SENT_LINE_BYTES}; else cat; fi`;
+  const cut = `if [ -n "$NULLS" ]; then cut -b 1-${MAX_PATH_BYTES + SENT_LINE_BYTES}; else cat; fi`;
   return `
   PATTERN=${quoteWord(pattern)} BATCH=${quoteWord(batch)} NULLS=
   DEADLINE=$(($(date +%s) + ${Math.ceil(plan.timeoutMs / 1_000)}))
@@ -117,16 +117,16 @@ exit $bad`;
   export PATTERN NULLS DEADLINE
   ${plan.output === "names" ? "" : `require_pattern grep ${flags(plan, "-F", "-E")} -e "$PATTERN"`}
   if [ -n "$kernel" ]; then set -- -o ${kernel}; else set --; fi
-  look() { ${search}; }
-  look_cut() { status_of look "$@" | ${cut}; }
-  ${plan.output === "content" ? "collect look_cut" : "collect status_of look"} "$@"`;
+  run_find() { ${search}; }
+  run_find_cut() { status_of run_find "$@" | ${cut}; }
+  ${plan.output === "content" ? "collect run_find_cut" : "collect status_of run_find"} "$@"`;
 }
 
-/** One turn of `find`: with a grep that ends names by NUL all files at once, else one by one. */
+/** One batch of `find`: all files at once if grep can end names with NUL, else one by one. */
 function batchOf(plan: SearchPlan): string {
   const grep = `grep ${flags(plan, "-F", "-E")}`;
   const pattern = `-e "$PATTERN" --`;
-  const content = `-m ${mostOfFile(plan)}${plan.contextLines > 0 ? ` -C ${plan.contextLines}` : ""}`;
+  const content = `-m ${maxMatchesPerFile(plan)}${plan.contextLines > 0 ? ` -C ${plan.contextLines}` : ""}`;
   const together = {
     files_only: `${grep} -lI --null ${pattern} "$@" || [ $? = 1 ] || bad=1`,
     count: `${grep} -lI --null ${pattern} "$@" | xargs -0 ${grep} -cH --null ${pattern}`,
@@ -157,7 +157,7 @@ function flags({ literal, ignoreCase }: SearchPlan, fixed: string, extended: str
   return `${literal ? fixed : extended}${ignoreCase ? " -i" : ""}`;
 }
 
-/** More of one file are never shown. */
-function mostOfFile({ offset, limit }: SearchPlan): number {
+/** The most matches of one file that a page can need. */
+function maxMatchesPerFile({ offset, limit }: SearchPlan): number {
   return offset + limit + 1;
 }

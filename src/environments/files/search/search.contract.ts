@@ -1,19 +1,25 @@
 import { describe, expect, test } from "vitest";
+import {
+  altered,
+  changed,
+  type FilesLab,
+  type FilesTraits,
+  openFilesLab,
+} from "../../../../test/support/files-lab.ts";
 import { longEnough } from "../../../../test/support/long-enough.ts";
 import { shellRows } from "../../../../test/support/shell-rows.ts";
 import { quoteWord } from "../../channel/quote.ts";
 import { createEnvironmentFiles, type EnvironmentFiles } from "../environment-files.ts";
-import { altered, changed, type FilesPlace, type FilesTraits, openFilesPlace } from "../files.fixture.ts";
 import type { SearchFound } from "./search-files.ts";
 import type { SearchQuery } from "./search-query.ts";
 import type { SearchPrograms } from "./search-script.ts";
 
-const signal = AbortSignal.timeout(7_200_000); // for all of the file
+const signal = AbortSignal.timeout(7_200_000); // for the whole file
 
-/** What a search promises, in every environment and by whatever programs it has. */
+/** Tests of searches that every environment passes, with each search program. */
 export function searchContract(traits: FilesTraits): void {
   const it = shellRows(traits);
-  const ways: readonly (readonly [string, SearchPrograms])[] = [
+  const engines: readonly (readonly [string, SearchPrograms])[] = [
     ["find and grep", { withoutRipgrep: true }],
     ...(traits.ripgrep === undefined ? [] : [["rg", { ripgrep: traits.ripgrep }] as const]),
   ];
@@ -29,91 +35,86 @@ export function searchContract(traits: FilesTraits): void {
   const shown = ({ lines }: SearchFound) =>
     lines.map(({ path, line, text, isMatch }) => `${path}${isMatch ? ":" : "-"}${line}:${text}`).toSorted();
 
-  describe.each(ways)(`${traits.name} keeps the contract of searches by %s`, (_, programs) => {
-    const openPlace = async (): Promise<FilesPlace> => {
-      const place = await openFilesPlace(traits);
-      const files = createEnvironmentFiles(place.environment, place.environment.openSession(), programs);
-      return { ...place, files, [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
+  describe.each(engines)(`${traits.name} keeps the contract of searches by %s`, (_, programs) => {
+    const openLab = async (): Promise<FilesLab> => {
+      const lab = await openFilesLab(traits);
+      const files = createEnvironmentFiles(lab.environment, lab.environment.openSession(), programs);
+      return { ...lab, files, [Symbol.asyncDispose]: () => lab[Symbol.asyncDispose]() };
     };
 
-    it("E5: names with spaces, newlines, colons and dashes are told as they are, with line and text", async () => {
-      await using place = await openPlace();
+    it("E5: names with spaces, newlines, colons and dashes are returned unchanged, with line and text", async () => {
+      await using lab = await openLab();
       const names = ["a b", "two\nlines", "c:7:d", "-rf", "é 漢", "*", "'q\"", "--", "sub/x-1-y"];
-      await place.sh("mkdir sub");
+      await lab.sh("mkdir sub");
       for (const name of names) {
-        await place.files.write(
-          `${place.home}/${name}`,
-          Buffer.from(`hay\nthe needle: 1-2\r\nhay`),
-          {},
-          signal,
-        );
+        await lab.files.write(`${lab.home}/${name}`, Buffer.from(`hay\nthe needle: 1-2\r\nhay`), {}, signal);
       }
-      const outcome = await found(place.files, { path: place.home });
+      const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual(names.map((name) => `${name}:2:the needle: 1-2`).toSorted());
-      expect(outcome).toMatchObject({ path: place.home, hasMore: false, partial: undefined });
-      const byName = await found(place.files, { path: place.home, target: "files", pattern: "*" });
+      expect(outcome).toMatchObject({ path: lab.home, hasMore: false, partial: undefined });
+      const byName = await found(lab.files, { path: lab.home, target: "files", pattern: "*" });
       expect(byName.files.toSorted()).toEqual(names.toSorted());
-      const only = await found(place.files, { path: place.home, output: "files_only" });
+      const only = await found(lab.files, { path: lab.home, output: "files_only" });
       expect(only.files.toSorted()).toEqual(names.toSorted());
-      const counts = await found(place.files, { path: place.home, output: "count" });
+      const counts = await found(lab.files, { path: lab.home, output: "count" });
       expect(counts.counts.map(({ path, count }) => `${path}=${count}`).toSorted()).toEqual(
         names.map((name) => `${name}=1`).toSorted(),
       );
-      const one = await found(place.files, { path: `${place.home}/-rf` });
+      const one = await found(lab.files, { path: `${lab.home}/-rf` });
       expect(shown(one)).toEqual(["-rf:2:the needle: 1-2"]);
     });
 
-    it("E5: noisy folders, binary files, FIFOs and links are left out, and a noisy folder is searched when it is the root", async () => {
-      await using place = await openPlace();
-      await place.sh(
+    it("E5: generated folders, binary files, FIFOs and links are skipped, and a generated folder is searched as the root", async () => {
+      await using lab = await openLab();
+      await lab.sh(
         "mkdir -p node_modules/p .git/o deep/__pycache__ .hidden; for f in node_modules/p/x .git/o/x deep/__pycache__/x .hidden/x deep/x; do echo needle > $f; done; printf 'needle\\000needle\\n' > binary; mkfifo pipe; ln -s deep/x link; ln -s . loop; ln -s /nowhere dangling",
       );
-      const outcome = await found(place.files, { path: place.home });
+      const outcome = await found(lab.files, { path: lab.home });
       expect(shown(outcome)).toEqual([".hidden/x:1:needle", "deep/x:1:needle"]);
       expect(outcome.partial).toBeUndefined();
-      const names = await found(place.files, { path: place.home, target: "files", pattern: "x" });
+      const names = await found(lab.files, { path: lab.home, target: "files", pattern: "x" });
       expect(names.files.toSorted()).toEqual([".hidden/x", "deep/x"]);
-      const inside = await found(place.files, { path: `${place.home}/node_modules` });
+      const inside = await found(lab.files, { path: `${lab.home}/node_modules` });
       expect(shown(inside)).toEqual(["p/x:1:needle"]);
-      const through = await found(place.files, { path: `${place.home}/loop/loop/deep` });
-      expect(through).toMatchObject({ path: `${place.home}/deep`, lines: [{ path: "x" }] });
+      const through = await found(lab.files, { path: `${lab.home}/loop/loop/deep` });
+      expect(through).toMatchObject({ path: `${lab.home}/deep`, lines: [{ path: "x" }] });
     });
 
-    it("E5: limit and offset make pages, context stays with its match, and globs choose files", async () => {
-      await using place = await openPlace();
-      await place.sh(
+    it("E5: limit and offset select a page, context stays with its match, and globs select files", async () => {
+      await using lab = await openLab();
+      await lab.sh(
         'mkdir -p src/deep; i=0; while [ $i -lt 30 ]; do echo "line $i"; [ $((i % 10)) = 5 ] && echo needle $i; i=$((i+1)); done > src/a.ts; cp src/a.ts src/deep/b.tsx; echo needle > c.md',
       );
-      const first = await found(place.files, { path: `${place.home}/src/a.ts`, limit: 2 });
+      const first = await found(lab.files, { path: `${lab.home}/src/a.ts`, limit: 2 });
       expect(shown(first)).toEqual(["a.ts:18:needle 15", "a.ts:7:needle 5"]);
       expect(first.hasMore).toBe(true);
-      const second = await found(place.files, { path: `${place.home}/src/a.ts`, limit: 2, offset: 2 });
+      const second = await found(lab.files, { path: `${lab.home}/src/a.ts`, limit: 2, offset: 2 });
       expect(shown(second)).toEqual(["a.ts:29:needle 25"]);
       expect(second.hasMore).toBe(false);
-      const around = await found(place.files, {
-        path: `${place.home}/src/a.ts`,
+      const around = await found(lab.files, {
+        path: `${lab.home}/src/a.ts`,
         limit: 1,
         offset: 1,
         contextLines: 1,
       });
       expect(shown(around)).toEqual(["a.ts-17:line 15", "a.ts-19:line 16", "a.ts:18:needle 15"]);
       const paths = async (glob: string) =>
-        (await found(place.files, { path: place.home, glob, output: "files_only" })).files.toSorted();
+        (await found(lab.files, { path: lab.home, glob, output: "files_only" })).files.toSorted();
       expect(await paths("*.ts")).toEqual(["src/a.ts"]);
       expect(await paths("*.{ts,tsx}")).toEqual(["src/a.ts", "src/deep/b.tsx"]);
       expect(await paths("src/*.ts*")).toEqual(["src/a.ts"]);
       expect(await paths("src/**/*.ts*")).toEqual(["src/a.ts", "src/deep/b.tsx"]);
       expect(await paths("/c.*")).toEqual(["c.md"]);
       expect(await paths("!*.ts")).toEqual([]);
-      const counted = await found(place.files, { path: place.home, output: "count", glob: "*.ts" });
+      const counted = await found(lab.files, { path: lab.home, output: "count", glob: "*.ts" });
       expect(counted.counts).toEqual([{ path: "src/a.ts", count: 3 }]);
     });
 
-    it("E5: patterns are taken as they are: dashes, classes, plain text, any case; an invalid one is told with its reason", async () => {
-      await using place = await openPlace();
-      await place.sh("printf '%s\\n' '-e needle' 'a.b' 'axb' 'no 42' 'Upper' '$(id)' '[x]' 'tab\there' > f");
+    it("E5: patterns work with dashes, classes, plain text and any case; an invalid pattern is reported with its reason", async () => {
+      await using lab = await openLab();
+      await lab.sh("printf '%s\\n' '-e needle' 'a.b' 'axb' 'no 42' 'Upper' '$(id)' '[x]' 'tab\there' > f");
       const lines = async (pattern: string, more: Partial<SearchQuery> = {}) =>
-        (await found(place.files, { path: place.home, pattern, ...more })).lines.map(({ text }) => text);
+        (await found(lab.files, { path: lab.home, pattern, ...more })).lines.map(({ text }) => text);
       expect(await lines("-e needle")).toEqual(["-e needle"]);
       expect(await lines("--help")).toEqual([]);
       expect(await lines("a.b")).toEqual(["a.b", "axb"]);
@@ -125,7 +126,7 @@ export function searchContract(traits: FilesTraits): void {
       expect(await lines("$(id)", { literal: true })).toEqual(["$(id)"]);
       expect(await lines("[x]", { literal: true })).toEqual(["[x]"]);
       for (const pattern of ["(", "[a", "two\nlines"]) {
-        const outcome = await place.files.search({ target: "content", pattern, path: place.home }, signal);
+        const outcome = await lab.files.search({ target: "content", pattern, path: lab.home }, signal);
         expect(outcome).toMatchObject({
           kind: "pattern-invalid",
           message: expect.stringMatching(/used: ./),
@@ -133,19 +134,14 @@ export function searchContract(traits: FilesTraits): void {
       }
     });
 
-    it("E5: a long line is cut at 500 characters, and a flood ends when the page is full", async () => {
-      await using place = await openPlace();
-      await place.files.write(
-        `${place.home}/long`,
-        Buffer.from(`needle ${"é".repeat(400_000)}\n`),
-        {},
-        signal,
-      );
-      const [line] = (await found(place.files, { path: place.home })).lines;
+    it("E5: a long line is cut at 500 characters, and a flood of matches stops when the page is full", async () => {
+      await using lab = await openLab();
+      await lab.files.write(`${lab.home}/long`, Buffer.from(`needle ${"é".repeat(400_000)}\n`), {}, signal);
+      const [line] = (await found(lab.files, { path: lab.home })).lines;
       expect(line).toMatchObject({ isCut: true, text: `needle ${"é".repeat(493)}` });
-      await place.sh("yes needle | head -n 3000000 > flood; for i in 1 2 3 4 5 6; do cp flood flood$i; done");
+      await lab.sh("yes needle | head -n 3000000 > flood; for i in 1 2 3 4 5 6; do cp flood flood$i; done");
       let sent = 0;
-      const counting = changed(place.environment, (request) => ({
+      const counting = changed(lab.environment, (request) => ({
         ...request,
         onOutput(stream, bytes) {
           sent += bytes.length;
@@ -153,12 +149,12 @@ export function searchContract(traits: FilesTraits): void {
         },
       }));
       const files = createEnvironmentFiles(counting, counting.openSession(), programs);
-      const flood = await found(files, { path: place.home, glob: "flood*", pattern: "need", limit: 7 });
+      const flood = await found(files, { path: lab.home, glob: "flood*", pattern: "need", limit: 7 });
       expect(flood).toMatchObject({ hasMore: true, partial: undefined });
       expect(flood.lines).toHaveLength(7);
       expect(sent).toBeLessThan(2_000_000);
-      const after = await found(place.files, {
-        path: place.home,
+      const after = await found(lab.files, {
+        path: lab.home,
         target: "files",
         pattern: "flood?",
         limit: 3,
@@ -166,64 +162,64 @@ export function searchContract(traits: FilesTraits): void {
       expect(after).toMatchObject({ hasMore: true });
     });
 
-    it("E5: what cannot be read makes the result partial with a reason, and the rest is there", async ({
+    it("E5: an unreadable file makes the result partial with a reason, and the other results are kept", async ({
       skip,
     }) => {
-      await using place = await openPlace();
-      const isRoot = (await place.sh("id -u")).trim() === "0";
-      await place.sh(
+      await using lab = await openLab();
+      const isRoot = (await lab.sh("id -u")).trim() === "0";
+      await lab.sh(
         "chmod 755 .; mkdir shut open; echo needle > open/f; echo needle > open/secret; chmod 000 shut open/secret; chmod 755 open; chmod 644 open/f",
       );
       const asOther = (command: string) => `exec su nobody -s /bin/sh -c ${quoteWord(command)}`;
-      if (isRoot && (await place.sh("su nobody -s /bin/sh -c 'echo y' 2>/dev/null || echo n")) !== "y\n") {
-        skip("nobody cannot be another user here");
+      if (isRoot && (await lab.sh("su nobody -s /bin/sh -c 'echo y' 2>/dev/null || echo n")) !== "y\n") {
+        skip("commands cannot run as the user nobody here");
       }
       if (isRoot && programs.ripgrep !== undefined) {
-        const seen = await place.sh(
+        const seen = await lab.sh(
           `su nobody -s /bin/sh -c ${quoteWord(`test -x ${programs.ripgrep}`)} && echo y || echo n`,
         );
-        if (seen !== "y\n") skip("rg is not to be reached by another user here");
+        if (seen !== "y\n") skip("the user nobody cannot run rg here");
       }
-      const files = isRoot ? altered(place.environment, asOther, programs) : place.files;
-      const outcome = await found(files, { path: place.home });
+      const files = isRoot ? altered(lab.environment, asOther, programs) : lab.files;
+      const outcome = await found(files, { path: lab.home });
       expect(shown(outcome)).toEqual(["open/f:1:needle"]);
       expect(outcome.partial).toMatch(/Permission denied/i);
       expect(
-        await files.search({ target: "content", pattern: "x", path: `${place.home}/shut` }, signal),
+        await files.search({ target: "content", pattern: "x", path: `${lab.home}/shut` }, signal),
       ).toMatchObject({ kind: "denied" });
     });
 
-    it("E5: when time is over, what was found before is there, with the reason", async () => {
-      await using place = await openPlace();
-      await place.sh("echo needle > a");
+    it("E5: a timeout keeps the results found so far and gives the reason", async () => {
+      await using lab = await openLab();
+      await lab.sh("echo needle > a");
       const isFast = programs.ripgrep !== undefined;
-      const rg = `${place.home}/rg`;
-      // One that finds something and never ends; one that finds something and is late.
+      const rg = `${lab.home}/rg`;
+      // A fake rg that finds a line and never exits, or a find that finds a line and is slow.
       if (isFast) {
-        await place.sh(
+        await lab.sh(
           "printf '%s\\n' '#!/bin/sh' 'case $* in *--null*) ;; *) exit 1 ;; esac' 'printf \"./a\\0001:needle\\n\"' 'exec sleep 300' > rg; chmod 755 rg",
         );
       }
       const outcome = await longEnough(
         [2_000, 30_000],
         async (limitMs) => {
-          const slow = changed(place.environment, (request) => ({
+          const slow = changed(lab.environment, (request) => ({
             ...request,
             timeoutMs: isFast ? limitMs : 120_000,
             command: request.command.replace("\nbad=0\n", "\nbad=0; sleep 2\n"),
           }));
           const files = createEnvironmentFiles(slow, slow.openSession(), isFast ? { ripgrep: rg } : programs);
-          return found(files, { path: place.home, timeoutMs: 1_000 });
+          return found(files, { path: lab.home, timeoutMs: 1_000 });
         },
         (outcome) => shown(outcome).length > 0,
       );
-      expect(outcome.partial).toContain("time of 1 s was over");
+      expect(outcome.partial).toContain("timed out after 1 s");
       expect(shown(outcome)).toEqual(["a:1:needle"]);
     });
 
-    it("E5: a root that is missing, a device or below a file is told as for every file operation", async () => {
-      await using place = await openPlace();
-      await place.sh("echo x > f; mkfifo p; ln -s l1 l2; ln -s l2 l1");
+    it("E5: a root that is missing, a device or below a file is reported as by other file operations", async () => {
+      await using lab = await openLab();
+      await lab.sh("echo x > f; mkfifo p; ln -s l1 l2; ln -s l2 l1");
       const kinds = [
         ["no", "missing"],
         ["f/below", "not-a-folder"],
@@ -231,28 +227,28 @@ export function searchContract(traits: FilesTraits): void {
         ["l1", "symlink-loop"],
       ];
       for (const [name, kind] of kinds) {
-        const query = { target: "content", pattern: "x", path: `${place.home}/${name}` } as const;
-        expect(await place.files.search(query, signal)).toMatchObject({ kind });
+        const query = { target: "content", pattern: "x", path: `${lab.home}/${name}` } as const;
+        expect(await lab.files.search(query, signal)).toMatchObject({ kind });
       }
       const stop = new AbortController();
       stop.abort(new Error("enough"));
-      const query = { target: "content", pattern: "x", path: place.home } as const;
-      await expect(place.files.search(query, stop.signal)).rejects.toThrow("enough");
+      const query = { target: "content", pattern: "x", path: lab.home } as const;
+      await expect(lab.files.search(query, stop.signal)).rejects.toThrow("enough");
     });
   });
 
   test.runIf(traits.ripgrep !== undefined)(
-    `E5: ${traits.name}: rg and find with grep give the same results`,
+    `E5: ${traits.name}: rg and find with grep return the same results`,
     async () => {
-      await using place = await openFilesPlace(traits);
+      await using lab = await openFilesLab(traits);
       const { ripgrep } = traits;
-      await place.sh(
+      await lab.sh(
         "mkdir -p a/b c .h; i=0; while [ $i -lt 12 ]; do printf 'one %s\\ntwo needle\\n\\nthree Needle %s\\n' $i $i > a/b/f$i.txt; cp a/b/f$i.txt c/g$i.md; i=$((i+1)); done; printf 'needle' > .h/x; : > empty",
       );
       const [plain, fast] = [{ withoutRipgrep: true }, { ripgrep }].map((programs) =>
-        createEnvironmentFiles(place.environment, place.environment.openSession(), programs),
+        createEnvironmentFiles(lab.environment, lab.environment.openSession(), programs),
       );
-      if (plain === undefined || fast === undefined) throw new Error("two ways");
+      if (plain === undefined || fast === undefined) throw new Error("expected two engines");
       const queries: Partial<SearchQuery>[] = [
         {},
         { ignoreCase: true, limit: 200 },
@@ -267,8 +263,8 @@ export function searchContract(traits: FilesTraits): void {
       ];
       for (const query of queries) {
         const [one, two] = [
-          await found(plain, { path: place.home, ...query }),
-          await found(fast, { path: place.home, ...query }),
+          await found(plain, { path: lab.home, ...query }),
+          await found(fast, { path: lab.home, ...query }),
         ];
         expect([one.engine, two.engine]).toEqual(["grep", "rg"]);
         expect(shown(one), JSON.stringify(query)).toEqual(shown(two));

@@ -1,31 +1,30 @@
-import type { Terminal } from "../../../terminal.ts";
+import type { Terminal } from "../../../terminal/terminal.ts";
 
-/** One task as the screen shows it. */
 export interface ScreenRow {
   readonly number: number;
   readonly title: string;
   readonly who: string;
   readonly state: "done" | "running" | "ready" | "waiting";
-  readonly about: string;
+  readonly detail: string;
 }
 
-/** What happens, line by line, above a picture of the whole board. */
+/** Prints event lines above a live view of the whole board. */
 export interface BoardScreen {
   say(line: string): void;
-  /** The board as it is now. Where nothing can be drawn over, only the last one is shown. */
+  /** Updates the view of the board. Without a terminal, only the last state is printed. */
   update(rows: readonly ScreenRow[]): void;
-  /** Leaves the board as it is; what is printed from now on stands below. */
+  /** Stops updating; later output is printed below the board. */
   end(): void;
 }
 
-/** `isLive` says whether lines that stand there can be written over. */
+/** `isLive`: whether printed lines can be overwritten. */
 export function createBoardScreen(terminal: Terminal, isLive: boolean): BoardScreen {
   let drawn: readonly string[] = [];
   let wanted: readonly string[] = [];
   const draw = (above: string): void => {
-    const back = drawn.length === 0 ? "" : `\u001b[${drawn.length}A\u001b[J`; // up to its first line, and clear
+    const back = drawn.length === 0 ? "" : `\u001b[${drawn.length}A\u001b[J`; // moves to the first line of the board and clears it
     drawn = isLive ? wanted : [];
-    // In one piece: a terminal that paints in between would flicker.
+    // One write, to avoid flicker.
     terminal.draw(back + above + drawn.map((line) => `${line}\n`).join(""));
   };
   return {
@@ -52,9 +51,9 @@ function renderRows(rows: readonly ScreenRow[], colours: Terminal["colours"]): r
   return [
     "",
     colours.dim(heading.padEnd(78, "─")),
-    ...rows.map(({ number, title, who, state, about }) => {
+    ...rows.map(({ number, title, who, state, detail }) => {
       const words = `${title.padEnd(widths.title)}${who.padEnd(widths.who)}`;
-      return `  ${number}  ${words}${style[state](`${state.padEnd(9)}${about}`)}`.trimEnd();
+      return `  ${number}  ${words}${style[state](`${state.padEnd(9)}${detail}`)}`.trimEnd();
     }),
   ];
 }

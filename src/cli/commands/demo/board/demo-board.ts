@@ -1,20 +1,21 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { stringify } from "yaml";
-import { type BoardPlace, type BoardStore, openBoardStore } from "../../../../board/board-store.ts";
-import { endProcesses } from "../../../../board/worker/end-processes.ts";
-import { terminateRun } from "../../../../board/worker/find-run.ts";
-import { killBoardNow } from "../../../../board/worker/kill-now.ts";
-import { runProcesses } from "../../../../board/worker/process-table.ts";
+import { type BoardStore, openBoardStore } from "../../../../board/board-store.ts";
+import type { BoardLocation } from "../../../../board/open-board.ts";
+import { endProcesses } from "../../../../board/supervisor/end-processes.ts";
+import { terminateRun } from "../../../../board/supervisor/find-run.ts";
+import { killBoardNow } from "../../../../board/supervisor/kill-board-now.ts";
+import { runProcesses } from "../../../../board/supervisor/process-table.ts";
 import { boardMark, SUPERVISOR_MARK } from "../../../../board/worker/run-mark.ts";
-import type { Actor, Stage } from "../stage.ts";
+import type { Actor, DemoOptions, Stage } from "../stage.ts";
 import { bodyOf, createScript, type DemoTask } from "./graph.ts";
 
 const CLEANUP_MS = 20_000;
-/** More than any machine allows by itself: what else it does must not keep the demonstration waiting. */
-const ROOM = 64;
+/** Higher than the default of any machine, so that other load does not delay the demo. */
+const MAX_IN_PROGRESS = 64;
 
-/** A board on the stage with its tasks, and the profiles that can work on them. No process of it outlives it. */
+/** The board of the demo with its tasks and profiles. Disposing it ends all its processes. */
 export interface DemoBoard extends AsyncDisposable {
   readonly store: BoardStore;
   /** Ids of the tasks in the order of the graph. */
@@ -25,14 +26,14 @@ export interface DemoBoard extends AsyncDisposable {
 export async function openDemoBoard(
   stage: Stage,
   graph: readonly DemoTask[],
-  options: { readonly isFast: boolean },
+  options: DemoOptions,
   signal: AbortSignal,
 ): Promise<DemoBoard> {
-  const place: BoardPlace = { root: stage.home, databaseUrl: "", slug: "default" };
+  const location: BoardLocation = { root: stage.home, databaseUrl: "", slug: "default" };
   await fillHome(stage.home, graph, options);
-  const store = await openBoardStore(place, {}, signal);
+  const store = await openBoardStore(location, {}, signal);
   const ids = await createTasks(store, graph, stage.project, signal);
-  // Before the stage's own listener: its folder goes last.
+  // Runs before the stage's own listener, which removes the folder.
   const onExit = (): void => killBoardNow(store.identity);
   process.prependOnceListener("exit", onExit);
   let daemon: Actor | undefined;
@@ -44,7 +45,7 @@ export async function openDemoBoard(
       return daemon;
     },
     async [Symbol.asyncDispose]() {
-      daemon?.kill(); // first who starts others
+      daemon?.kill(); // first, because it starts the other processes
       await daemon?.ended;
       await endBoard(store);
       await store[Symbol.asyncDispose]();
@@ -53,15 +54,14 @@ export async function openDemoBoard(
   };
 }
 
-/** The daemon's profile, and those with a scripted model each. */
-async function fillHome(
-  home: string,
-  graph: readonly DemoTask[],
-  options: { readonly isFast: boolean },
-): Promise<void> {
-  // The person's login files may be slow and print, and nothing here needs them.
+/** Writes the profile of the daemon and one profile with a scripted model per assignee. */
+async function fillHome(home: string, graph: readonly DemoTask[], options: DemoOptions): Promise<void> {
+  // The user's login files may be slow or print text, and the demo does not need them.
   const terminal = { backend: "local", shell_init_files: ["/dev/null"] };
-  await writeFile(join(home, "config.yaml"), stringify({ terminal, kanban: { max_in_progress: ROOM } }));
+  await writeFile(
+    join(home, "config.yaml"),
+    stringify({ terminal, kanban: { max_in_progress: MAX_IN_PROGRESS } }),
+  );
   for (const name of new Set(graph.map(({ assignee }) => assignee))) {
     const folder = join(home, "profiles", name);
     const script = join(folder, "script.json");
@@ -82,14 +82,14 @@ async function createTasks(
   const ids: string[] = [];
   for (const [index, { title, assignee, after }] of graph.entries()) {
     const parents = after.flatMap((number) => ids[number - 1] ?? []);
-    const place = { workspaceKind: "dir", workspacePath } as const;
-    const task = { title, body: bodyOf(index + 1), assignee, parents, ...place };
+    const location = { workspaceKind: "dir", workspacePath } as const;
+    const task = { title, body: bodyOf(index + 1), assignee, parents, ...location };
     ids.push((await person.create(task, signal)).task.id);
   }
   return ids;
 }
 
-/** Ends every supervisor and worker: by their marks, and where nobody can read those by the board's own record. */
+/** Ends all supervisors and workers: by their environment marks or, outside Linux, by the records of the board. */
 async function endBoard(store: BoardStore): Promise<void> {
   const mark = boardMark(store.identity);
   await endProcesses({ variable: SUPERVISOR_MARK, mark }, 0);

@@ -1,9 +1,7 @@
 import type { ScriptInput } from "../../../../providers/scripted/script.ts";
+import { CASES, type DemoOptions, PROGRESS } from "../stage.ts";
 
-/** What the long check has gone through, a line for each case. */
-export const PROGRESS = "checked.txt";
-export const CASES = 24;
-/** The task whose worker is killed, by its number on the board. */
+/** The number of the task whose worker is killed. */
 export const KILLED = 6;
 
 const CONVERT = `# convert.sh CELSIUS prints degrees Fahrenheit
@@ -14,7 +12,7 @@ const TABLE = `# table.sh prints what convert.sh says, from 0 to 100
 for c in 0 20 40 60 80 100; do echo "$c C is $(sh convert.sh $c) F"; done
 `;
 
-/** Slow enough to be killed in the middle; goes on where its own progress ends. */
+/** Slow enough to be killed in the middle; resumes where its progress file ends. */
 const check = (pause: string): string => `# check.sh compares convert.sh with counting
 touch ${PROGRESS}
 done=$(wc -l < ${PROGRESS})
@@ -30,9 +28,9 @@ echo "all ${CASES} cases agree"
 export interface DemoTask {
   readonly title: string;
   readonly assignee: string;
-  /** Numbers of the tasks that it waits for; the first task has number 1. */
+  /** Numbers of its parent tasks; the first task has number 1. */
   readonly after: readonly number[];
-  /** What must be in the folder when it is done. */
+  /** The file that the task must produce. */
   readonly file: string;
   readonly calls: readonly Call[];
   readonly summary: string;
@@ -43,16 +41,15 @@ type Call = readonly [tool: "write_file" | "terminal", input: Readonly<Record<st
 const write = (path: string, content: string): Call => ["write_file", { path, content }];
 const command = (words: string): Call => ["terminal", { command: words }];
 
-/** Eight pieces of real work, of which some wait for others. */
-export function createGraph({ isFast }: { readonly isFast: boolean }): readonly DemoTask[] {
+export function createGraph({ isFast }: DemoOptions): readonly DemoTask[] {
   return [
     {
-      title: "Say what it shall do",
+      title: "Write the spec",
       assignee: "writer",
       after: [],
       file: "SPEC.md",
       calls: [write("SPEC.md", "convert.sh turns whole degrees Celsius into Fahrenheit.\n")],
-      summary: "SPEC.md has it in one sentence",
+      summary: "SPEC.md describes convert.sh",
     },
     {
       title: "Write convert.sh",
@@ -60,7 +57,7 @@ export function createGraph({ isFast }: { readonly isFast: boolean }): readonly 
       after: [1],
       file: "convert.sh",
       calls: [write("convert.sh", CONVERT), command("sh convert.sh 100")],
-      summary: "convert.sh says 212 for 100",
+      summary: "convert.sh prints 212 for 100",
     },
     {
       title: "Write table.sh",
@@ -68,7 +65,7 @@ export function createGraph({ isFast }: { readonly isFast: boolean }): readonly 
       after: [1],
       file: "table.sh",
       calls: [write("table.sh", TABLE)],
-      summary: "table.sh goes from 0 to 100",
+      summary: "table.sh covers 0 to 100",
     },
     {
       title: "Write the guide",
@@ -84,14 +81,14 @@ export function createGraph({ isFast }: { readonly isFast: boolean }): readonly 
       after: [2],
       file: "check.sh",
       calls: [write("check.sh", check(isFast ? "0.05" : "0.1"))],
-      summary: `check.sh counts through ${CASES} cases`,
+      summary: `check.sh tests ${CASES} cases`,
     },
     {
       title: `Check ${CASES} cases`,
       assignee: "tester",
       after: [5],
       file: PROGRESS,
-      calls: [command("sh check.sh"), command("sh check.sh")], // the first is cut off, the second does the rest
+      calls: [command("sh check.sh"), command("sh check.sh")], // the first is killed, the second does the rest
       summary: `all ${CASES} cases agree`,
     },
     {
@@ -113,14 +110,14 @@ export function createGraph({ isFast }: { readonly isFast: boolean }): readonly 
   ];
 }
 
-/** How a task's worker knows which one it is; its body says so. */
+/** The body of a task; the scripted model identifies the task by it. */
 export const bodyOf = (number: number): string => `This is part ${number} of the demonstration.`;
 
-/** What the scripted model of one profile says and calls. */
+/** The answers and calls of the scripted model of one profile. */
 export function createScript(
   graph: readonly DemoTask[],
   assignee: string,
-  { isFast }: { readonly isFast: boolean },
+  { isFast }: DemoOptions,
 ): ScriptInput {
   const pace = isFast ? {} : { chunk: 16, delay_ms: 40 };
   const turns = graph.flatMap((task, index) => {

@@ -1,64 +1,68 @@
-import { GUARDS } from "../../../../board/dispatcher/guards.ts";
-import { OUTCOMES, type TickReport } from "../../../../board/dispatcher/tick-report.ts";
-import type { TaskName } from "../../../../board/operations/glance.ts";
-import { formatTime } from "../../../../lib/format-time.ts";
-import { briefName } from "../event-line.ts";
+import { OUTCOMES, type PassReport } from "../../../../board/dispatcher/pass-report.ts";
+import { GUARDS } from "../../../../board/dispatcher/reasons/guards.ts";
+import type { TaskName } from "../../../../board/operations/views/list-details.ts";
+import { formatTime } from "../../../../lib/time/format-time.ts";
+import { briefName } from "../views/event-line.ts";
 
-/** How many tasks of one outcome are named; the others are counted. */
+/** How many tasks of one outcome are named; the rest are counted. */
 const NAMED = 5;
 
-/** What became of tasks in a pass, behind their number. */
-export const WORDS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
+/** The outcomes of a pass in words, after a count or a list of tasks. */
+export const OUTCOME_WORDS: Readonly<Record<(typeof OUTCOMES)[number], string>> = {
   spawned: "started",
-  skipped_unassigned: "without an assignee",
-  skipped_nonspawnable: "for a profile that cannot work here",
-  skipped_per_profile_capped: "kept back by the cap of their profile",
-  respawn_guarded: "not tried again yet",
-  concurrent_claimed: "taken by another dispatcher meanwhile",
-  deferred_capacity: "waiting for room",
+  skipped_unassigned: "no assignee",
+  skipped_nonspawnable: "profile not usable here",
+  skipped_per_profile_capped: "limit of their profile reached",
+  respawn_guarded: "not retried yet",
+  concurrent_claimed: "claimed or changed by another process",
+  deferred_capacity: "no free slot",
 };
 
 type Names = ReadonlyMap<string, TaskName>;
 type Outcome = (typeof OUTCOMES)[number];
 
-/** The tasks that the summary of a pass names. */
-export function tasksToName(report: TickReport): readonly string[] {
+export function tasksToName(report: PassReport): readonly string[] {
   return [
     ...report.spawned.map(({ task_id }) => task_id),
     ...report.spawn_failed.map(({ task_id }) => task_id),
-    ...KEPT.flatMap((outcome) => idsOf(report, outcome).slice(0, NAMED)),
+    ...NOT_STARTED.flatMap((outcome) => idsOf(report, outcome).slice(0, NAMED)),
   ];
 }
 
-const KEPT = OUTCOMES.filter((outcome) => outcome !== "spawned");
+const NOT_STARTED = OUTCOMES.filter((outcome) => outcome !== "spawned");
 
 interface PassSummary {
-  readonly acts: readonly string[];
-  /** What starts within seconds, and what does not. */
+  readonly actions: readonly string[];
+  /** Tasks that start within seconds. */
   readonly soon: readonly string[];
-  readonly kept: readonly string[];
+  /** Tasks that do not start. */
+  readonly notStarted: readonly string[];
 }
 
-/** A pass in sentences: what it did with which tasks, and which it kept back and why. */
-export function summaryOf(report: TickReport, names: Names): PassSummary {
-  if (report.paused) return { acts: [], soon: [], kept: ["The board is paused: `hermes kanban resume`."] };
+/** Formats a pass as sentences: what it did with which tasks, and which tasks it did not start and why. */
+export function summarizePass(report: PassReport, names: Names): PassSummary {
+  if (report.paused)
+    return {
+      actions: [],
+      soon: [],
+      notStarted: ["The board is paused. Resume it with `hermes kanban resume`."],
+    };
   const nameOf = (id: string): string => {
     const name = names.get(id);
     return name === undefined ? id : briefName(name);
   };
   const started = report.dry_run ? "Would start" : "Started";
   const assigned = new Set(report.auto_assigned_default);
-  const acts = [
+  const actions = [
     ...report.spawned.map(({ task_id, assignee }) => {
-      const how = assigned.has(task_id) ? ", to whom kanban.default_assignee gives it" : "";
+      const how = assigned.has(task_id) ? " (kanban.default_assignee)" : "";
       return `${started} ${nameOf(task_id)} as ${assignee}${how}.`;
     }),
     ...report.spawn_failed.map(({ task_id, error }) => `Could not start ${nameOf(task_id)}: ${error}`),
-    ...(report.promoted === 0
-      ? []
-      : [`${report.promoted} ${report.promoted === 1 ? "task" : "tasks"} became ready.`]),
-    ...(report.reclaimed === 0 ? [] : [`Took ${report.reclaimed} back whose worker was lost.`]),
   ];
+  const tasks = (count: number): string => (count === 1 ? "1 task" : `${count} tasks`);
+  if (report.promoted > 0) actions.push(`${tasks(report.promoted)} became ready.`);
+  if (report.reclaimed > 0) actions.push(`Reclaimed ${tasks(report.reclaimed)} whose worker was lost.`);
   const listed = (ids: readonly string[], detail: (id: string) => string = () => ""): string => {
     const more = ids.length > NAMED ? ` and ${ids.length - NAMED} more` : "";
     return `${ids
@@ -69,22 +73,22 @@ export function summaryOf(report: TickReport, names: Names): PassSummary {
   const leaving = new Set(
     report.respawn_guarded.flatMap(({ task_id, reason }) => (reason === "worker_leaving" ? [task_id] : [])),
   );
-  const soon = leaving.size === 0 ? [] : [`Kept back until a worker has ended: ${listed([...leaving])}.`];
-  const kept = KEPT.flatMap((outcome) => {
+  const soon = leaving.size === 0 ? [] : [`Not started until a worker has exited: ${listed([...leaving])}.`];
+  const notStarted = NOT_STARTED.flatMap((outcome) => {
     const ids = idsOf(report, outcome).filter((id) => !leaving.has(id));
     if (ids.length === 0) return [];
-    return [`Kept back, ${WORDS[outcome]}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
+    return [`Not started, ${OUTCOME_WORDS[outcome]}: ${listed(ids, (id) => detailOf(report, outcome, id))}.`];
   });
-  if (report.has_more) kept.push("More tasks are ready than were looked at.");
+  if (report.has_more) notStarted.push("More tasks are ready than were checked.");
   const reasons = Object.entries(report.nonspawnable_reasons).map(([name, reason]) => `  ${name}: ${reason}`);
-  return { acts, soon, kept: [...kept, ...reasons] };
+  return { actions, soon, notStarted: [...notStarted, ...reasons] };
 }
 
-function idsOf(report: TickReport, outcome: Outcome): readonly string[] {
+function idsOf(report: PassReport, outcome: Outcome): readonly string[] {
   return report[outcome].map((one) => (typeof one === "string" ? one : one.task_id));
 }
 
-function detailOf(report: TickReport, outcome: Outcome, id: string): string {
+function detailOf(report: PassReport, outcome: Outcome, id: string): string {
   if (outcome !== "respawn_guarded") return "";
   const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
   if (guard === undefined) return "";

@@ -1,11 +1,10 @@
-import { type Command, Option } from "commander";
+import { Option } from "commander";
+import { requireStartable } from "../../../../app/board.ts";
 import { AppError } from "../../../../lib/errors.ts";
-import { withExamples } from "../../../define-command.ts";
-import { atBoard, type Desk, type JsonOption, withTasks } from "../desk.ts";
-import { noteLane } from "../lane.ts";
+import type { AddVerb } from "../../../define-command.ts";
+import { type JsonOption, type KanbanContext, withBoard, withTasks } from "../kanban-context.ts";
 import { readText } from "../parse.ts";
-import { requireProvider } from "../require-provider.ts";
-import { requireRepository } from "../require-repository.ts";
+import { noteLane } from "../verb.ts";
 
 interface PlanOptions extends JsonOption {
   readonly format?: "yaml" | "markdown";
@@ -13,67 +12,67 @@ interface PlanOptions extends JsonOption {
 }
 
 const PAGE = `
-A plan in markdown is a list. An item below another one waits for it, a numbered
-one for the number before; text below an item is its body:
+A Markdown plan is a list. A nested item waits for its parent item, a numbered
+item for the previous number. Text below an item is its body:
   - Design the API @architect
-    With all errors that a caller can get.
+    List all errors that a caller can get.
     - Build the server @coder !5
     - Write the manual @writer
   - Release @coder (after: Build the server, Write the manual)
-In YAML each task has a title and, if you like, key, body, assignee, after,
+In YAML, each task has a title and, optionally, key, body, assignee, after,
 priority, tenant, project, workspace, branch, max_runtime, max_retries, model,
-provider, scheduled_at, triage, hold, idempotency_key, and tasks that wait for it.
-What stands beside the list is for all tasks. \`after\` takes keys, titles and
-numbers of tasks that are there already (#12).`;
+provider, scheduled_at, triage, hold, idempotency_key, and nested tasks.
+Fields beside the list apply to all tasks. \`after\` takes keys, titles and
+numbers of existing tasks (#12).`;
 
-export function addPlan(desk: Desk, add: (name: string, description: string) => Command): void {
-  withExamples(
-    add("plan", "Make a whole graph of tasks from one file, all of it or nothing.")
-      .argument("<file>", "YAML or markdown; - for standard input")
-      .addOption(
-        new Option("--format <format>", "what the file is (default: by its name)").choices([
-          "yaml",
-          "markdown",
-        ]),
-      )
-      .option("--dry-run", "check it and print the tree only")
-      .action((file: string, options: PlanOptions) => plan(desk, file, options))
-      .addHelpText("after", PAGE),
-    ["hermes kanban plan shop.md --dry-run", "hermes kanban plan shop.yaml"],
-  );
+export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
+  add("plan", "Create a graph of tasks from one file, in one transaction.", [
+    "hermes kanban plan shop.md --dry-run",
+    "hermes kanban plan shop.yaml",
+  ])
+    .argument("<file>", "YAML or Markdown file (use - for standard input)")
+    .addOption(
+      new Option("--format <format>", "format of the file (default: by its extension)").choices([
+        "yaml",
+        "markdown",
+      ]),
+    )
+    .option("--dry-run", "check the plan and print its tree, without creating tasks")
+    .action((file: string, options: PlanOptions) => plan(kanbanContext, file, options))
+    .addHelpText("after", PAGE);
 }
 
-async function plan(desk: Desk, file: string, { format, dryRun = false, json }: PlanOptions): Promise<void> {
-  const { terminal } = desk.context;
-  const [{ parsePlan, refused }, { renderPlan }] = await Promise.all([
+async function plan(
+  kanbanContext: KanbanContext,
+  file: string,
+  { format, dryRun = false, json }: PlanOptions,
+): Promise<void> {
+  const { terminal } = kanbanContext.context;
+  const [{ parsePlan, invalidPlan }, { renderPlan }] = await Promise.all([
     import("./parse-plan.ts"),
     import("./plan-tree.ts"),
   ]);
-  const text = await readText(file, desk.context);
-  const { tasks, outside, places } = parsePlan(
+  const text = await readText(file, kanbanContext.context);
+  const { tasks, outside, locations } = parsePlan(
     text,
     format ?? (/\.ya?ml$/i.test(file) ? "yaml" : "markdown"),
   );
-  await atBoard(desk, async (open) => {
+  await withBoard(kanbanContext, async (open) => {
     const ids = new Map<string, string>();
     const problems: string[] = [];
-    const attempt = (place: string, check: () => Promise<void>): Promise<void> =>
+    const attempt = (location: string, check: () => Promise<void>): Promise<void> =>
       check().catch((error: unknown) => {
         if (!(error instanceof AppError)) throw error;
-        problems.push(`${place}: ${error.message} ${error.hint}`);
+        problems.push(`${location}: ${error.message} ${error.hint}`);
       });
-    for (const { name, place } of outside)
-      await attempt(`${place}: after`, async () => {
+    for (const { name, location } of outside)
+      await attempt(`${location}: after`, async () => {
         const find = async (id: string) => (await open.store.show(id, open.signal)).task.id;
         ids.set(name, await withTasks(open, [name], find));
       });
     for (const [index, { task }] of tasks.entries())
-      await attempt(places[index] ?? "", async () => {
-        await requireRepository(open, task);
-        const { modelOverride: model, providerOverride: provider, assignee } = task;
-        await requireProvider(open, { model, provider, assignee });
-      });
-    if (problems.length > 0) throw refused(problems);
+      await attempt(locations[index] ?? "", () => requireStartable(open, task, open.signal));
+    if (problems.length > 0) throw invalidPlan(problems);
     const resolved = tasks.map(({ task, ...one }) => {
       const parents = outside.filter(({ key }) => key === one.key).flatMap(({ name }) => ids.get(name) ?? []);
       return { ...one, task: { ...task, parents } };
@@ -90,7 +89,7 @@ async function plan(desk: Desk, file: string, { format, dryRun = false, json }: 
     if (made === undefined) terminal.note(`${countOf(tasks.length)}; nothing was written.`);
     else
       terminal.note(
-        `Made ${countOf(made.length - known)}${known === 0 ? "" : `; ${known} had an idempotency key that was known already`}.`,
+        `Created ${countOf(made.length - known)}${known === 0 ? "" : `; ${known} already existed (same idempotency key)`}.`,
       );
   });
 }

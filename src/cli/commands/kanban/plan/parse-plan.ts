@@ -1,16 +1,20 @@
 import { InvalidArgumentError } from "commander";
 import { LineCounter, parseDocument } from "yaml";
 import { z } from "zod";
-import { findSharedKeys, type PlannedTask, sortPlan } from "../../../../board/operations/create-plan.ts";
-import { checkNewTask, type NewTask } from "../../../../board/operations/create-task.ts";
+import {
+  findSharedKeys,
+  type PlannedTask,
+  sortPlan,
+} from "../../../../board/operations/tasks/create-plan.ts";
+import { checkNewTask, type NewTask } from "../../../../board/operations/tasks/create-task.ts";
 import { optionalKey } from "../../../../board/task-text.ts";
-import { closest } from "../../../../lib/did-you-mean.ts";
 import { AppError, messageOf } from "../../../../lib/errors.ts";
-import { givenOnly } from "../given-only.ts";
+import { findClosest } from "../../../../lib/text/did-you-mean.ts";
 import { parseDuration, parseTime, parseWorkspace } from "../parse.ts";
-import { readMarkdownPlan, readYamlPlan, type WrittenTask } from "./plan-text.ts";
+import { toNewTask } from "../tasks/create.ts";
+import { parseMarkdownPlan, parseYamlPlan, type WrittenTask } from "./plan-text.ts";
 
-/** A text that one of the parsers of flags reads. */
+/** A value that a flag parser parses. */
 const read = <Value>(parser: (text: string) => Value) =>
   z.union([z.string(), z.number()]).transform((given, context) => {
     try {
@@ -47,26 +51,25 @@ const taskSchema = z.strictObject({
   triage: z.boolean().optional(),
   hold: z.boolean().optional(),
   idempotency_key: z.string().optional(),
-  done: z.never("it is ticked off already; remove it or untick it").optional(),
+  done: z.never("it is already ticked off; remove it or untick it").optional(),
 });
 
-/** A plan whose tasks all have values that a board takes. */
+/** A plan whose tasks are all valid. */
 export interface Plan {
   readonly tasks: readonly PlannedTask[];
-  /** What tasks wait for that is not in the plan: the key of the task, its place, and how the other one is called. */
-  readonly outside: readonly { readonly key: string; readonly place: string; readonly name: string }[];
-  /** Where each task stands. */
-  readonly places: readonly string[];
+  /** Dependencies on tasks outside the plan: the key and line of the waiting task, and the name of the other task. */
+  readonly outside: readonly { readonly key: string; readonly location: string; readonly name: string }[];
+  readonly locations: readonly string[];
 }
 
-/** Reads a plan in YAML or markdown; throws with every problem of it at once. */
+/** Parses a plan in YAML or Markdown. Throws one error that lists all problems. */
 export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
-  const written = format === "yaml" ? parseYaml(text) : readMarkdownPlan(text);
-  if (written.length === 0) throw refused(["it has no tasks"]);
+  const written = format === "yaml" ? parseYaml(text) : parseMarkdownPlan(text);
+  if (written.length === 0) throw invalidPlan(["it has no tasks"]);
   const problems: string[] = [];
   const parsed = written.flatMap((one) => {
     const result = taskSchema.safeParse(one.fields);
-    if (result.success) return [{ ...one, fields: result.data, task: toNewTask(result.data) }];
+    if (result.success) return [{ ...one, fields: result.data, task: taskOf(result.data) }];
     problems.push(...result.error.issues.flatMap((issue) => problemsOf(one, issue)));
     return [];
   });
@@ -77,41 +80,41 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
       if (!(error instanceof AppError)) throw error;
       problems.push(`${describe(one)}: ${error.message}`);
     }
-  if (problems.length > 0) throw refused(problems);
+  if (problems.length > 0) throw invalidPlan(problems);
   for (const shared of findSharedKeys(parsed)) {
-    const places = parsed
+    const locations = parsed
       .filter(({ task }) => optionalKey(task.idempotencyKey) === shared)
-      .map(({ placeOf }) => placeOf("idempotency_key"));
+      .map(({ locationOf }) => locationOf("idempotency_key"));
     problems.push(
-      `${[...new Set(places)].join(" and ")}: idempotency_key: two tasks have ${JSON.stringify(shared)}`,
+      `${[...new Set(locations)].join(" and ")}: idempotency_key: two tasks have ${JSON.stringify(shared)}`,
     );
   }
   const keys = parsed.map(({ fields }) => fields.key ?? fields.title);
   const keyOf = (name: string): string | undefined =>
     keys.find((key) => key === name) ?? keys[parsed.findIndex(({ fields }) => fields.title === name)];
-  const outside: { key: string; place: string; name: string }[] = [];
+  const outside: { key: string; location: string; name: string }[] = [];
   const plan = parsed.map((one, index): PlannedTask => {
     const key = keys[index] ?? "";
     if (keys.indexOf(key) !== index)
       problems.push(
-        `${one.placeOf()}: ${JSON.stringify(key)} is in the plan twice; give one of them a key (YAML) or another title`,
+        `${one.locationOf()}: ${JSON.stringify(key)} occurs twice in the plan; give one of them a key (YAML) or another title`,
       );
     const after = (one.fields.after ?? [])
       .flatMap((text) => namesIn(text, (name) => keyOf(name) !== undefined))
       .flatMap((name) => {
         const other = keyOf(name);
-        if (other === undefined) outside.push({ key, place: one.placeOf("after"), name });
+        if (other === undefined) outside.push({ key, location: one.locationOf("after"), name });
         return other ?? [];
       });
-    const outer = one.behind === undefined ? [] : [keys[one.behind] ?? ""];
+    const outer = one.predecessor === undefined ? [] : [keys[one.predecessor] ?? ""];
     return { key, after: [...new Set([...outer, ...after])], task: one.task };
   });
-  if (problems.length > 0) throw refused(problems);
+  if (problems.length > 0) throw invalidPlan(problems);
   sortPlan(plan);
-  return { tasks: plan, outside, places: parsed.map((one) => describe(one)) };
+  return { tasks: plan, outside, locations: parsed.map((one) => describe(one)) };
 }
 
-/** The names in a list that is separated by commas, of which a name that is known may have some itself. */
+/** The names of a comma-separated list. A known name may itself contain commas. */
 function namesIn(text: string, isKnown: (name: string) => boolean): readonly string[] {
   const parts = text.split(",").map((part) => part.trim());
   const names: string[] = [];
@@ -122,50 +125,37 @@ function namesIn(text: string, isKnown: (name: string) => boolean): readonly str
   return names.filter((name) => name !== "");
 }
 
-function toNewTask(fields: z.output<typeof taskSchema>): NewTask {
-  const { title, body, assignee, priority, tenant, triage, hold, workspace } = fields;
-  const given = {
-    body,
-    assignee,
-    priority,
-    tenant,
-    triage,
-    hold,
-    projectId: fields.project,
-    branchName: fields.branch,
-    maxRuntimeSeconds: fields.max_runtime,
-    maxRetries: fields.max_retries,
-    modelOverride: fields.model,
-    providerOverride: fields.provider,
-    scheduledAt: fields.scheduled_at,
-    idempotencyKey: fields.idempotency_key,
-  };
-  return { title, ...workspace, ...givenOnly(given) };
+function taskOf(fields: z.output<typeof taskSchema>): NewTask {
+  const { max_runtime: maxRuntime, max_retries: maxRetries, ...others } = fields;
+  const { scheduled_at: scheduledAt, idempotency_key: idempotencyKey } = fields;
+  return toNewTask({ ...others, maxRuntime, maxRetries, scheduledAt, idempotencyKey });
 }
 
 function parseYaml(text: string): readonly WrittenTask[] {
   const lineCounter = new LineCounter();
   const document = parseDocument(text, { lineCounter });
   if (document.errors.length > 0)
-    throw refused(document.errors.map(({ message }) => (message.split("\n", 1)[0] ?? "").replace(/:$/, "")));
+    throw invalidPlan(
+      document.errors.map(({ message }) => (message.split("\n", 1)[0] ?? "").replace(/:$/, "")),
+    );
   try {
-    return readYamlPlan(document, lineCounter);
+    return parseYamlPlan(document, lineCounter);
   } catch (error) {
-    throw refused([messageOf(error)]); // names that stand for too much
+    throw invalidPlan([messageOf(error)]); // too many aliases
   }
 }
 
-function describe({ placeOf, fields }: WrittenTask, field?: string): string {
+function describe({ locationOf, fields }: WrittenTask, field?: string): string {
   const title = typeof fields["title"] === "string" ? ` (${fields["title"].slice(0, 40)})` : "";
-  return `${placeOf(field)}${title}`;
+  return `${locationOf(field)}${title}`;
 }
 
 function problemsOf(one: WrittenTask, issue: z.core.$ZodIssue): readonly string[] {
   const [field] = issue.path;
   if (issue.code === "unrecognized_keys")
     return issue.keys.map((key) => {
-      const near = closest(key, Object.keys(taskSchema.shape));
-      return `${one.placeOf(key)}: there is no key ${JSON.stringify(key)}${near ? `; did you mean ${near}?` : ""}`;
+      const near = findClosest(key, Object.keys(taskSchema.shape));
+      return `${one.locationOf(key)}: there is no key ${JSON.stringify(key)}${near ? `; did you mean ${near}?` : ""}`;
     });
   return [
     field === undefined
@@ -174,9 +164,9 @@ function problemsOf(one: WrittenTask, issue: z.core.$ZodIssue): readonly string[
   ];
 }
 
-export function refused(problems: readonly string[]): AppError {
-  return new AppError("task-input-invalid", "The plan was not carried out; nothing was written.", {
-    // What stands beside the list is wrong in every task alike.
+export function invalidPlan(problems: readonly string[]): AppError {
+  return new AppError("task-input-invalid", "The plan is invalid; no tasks were created.", {
+    // A wrong common field causes the same problem in every task.
     hint: [...new Set(problems)].map((problem) => `- ${problem}`).join("\n  "),
   });
 }

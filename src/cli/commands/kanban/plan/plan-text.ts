@@ -2,13 +2,13 @@ import { type Document, isMap, isNode, type LineCounter } from "yaml";
 
 type Path = readonly (string | number)[];
 
-/** A task as a plan has it, before its values are checked. */
+/** A task of a plan before its fields are validated. */
 export interface WrittenTask {
-  /** Where it stands, or where one of its fields does, for problems. */
-  placeOf(field?: string): string;
+  /** The line of the task or of one of its fields, for error messages. */
+  locationOf(field?: string): string;
   readonly fields: Readonly<Record<string, unknown>>;
-  /** The task around it or, in a numbered list, before it, as its place in the list of all tasks. */
-  readonly behind: number | undefined;
+  /** The index of the parent item or, in a numbered list, of the previous item. */
+  readonly predecessor: number | undefined;
 }
 
 const ITEM = /^(\s*)(?:[-*+]|(\d+)[.)])\s+(?:\[([ xX])\]\s+)?(.*\S)\s*$/;
@@ -16,16 +16,17 @@ const ITEM = /^(\s*)(?:[-*+]|(\d+)[.)])\s+(?:\[([ xX])\]\s+)?(.*\S)\s*$/;
 interface OpenItem {
   readonly indent: number;
   readonly index: number;
-  /** Of the last numbered item below this one. */
+  /** The index of the last numbered child. */
   numbered: number | undefined;
 }
 
 /**
- * The tasks of a markdown plan: each item of a list is one, `@name` its assignee, `!5` its priority, `(after: a, b)` what
- * it waits for. An item below another one waits for it, a numbered one for the number before. Indented text is the body.
+ * Reads the tasks of a Markdown plan: one per list item, with `@name` for the assignee, `!5` for the priority and
+ * `(after: a, b)` for dependencies. A nested item waits for its parent, a numbered one for the previous number. Indented
+ * text is the body.
  */
-export function readMarkdownPlan(text: string): readonly WrittenTask[] {
-  const tasks: { line: number; fields: Record<string, unknown>; behind: number | undefined }[] = [];
+export function parseMarkdownPlan(text: string): readonly WrittenTask[] {
+  const tasks: { line: number; fields: Record<string, unknown>; predecessor: number | undefined }[] = [];
   const top: OpenItem = { indent: -1, index: -1, numbered: undefined };
   let open: OpenItem[] = [top];
   const bodies: string[][] = [];
@@ -47,18 +48,18 @@ export function readMarkdownPlan(text: string): readonly WrittenTask[] {
     const [, , isNumbered, mark = " ", words = ""] = item;
     const index = tasks.length;
     const previous = isNumbered === undefined ? undefined : outer.numbered;
-    const behind = previous ?? (outer === top ? undefined : outer.index);
-    tasks.push({ line: number + 1, fields: { ...fieldsIn(words), done: mark !== " " }, behind });
+    const predecessor = previous ?? (outer === top ? undefined : outer.index);
+    tasks.push({ line: number + 1, fields: { ...fieldsIn(words), done: mark !== " " }, predecessor });
     bodies.push([]);
     outer.numbered = isNumbered === undefined ? undefined : index;
     open.push({ indent, index, numbered: undefined });
   }
-  return tasks.map(({ line, fields, behind }, index) => {
+  return tasks.map(({ line, fields, predecessor }, index) => {
     const { done, ...rest } = fields;
     const body = unindented(bodies[index] ?? []);
     return {
-      placeOf: () => `line ${line}`,
-      behind,
+      locationOf: () => `line ${line}`,
+      predecessor,
       fields: { ...rest, ...(done === true && { done }), ...(body !== "" && { body }) },
     };
   });
@@ -66,7 +67,7 @@ export function readMarkdownPlan(text: string): readonly WrittenTask[] {
 
 const MARK = /\s+(?:@([\w.-]+)|!(-?\d+)|\(after:\s*((?:[^()]|\([^()]*\))*)\))$/;
 
-/** What stands at the end of an item. Of two assignees or priorities nobody could tell which one was meant. */
+/** Parses the marks at the end of an item. Two assignees or priorities are kept as a list, which validation refuses. */
 function fieldsIn(words: string): Record<string, unknown> {
   const found = { assignee: [] as string[], priority: [] as number[], after: [] as string[] };
   let title = words;
@@ -97,11 +98,11 @@ function unindented(lines: readonly string[]): string {
         .trim();
 }
 
-/** The tasks of a YAML plan: a list, or a mapping with the list under `tasks`; one below another one waits for it. */
-export function readYamlPlan(document: Document.Parsed, lines: LineCounter): readonly WrittenTask[] {
+/** Reads a YAML plan: a list of tasks, or a mapping with the list under `tasks`. A nested task waits for its parent. */
+export function parseYamlPlan(document: Document.Parsed, lines: LineCounter): readonly WrittenTask[] {
   const isMapping = (one: unknown): one is Record<string, unknown> =>
     typeof one === "object" && one !== null && !Array.isArray(one);
-  const placeOf = (path: Path, field?: string): string | undefined => {
+  const locationOf = (path: Path, field?: string): string | undefined => {
     const item = document.getIn(path, true);
     const key = isMap(item) ? item.items.find((pair) => String(pair.key) === field)?.key : undefined;
     const node = field === undefined ? item : key;
@@ -111,9 +112,13 @@ export function readYamlPlan(document: Document.Parsed, lines: LineCounter): rea
   const value: unknown = document.toJS();
   const { tasks: list = [], ...common } = isMapping(value) ? value : { tasks: value };
   const tasks: WrittenTask[] = [];
-  const read = (items: unknown, path: Path, behind: number | undefined): void => {
+  const read = (items: unknown, path: Path, predecessor: number | undefined): void => {
     if (!Array.isArray(items)) {
-      tasks.push({ placeOf: () => placeOf(path) ?? "line 1", fields: { title: undefined }, behind });
+      tasks.push({
+        locationOf: () => locationOf(path) ?? "line 1",
+        fields: { title: undefined },
+        predecessor,
+      });
       return;
     }
     for (const [number, item] of items.entries()) {
@@ -121,12 +126,12 @@ export function readYamlPlan(document: Document.Parsed, lines: LineCounter): rea
       const { tasks: below, ...fields }: Record<string, unknown> = isMapping(item) ? item : { title: item };
       const index = tasks.length;
       tasks.push({
-        placeOf: (field) =>
-          (field === undefined ? undefined : (placeOf(here, field) ?? placeOf([], field))) ??
-          placeOf(here) ??
+        locationOf: (field) =>
+          (field === undefined ? undefined : (locationOf(here, field) ?? locationOf([], field))) ??
+          locationOf(here) ??
           "line 1",
         fields: { ...common, ...fields },
-        behind,
+        predecessor,
       });
       if (below !== undefined) read(below, [...here, "tasks"], index);
     }

@@ -1,10 +1,10 @@
-import type { PlannedTask } from "../../../../board/operations/create-plan.ts";
+import type { PlannedTask } from "../../../../board/operations/tasks/create-plan.ts";
 import type { Task } from "../../../../board/task.ts";
-import { escapeControls } from "../../../escape-controls.ts";
-import { cutText, textWidth } from "../../../fit-text.ts";
-import type { Terminal } from "../../../terminal.ts";
+import { escapeControls } from "../../../terminal/escape-controls.ts";
+import { cutText, textWidth } from "../../../terminal/fit-text.ts";
+import type { Terminal } from "../../../terminal/terminal.ts";
 
-/** A plan as a tree: each task once, below the last of those it waits for, with its number once it has one. */
+/** Renders a plan as a tree: each task once, below its last dependency, with its number if it was created. */
 export function renderPlan(
   plan: readonly PlannedTask[],
   made: readonly Task[] | undefined,

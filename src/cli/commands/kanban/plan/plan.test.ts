@@ -44,7 +44,7 @@ async function write(line: KanbanLine, name: string, text: string): Promise<stri
 }
 
 describe("kanban plan", () => {
-  test("makes the graph of a markdown list and prints it as a tree of 80 columns", async () => {
+  test("creates the graph of a Markdown list and prints it as a tree of 80 columns", async () => {
     await using line = await openKanbanLine();
     const file = await write(line, "shop.md", MARKDOWN);
     expect(await line.ok(["plan", file, "--dry-run"], { columns: 80 })).not.toContain("#");
@@ -65,7 +65,7 @@ describe("kanban plan", () => {
     });
   }, 60_000);
 
-  test("makes the graph of a YAML file, with values for all and tasks that are there already", async () => {
+  test("creates the graph of a YAML file, with common fields and dependencies on existing tasks", async () => {
     await using line = await openKanbanLine();
     const { id } = await line.json<Task>(["create", "Before"]);
     const file = await write(line, "shop.yaml", YAML);
@@ -96,14 +96,14 @@ describe("kanban plan", () => {
       "tasks:\n- title: a\n  max_runtime: soon\n",
       /line 3 \(a\): max_runtime: Give a duration/,
     ],
-    ["two of one name", "tasks: [a, a]\n", /"a" is in the plan twice/],
+    ["two tasks with the same name", "tasks: [a, a]\n", /"a" occurs twice in the plan/],
     [
-      "a circle",
+      "a cycle",
       "tasks:\n- title: a\n  after: b\n- title: b\n  after: a\n",
       /waits for itself: "a" after "b"/,
     ],
     [
-      "a stranger",
+      "an unknown dependency",
       "tasks:\n- title: a\n- title: b\n  after: zebra\n",
       /line 4: after: There is no task "zebra"/,
     ],
@@ -120,9 +120,9 @@ describe("kanban plan", () => {
       /line 3 .*: The title has line breaks or control characters/,
     ],
     [
-      "a name that no branch can have",
+      "an invalid branch name",
       "tasks:\n- title: a\n  workspace: worktree:/tmp\n  branch: a..b\n",
-      /line 2 \(a\): "a\.\.b" cannot be the name of a branch/,
+      /line 2 \(a\): "a\.\.b" is not a valid branch name/,
     ],
     [
       "two tasks with one idempotency key",
@@ -147,17 +147,27 @@ describe("kanban plan", () => {
     expect(await line.json(["list"])).toEqual([]);
   });
 
-  test("counts what it made, and says which tasks were there already", async () => {
+  test("reports how many tasks it created and how many already existed", async () => {
     await using line = await openKanbanLine();
     const one = "tasks:\n- title: a\n  idempotency_key: k\n";
-    expect((await line.run(["plan", await write(line, "p.yaml", one)])).stderr).toContain("Made 1 task.");
+    expect((await line.run(["plan", await write(line, "p.yaml", one)])).stderr).toContain("Created 1 task.");
     const two = await write(line, "q.yaml", `${one}- title: b\n`);
     expect((await line.run(["plan", two, "--dry-run"])).stderr).toContain("2 tasks; nothing was written.");
-    expect((await line.run(["plan", two])).stderr).toContain("Made 1 task; 1 had an idempotency key");
+    expect((await line.run(["plan", two])).stderr).toContain(
+      "Created 1 task; 1 already existed (same idempotency key)",
+    );
     expect(await line.json<object[]>(["list"])).toHaveLength(2);
   });
 
-  test("takes titles with commas and parentheses as names, and refuses a second assignee", async () => {
+  test("shortens long titles to the width of the terminal, but not in a pipe", async () => {
+    await using line = await openKanbanLine();
+    const file = await write(line, "p.md", `- ${"wide ".repeat(30)}\n  - ${"deep ".repeat(30)}\n`);
+    const tree = await line.ok(["plan", file, "--dry-run"], { columns: 80 });
+    for (const text of tree.split("\n")) expect(text.length, text).toBeLessThanOrEqual(80);
+    expect(await line.ok(["plan", file, "--dry-run"])).toContain("wide ".repeat(30).trimEnd());
+  });
+
+  test("accepts names with commas and parentheses, and refuses a second assignee", async () => {
     await using line = await openKanbanLine();
     const text =
       "- Test, build (all) and ship\n- Write, too\n- Last (after: Test, build (all) and ship, Write, too)\n";
@@ -173,7 +183,7 @@ describe("kanban plan", () => {
     );
   });
 
-  test("names all problems of a file at once, with their lines", async () => {
+  test("lists all problems of a file at once, with their lines", async () => {
     await using line = await openKanbanLine();
     const { failure } = await line.run(["plan", await write(line, "p.md", "- a\n- [x] b\n- [x] c\n")]);
     expect(failure?.hint).toMatch(/line 2 \(b\).*ticked off[\s\S]*line 3 \(c\)/);

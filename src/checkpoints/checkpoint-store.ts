@@ -1,0 +1,329 @@
+import { createHash } from "node:crypto";
+import { rm, stat } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join, relative } from "node:path";
+import { AppError } from "../lib/errors.ts";
+import { withFileLock } from "../lib/files/file-lock.ts";
+import { writeFileAtomic } from "../lib/files/files.ts";
+import { unlessMissing } from "../lib/files/unless-missing.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { applyChanges } from "./apply-changes.ts";
+import { type CheckpointGit, createCheckpointGit, openStore, type StoreLocation } from "./checkpoint-git.ts";
+import { type Change, compareTrees } from "./compare-trees.ts";
+import { findProject } from "./find-project.ts";
+import type { CheckpointOptions } from "./options.ts";
+import { planRollback } from "./plan-rollback.ts";
+import { saveTree } from "./save-tree.ts";
+import { createUndoInEdited } from "./undo-in-edited.ts";
+
+/** The files of a project before a turn or a rollback changed them. */
+export interface Checkpoint {
+  /** Counts the checkpoints of the project. */
+  readonly number: number;
+  readonly takenAt: number;
+  /** What was about to change the files: a message of a session, or `rollback`. */
+  readonly reason: string;
+  readonly sessionId: string | undefined;
+  readonly before: string;
+  /** The files after the change; undefined if the process was killed before it was saved. */
+  readonly after: string | undefined;
+}
+
+export interface TakeRequest {
+  readonly folder: string;
+  readonly reason: string;
+  readonly sessionId: string | undefined;
+  /** Files that are about to be written and are saved even if they are ignored. */
+  readonly paths: readonly string[];
+}
+
+export interface RollbackRequest {
+  readonly folder: string;
+  /** 1 undoes the latest change, 2 the two latest. */
+  readonly steps: number;
+  /** Limits the rollback to this file or folder, an absolute path. */
+  readonly path: string | undefined;
+}
+
+export interface RollbackResult {
+  readonly project: string;
+  readonly restored: readonly string[];
+  /** Files that the user has also changed: the user's changes were kept and the others undone. */
+  readonly merged: readonly string[];
+  /** Files that the user has also changed, in the same lines, or that lie outside the project now: nothing was undone in them. */
+  readonly kept: readonly string[];
+  /** The changes as a patch. */
+  readonly patch: string;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Creates the checkpoints of a profile. */
+export function createCheckpoints(
+  location: StoreLocation,
+  { options, clock }: { readonly options: CheckpointOptions; readonly clock: Clock },
+) {
+  const limits = { maxFiles: options.max_files, maxFileBytes: options.max_file_mb * 1024 * 1024 };
+
+  /** Runs an action on the checkpoints of a project while no other process does. */
+  async function within<Result>(
+    folder: string,
+    action: (project: Project) => Promise<Result>,
+    signal: AbortSignal,
+  ): Promise<Result> {
+    const root = await findProject(folder, { home: homedir(), variables: location.variables }, signal);
+    await openStore(location, signal);
+    const key = createHash("sha256").update(root).digest("hex").slice(0, 16);
+    const lock = join(location.folder, `lock-${key}`);
+    return withFileLock(
+      lock,
+      async () => {
+        // Nobody else holds the lock, so a lock of git was left by a process that was killed.
+        await rm(join(location.folder, `index-${key}.lock`), { force: true });
+        const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
+        const project: Project = {
+          root,
+          key,
+          git,
+          save: (paths) =>
+            saveTree(
+              location,
+              root,
+              { key, forced: paths.map((path) => relative(root, path)), limits },
+              signal,
+            ),
+        };
+        await finishRollback(project);
+        return action(project);
+      },
+      signal,
+    );
+  }
+
+  async function store({ git, key }: Project, checkpoint: Omit<Checkpoint, "number">): Promise<number> {
+    const number = ((await list(git, key)).at(-1)?.number ?? 0) + 1;
+    await putCheckpoint(git, key, { ...checkpoint, number });
+    return number;
+  }
+
+  async function prune({ git, key }: Project): Promise<void> {
+    const found = await list(git, key);
+    const oldest = clock.now() - options.max_days * DAY_MS;
+    const expired = found.filter(
+      ({ takenAt }, index) => index < found.length - options.max_snapshots || takenAt < oldest,
+    );
+    for (const { number } of expired) await git.run(["update-ref", "-d", refOf(key, number)]);
+    await limitSize(git);
+  }
+
+  /** Deletes the oldest checkpoints of all projects while the store is too large. Looks once an hour. */
+  async function limitSize(git: CheckpointGit): Promise<void> {
+    const stamp = join(location.folder, "size-checked");
+    const checked = await unlessMissing(stat(stamp));
+    if (checked !== undefined && clock.now() - checked.mtimeMs < DAY_MS / 24) return;
+    await writeFileAtomic(stamp, "", { mode: 0o600 });
+    const refs = (
+      await git.run(["for-each-ref", "--sort=creatordate", "--format=%(refname)", "refs/checkpoints"])
+    )
+      .split("\n")
+      .filter((ref) => ref !== "");
+    for (const ref of ["", ...refs.slice(0, -1)]) {
+      if (ref !== "") await git.run(["update-ref", "-d", ref]);
+      // Another process may be storing a checkpoint whose files no reference names yet.
+      await git.run(["prune", "--expire=1.hour.ago"]);
+      const counted = await git.run(["count-objects", "-v"]);
+      const kib = [...counted.matchAll(/^size(?:-pack)?: (\d+)$/gm)].reduce(
+        (sum, row) => sum + Number(row[1]),
+        0,
+      );
+      if (kib <= options.max_total_mb * 1024) return;
+    }
+  }
+
+  return {
+    /** Saves the files before a change and returns how to save them after it. */
+    take({ folder, reason, sessionId, paths }: TakeRequest, signal: AbortSignal) {
+      return within(
+        folder,
+        async (project) => {
+          const { tree, omitted } = await project.save(paths);
+          const taken = { takenAt: clock.now(), reason, sessionId, before: tree, after: undefined };
+          const number = await store(project, taken);
+          await prune(project);
+          return { number, omitted };
+        },
+        signal,
+      );
+    },
+
+    /** Saves the files after the change of a checkpoint. */
+    complete(folder: string, number: number, paths: readonly string[], signal: AbortSignal): Promise<void> {
+      return within(
+        folder,
+        async (project) => {
+          const found = (await list(project.git, project.key)).find(
+            (checkpoint) => checkpoint.number === number,
+          );
+          if (found === undefined) return;
+          const { tree } = await project.save(paths);
+          // A turn that changed nothing needs no undoing.
+          if (tree === found.before) await project.git.run(["update-ref", "-d", refOf(project.key, number)]);
+          else await putCheckpoint(project.git, project.key, { ...found, after: tree });
+        },
+        signal,
+      );
+    },
+
+    /** The checkpoints of the project that a folder belongs to, newest first. */
+    list(folder: string, signal: AbortSignal): Promise<readonly Checkpoint[]> {
+      return within(folder, async ({ git, key }) => (await list(git, key)).toReversed(), signal);
+    },
+
+    /** Undoes the latest changes. The user's own changes stay, and the rollback is a change that can be undone too. */
+    rollBack(
+      { folder, steps, path }: RollbackRequest,
+      { isDryRun }: { readonly isDryRun: boolean },
+      signal: AbortSignal,
+    ): Promise<RollbackResult> {
+      return within(
+        folder,
+        async (project) => {
+          const { git, key, root } = project;
+          const found = (await list(git, key)).slice(-steps);
+          if (found.length < steps)
+            throw new AppError(
+              "checkpoint-missing",
+              found.length === 0
+                ? `There is no checkpoint of ${root}.`
+                : `There are only ${found.length} checkpoints of ${root}.`,
+            );
+          const { tree: now } = await project.save([]);
+          const turns: (readonly Change[])[] = [];
+          for (const [index, { before, after }] of found.entries())
+            turns.push(await compareTrees(git, before, after ?? found[index + 1]?.before ?? now));
+          const current = await entriesOf(git, now, turns);
+          const wanted = path === undefined ? "" : relative(root, path);
+          const isWanted = (name: string): boolean =>
+            wanted === "" || name === wanted || name.startsWith(`${wanted}/`);
+          const plan = await planRollback(
+            turns,
+            (name) => current.get(name),
+            isWanted,
+            createUndoInEdited(git),
+          );
+          const { changes, restored, merged, kept } = plan;
+          const result = await writeTree(location, root, now, changes, signal);
+          const patch = await git.run(["diff", "--no-color", "--no-ext-diff", now, result]);
+          if (!isDryRun && changes.length > 0) {
+            const number = await store(project, {
+              takenAt: clock.now(),
+              reason: "rollback",
+              sessionId: undefined,
+              before: now,
+              after: result,
+            });
+            await git.run(["update-ref", pendingRef(key), await commitOf(git, key, number)]);
+            const skipped = await finishRollback(project);
+            const isWritten = (name: string): boolean => !skipped.includes(name);
+            return {
+              project: root,
+              restored: restored.filter(isWritten),
+              merged: merged.filter(isWritten),
+              kept: [...kept, ...skipped],
+              patch,
+            };
+          }
+          return { project: root, restored, merged, kept, patch };
+        },
+        signal,
+      );
+    },
+  };
+}
+
+export type Checkpoints = ReturnType<typeof createCheckpoints>;
+
+interface Project {
+  readonly root: string;
+  readonly key: string;
+  readonly git: CheckpointGit;
+  save(paths: readonly string[]): ReturnType<typeof saveTree>;
+}
+
+function refOf(key: string, number: number): string {
+  return `refs/checkpoints/${key}/${String(number).padStart(8, "0")}`;
+}
+/** Names the rollback whose files are being written. It stays after a kill, and whoever comes next finishes it. */
+function pendingRef(key: string): string {
+  return `refs/pending/${key}`;
+}
+async function commitOf(git: CheckpointGit, key: string, number: number): Promise<string> {
+  return (await git.run(["rev-parse", refOf(key, number)])).trim();
+}
+
+/** Writes the files of a pending rollback; returns those that could not be written because they have changed. */
+async function finishRollback({ git, key, root }: Project): Promise<readonly string[]> {
+  const [row] = await readCheckpoints(git, pendingRef(key));
+  if (row?.after === undefined) return [];
+  const { skipped } = await applyChanges(git, root, await compareTrees(git, row.before, row.after));
+  await git.run(["update-ref", "-d", pendingRef(key)]);
+  return skipped;
+}
+
+/** A checkpoint is a commit: its message holds the facts, and its parents keep both trees alive. */
+async function putCheckpoint(git: CheckpointGit, key: string, checkpoint: Checkpoint): Promise<void> {
+  const { before, after } = checkpoint;
+  const parents: string[] = [];
+  if (after !== undefined) parents.push("-p", (await git.run(["commit-tree", after], "after")).trim());
+  const commit = (await git.run(["commit-tree", before, ...parents], JSON.stringify(checkpoint))).trim();
+  await git.run(["update-ref", refOf(key, checkpoint.number), commit]);
+}
+
+function list(git: CheckpointGit, key: string): Promise<Checkpoint[]> {
+  return readCheckpoints(git, `refs/checkpoints/${key}/`);
+}
+
+async function readCheckpoints(git: CheckpointGit, pattern: string): Promise<Checkpoint[]> {
+  const text = await git.run(["for-each-ref", "--sort=refname", "--format=%(contents)%00", pattern]);
+  return text
+    .split("\0")
+    .map((row) => row.trim())
+    .filter((row) => row !== "")
+    .map((row) => JSON.parse(row) as Checkpoint);
+}
+
+/** The current state of all files that the turns changed. */
+async function entriesOf(git: CheckpointGit, tree: string, turns: readonly (readonly Change[])[]) {
+  const wanted = new Set(turns.flat().map(({ path }) => path));
+  const rows = (await git.run(["ls-tree", "-r", "-z", tree])).split("\0").filter((row) => row !== "");
+  return new Map(
+    rows.flatMap((row) => {
+      const tab = row.indexOf("\t");
+      const [mode = "", , id = ""] = row.slice(0, tab).split(" ");
+      const path = row.slice(tab + 1);
+      return wanted.has(path) ? [[path, { mode, id }] as const] : [];
+    }),
+  );
+}
+
+/** The tree that results from changes, built in an index of its own. */
+async function writeTree(
+  location: StoreLocation,
+  root: string,
+  base: string,
+  changes: readonly Change[],
+  signal: AbortSignal,
+): Promise<string> {
+  const index = `index-rollback-${process.pid}`;
+  const git = createCheckpointGit(location, { workTree: root, index }, signal);
+  try {
+    await git.run(["read-tree", base]);
+    const rows = changes.map(({ path, to }) =>
+      to === undefined ? `0 ${"0".repeat(40)}\t${path}` : `${to.mode} ${to.id}\t${path}`,
+    );
+    await git.run(["update-index", "-z", "--index-info"], rows.map((row) => `${row}\0`).join(""));
+    return (await git.run(["write-tree"])).trim();
+  } finally {
+    await rm(join(location.folder, index), { force: true });
+  }
+}

@@ -1,0 +1,26 @@
+import { realpath } from "node:fs/promises";
+import { AppError } from "../lib/errors.ts";
+import { runProcess } from "../lib/process/process.ts";
+
+/** The project that a folder belongs to: its outermost repository's work tree, or the folder itself if there is none. */
+export async function findProject(
+  folder: string,
+  { home, variables }: { home: string; variables: Readonly<Record<string, string | undefined>> },
+  signal: AbortSignal,
+): Promise<string> {
+  const env = { PATH: variables["PATH"], LC_ALL: "C", HOME: variables["HOME"] };
+  const ask = async (cwd: string, ...args: string[]): Promise<string> =>
+    (await runProcess(["git", "rev-parse", ...args], { cwd, env }, signal)).stdout.trim();
+  let root = (await ask(folder, "--show-toplevel")) || folder;
+  // A submodule is part of the project that contains it.
+  for (let outer = root; outer !== ""; ) {
+    root = outer;
+    outer = await ask(root, "--show-superproject-working-tree");
+  }
+  const real = await realpath(root);
+  if (real === "/" || real === (await realpath(home)))
+    throw new AppError("checkpoint-failed", `${real} is not a project, so its files are not saved.`, {
+      hint: "Start Hermes in the folder of a project.",
+    });
+  return real;
+}

@@ -1,0 +1,110 @@
+import type { AgentEvent } from "../../agent/events.ts";
+import type { TurnLimits } from "../../agent/turn-limits.ts";
+import type { App } from "../../app/app.ts";
+import { openAppConversation } from "../../app/conversation.ts";
+import { createEnvironmentFacts } from "../../app/environments.ts";
+import type { OpenConversation, Surface } from "../../conversation/open-conversation.ts";
+import type { EnvironmentRegistry } from "../../environments/environment-registry.ts";
+import type { Reporter } from "../../environments/environment-request.ts";
+import type { PolicyState } from "../../policy/policy.ts";
+import type { ImagePart, UserMessage } from "../../providers/message.ts";
+import type { ReasoningEffort } from "../../providers/provider.ts";
+import type { SessionChoice } from "../../sessions/resolve-session.ts";
+
+/** Which session to open, with which model; what is missing comes from the session or the settings. */
+export interface OpenRequest {
+  readonly choice: SessionChoice;
+  readonly model?: string | undefined;
+  readonly provider?: string | undefined;
+  readonly reasoning?: ReasoningEffort | undefined;
+}
+
+/** The conversation that the chat shows; another one takes its place after `/new`, `/resume` and `/model`. */
+export interface ChatSession extends AsyncDisposable {
+  /** Closes the current conversation and opens another one. If that fails, the current one stays. */
+  open(request: OpenRequest): Promise<OpenConversation>;
+  current(): OpenConversation | undefined;
+  /** Runs one turn; events arrive in order, the last one is `turn-end`. */
+  run(text: string, images: readonly ImagePart[], onEvent: (event: AgentEvent) => void): Promise<void>;
+  /** Runs a command of the person, also during a turn; the model is not told. */
+  runCommand(command: string, onEvent: (event: AgentEvent) => void): Promise<void>;
+  /** Ends the running turn and the commands of the person, if there are any. */
+  stop(): void;
+}
+
+export interface ChatSessionParts {
+  readonly app: App;
+  readonly environments: EnvironmentRegistry;
+  readonly policy: PolicyState;
+  readonly limits: TurnLimits;
+  readonly cwd: string;
+  readonly reporter: Reporter;
+}
+
+const SURFACE: Surface = {
+  source: "cli",
+  instructions: "You are in a chat in the user's terminal; answers are rendered as markdown.",
+  canNotify: false,
+  takesNotes: true,
+  haltsLoops: false,
+  showsText: true,
+  whenAsked: "ask",
+  titledBy: "model",
+};
+
+export function createChatSession(parts: ChatSessionParts, signal: AbortSignal): ChatSession {
+  const { app, environments, policy, limits, cwd, reporter } = parts;
+  let current: OpenConversation | undefined;
+  const running = new Set<AbortController>();
+  const stop = (): void => {
+    for (const controller of running) controller.abort();
+  };
+  async function stoppable(
+    action: (conversation: OpenConversation, stopping: AbortSignal) => Promise<void>,
+  ): Promise<void> {
+    if (current === undefined) throw new Error("a turn was started before open()");
+    const controller = new AbortController();
+    running.add(controller);
+    try {
+      await action(current, AbortSignal.any([signal, controller.signal]));
+    } finally {
+      running.delete(controller);
+    }
+  }
+  return {
+    current: () => current,
+    async open({ choice, model, provider, reasoning }) {
+      const next = await openAppConversation(
+        app,
+        {
+          environments,
+          environment: createEnvironmentFacts(app, { cwd, reporter }),
+          choice,
+          model: { model, provider },
+          surface: SURFACE,
+          policy,
+          reasoningEffort: reasoning,
+        },
+        signal,
+      );
+      await current?.[Symbol.asyncDispose]();
+      current = next;
+      return next;
+    },
+    run: (text, images, onEvent) =>
+      stoppable(async (conversation, stopping) => {
+        const added = await conversation.loadParts(text, images, stopping);
+        const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added] };
+        for await (const event of conversation.say(message, limits, stopping)) onEvent(event);
+      }),
+    runCommand: (command, onEvent) =>
+      stoppable(async (conversation, stopping) => {
+        for await (const event of conversation.runCommand(command, stopping)) onEvent(event);
+      }),
+    stop,
+    async [Symbol.asyncDispose]() {
+      stop();
+      await current?.[Symbol.asyncDispose]();
+    },
+  };
+}

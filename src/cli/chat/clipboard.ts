@@ -1,0 +1,45 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { writeFileAtomic } from "../../lib/files/files.ts";
+
+/** Terminals refuse or cut longer texts. */
+const MAX_OSC52_BYTES = 100_000;
+const TOOLS: readonly (readonly [string, ...string[]])[] = [
+  ["wl-copy"],
+  ["xclip", "-selection", "clipboard"],
+  ["pbcopy"],
+];
+
+export interface ClipboardParts {
+  readonly variables: NodeJS.ProcessEnv;
+  /** Writes directly to the terminal, without changing what the screen shows. */
+  write(text: string): void;
+  /** The file to write if nothing else works. */
+  readonly file: string;
+}
+
+/** Copies a text by the first means that works here, and returns a sentence about it: the terminal's own clipboard, a program, or a file. */
+export async function copyText(text: string, { variables, write, file }: ClipboardParts): Promise<string> {
+  const isRemote = ["SSH_TTY", "SSH_CONNECTION", "TMUX"].some((name) => variables[name] !== undefined);
+  if (isRemote && Buffer.byteLength(text) <= MAX_OSC52_BYTES) {
+    write(`\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`);
+    return "Copied through the terminal (OSC 52).";
+  }
+  const hasDesktop =
+    ["WAYLAND_DISPLAY", "DISPLAY"].some((name) => variables[name]) || process.platform === "darwin";
+  for (const [program, ...args] of hasDesktop ? TOOLS : [])
+    if (await pipeTo(program, args, text)) return `Copied with ${program}.`;
+  await writeFileAtomic(file, text);
+  return `There is no clipboard here; the text is in ${file}.`;
+}
+
+async function pipeTo(program: string, args: readonly string[], text: string): Promise<boolean> {
+  const child = spawn(program, args, { stdio: ["pipe", "ignore", "ignore"] });
+  child.stdin.on("error", () => undefined); // the exit code reports the failure
+  child.stdin.end(text);
+  const code = await once(child, "exit").then(
+    ([exit]) => exit as number | null,
+    () => 1,
+  );
+  return code === 0;
+}

@@ -1,0 +1,79 @@
+import type { PolicyState } from "../../../policy/policy.ts";
+import type { UsageTotals } from "../../../sessions/session.ts";
+import type { TodoState } from "../../../tools/todo.ts";
+import type { OpenRequest } from "../chat-session.ts";
+import type { CompletionItem } from "../input/completion.ts";
+import type { KeyBindings } from "../input/key-bindings.ts";
+import type { DisplayState } from "../printer.ts";
+import type { ChatState } from "../state/chat-state.ts";
+import type { EndedCall } from "../state/entry.ts";
+import type { ChatInput } from "../state/update.ts";
+
+/** What a slash command can do with the chat. */
+export interface ChatControl {
+  state(): ChatState;
+  keys(): KeyBindings;
+  dispatch(input: ChatInput): void;
+  /** Prints lines above the live area. */
+  print(lines: readonly string[]): void;
+  /** The ended calls of this chat, by their number. */
+  call(number: number): EndedCall | undefined;
+  /** All ended calls of this chat, oldest first. */
+  calls(): readonly EndedCall[];
+  /** The text of the latest answers, newest last. */
+  answers(): readonly string[];
+  open(request: OpenRequest): Promise<void>;
+  /** Opens the same session with another model or reasoning effort. */
+  reopen(change: Omit<OpenRequest, "choice">): Promise<void>;
+  pickSession(query: string): Promise<void>;
+  pickModel(query: string): Promise<void>;
+  palette(): Promise<void>;
+  /** Tokens and cost of the session. */
+  usage(): Promise<UsageTotals>;
+  /** The list that the agent keeps of its steps. */
+  todos(): Promise<TodoState["items"]>;
+  /** Deletes a session that no process uses. */
+  deleteSession(id: string): Promise<number>;
+  /** How answers and calls are printed from now on. */
+  readonly display: DisplayState;
+  /** Empties the screen, and with `scrollback` what was scrolled out of it. */
+  clearScreen(scrollback: boolean): void;
+  setDraft(text: string): void;
+  send(text: string): void;
+  /** The text of the last message that was sent. */
+  lastMessage(): string | undefined;
+  setPolicy(change: Partial<PolicyState>): void;
+  /** The next approval mode. */
+  cycleMode(): void;
+  isYolo(): boolean;
+  isPlanning(): boolean;
+  stop(): void;
+  leave(): void;
+  /** Runs a command of the command line, such as `why CALL`, and prints and returns its output. */
+  runCli(words: readonly string[]): Promise<readonly string[]>;
+  /** Runs a command of the command line that asks something. */
+  runInTerminal(words: readonly string[]): Promise<void>;
+  /** Copies a text to the clipboard and returns how. */
+  copy(text: string): Promise<string>;
+  /** Attaches an image of this machine to the draft. */
+  attach(path: string): Promise<void>;
+  /** Attaches the image of the clipboard, or inserts its text. */
+  pasteClipboard(): Promise<void>;
+  /** Opens a text in the pager. */
+  page(text: string): Promise<void>;
+  /** Opens the draft in the user's editor. */
+  editDraft(): Promise<void>;
+}
+
+/** One row of the registry; help, completion and the dispatcher of the chat read it. */
+export interface ChatCommand {
+  readonly name: string;
+  readonly aliases?: readonly string[];
+  readonly argument?: string;
+  readonly summary: string;
+  /** `idle`: only between two turns. */
+  readonly when: "idle" | "always";
+  /** What can follow the name. */
+  complete?(): readonly CompletionItem[];
+  run(chat: ChatControl, argument: string): unknown;
+}

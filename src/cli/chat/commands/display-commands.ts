@@ -1,0 +1,97 @@
+import type { ChatCommand } from "./chat-command.ts";
+import { parseSwitch, requireCall, words, wrongUse } from "./command-input.ts";
+
+const DETAILS = ["off", "calls", "all"] as const;
+const ON_OFF = ["on", "off"].map((value) => ({ value, summary: "" }));
+const CODE = /^```[^\n]*\n([\s\S]*?)^```/gm;
+
+export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
+  {
+    name: "out",
+    argument: "[CALL]",
+    summary: "the whole output or diff of a call",
+    when: "always",
+    run(chat, text) {
+      const call = requireCall(chat, text);
+      return chat.page(`${call.tool} ${call.argument}\n\n${call.body || "(no output)"}\n`);
+    },
+  },
+  {
+    name: "copy",
+    argument: "[NUMBER|code [NUMBER]|all]",
+    summary: "copy an answer (1 is the last one), a code block of it, or all answers",
+    when: "always",
+    complete: () => [
+      { value: "code", summary: "the last code block" },
+      { value: "all", summary: "all answers of this chat" },
+    ],
+    async run(chat, text) {
+      chat.print([await chat.copy(chooseText(chat.answers(), words(text)))]);
+    },
+  },
+  {
+    name: "diff",
+    summary: "all changes of files in this chat, in the pager",
+    when: "always",
+    run(chat) {
+      const diffs = chat.calls().filter(({ body }) => /^(?:---|@@|diff )/m.test(body));
+      if (diffs.length === 0)
+        throw wrongUse("No call of this chat has changed a file.", "See /out for one call.");
+      return chat.page(
+        diffs.map(({ number, argument, body }) => `# ${number} ${argument}\n${body}\n`).join("\n"),
+      );
+    },
+  },
+  {
+    name: "raw",
+    argument: "[on|off]",
+    summary: "print answers as the model writes them; the terminal wraps them",
+    when: "always",
+    complete: () => ON_OFF,
+    run(chat, word) {
+      chat.display.isRaw = parseSwitch(word, chat.display.isRaw);
+      chat.print([
+        chat.display.isRaw ? "Answers are printed as they are written." : "Answers are formatted.",
+      ]);
+    },
+  },
+  {
+    name: "verbose",
+    argument: "[off|calls|all]",
+    summary: "what is shown of a call: its name, its end, its output",
+    when: "always",
+    complete: () => DETAILS.map((value) => ({ value, summary: "" })),
+    run(chat, word) {
+      const detail = DETAILS.find((name) => name === word);
+      if (word !== "" && detail === undefined)
+        throw wrongUse(`"${word}" is no such level.`, `Type ${DETAILS.join(", ")}.`);
+      if (detail !== undefined) chat.display.detail = detail;
+      chat.print([`Calls are shown with: ${chat.display.detail}`]);
+    },
+  },
+  {
+    name: "cls",
+    argument: "[--all]",
+    summary: "empty the screen; with --all also what was scrolled out of it",
+    when: "always",
+    complete: () => [{ value: "--all", summary: "the scrollback, too" }],
+    run: (chat, text) => chat.clearScreen(text === "--all"),
+  },
+];
+
+/** The answer, the code block or all answers that the words name; by default the last answer. */
+function chooseText(answers: readonly string[], [what = "1", number]: readonly string[]): string {
+  if (answers.length === 0) throw wrongUse("There is no answer to copy yet.", "Ask something first.");
+  if (what === "all") return answers.join("\n\n");
+  if (what === "code") {
+    const blocks = answers.flatMap((answer) => [...answer.matchAll(CODE)].map(([, code = ""]) => code));
+    const block = blocks.at(-Number(number ?? "1"));
+    if (block === undefined)
+      throw wrongUse("There is no such code block.", `This chat has ${blocks.length}.`);
+    return block;
+  }
+  const answer = answers.at(-Number(what));
+  if (answer === undefined || !/^[1-9]\d*$/.test(what))
+    throw wrongUse(`There is no answer ${what}.`, `This chat has ${answers.length}; 1 is the last one.`);
+  return answer;
+}

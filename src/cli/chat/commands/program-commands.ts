@@ -1,0 +1,85 @@
+import { configKeys } from "../../../config/config-keys.ts";
+import type { ChatCommand } from "./chat-command.ts";
+import { words, wrongUse } from "./command-input.ts";
+
+export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
+  {
+    name: "config",
+    argument: "[KEY [VALUE]]",
+    summary: "show or change settings; a secret is asked for",
+    when: "always",
+    complete: () => configKeys().map(({ key, description }) => ({ value: key, summary: description })),
+    run(chat, text) {
+      const [key, ...value] = words(text);
+      if (key === undefined) return chat.runCli(["config", "show"]);
+      if (configKeys().some((row) => row.key === key && row.secret)) {
+        if (value.length === 0) return chat.runInTerminal(["config", "set", key]);
+        throw wrongUse(
+          "A secret is not typed into the input line.",
+          `Type /config ${key} alone; it is asked for.`,
+        );
+      }
+      return chat.runCli(
+        value.length === 0 ? ["config", "explain", key] : ["config", "set", key, value.join(" ")],
+      );
+    },
+  },
+  {
+    name: "jobs",
+    argument: "[NUMBER|VERB]",
+    summary: "commands that run in the background",
+    when: "always",
+    run: (chat, text) => chat.runCli(["sandbox", "jobs", ...words(text)]),
+  },
+  {
+    name: "profile",
+    argument: "[VERB]",
+    summary: "the profile of this chat, and others",
+    when: "always",
+    run: (chat, text) => chat.runCli(["profile", ...(text === "" ? ["show"] : words(text))]),
+  },
+  {
+    name: "logs",
+    argument: "[VERB]",
+    summary: "the last lines of the log",
+    when: "always",
+    run: (chat, text) => chat.runCli(["logs", ...words(text)]),
+  },
+  {
+    name: "sandbox",
+    argument: "[VERB]",
+    summary: "the sandbox of this profile",
+    when: "always",
+    run: (chat, text) => chat.runCli(["sandbox", ...(text === "" ? ["status"] : text.split(/\s+/))]),
+  },
+  {
+    name: "kanban",
+    argument: "[VERB]",
+    summary: "the board",
+    when: "always",
+    run: (chat, text) => chat.runCli(["kanban", ...words(text)]),
+  },
+  {
+    name: "doctor",
+    summary: "check this machine",
+    when: "always",
+    run: (chat) => chat.runCli(["doctor"]),
+  },
+  {
+    name: "quit",
+    aliases: ["exit"],
+    summary: "leave the chat",
+    when: "always",
+    argument: "[--delete]",
+    complete: () => [{ value: "--delete", summary: "delete the session, too" }],
+    async run(chat, text) {
+      const id = chat.state().facts?.sessionId;
+      if (text === "--delete" && id !== undefined) {
+        if (chat.state().turn !== undefined)
+          throw wrongUse("A session is not deleted while its turn runs.", "Stop the turn first.");
+        await chat.deleteSession(id);
+      }
+      chat.leave();
+    },
+  },
+];

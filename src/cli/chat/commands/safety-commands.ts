@@ -1,0 +1,48 @@
+import type { ChatCommand } from "./chat-command.ts";
+import { parseSwitch, requireCall } from "./command-input.ts";
+
+export const SAFETY_COMMANDS: readonly ChatCommand[] = [
+  {
+    name: "plan",
+    argument: "[on|off]",
+    summary: "plan mode: only what changes nothing runs",
+    when: "always",
+    run(chat, word) {
+      const isPlanning = parseSwitch(word, chat.isPlanning());
+      chat.setPolicy({ isPlanning });
+      chat.print([isPlanning ? "Plan mode is on: nothing is changed." : "Plan mode is off."]);
+    },
+  },
+  {
+    name: "yolo",
+    argument: "[on|off]",
+    summary: "ask nothing in this session; what is always refused stays refused",
+    when: "always",
+    run(chat, word) {
+      const isYolo = parseSwitch(word, chat.isYolo());
+      chat.setPolicy({ isYolo });
+      chat.print([
+        isYolo ? "Nothing is asked in this session. /yolo off ends that." : "Calls are asked about again.",
+      ]);
+    },
+  },
+  {
+    name: "approvals",
+    summary: "questions that wait, of all sessions",
+    when: "always",
+    run: (chat) => chat.runCli(["approvals", "list"]),
+  },
+  {
+    name: "why",
+    argument: "[CALL]",
+    summary: "why a call was or was not run",
+    when: "always",
+    run: (chat, text) => chat.runCli(["why", requireCall(chat, text).callId]),
+  },
+  {
+    name: "audit",
+    summary: "the calls that were run or refused",
+    when: "always",
+    run: (chat) => chat.runCli(["audit"]),
+  },
+];

@@ -1,0 +1,43 @@
+import { writeFile } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { createAttachedImages, findImagePath } from "./attached-images.ts";
+import { readClipboard } from "./read-clipboard.ts";
+
+/** The start of a PNG of one pixel. */
+const PNG = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64",
+);
+
+test.each([
+  ["/tmp/a shot.png", "/tmp/a shot.png"],
+  ["'/tmp/a shot.png' ", "/tmp/a shot.png"],
+  ["/tmp/a\\ shot.PNG", "/tmp/a shot.PNG"],
+  ["file:///tmp/a%20shot.webp", "/tmp/a shot.webp"],
+  ["see /tmp/a.txt", undefined],
+  ["one.png\ntwo.png", undefined],
+])("C26: a dropped file %j is read as %j", (text, path) => {
+  expect(findImagePath(text)).toBe(path);
+});
+
+test("C26: an image is a mark in the draft, and goes with the messages that have its mark", async () => {
+  await using folder = await tempFolder();
+  await writeFile(folder.file("shot[1].png"), PNG);
+  await writeFile(folder.file("fake.png"), "no image");
+  const images = createAttachedImages();
+  const mark = await images.add("shot[1].png", folder.path);
+  expect(mark).toMatch(/^\[image 1: shot1\.png \d+ B\]$/);
+  expect(await images.add("fake.png", folder.path)).toBeUndefined();
+  await expect(images.require("fake.png", folder.path)).rejects.toThrow(/cannot be sent as an image/);
+  expect(images.of(`look at ${mark} and again ${mark}`)).toEqual([
+    { type: "image", mediaType: "image/png", data: PNG.toString("base64") },
+  ]);
+  expect(images.of("[image 7: gone.png 1 kB] nothing")).toEqual([]);
+});
+
+test("C26: over SSH one line says why the clipboard cannot be read", async () => {
+  expect(await readClipboard({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" })).toEqual({
+    problem: expect.stringContaining("other side of SSH"),
+  });
+});

@@ -1,0 +1,80 @@
+import { readdir } from "node:fs/promises";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { errnoOf } from "../../../lib/errors.ts";
+import { type Completion, type CompletionItem, type CompletionSource, filterItems } from "./completion.ts";
+
+export interface DraftCompletionParts {
+  commands(): readonly CompletionItem[];
+  /** What can follow a command; undefined if it takes nothing that is known. */
+  argumentsOf(command: string): readonly CompletionItem[] | undefined;
+  /** The folder that references start in. */
+  readonly folder: string;
+}
+
+const MAX_ITEMS = 50;
+const KINDS: readonly CompletionItem[] = [
+  { value: "@file:", summary: "a file, or lines of it: @file:src/main.ts:1-20" },
+  { value: "@folder:", summary: "the names in a folder" },
+  { value: "@diff", summary: "changes that are not staged" },
+  { value: "@staged", summary: "changes that are staged" },
+  { value: "@git:", summary: "the last commits: @git:3" },
+  { value: "@url:", summary: "a page of the web" },
+];
+
+/** Completes commands, their arguments and references to files. */
+export function createDraftCompletion({
+  commands,
+  argumentsOf,
+  folder,
+}: DraftCompletionParts): CompletionSource {
+  return (before, signal) => {
+    const reference = /(?:^|\s)(@\S*)$/.exec(before)?.[1];
+    if (reference !== undefined) return completeReference(reference, folder, signal);
+    const command = /^\/([\w-]*)$/.exec(before);
+    if (command !== null) return { typed: before, items: filterItems(commands(), before) };
+    const [, name = "", typed = ""] = /^\/([\w-]+)\s+(.*)$/.exec(before) ?? [];
+    const items = name === "" ? undefined : argumentsOf(name.toLowerCase());
+    return items && { typed, items: filterItems(items, typed) };
+  };
+}
+
+async function completeReference(
+  typed: string,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Completion | undefined> {
+  const [, kind = "", path = ""] = /^@(file:|folder:|)(.*)$/.exec(typed) ?? [];
+  const kinds = kind === "" && path !== "" ? filterKinds(typed) : kind === "" ? KINDS : [];
+  const names = await listNames(path, folder, kind === "folder:");
+  if (signal.aborted) return undefined;
+  const files = names.map((name) => ({ value: `@${kind}${name}`, summary: "" }));
+  const items = [...filterItems(files, typed), ...kinds].slice(0, MAX_ITEMS);
+  return { typed, items };
+}
+
+function filterKinds(typed: string): CompletionItem[] {
+  return KINDS.filter(({ value }) => value.startsWith(typed));
+}
+
+/** The entries beside the one that is being typed; folders end in a slash, hidden ones show when asked for. */
+async function listNames(path: string, folder: string, foldersOnly: boolean): Promise<string[]> {
+  const parent = path.slice(0, path.lastIndexOf("/") + 1);
+  const start = path.slice(parent.length);
+  try {
+    const entries = await readdir(
+      join(...(parent.startsWith("~/") ? [homedir(), parent.slice(2)] : [folder, parent])),
+      {
+        withFileTypes: true,
+      },
+    );
+    return entries
+      .filter((entry) => entry.isDirectory() || !foldersOnly)
+      .filter(({ name }) => !/\s/.test(name) && (start.startsWith(".") || !name.startsWith(".")))
+      .map((entry) => parent + entry.name + (entry.isDirectory() ? "/" : ""))
+      .toSorted();
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "EACCES"].includes(errnoOf(error) ?? "")) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,89 @@
+import { expect, test, vi } from "vitest";
+import { createKeyboardProtocol } from "./keyboard-protocol.ts";
+import { createTerminalInput } from "./terminal-input.ts";
+
+function openInput(marksPastes = true) {
+  let time = 10_000;
+  const keys: string[] = [];
+  const pastes: string[] = [];
+  const input = createTerminalInput({
+    onKey: (sequence) => void keys.push(sequence),
+    onPaste: (text) => void pastes.push(text),
+    marksPastes,
+    now: () => time,
+  });
+  time += 1_000; // what is typed ahead arrives in the first moment
+  return {
+    input,
+    keys,
+    pastes,
+    push(text: string | Buffer, afterMs = 0) {
+      time += afterMs;
+      input.push(text);
+    },
+    [Symbol.dispose]: () => input[Symbol.dispose](),
+  };
+}
+
+test("C18: no key in a paste acts, control bytes are removed and the rest is exact", () => {
+  using terminal = openInput();
+  terminal.push("\u001b[200~one\u0003\u001b[2J\u001a\u0000\ttwo\r\nthree\u001b[201~x");
+  expect(terminal.pastes).toEqual(["one[2J\ttwo\nthree"]);
+  expect(terminal.keys).toEqual(["x"]);
+});
+
+test("C18: a paste without its end mark is closed after a second of silence", () => {
+  vi.useFakeTimers();
+  try {
+    using terminal = openInput();
+    terminal.push("\u001b[200~never ");
+    vi.advanceTimersByTime(999);
+    terminal.push("closed");
+    vi.advanceTimersByTime(999);
+    expect(terminal.pastes).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect(terminal.pastes).toEqual(["never closed"]);
+    terminal.push("x");
+    expect(terminal.keys).toEqual(["x"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("C20: where pastes are not marked, Enter right after two characters is a new line", () => {
+  using unmarked = openInput(false);
+  unmarked.push("ab\rc", 100);
+  unmarked.push("\r", 9);
+  expect(unmarked.keys).toEqual(["a", "b", "\n", "c", "\r"]);
+  using marked = openInput();
+  marked.push("ab\r");
+  expect(marked.keys).toEqual(["a", "b", "\r"]);
+});
+
+test("characters that arrive in pieces are typed whole", () => {
+  using terminal = openInput();
+  const bytes = Buffer.from("é😀");
+  for (const byte of bytes) terminal.push(Buffer.from([byte]));
+  expect(terminal.keys.join("")).toBe("é😀");
+  expect(terminal.keys).toHaveLength(2);
+});
+
+test("C25: the kitty protocol is on only after the terminal has answered, and off when the chat leaves", () => {
+  const keyboard = createKeyboardProtocol({ TERM: "xterm-kitty" });
+  expect(keyboard.enter()).toBe("\u001b[?u");
+  expect(keyboard.leave()).toBe("");
+  keyboard.enter();
+  expect(keyboard.answer("\u001b[?0u")).toBe("\u001b[>1u");
+  expect(keyboard.answer("\u001b[A")).toBeUndefined();
+  expect(keyboard.leave()).toBe("\u001b[<u");
+});
+
+test.each([
+  [{ TERM: "xterm-kitty", SSH_TTY: "/dev/pts/1" }, ""],
+  [{ TERM: "linux" }, ""],
+  [{ TERM: "tmux-256color", TMUX: "x" }, "\u001b[>4;1m"],
+])("C25: with %o the kitty protocol stays off", (env, asked) => {
+  const keyboard = createKeyboardProtocol(env);
+  expect(keyboard.enter()).toBe(asked);
+  expect(keyboard.answer("\u001b[?1u")).toBe("");
+});

@@ -1,0 +1,67 @@
+import { StringDecoder } from "node:string_decoder";
+import { StdinBuffer } from "@earendil-works/pi-tui";
+
+/** Turns the bytes of a terminal into keys and pastes. */
+export interface TerminalInput extends Disposable {
+  push(data: Buffer | string): void;
+}
+
+export interface TerminalInputParts {
+  /** One key, as the terminal sends it. */
+  onKey(sequence: string): void;
+  onPaste(text: string): void;
+  /** Whether the terminal marks what is pasted. Without marks, fast typing counts as a paste. */
+  readonly marksPastes: boolean;
+  now(): number;
+}
+
+/** What was typed before the terminal was ours arrives at once; the terminal has turned its Enter into a line feed. */
+const TYPED_AHEAD_MS = 100;
+/** Nobody types two characters and Enter this fast. */
+const BURST_MS = 8;
+const PASTE_ENDS_AFTER_MS = 1_000;
+const PASTE_END = "\u001b[201~";
+
+export function createTerminalInput({ onKey, onPaste, marksPastes, now }: TerminalInputParts): TerminalInput {
+  const buffer = new StdinBuffer();
+  const hidden = buffer as unknown as { readonly pasteMode: boolean }; // the version of the library is pinned
+  const decoder = new StringDecoder("utf8");
+  const openedAt = now();
+  let half = "";
+  let typedAt: readonly number[] = [];
+  let ending: NodeJS.Timeout | undefined;
+
+  buffer.on("data", (sequence) => {
+    // Characters beyond 16 bits arrive in two halves.
+    const whole = half + sequence;
+    half = /^[\ud800-\udbff]$/.test(whole) ? whole : "";
+    if (half !== "") return;
+    const time = now();
+    const [first] = typedAt;
+    const isBurst = !marksPastes && typedAt.length === 2 && time - (first ?? 0) <= BURST_MS;
+    typedAt = [...typedAt, time].slice(-2);
+    onKey(isBurst && whole === "\r" ? "\n" : whole);
+  });
+  buffer.on("paste", (text) => onPaste(withoutControls(text)));
+
+  return {
+    push(data) {
+      clearTimeout(ending);
+      const text = typeof data === "string" ? data : decoder.write(data);
+      if (text === "") return; // the first bytes of a character
+      const isTypedAhead = now() - openedAt < TYPED_AHEAD_MS;
+      buffer.process(isTypedAhead && !text.includes("\u001b") ? text.replaceAll("\n", "\r") : text);
+      // Without its end mark, a paste would swallow every key that follows.
+      if (hidden.pasteMode) ending = setTimeout(() => buffer.process(PASTE_END), PASTE_ENDS_AFTER_MS);
+    },
+    [Symbol.dispose]() {
+      clearTimeout(ending);
+      buffer.destroy();
+    },
+  };
+}
+
+/** Pasted text keeps its lines and tabs, and nothing that a terminal would act on. */
+function withoutControls(text: string): string {
+  return text.replace(/\r\n?/g, "\n").replace(/(?![\n\t])\p{Cc}/gu, "");
+}

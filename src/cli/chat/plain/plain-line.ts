@@ -1,0 +1,71 @@
+import type { KeyAction } from "../input/input-line.ts";
+import { type KeyBindings, typedText } from "../input/key-bindings.ts";
+
+/** One line of input that is echoed as it is typed and never redrawn. */
+export interface PlainLine {
+  press(sequence: string): KeyAction | undefined;
+  paste(text: string): void;
+  text(): string;
+  set(text: string): void;
+}
+
+export interface PlainLineParts {
+  keys(): KeyBindings;
+  echo(text: string): void;
+  now(): number;
+  onSubmit(text: string, startedTypingAt: number): void;
+}
+
+const PASSED_ON = new Set<string>(["stop", "interrupt", "suspend", "editor", "mode", "output"]);
+
+export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): PlainLine {
+  let text = "";
+  let startedTypingAt = 0;
+  let hasWord = false; // whether the line on the terminal begins with `you:`
+  const add = (typed: string): void => {
+    if (text === "") {
+      startedTypingAt = now();
+      if (!hasWord) echo("you: ");
+      hasWord = true;
+    }
+    text += typed;
+    echo(typed.replaceAll("\n", "\r\n"));
+  };
+  const submit = (): void => {
+    // A backslash at the end continues the message on the next line.
+    if (text.endsWith("\\")) {
+      text = `${text.slice(0, -1)}\n`;
+      echo("\r\n");
+      return;
+    }
+    const message = text;
+    text = "";
+    hasWord = false;
+    echo("\r\n");
+    onSubmit(message, startedTypingAt);
+  };
+  return {
+    press(sequence) {
+      const name = keys().read(sequence);
+      if (name === "send") submit();
+      else if (name === "new_line") add("\n");
+      else if (name === "leave") return text === "" ? "leave" : undefined;
+      else if (name === "delete_left" && text !== "" && !text.endsWith("\n")) {
+        text = text.replace(/.$/su, "");
+        echo("\b \b");
+      } else if (name !== undefined) return PASSED_ON.has(name) ? (name as KeyAction) : undefined;
+      else {
+        const typed = typedText(sequence);
+        if (typed !== undefined) add(typed);
+      }
+      return undefined;
+    },
+    paste: add,
+    text: () => text,
+    set(next) {
+      text = next;
+      hasWord = next !== "";
+      startedTypingAt = now();
+    },
+  };
+}

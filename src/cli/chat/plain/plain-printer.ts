@@ -1,0 +1,115 @@
+import { numberChoices } from "../../../approvals/clarification.ts";
+import { escapeControls } from "../../terminal/escape-controls.ts";
+import { quoteLine } from "../../terminal/quote-text.ts";
+import { approvalChoices } from "../draw.ts";
+import { formatDuration } from "../format-duration.ts";
+import type { DisplayState } from "../printer.ts";
+import type { ChatState } from "../state/chat-state.ts";
+import type { EndedCall, Entry } from "../state/entry.ts";
+import { createMarkdownSpeaker } from "./speak-markdown.ts";
+
+/** Turns entries into whole lines for a screen reader. Every line begins with a word that can be searched for. */
+export interface PlainPrinter {
+  print(entry: Entry): string[];
+  /** What only the state tells: calls that have started, messages that were queued. */
+  announce(before: ChatState, after: ChatState): string[];
+}
+
+const MAX_OUTPUT_LINES = 5;
+
+export function createPlainPrinter(display: DisplayState): PlainPrinter {
+  const answer = createMarkdownSpeaker(display);
+  let reasoning = "";
+
+  function print(entry: Entry): string[] {
+    switch (entry.kind) {
+      case "greeting":
+        return [`notice: ${entry.parts.join(", ")}`];
+      case "user":
+        return say(entry.how === "steer" ? "you, to the running turn" : "you", entry.text);
+      case "text":
+        return answer.push(entry.text);
+      case "text-end":
+        return answer.end();
+      case "reasoning": {
+        const lines = (reasoning + entry.text).split("\n");
+        reasoning = lines.pop() ?? "";
+        return lines.flatMap((line) => say("reasoning", line));
+      }
+      case "call":
+        return endOfCall(entry.call, display.detail);
+      case "question":
+        return question(entry);
+      case "answered":
+        return [`answer: ${entry.text}`];
+      case "notice":
+        return [`notice: ${entry.text}`];
+      case "error":
+        return [`error: ${entry.text}`, ...(entry.hint === undefined ? [] : [`hint: ${entry.hint}`])];
+      case "lines":
+        return entry.lines.filter((line) => line.trim() !== "").map((line) => `info: ${line}`);
+      case "turn-end":
+        return ["notice: your turn"];
+    }
+  }
+  return {
+    print(entry) {
+      const rest = entry.kind !== "reasoning" && reasoning !== "" ? say("reasoning", reasoning) : [];
+      if (entry.kind !== "reasoning") reasoning = "";
+      return [...rest, ...print(entry)].map(escapeControls);
+    },
+    announce(before, after) {
+      const known = new Set(before.calls.map(({ callId }) => callId));
+      return [
+        ...after.calls
+          .filter(({ callId }) => !known.has(callId))
+          .map(({ number, tool, argument }) => `call ${number} ${tool}: ${quoteLine(argument)}`),
+        ...after.queue
+          .filter((text) => !before.queue.includes(text))
+          .map((text) => `queued: ${quoteLine(text)}`),
+        ...after.steers
+          .filter((text) => !before.steers.includes(text))
+          .map((text) => `steer: ${quoteLine(text)}`),
+        ...(after.mode === before.mode ? [] : [`notice: mode ${after.mode}`]),
+        ...(after.hint === undefined || after.hint === before.hint ? [] : [`notice: ${after.hint.text}`]),
+      ].map(escapeControls);
+    },
+  };
+}
+
+function say(word: string, text: string): string[] {
+  return text
+    .split("\n")
+    .filter((line) => line.trim() !== "")
+    .map((line) => `${word}: ${line}`);
+}
+
+function endOfCall(call: EndedCall, detail: DisplayState["detail"]): string[] {
+  const { number, tool, argument, outcome, durationMs, body, summary } = call;
+  const lines = detail !== "all" ? [] : body.split("\n").filter((line) => line.trim() !== "");
+  const hidden = lines.length - MAX_OUTPUT_LINES;
+  const time = outcome === "not-run" ? [] : [formatDuration(durationMs)];
+  const end = [summary, ...time].filter((words) => words !== "").join(", ");
+  return [
+    ...(outcome === "not-run" ? [`call ${number} ${tool}: ${quoteLine(argument)}`] : []),
+    ...(hidden > 0 ? [`output ${number}: ${hidden} lines before, all of them with /out ${number}`] : []),
+    ...lines.slice(-MAX_OUTPUT_LINES).map((line) => `output ${number}: ${line}`),
+    `result ${number} ${outcome}: ${end}`,
+  ];
+}
+
+function question({ approval, number }: Extract<Entry, { kind: "question" }>): string[] {
+  const { kind, tool, summary, reason, details } = approval;
+  const isApproval = kind === "approval";
+  const choices = isApproval ? approvalChoices(details) : numberChoices(details);
+  return [
+    isApproval
+      ? `question: call ${number} ${tool} wants to run, asks because: ${quoteLine(reason)}`
+      : `question: ${quoteLine(summary)}`,
+    ...(isApproval ? say("question", details.whole ?? summary) : []),
+    ...choices.map((choice) => `question: ${quoteLine(choice)}`),
+    isApproval
+      ? "question: type a number and Enter. Escape or silence means no."
+      : "question: type a number or your own words, and Enter. Escape: the agent decides.",
+  ];
+}

@@ -1,0 +1,57 @@
+import { type Message, textOf } from "../../providers/message.ts";
+import { escapeControls } from "../terminal/escape-controls.ts";
+import { cutText } from "../terminal/fit-text.ts";
+import { quoteLine } from "../terminal/quote-text.ts";
+
+/** What a person needs in order to know where they were. */
+export interface RecapRequest {
+  readonly past: readonly Message[];
+  readonly title: string | undefined;
+  readonly folder: string;
+  /** How long ago the session was used. */
+  readonly ageMs: number;
+}
+
+const MAX_EXCHANGES = 4;
+
+/** The session, its last questions and the first lines of their answers, without code: nine rows at most. */
+export function recap({ past, title, folder, ageMs }: RecapRequest, columns: number): string[] {
+  const turns = past.filter((message) => message.role === "user" && message.kind === undefined).length;
+  const exchanges: string[][] = [];
+  for (const message of past) {
+    if (message.role === "user" && message.kind === undefined)
+      exchanges.push([`❯ ${firstLine(textOf(message))}`]);
+    if (message.role === "assistant" && textOf(message).trim() !== "")
+      exchanges.at(-1)?.splice(1, 1, `  ${firstLine(textOf(message))}`);
+  }
+  const head = [
+    title === undefined ? "session" : `session "${quoteLine(title)}"`,
+    `${turns} ${turns === 1 ? "turn" : "turns"}`,
+    formatAge(ageMs),
+    quoteLine(folder),
+    "all of it: /history",
+  ];
+  const shown = exchanges.slice(-MAX_EXCHANGES).flat();
+  return [head.join(" · "), ...shown].map((line) => cutText(line, columns - 1));
+}
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "m"],
+] as const;
+
+function formatAge(ms: number): string {
+  const unit = UNITS.find(([size]) => ms >= size);
+  return unit === undefined ? "just now" : `${Math.floor(ms / unit[0])} ${unit[1]} ago`;
+}
+
+function firstLine(text: string): string {
+  const prose = escapeControls(text).replace(/```[\s\S]*?(?:```|$)/g, "");
+  return (
+    prose
+      .split("\n")
+      .find((line) => line.trim() !== "")
+      ?.trim() ?? ""
+  );
+}

@@ -1,0 +1,343 @@
+import { homedir } from "node:os";
+import { join } from "node:path";
+import type { AgentEvent } from "../../agent/events.ts";
+import { answerApproval, createPolicyState } from "../../app/approvals.ts";
+import { type LimitOptions, turnLimits } from "../../app/conversation.ts";
+import { openAppEnvironments } from "../../app/environments.ts";
+import { configKeys } from "../../config/config-keys.ts";
+import { openEventLog } from "../../conversation/log-event.ts";
+import type { OpenConversation } from "../../conversation/open-conversation.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import { readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { createRedactor } from "../../lib/redact/redactor.ts";
+import { textOf } from "../../providers/message.ts";
+import { VERSION } from "../../version.ts";
+import type { CommandContext } from "../context.ts";
+import { startApp } from "../start-app.ts";
+import { currentFolder } from "../terminal/current-folder.ts";
+import { quoteShort } from "../terminal/quote-text.ts";
+import { modeOf } from "./approval-mode.ts";
+import { createChatControl } from "./chat-control.ts";
+import { createChatSession, type OpenRequest } from "./chat-session.ts";
+import { type ChatWindowParts, openChatWindow } from "./chat-window.ts";
+import { CHAT_COMMANDS, runChatCommand } from "./commands/command-registry.ts";
+import { formatDuration } from "./format-duration.ts";
+import { createAttachedImages, findImagePath } from "./input/attached-images.ts";
+import { createDraftCompletion } from "./input/complete-draft.ts";
+import { createHistoryStore } from "./input/history-store.ts";
+import type { KeyAction } from "./input/input-line.ts";
+import { createKeyBindings } from "./input/key-bindings.ts";
+import { createNotifier } from "./notifier.ts";
+import { createChatPanels } from "./panel/chat-panels.ts";
+import { findPlainReason } from "./plain/plain-reason.ts";
+import { openPlainWindow } from "./plain/plain-window.ts";
+import { recap } from "./recap.ts";
+import { runShellCommand } from "./shell-command.ts";
+import { type ChatState, type Effect, INITIAL_STATE, type Update } from "./state/chat-state.ts";
+import type { EndedCall } from "./state/entry.ts";
+import { type ChatInput, update } from "./state/update.ts";
+import { updateByEvent } from "./state/update-by-event.ts";
+import { createOutbox } from "./unsent/outbox.ts";
+import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
+import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
+import { createWindowHolder } from "./window-holder.ts";
+
+export interface ChatOptions extends LimitOptions, Omit<OpenRequest, "choice"> {
+  readonly continue?: true | string;
+  readonly resume?: string;
+  readonly yolo?: boolean;
+  readonly plan?: boolean;
+  readonly screenReader?: boolean;
+}
+
+/** Ended calls whose output `/out` can show. */
+const KEPT_CALLS = 500;
+
+/** The interactive chat. Resolves when the user leaves. */
+export async function runInteractiveChat(context: CommandContext, options: ChatOptions): Promise<void> {
+  const { streams, signal, variables, terminal } = context;
+  const startedAt = Date.now();
+  const calls = new Map<number, EndedCall>();
+  const answers: string[] = [];
+  let state: ChatState = INITIAL_STATE;
+  let keys = createKeyBindings();
+  let leave: () => void = () => undefined;
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  signal.addEventListener("abort", leave, { once: true });
+  // The window opens before anything is loaded, so that keys count from the first moment on.
+  const windowParts: ChatWindowParts = {
+    streams,
+    colours: terminal.colours,
+    keys: () => keys,
+    complete: createDraftCompletion({ ...COMPLETIONS, folder: currentFolder() }),
+    onRemember: (text) => remember(text),
+    onSubmit: (text, startedTypingAt) => dispatch({ type: "submit", text, startedTypingAt }),
+    onKey: press,
+    onDraft() {
+      notifier.touch();
+      keeper?.touch();
+    },
+    takePaste: (text) => {
+      const path = findImagePath(text);
+      return path === undefined ? undefined : images.add(path, currentFolder());
+    },
+    onClosed: leave,
+  };
+  const plain = findPlainReason(options.screenReader, variables);
+  using window = createWindowHolder(
+    plain === undefined ? openChatWindow(windowParts, state) : openPlainWindow(windowParts, state, plain),
+  );
+
+  using notifier = createNotifier({ write: window.write, variables, now: () => Date.now() });
+
+  function apply({ state: next, entries, effects }: Update): void {
+    notifier.watch(state, next);
+    state = next;
+    for (const entry of entries) if (entry.kind === "call") keepCall(entry.call);
+    window.show(state, entries);
+    for (const effect of effects) carryOut(effect);
+    keeper?.touch();
+  }
+  function dispatch(input: ChatInput): void {
+    apply(update(state, input, Date.now()));
+  }
+  function keepCall(call: EndedCall): void {
+    calls.set(call.number, call);
+    if (calls.size > KEPT_CALLS) calls.delete(calls.keys().next().value ?? 0);
+  }
+  function report(error: unknown): void {
+    if (signal.aborted) return;
+    dispatch({
+      type: "failed",
+      text: messageOf(error),
+      hint: error instanceof AppError ? error.hint : undefined,
+    });
+  }
+
+  function press(action: KeyAction): void {
+    const command = COMMAND_OF_KEY[action];
+    if (command !== undefined) carryOut({ type: "command", name: command, argument: "" });
+    else if (action === "stop" || action === "interrupt" || action === "leave")
+      dispatch({ type: "key", key: action, draft: window.draft() });
+    else if (action === "take-back") dispatch({ type: "take-back" });
+    else if (action === "suspend") window.suspend();
+    else if (action === "redraw") window.redraw();
+    else if (action === "search") window.searchHistory();
+    else if (action === "mode") control.cycleMode();
+  }
+
+  function carryOut(effect: Effect): void {
+    switch (effect.type) {
+      case "send":
+        outbox.send(effect.text);
+        break;
+      case "steer":
+        session?.current()?.steer(effect.text);
+        break;
+      case "stop":
+        session?.stop();
+        break;
+      case "leave":
+        leave();
+        break;
+      case "clear-draft":
+        window.clearDraft();
+        break;
+      case "edit":
+        window.setDraft(effect.text);
+        break;
+      case "shell":
+        runShellCommand(effect.command, {
+          ...{ state: () => state, apply },
+          run: async (text, onEvent) => session?.runCommand(text, onEvent),
+        }).catch(report);
+        break;
+      case "command":
+        runChatCommand(control, effect.name, effect.argument).catch(report);
+        break;
+      case "answer":
+        answer(effect).catch(report);
+    }
+  }
+
+  const images = createAttachedImages();
+  const outbox = createOutbox({
+    async run(text, onStored) {
+      await session?.run(text, images.of(text), (event: AgentEvent) => {
+        onStored();
+        if (event.type === "turn-start") keeper?.markStored();
+        eventLog?.add(event);
+        if (event.type === "assistant" && textOf(event.message).trim() !== "")
+          answers.push(textOf(event.message));
+        apply(updateByEvent(state, event, Date.now()));
+      });
+    },
+    giveBack: (text) => dispatch({ type: "give-back", text, draft: window.draft() }),
+    onFailure: report,
+  });
+  const unsent = (): Unsent => ({
+    draft: window.draft(),
+    stash: window.stash() ?? "",
+    queue: [...outbox.waiting(), ...state.steers, ...state.queue],
+  });
+  async function answer({ approval, choice }: Extract<Effect, { type: "answer" }>): Promise<void> {
+    const conversation = session?.current();
+    if (conversation !== undefined) await answerApproval(app, conversation, approval.id, choice, signal);
+  }
+
+  let session: ReturnType<typeof createChatSession> | undefined;
+  let eventLog: ReturnType<typeof openEventLog> | undefined;
+  let keeper: UnsentKeeper | undefined;
+  const app = await startApp(context);
+  const { display } = app.resolved.config;
+  keys = createKeyBindings(display.keys);
+  if (display.screen_reader && plain === undefined)
+    window.replace(() => openPlainWindow(windowParts, state, "display.screen_reader"));
+  dispatch({ type: "busy-mode", mode: display.busy_input_mode });
+  dispatch({
+    type: "display",
+    showsReasoning: display.show_reasoning,
+    hasMotion: display.motion === "on",
+  });
+  notifier.setMode(display.notify);
+  const policy = createPolicyState(app, options);
+  const log = await context.log();
+  const onNotice = (text: string): void => dispatch({ type: "notice", text });
+  await using environments = await openAppEnvironments(onNotice, signal);
+  await using opened = createChatSession(
+    {
+      app,
+      environments,
+      policy,
+      limits: turnLimits(app, options),
+      cwd: currentFolder(),
+      reporter: { onNotice, onProgress: onNotice },
+    },
+    signal,
+  );
+  session = opened;
+  const store = createUnsentStore(join(app.profile.home, "drafts"), await readOwnIdentity(signal));
+  keeper = createUnsentKeeper({ store, read: unsent, onFailure: report });
+
+  const history = createHistoryStore(
+    join(app.profile.home, "history.jsonl"),
+    createRedactor({ secrets: app.resolved.secrets }),
+  );
+  function remember(text: string): void {
+    const { sessionId } = state.facts ?? {};
+    if (sessionId !== undefined && !namesSecret(text))
+      history.add(text, { sessionId, folder: currentFolder() }, signal).catch(report);
+  }
+
+  async function open(request: OpenRequest): Promise<void> {
+    const conversation = await opened.open(request);
+    const { sessionId } = conversation;
+    eventLog?.[Symbol.dispose]();
+    eventLog = openEventLog(log.child({ component: "agent", session: sessionId }));
+    dispatch({
+      type: "opened",
+      facts: {
+        version: VERSION,
+        profile: app.profile.name,
+        folder: currentFolder().replace(homedir(), "~"),
+        environment: app.resolved.config.terminal.backend,
+        model: conversation.model.name,
+        contextTokens: conversation.model.contextTokens,
+        sessionId,
+      },
+      mode: modeOf(policy),
+      lastCall: countCalls(conversation),
+    });
+    showRecap(conversation);
+    const owner = { sessionId, isStored: conversation.isResumed, folder: currentFolder() };
+    const left = await store.take(owner, signal);
+    if (left !== undefined) dispatch({ type: "restored", unsent: left, draft: window.draft() });
+    keeper?.setOwner(owner);
+    window.loadHistory(await history.load(owner));
+  }
+
+  const isStored = (): boolean => outbox.last() !== undefined || opened.current()?.isResumed === true;
+  const command = (name: string, argument = ""): void => carryOut({ type: "command", name, argument });
+  using panels = createChatPanels(
+    {
+      ...{ app, folder: currentFolder(), keys: () => keys, openPanel: window.openPanel, report },
+      cachedTokens: () => state.contextUsed,
+      openSession: (id) => command("resume", id),
+      useModel: (name) => command("model", name),
+      keepModel: (name) => void control.runCli(["model", "set", name]).catch(report),
+      commands: CHAT_COMMANDS,
+      sessionId: () => state.facts?.sessionId,
+      chooseCommand({ name, argument }) {
+        const isOptional = argument === undefined || argument.startsWith("[");
+        if (isOptional) command(name);
+        else window.setDraft(`/${name} `);
+      },
+      notice: onNotice,
+    },
+    signal,
+  );
+  function showRecap({ stored, past, cutOff }: OpenConversation): void {
+    if (stored === undefined) return;
+    const { title, cwd, activeAt } = stored;
+    const folder = cwd.replace(homedir(), "~");
+    control.print([...recap({ past, title, folder, ageMs: Date.now() - activeAt }, window.columns()), ""]);
+    if (cutOff !== undefined) dispatch({ type: "cut-off", calls: cutOff });
+  }
+
+  const control = createChatControl({
+    ...{ app, context, policy, window, images, panels, dispatch, apply, open, isStored },
+    state: () => state,
+    keys: () => keys,
+    call: (number) => calls.get(number),
+    calls: () => [...calls.values()],
+    answers: () => answers,
+    lastMessage: () => outbox.last(),
+    leave: () => leave(),
+  });
+
+  try {
+    await open({ ...options, choice: { continue: options.continue, resume: options.resume } });
+    await left;
+  } finally {
+    opened.stop();
+    await outbox.idle();
+    await keeper.flush();
+    window[Symbol.dispose]();
+    eventLog?.[Symbol.dispose]();
+  }
+  const conversation = opened.current();
+  const { draft, queue } = unsent();
+  for (const text of [...queue, ...(draft.trim() === "" ? [] : [draft])])
+    terminal.note(`Not sent, kept for later: ${quoteShort(text)}`);
+  if (isStored()) terminal.note(farewell(conversation?.sessionId ?? "", Date.now() - startedAt));
+  signal.throwIfAborted(); // the exit code names the signal
+}
+
+function farewell(sessionId: string, ms: number): string {
+  return `${formatDuration(ms)} · resume with: hermes -r ${sessionId}`;
+}
+
+const COMMAND_OF_KEY: Partial<Record<KeyAction, string>> = {
+  editor: "editor",
+  output: "out",
+  help: "help",
+  palette: "palette",
+  paste: "paste",
+};
+
+const COMPLETIONS = {
+  commands: () => CHAT_COMMANDS.map(({ name, summary }) => ({ value: `/${name}`, summary })),
+  argumentsOf: (name: string) => CHAT_COMMANDS.find((row) => row.name === name)?.complete?.(),
+};
+
+/** Whether a command sets a secret; its value must not be stored. */
+function namesSecret(text: string): boolean {
+  const key = /^\/con\w*\s+(\S+)\s+\S/i.exec(text.trim())?.[1];
+  return configKeys().some((row) => row.secret && row.key === key);
+}
+
+function countCalls({ past }: OpenConversation): number {
+  return past.filter((message) => message.role === "tool").length;
+}

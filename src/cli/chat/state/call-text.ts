@@ -1,0 +1,56 @@
+import type { AgentEventOf } from "../../../agent/events.ts";
+
+type ToolEnd = Pick<AgentEventOf<"tool-end">, "tool" | "text" | "display" | "outcome" | "denied">;
+
+/** The argument that tells most about a call: its command, path or pattern. */
+export function mainArgument(input: string): string {
+  const value = parseObject(input);
+  const main = ["command", "path", "pattern", "query", "action", "question"]
+    .map((name) => value[name])
+    .find((one) => typeof one === "string");
+  return typeof main === "string" ? main : input;
+}
+
+/** What the person sees of a result: the diff of a change, the output of a command. */
+export function bodyOfResult({ tool, text, display }: ToolEnd): string {
+  if (display !== undefined) return display.trimEnd();
+  if (tool !== "terminal") return "";
+  if (text.startsWith("{")) return text;
+  const end = text.indexOf("\n\n");
+  return (end === -1 ? (/^error: (.*)$/m.exec(text)?.[1] ?? "") : text.slice(end + 2)).trimEnd();
+}
+
+/** The end of a call in a few words. */
+export function summaryOfResult({ tool, text, outcome, denied, display }: ToolEnd): string {
+  if (denied !== undefined) return `not run: ${denied.decision.reason}`;
+  if (outcome === "not-run") return "not run";
+  if (outcome === "stopped" || outcome === "unknown") return outcome;
+  if (tool === "terminal") {
+    const code = /^"?exit_code"?: (-?\d+)/m.exec(text)?.[1];
+    return code === undefined || code === "0" ? "" : `exit ${code}`;
+  }
+  if (outcome === "failed") return firstLine(text);
+  if (display !== undefined) return changeSize(display);
+  const lines = text === "" ? 0 : text.split("\n").length;
+  return lines === 1 ? "1 line" : `${lines} lines`;
+}
+
+function changeSize(diff: string): string {
+  const count = (pattern: RegExp): number => diff.split("\n").filter((line) => pattern.test(line)).length;
+  return `+${count(/^\+(?!\+\+)/)} −${count(/^-(?!--)/)}`;
+}
+
+function firstLine(text: string): string {
+  const value = parseObject(text)["error"];
+  const words = typeof value === "string" ? value : text;
+  return words.split("\n")[0]?.slice(0, 200) ?? "";
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+  } catch {
+    return {}; // models write invalid JSON, and most results are plain text
+  }
+}

@@ -1,0 +1,132 @@
+import type { Approval } from "../../../approvals/approval.ts";
+import type { Entry } from "./entry.ts";
+
+/** What the chat knows about its session once it is open. */
+export interface ChatFacts {
+  readonly version: string;
+  readonly profile: string;
+  readonly folder: string;
+  readonly environment: string;
+  readonly model: string;
+  readonly contextTokens: number | undefined;
+  readonly sessionId: string;
+}
+
+/** Who answers questions about calls; `plan` means that nothing may change. */
+export type ChatMode = "asks" | "smart" | "off" | "YOLO" | "plan";
+
+export type BusyMode = "queue" | "steer" | "interrupt";
+
+export interface RunningCall {
+  readonly callId: string;
+  /** Counts the calls of the session; `/out` and `/why` take it. */
+  readonly number: number;
+  readonly tool: string;
+  readonly argument: string;
+  readonly startedAt: number;
+  /** The last line that the call has printed. */
+  readonly progress: string | undefined;
+}
+
+/** A question that waits for an answer in the input line. */
+export interface Question {
+  readonly approval: Approval;
+  readonly number: number;
+  readonly askedAt: number;
+  /** Whether a bare number was typed too early to count; the next one does. */
+  readonly wasTooEarly: boolean;
+}
+
+export interface RunningTurn {
+  readonly startedAt: number;
+  readonly activity: "waiting" | "thinking" | "answering" | "calling" | "stopping";
+  /** When the model or a call last gave a sign of life. */
+  readonly activeAt: number;
+}
+
+/** Everything that decides what the chat shows and what a key means. A value: `update` returns a new one. */
+export interface ChatState {
+  readonly facts: ChatFacts | undefined;
+  readonly mode: ChatMode;
+  /** What Enter does with a message while a turn runs. */
+  readonly busyMode: BusyMode;
+  readonly showsReasoning: boolean;
+  /** Whether a spinner turns. */
+  readonly hasMotion: boolean;
+  readonly turn: RunningTurn | undefined;
+  readonly calls: readonly RunningCall[];
+  readonly lastCall: number;
+  /** Messages that are sent after the running turn, oldest first. */
+  readonly queue: readonly string[];
+  /** Whether a stop by the user keeps the queue from being sent by itself. */
+  readonly isQueueHeld: boolean;
+  /** Whether the turn is being stopped for the first message of the queue, which is sent next. */
+  readonly isInterrupting: boolean;
+  /** Notes to the running turn that the model has not seen yet. */
+  readonly steers: readonly string[];
+  readonly questions: readonly Question[];
+  /** A message that Enter on the empty line sends, offered by a notice. */
+  readonly offer: string | undefined;
+  /** Files that a call of this turn failed to write and that no later call has written. */
+  readonly failedWrites: readonly string[];
+  readonly contextUsed: number;
+  readonly costUsd: number | undefined;
+  /** A short message in the status line, until the given time. */
+  readonly hint: { readonly text: string; readonly until: number } | undefined;
+  /** Whether the next Ctrl-C leaves the chat, until the given time. */
+  readonly leavesUntil: number;
+  /** Whether the next Esc clears the draft, until the given time. */
+  readonly clearsUntil: number;
+  readonly isLeaving: boolean;
+}
+
+export const INITIAL_STATE: ChatState = {
+  facts: undefined,
+  mode: "asks",
+  busyMode: "queue",
+  showsReasoning: false,
+  hasMotion: true,
+  turn: undefined,
+  calls: [],
+  lastCall: 0,
+  queue: [],
+  isQueueHeld: false,
+  isInterrupting: false,
+  steers: [],
+  questions: [],
+  offer: undefined,
+  failedWrites: [],
+  contextUsed: 0,
+  costUsd: undefined,
+  hint: undefined,
+  leavesUntil: 0,
+  clearsUntil: 0,
+  isLeaving: false,
+};
+
+/** What the program does because of an input; `update` itself does nothing. */
+export type Effect =
+  | { readonly type: "send"; readonly text: string }
+  | { readonly type: "steer"; readonly text: string }
+  | { readonly type: "stop" }
+  | { readonly type: "leave" }
+  /** Runs a command in the environment, without the model. */
+  | { readonly type: "shell"; readonly command: string }
+  | { readonly type: "command"; readonly name: string; readonly argument: string }
+  | { readonly type: "answer"; readonly approval: Approval; readonly choice: AnswerChoice }
+  /** Empties the input line; the draft goes into the history. */
+  | { readonly type: "clear-draft" }
+  /** Puts a text into the input line. */
+  | { readonly type: "edit"; readonly text: string };
+
+export type AnswerChoice =
+  | { readonly verdict: "approved"; readonly scope: "once" | "session" | "always" }
+  | { readonly verdict: "denied"; readonly text?: string | undefined }
+  /** The answer to a clarification. */
+  | { readonly verdict: "answered"; readonly text: string };
+
+export interface Update {
+  readonly state: ChatState;
+  readonly entries: readonly Entry[];
+  readonly effects: readonly Effect[];
+}

@@ -1,0 +1,319 @@
+import type { PendingCall } from "../../../agent/events.ts";
+import type { Approval } from "../../../approvals/approval.ts";
+import { DECIDE_YOURSELF, parseClarification } from "../../../approvals/clarification.ts";
+import type { Unsent } from "../unsent/unsent-store.ts";
+import { mainArgument } from "./call-text.ts";
+import type { BusyMode, ChatFacts, ChatMode, ChatState, Effect, Question, Update } from "./chat-state.ts";
+import type { Entry } from "./entry.ts";
+import { parseCommand } from "./parse-command.ts";
+
+/** What happens to a chat, apart from the events of the agent. */
+export type ChatInput =
+  | { readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode; readonly lastCall: number }
+  | { readonly type: "mode"; readonly mode: ChatMode }
+  | { readonly type: "busy-mode"; readonly mode: BusyMode }
+  | { readonly type: "submit"; readonly text: string; readonly startedTypingAt: number }
+  | { readonly type: "key"; readonly key: "stop" | "interrupt" | "leave"; readonly draft: string }
+  /** Puts a queued message back into the input line, by default the newest. */
+  | { readonly type: "take-back"; readonly number?: number }
+  | { readonly type: "queue"; readonly text: string }
+  | { readonly type: "steer"; readonly text: string }
+  | { readonly type: "drop-queue" }
+  /** A message could not be stored; `draft` is what has been typed since. */
+  | { readonly type: "give-back"; readonly text: string; readonly draft: string }
+  /** An earlier chat of this session left texts; `draft` is what has been typed in this one. */
+  | { readonly type: "restored"; readonly unsent: Unsent; readonly draft: string }
+  | { readonly type: "display"; readonly showsReasoning: boolean; readonly hasMotion: boolean }
+  /** A crash has cut off the last turn of the session; these calls have no result. */
+  | { readonly type: "cut-off"; readonly calls: readonly PendingCall[] }
+  | { readonly type: "notice"; readonly text: string }
+  | { readonly type: "failed"; readonly text: string; readonly hint: string | undefined };
+
+/** How long a second Ctrl-C leaves the chat. */
+const LEAVE_MS = 2_000;
+/** A number typed this soon after a question appeared was probably meant for something else. */
+const TOO_EARLY_MS = 1_000;
+
+/** The next state, what to print and what to do. Pure: the same input at the same time gives the same result. */
+export function update(state: ChatState, input: ChatInput, now: number): Update {
+  switch (input.type) {
+    case "opened":
+      return result({ ...state, ...opened(state, input) }, greet(input.facts), sendWaiting(state));
+    case "mode":
+      return result({ ...state, mode: input.mode });
+    case "busy-mode":
+      return result({ ...state, busyMode: input.mode });
+    case "submit":
+      return submit(state, input);
+    case "key":
+      return pressKey(state, input, now);
+    case "take-back": {
+      const { number = state.queue.length } = input;
+      const text = state.queue[number - 1];
+      if (text === undefined) return result(state);
+      return result({ ...state, queue: state.queue.toSpliced(number - 1, 1) }, [], [{ type: "edit", text }]);
+    }
+    case "queue":
+      return send(state, input.text);
+    case "steer":
+      return steer(state, input.text);
+    case "drop-queue":
+      return result({ ...state, queue: [], isQueueHeld: false });
+    case "give-back":
+      return giveBack(state, input.text, input.draft);
+    case "restored":
+      return restore(state, input.unsent, input.draft);
+    case "display":
+      return result({ ...state, showsReasoning: input.showsReasoning, hasMotion: input.hasMotion });
+    case "cut-off":
+      return offerToContinue(state, input.calls);
+    case "notice":
+      return result(state, [{ kind: "notice", text: input.text }]);
+    case "failed":
+      return result(state, [{ kind: "error", text: input.text, hint: input.hint }]);
+  }
+}
+
+export function result(
+  state: ChatState,
+  entries: readonly Entry[] = [],
+  effects: readonly Effect[] = [],
+): Update {
+  return { state, entries, effects };
+}
+
+/** Another session starts with empty counters; what was typed stays. */
+function opened(
+  state: ChatState,
+  { facts, mode, lastCall }: Extract<ChatInput, { type: "opened" }>,
+): Partial<ChatState> {
+  const isOther = state.facts?.sessionId !== facts.sessionId;
+  return {
+    facts,
+    mode,
+    offer: undefined,
+    ...(isOther && { lastCall, contextUsed: 0, costUsd: undefined, steers: [], questions: [] }),
+    ...(state.facts === undefined && { queue: [] }), // sent now, see sendWaiting
+  };
+}
+
+function greet({ version, profile, folder, environment }: ChatFacts): Entry[] {
+  return [
+    { kind: "greeting", parts: [`Hermes ${version}`, `profile ${profile}`, folder, environment, "/help"] },
+  ];
+}
+
+/** Messages typed before the session was open are sent as one. */
+function sendWaiting({ queue, facts }: ChatState): Effect[] {
+  return facts === undefined && queue.length > 0 ? [{ type: "send", text: queue.join("\n\n") }] : [];
+}
+
+function submit(state: ChatState, { text, startedTypingAt }: Extract<ChatInput, { type: "submit" }>): Update {
+  const typed = text.trim();
+  const [question] = state.questions;
+  const command = parseCommand(typed);
+  if (command !== undefined)
+    return result(state, [], [{ type: "command", name: command.name, argument: command.argument }]);
+  const shell = /^!\s*(\S[\s\S]*)$/.exec(typed)?.[1];
+  if (shell !== undefined) return runShell(state, shell);
+  if (question !== undefined && typed !== "") {
+    const answered = answer(state, question, typed, startedTypingAt);
+    if (answered !== undefined) return answered;
+  }
+  if (typed !== "") return sendTyped(state, unescapeSlash(text));
+  if (state.offer !== undefined && state.turn === undefined) return send(state, state.offer);
+  // Enter on the empty line: the newest queued message becomes a note to the running turn; without a turn, the queue is sent.
+  const [oldest] = state.queue;
+  const newest = state.queue.at(-1);
+  if (oldest === undefined || newest === undefined || question !== undefined) return result(state);
+  return state.turn === undefined
+    ? send({ ...state, queue: state.queue.slice(1), isQueueHeld: false }, oldest)
+    : steer({ ...state, queue: state.queue.slice(0, -1) }, newest);
+}
+
+/** Names where the turn was cut off. The agent itself checks what became of the calls when it is told to continue. */
+function offerToContinue(state: ChatState, calls: readonly PendingCall[]): Update {
+  const names = calls.map(({ call, started }, index) => {
+    const end = started ? "end unknown" : "not started";
+    return `call ${state.lastCall + index + 1}, ${call.tool} ${mainArgument(call.input)}; ${end}`;
+  });
+  const where = names.length === 0 ? "before its answer was complete" : `in ${names.join("; ")}`;
+  return result({ ...state, offer: CONTINUE }, [
+    { kind: "notice", text: `The last turn was cut off ${where}.` },
+    { kind: "notice", text: "Press Enter to let the agent check and continue, or type a message." },
+  ]);
+}
+
+const CONTINUE =
+  "The last turn was cut off because the program ended. Check what became of its calls before you repeat any of them, then continue.";
+
+/** Puts a text back into the input line or, if that is not empty, at the front of the queue, which then waits. */
+function giveBack(state: ChatState, text: string, draft: string): Update {
+  if (draft === "") return result(state, [], [{ type: "edit", text }]);
+  return result({ ...state, queue: [text, ...state.queue], isQueueHeld: true });
+}
+
+/** Restores unsent text. None of it is sent automatically, because the user has not seen it in this chat yet. */
+function restore(state: ChatState, unsent: Unsent, draft: string): Update {
+  const isDraftFree = draft === "";
+  const older = [
+    ...unsent.queue,
+    ...[unsent.stash, isDraftFree ? "" : unsent.draft].filter((text) => text !== ""),
+  ];
+  const kept = { ...state, queue: [...older, ...state.queue], isQueueHeld: true };
+  const edit: Effect[] = isDraftFree && unsent.draft !== "" ? [{ type: "edit", text: unsent.draft }] : [];
+  const what = [
+    ...(edit.length > 0 ? ["your draft"] : []),
+    ...(older.length > 0
+      ? [older.length === 1 ? "a queued message" : `${older.length} queued messages`]
+      : []),
+  ].join(" and ");
+  return result(kept, [{ kind: "notice", text: `Restored, not sent: ${what}.` }], edit);
+}
+
+function runShell(state: ChatState, command: string): Update {
+  if (state.facts !== undefined) return result(state, [], [{ type: "shell", command }]);
+  return result(state, [], [{ type: "edit", text: `!${command}` }]); // there is no environment yet
+}
+
+/** `//word` sends a message that begins with a slash. */
+function unescapeSlash(text: string): string {
+  return text.startsWith("//") ? text.slice(1) : text;
+}
+
+/** While a turn runs and nothing is asked, the settings decide what happens to a message. */
+function sendTyped(state: ChatState, text: string): Update {
+  const { turn, busyMode, questions } = state;
+  if (turn === undefined || turn.activity === "stopping" || questions.length > 0 || busyMode === "queue")
+    return send(state, text);
+  if (busyMode === "steer") return steer(state, text);
+  return result(
+    {
+      ...state,
+      queue: [text, ...state.queue],
+      isInterrupting: true,
+      turn: { ...turn, activity: "stopping" },
+    },
+    [],
+    [{ type: "stop" }],
+  );
+}
+
+function send(state: ChatState, text: string): Update {
+  const isFree = state.facts !== undefined && state.turn === undefined;
+  if (isFree) return result(state, [], [{ type: "send", text }]);
+  const waits = state.questions.length > 0 ? [WAITING] : [];
+  return result({ ...state, queue: [...state.queue, text] }, waits);
+}
+
+const WAITING: Entry = {
+  kind: "notice",
+  text: "That was queued as a message, because a question waits: answer it with its number.",
+};
+
+function steer(state: ChatState, text: string): Update {
+  if (state.turn === undefined) return send(state, text);
+  return result({ ...state, steers: [...state.steers, text] }, [], [{ type: "steer", text }]);
+}
+
+/** The choices of an approval, in the order of their numbers. */
+export const CHOICES = ["once", "session", "always", "no", "because"] as const;
+
+function answer(
+  state: ChatState,
+  question: Question,
+  typed: string,
+  startedTypingAt: number,
+): Update | undefined {
+  const { approval, askedAt } = question;
+  if (approval.kind === "clarification") {
+    if (startedTypingAt < askedAt) return undefined; // begun before the question, so meant for something else
+    const { choices = [] } = approval.details;
+    if (choices.length > 0 && /^\d+$/.test(typed) && choices[Number(typed) - 1] === undefined)
+      return result(state, [
+        { kind: "notice", text: `Choose 1 to ${choices.length}, or type your own words.` },
+      ]);
+    const text = parseClarification(typed, approval.details);
+    return result(state, [], [{ type: "answer", approval, choice: { verdict: "answered", text } }]);
+  }
+  const found = /^([1-5])(?:[ ,:]+(.+))?$/s.exec(typed);
+  const choice = CHOICES[Number(found?.[1] ?? 0) - 1];
+  if (found === null || choice === undefined) return undefined;
+  const reason = found[2]?.trim();
+  // Only `5` takes words after the number.
+  if (reason !== undefined && choice !== "because") return undefined;
+  const isEarly = startedTypingAt < askedAt + TOO_EARLY_MS;
+  if (isEarly && !question.wasTooEarly) {
+    const [, ...others] = state.questions;
+    return result({ ...state, questions: [{ ...question, wasTooEarly: true }, ...others] }, [
+      { kind: "notice", text: `The question had just appeared. Type ${typed} again to answer it.` },
+    ]);
+  }
+  const problem = impossible(approval, choice, reason);
+  if (problem !== undefined) return result(state, [{ kind: "notice", text: problem }]);
+  return result(state, [], [{ type: "answer", approval, choice: toChoice(choice, reason) }]);
+}
+
+function impossible(
+  { details }: Approval,
+  choice: (typeof CHOICES)[number],
+  reason: string | undefined,
+): string | undefined {
+  if (choice === "session" && details.session === undefined)
+    return "This call cannot be allowed for the session. Choose 1 or 4.";
+  if (choice === "always" && details.always === undefined)
+    return "This call cannot be allowed for good. Choose 1, 2 or 4.";
+  if (choice === "because" && reason === undefined)
+    return "Type the reason after the number: 5 use git rm instead";
+  return undefined;
+}
+
+function toChoice(choice: (typeof CHOICES)[number], text: string | undefined) {
+  return choice === "no" || choice === "because"
+    ? ({ verdict: "denied", text } as const)
+    : ({ verdict: "approved", scope: choice } as const);
+}
+
+function pressKey(
+  state: ChatState,
+  { key, draft }: Extract<ChatInput, { type: "key" }>,
+  now: number,
+): Update {
+  if (key === "leave") return draft === "" ? leave(state, now) : result(state);
+  const [question] = state.questions;
+  if (key === "stop" && question !== undefined) {
+    const { approval } = question;
+    const choice =
+      approval.kind === "clarification"
+        ? ({ verdict: "answered", text: DECIDE_YOURSELF } as const)
+        : ({ verdict: "denied" } as const);
+    return result(state, [], [{ type: "answer", approval, choice }]);
+  }
+  if (key === "interrupt" && draft !== "")
+    return result({ ...state, leavesUntil: 0 }, [], [{ type: "clear-draft" }]);
+  if (key === "stop" && draft !== "" && state.turn === undefined) return clearDraft(state, now);
+  if (state.turn !== undefined && state.turn.activity !== "stopping") {
+    const stopping = { ...state, turn: { ...state.turn, activity: "stopping" as const }, isQueueHeld: true };
+    return result(
+      { ...stopping, leavesUntil: key === "interrupt" ? now + LEAVE_MS : 0 },
+      [],
+      [{ type: "stop" }],
+    );
+  }
+  return key === "interrupt" ? leave(state, now) : result(state);
+}
+
+/** Clearing the draft takes a second Esc, because the first may have been meant for something that closed by itself. */
+function clearDraft(state: ChatState, now: number): Update {
+  if (now < state.clearsUntil)
+    return result({ ...state, clearsUntil: 0, hint: undefined }, [], [{ type: "clear-draft" }]);
+  const until = now + LEAVE_MS;
+  return result({ ...state, clearsUntil: until, hint: { text: "again to clear the draft", until } });
+}
+
+/** Leaving takes a second key, because Ctrl-C and Ctrl-D are easily pressed once too often. */
+function leave(state: ChatState, now: number): Update {
+  if (now < state.leavesUntil) return result({ ...state, isLeaving: true }, [], [{ type: "leave" }]);
+  const text = state.turn === undefined ? "again to leave" : "again to leave; the turn is stopped";
+  return result({ ...state, leavesUntil: now + LEAVE_MS, hint: { text, until: now + LEAVE_MS } });
+}

@@ -1,0 +1,29 @@
+import type { Approval } from "../../../approvals/approval.ts";
+import { DECIDE_YOURSELF, numberChoices, parseClarification } from "../../../approvals/clarification.ts";
+import { quoteLine } from "../../terminal/quote-text.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+
+/** How often the prompt asks again after end of input (Ctrl-D). A closed terminal reports end of input forever. */
+const MAX_ENDS = 3;
+
+/** Asks the person at this terminal for the answer to a clarification; undefined if the input has ended. */
+export async function askForAnswer(
+  terminal: Terminal,
+  { id, details }: Approval,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const choices = numberChoices({ choices: [...(details.choices ?? []), "Decide yourself."] });
+  terminal.note(choices.map((choice) => `  ${quoteLine(choice)}`).join("\n"));
+  await terminal.discardTyped(signal);
+  const numbers = details.several ? "Numbers such as 1 2" : "A number";
+  for (let ends = 0; ends < MAX_ENDS; ) {
+    const text = (await terminal.ask(`  ${numbers}, or your own answer: `, signal))?.trim();
+    if (text === undefined) {
+      ends++;
+      terminal.note("\n  That is no answer. Ctrl-C stops the turn.");
+    } else if (text === `${choices.length}`) return DECIDE_YOURSELF;
+    else if (text !== "") return parseClarification(text, details);
+  }
+  terminal.note(`  The question waits: hermes approvals answer ${id} TEXT`);
+  return undefined;
+}

@@ -1,0 +1,16 @@
+import { fstatSync, readFileSync, statSync } from "node:fs";
+
+/**
+ * Whether a descriptor was closed when the program started, as by `>&-`. Node opens /dev/null in its place, for reading
+ * and writing; so do programs that start others without a terminal. A redirect to /dev/null opens it for writing only.
+ */
+export function isClosedAtStart(descriptor: number): boolean {
+  try {
+    if (fstatSync(descriptor).rdev !== statSync("/dev/null").rdev) return false;
+    const [, flags = ""] =
+      /^flags:\s*([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${descriptor}`, "utf8")) ?? [];
+    return (Number.parseInt(flags, 8) & 3) === 2;
+  } catch {
+    return false; // without /proc this is unknown
+  }
+}

@@ -1,0 +1,121 @@
+import type { App } from "../../../app/app.ts";
+import { writeSettings } from "../../../config/write-setting.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CatalogueParts } from "../../../providers/catalogue/load-catalogue.ts";
+import { loadList } from "../../../providers/catalogue/load-list.ts";
+import { requireKnownName } from "../../../providers/catalogue/near-name.ts";
+import { findCurrentRoute } from "../../../providers/catalogue/usable-routes.ts";
+import { type Route, resolveRoute } from "../../../providers/resolve-route.ts";
+import type { CommandContext, JsonOption } from "../../context.ts";
+import { openCatalogue } from "./model-context.ts";
+
+interface SetOptions extends JsonOption {
+  readonly provider?: string;
+}
+
+/** One change of config.yaml; `to` is undefined for a removal. */
+export interface ModelChange {
+  readonly key: "default" | "provider" | "base_url" | "api_mode";
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
+
+export async function setModel(
+  context: CommandContext,
+  name: string,
+  { provider, json }: SetOptions,
+): Promise<void> {
+  const { terminal, signal } = context;
+  const { app, parts } = await openCatalogue(context);
+  const route = resolveRoute(parts.settings, { model: name, provider }, parts.variable);
+  await requireKnown(parts, route, signal);
+  const changes = findModelChanges(app, parts, route);
+  const { configPath, home } = app.profile;
+  const written = changes.map(({ key, to }) => [["model", key], to] as const);
+  if (written.length > 0) await writeSettings(configPath, home, written, signal);
+  (await context.log()).info("model set", { provider: route.provider, model: route.model });
+  if (json)
+    return terminal.printJson({
+      provider: route.provider,
+      model: route.model,
+      address: route.baseUrl,
+      changed: changes.map(({ key, from, to }) => ({
+        key: `model.${key}`,
+        from: from ?? null,
+        to: to ?? null,
+      })),
+    });
+  terminal.note(`New sessions use ${route.model} (${route.provider}).`);
+  for (const { key, from, to } of changes)
+    terminal.note(`  model.${key}: ${from ?? "not set"} → ${to ?? "removed"}`);
+  for (const sentence of warnOfOverrides(app, changes)) terminal.note(`  ${sentence}`);
+}
+
+/** Refuses a name that is nearly right, by what is stored; asks no server. */
+export async function requireKnown(parts: CatalogueParts, route: Route, signal: AbortSignal): Promise<void> {
+  const [{ list }, data] = await Promise.all([
+    loadList(parts, route, "stored", signal),
+    parts.cache.loadData(),
+  ]);
+  requireKnownName(parts.settings, data, route, list?.models ?? []);
+}
+
+/** The changes after which a new session takes this route. */
+export function findModelChanges(
+  { resolved }: App,
+  { settings, variable }: Pick<CatalogueParts, "settings" | "variable">,
+  route: Route,
+): ModelChange[] {
+  const stored = (key: ModelChange["key"]): string | undefined => {
+    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
+    const inFile = statements.find(({ origin }) => origin === "file");
+    return inFile === undefined ? undefined : String(inFile.value);
+  };
+  // The address and the format belong to the provider that is left.
+  const isLeft = findCurrentRoute(settings, variable)?.provider !== route.provider;
+  const keepsAddress = !isLeft || route.addressKey === "model.base_url";
+  const leave = (key: ModelChange["key"]) => ({
+    key,
+    from: stored(key),
+    to: keepsAddress ? stored(key) : undefined,
+  });
+  // A name with a colon may need its provider in front to be read as the same model again.
+  const readsBack = (name: string): boolean => {
+    const model = { ...settings.model, default: name, provider: route.provider };
+    const kept = keepsAddress ? { model, modelAddress: settings.modelAddress } : withoutAddress(model);
+    try {
+      const again = resolveRoute({ ...settings, ...kept }, {}, variable);
+      return again.model === route.model && again.provider === route.provider;
+    } catch (error) {
+      if (error instanceof AppError) return false;
+      throw error;
+    }
+  };
+  const name = readsBack(route.model) ? route.model : `${route.provider}:${route.model}`;
+  const changes: readonly ModelChange[] = [
+    { key: "provider", from: stored("provider"), to: route.provider },
+    { key: "default", from: stored("default"), to: name },
+    leave("base_url"),
+    leave("api_mode"),
+  ];
+  return changes.filter(({ from, to }) => from !== to);
+}
+
+function withoutAddress(model: CatalogueParts["settings"]["model"]) {
+  return {
+    model: { ...model, base_url: "", api_mode: "auto" as const },
+    modelAddress: { stored: "", ofKey: "", ofRun: "" },
+  };
+}
+
+/** Settings that the user may have forgotten and that decide against the new model. */
+export function* warnOfOverrides({ resolved }: App, changes: readonly ModelChange[]): Generator<string> {
+  for (const { key } of changes) {
+    const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];
+    const stronger = statements.find(({ origin }) => origin !== "file");
+    if (stronger !== undefined) yield `${stronger.where} overrides model.${key} while it is set.`;
+  }
+  const { context_length: tokens } = resolved.config.model;
+  if (tokens !== null && changes.length > 0)
+    yield `model.context_length (${tokens}) applies to the new model too; remove it with \`hermes config unset model.context_length\`.`;
+}

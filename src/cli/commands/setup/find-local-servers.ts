@@ -1,0 +1,45 @@
+import type { App } from "../../../app/app.ts";
+import { createCatalogueParts } from "../../../app/catalogue.ts";
+import { readRouteSettings } from "../../../app/conversation.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
+import { listUsableRoutes } from "../../../providers/catalogue/usable-routes.ts";
+import { isLocalRoute, type Route } from "../../../providers/resolve-route.ts";
+
+/** A model server on this machine or in its network that has listed its models. */
+export interface LocalServer {
+  readonly route: Route;
+  readonly models: readonly ListedModel[];
+}
+
+/** A server on this machine answers in milliseconds; the user waits for the slowest. */
+const ANSWER_WITHIN_MS = 1_000;
+
+/** Asks the local servers, at their usual ports and at the addresses of the settings, for their models, all at once. */
+export async function findLocalServers(app: App, signal: AbortSignal): Promise<LocalServer[]> {
+  const settings = readRouteSettings(app.resolved);
+  const parts = createCatalogueParts(app, { settings, withinMs: ANSWER_WITHIN_MS });
+  const routes = listUsableRoutes(settings, parts.variable).filter(isLocalRoute);
+  const ask = async (route: Route): Promise<LocalServer[]> => {
+    try {
+      return [{ route, models: await parts.fetchList(route, signal) }];
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AppError) return []; // no server there, or none that lists models
+      throw error;
+    }
+  };
+  return (await Promise.all(routes.map(ask))).flat();
+}
+
+const TITLES: Readonly<Record<string, string>> = {
+  ollama: "Ollama",
+  lmstudio: "LM Studio",
+  "llama-cpp": "llama.cpp",
+  vllm: "vLLM",
+};
+
+/** The name and address of a server, for people. */
+export function titleOf({ provider, baseUrl }: Route): string {
+  return `${TITLES[provider] ?? provider} at ${new URL(baseUrl).host}`;
+}

@@ -1,0 +1,111 @@
+import type { App } from "../../../app/app.ts";
+import { readRouteSettings } from "../../../app/conversation.ts";
+import { writeSecret, writeSettings } from "../../../config/write-setting.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+import { findModelChanges, warnOfOverrides } from "../model/set.ts";
+import { type ChosenModel, chooseModel } from "./choose-model.ts";
+import { chooseBackend, chooseMode, findRunningEngine } from "./choose-surroundings.ts";
+import { askYes } from "./questions.ts";
+
+/** One change of config.yaml; `to` is undefined for a removal. */
+interface SettingChange {
+  readonly path: readonly [section: string, key: string];
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+}
+
+export interface SetupRequest {
+  /** Whether only the model is asked for, because there is none yet. */
+  readonly onlyModel: boolean;
+}
+
+/**
+ * Asks for a model and, unless only that is missing, for the environment and the approvals. Everything is written after the
+ * last question; leaving earlier changes nothing. Returns whether the user wants to continue.
+ */
+export async function runSetup(context: CommandContext, { onlyModel }: SetupRequest): Promise<boolean> {
+  const { terminal, signal } = context;
+  if (!terminal.interactive)
+    throw new AppError("terminal-missing", "Setup asks questions, which needs a terminal.");
+  const app = await startApp(context);
+  const engine = onlyModel ? undefined : findRunningEngine(app, signal);
+  engine?.catch(() => undefined); // awaited below, unless the user leaves first
+  terminal.note(
+    onlyModel
+      ? "Hermes has no model yet. A few questions; Ctrl-C leaves and changes nothing."
+      : "A few questions; Enter takes what is in brackets, Ctrl-C changes nothing.",
+  );
+  const chosen = await chooseModel(context, app, { offersCurrent: !onlyModel });
+  const changes: SettingChange[] = chosen === undefined ? [] : modelChanges(app, chosen);
+  if (!onlyModel) {
+    const { terminal: environment, approvals } = app.resolved.config;
+    const name = await engine;
+    if (name === undefined)
+      terminal.note("\nNo container engine answers, so commands run where they do now.");
+    const backend = name === undefined ? environment.backend : await chooseBackend(context, app, name);
+    changes.push({ path: ["terminal", "backend"], from: environment.backend, to: backend });
+    changes.push({ path: ["approvals", "mode"], from: approvals.mode, to: await chooseMode(context, app) });
+  }
+  return confirmAndWrite(
+    context,
+    app,
+    changes.filter(({ from, to }) => from !== to),
+    chosen?.pastedKey,
+  );
+}
+
+function modelChanges(app: App, { route, variable }: ChosenModel): SettingChange[] {
+  const settings = readRouteSettings(app.resolved);
+  return findModelChanges(app, { settings, variable }, route).map(({ key, from, to }) => ({
+    path: ["model", key],
+    from,
+    to,
+  }));
+}
+
+async function confirmAndWrite(
+  context: CommandContext,
+  app: App,
+  changes: readonly SettingChange[],
+  pastedKey: ChosenModel["pastedKey"],
+): Promise<boolean> {
+  const { terminal, signal } = context;
+  const { configPath, envPath, home } = app.profile;
+  if (changes.length === 0 && pastedKey === undefined) {
+    terminal.note("\nEverything stays as it is.");
+    return true;
+  }
+  terminal.note("");
+  if (changes.length > 0) terminal.note(`${configPath}:`);
+  for (const { path, from, to } of changes)
+    terminal.note(`  ${path.join(".")}: ${from ?? "not set"} → ${to ?? "removed"}`);
+  if (pastedKey !== undefined) terminal.note(`${envPath}:\n  ${pastedKey.source}: the key that you pasted`);
+  if (!(await askYes(context, "Write this?"))) {
+    terminal.note("Nothing was changed.");
+    return false;
+  }
+  // The key comes first: settings that name a provider without a key would be of no use.
+  if (pastedKey !== undefined) await writeSecret(envPath, home, pastedKey.source, pastedKey.value, signal);
+  const written = changes.map(({ path, to }) => [path, to] as const);
+  if (written.length > 0) await writeSettings(configPath, home, written, signal);
+  const keys = changes.map(({ path }) => path.join("."));
+  (await context.log()).info("setup written", { keys, secret: pastedKey?.source });
+  terminal.note("Saved. Change it at any time with `hermes setup` or `hermes config`.\n");
+  for (const sentence of warnings(app, changes)) terminal.note(`  ${sentence}`);
+  return true;
+}
+
+/** Warns of flags and variables that override the new settings. */
+function* warnings(app: App, changes: readonly SettingChange[]): Generator<string> {
+  const keyed = changes.flatMap(({ path: [section, key], ...change }) =>
+    section === "model" ? [{ ...change, key: key as "default" }] : [],
+  );
+  yield* warnOfOverrides(app, keyed);
+  for (const { path } of changes.filter(({ path: [section] }) => section !== "model")) {
+    const statements = app.resolved.settings.get(path.join("."))?.statements ?? [];
+    const stronger = statements.find(({ origin }) => origin !== "file");
+    if (stronger !== undefined) yield `${stronger.where} overrides ${path.join(".")} while it is set.`;
+  }
+}

@@ -1,0 +1,70 @@
+import { AppError } from "../lib/errors.ts";
+import type { EnvironmentRequest } from "./environment-request.ts";
+import type { TerminalOptions } from "./options.ts";
+
+/** How far commands in an environment can reach into the user's machine. */
+export interface Containment {
+  /** True if commands reach neither writable files of the host nor secrets. */
+  readonly isIsolated: boolean;
+  /** The reason for `isIsolated`, in one sentence. */
+  readonly reason: string;
+  /** Whether commands can signal processes of the host. */
+  readonly sharesProcesses: boolean;
+}
+
+/** Describes an environment by its settings. Anything that the settings do not prove counts as reachable. */
+export function describeContainment(options: TerminalOptions): Containment {
+  const { backend } = options;
+  if (backend === "local")
+    return { isIsolated: false, reason: "Commands run on this machine.", sharesProcesses: true };
+  const opening =
+    backend === "docker" || backend === "podman"
+      ? findOpening(options)
+      : `${backend} does not separate commands from the user's files`;
+  return opening === undefined
+    ? {
+        isIsolated: true,
+        reason: `Commands stay inside the ${backend} sandbox, which has no writable files or secrets of this machine.`,
+        sharesProcesses: false,
+      }
+    : { isIsolated: false, reason: `The sandbox is not isolated: ${opening}.`, sharesProcesses: false };
+}
+
+/**
+ * Returns why an existing sandbox is not isolated although the settings describe an isolated one; undefined if it is
+ * isolated. The container may have been created with other settings, for example with a folder of the host.
+ */
+export async function findOpeningInUse(
+  request: EnvironmentRequest,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const [{ createDockerRequest }, { findSandbox }, { describeDrift, findDrift }] = await Promise.all([
+    import("./docker/engine/prepare-docker.ts"),
+    import("./docker/lifecycle/find-sandbox.ts"),
+    import("./docker/spec/spec-fields.ts"),
+  ]);
+  const reporter = { onNotice: () => undefined, onProgress: () => undefined }; // opening the environment reports the same notices
+  try {
+    const { engine, spec } = await createDockerRequest({ ...request, reporter }, signal);
+    if (!spec.persistAcrossProcesses) return undefined;
+    const found = await findSandbox(engine, spec, signal);
+    const drift = found === undefined ? [] : findDrift(found, spec);
+    return drift.length === 0
+      ? undefined
+      : `The sandbox is not isolated: it was created with other settings: ${describeDrift(drift)}.`;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return `The sandbox cannot be inspected: ${error.message}`;
+  }
+}
+
+function findOpening(options: TerminalOptions): string | undefined {
+  const writable = options.docker_volumes.find((volume) => !/:([a-z,]*,)?ro(,[a-z,]*)?$/i.test(volume));
+  if (writable !== undefined) return `docker_volumes has the writable mount ${writable}`;
+  if (options.docker_mount_cwd_to_workspace) return "docker_mount_cwd_to_workspace is on";
+  if (options.docker_forward_env.length > 0) return "docker_forward_env passes variables of this machine";
+  if (options.env_passthrough.length > 0) return "env_passthrough passes variables of this machine";
+  if (options.docker_allow_engine_socket) return "docker_allow_engine_socket is on";
+  if (options.docker_extra_args.length > 0) return "docker_extra_args may weaken it";
+  return undefined;
+}

@@ -1,0 +1,14 @@
+import { createRequire } from "node:module";
+import { pathToFileURL } from "node:url";
+
+/** Where the code of the document thread is. The build replaces this file; here, the thread must first learn TypeScript. */
+export function documentWorkerCode(): URL | string {
+  const loader = pathToFileURL(
+    createRequire(import.meta.url)
+      .resolve("tsx/esm/api")
+      .replace(/cjs$/, "mjs"),
+  );
+  const code = new URL("./document-worker.ts", import.meta.url);
+  const start = `import { register } from "${loader}"; register(); await import("${code}");`;
+  return new URL(`data:text/javascript,${encodeURIComponent(start)}`);
+}

@@ -1,0 +1,21 @@
+/** Formats a timestamp in local time, to the minute. */
+export function formatTime(time: number): string {
+  const date = new Date(time);
+  const twoDigits = (value: number): string => String(value).padStart(2, "0");
+  const day = `${date.getFullYear()}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+  return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ["day", 86_400_000],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+];
+
+/** Formats a duration in its largest unit: `8 minutes`. */
+export function formatDuration(ms: number): string {
+  const [unit, size] = UNITS.find(([, one]) => ms >= one) ?? [];
+  if (unit === undefined || size === undefined) return "less than a minute";
+  const count = Math.round(ms / size);
+  return `${count} ${unit}${count === 1 ? "" : "s"}`;
+}

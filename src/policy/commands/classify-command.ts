@@ -1,0 +1,254 @@
+import { checkReading } from "../hardline/check-hardline.ts";
+import { formatInvocation, type Invocation, nameOf } from "../shell-reader/invocation.ts";
+import { LimitReached, Meter } from "../shell-reader/meter.ts";
+import { type CommandReading, readCommand } from "../shell-reader/read-command.ts";
+import { quoteWords } from "./arguments.ts";
+import { type CodeLanguage, codeSourceOf, findInterpreter } from "./code/interpreters.ts";
+import type { CommandFacts, Match } from "./command-classes.ts";
+import { fetchedBy, findFetchedFiles } from "./fetched-files.ts";
+import { inspectCode } from "./inline-code.ts";
+import { type LaunchedText, launchedBy } from "./launched-texts.ts";
+import { checkHiddenCode, checkUnknownProgram } from "./rules/code.ts";
+import { checkContainers } from "./rules/containers.ts";
+import { checkDatabases } from "./rules/databases.ts";
+import { checkDisks } from "./rules/disks.ts";
+import { checkCredentials, checkWrittenFiles } from "./rules/files.ts";
+import { checkGit } from "./rules/git.ts";
+import { checkMetadata, checkRemoteShell, checkUpload } from "./rules/network.ts";
+import { checkPermissions, checkPrivileges, checkSystemSettings } from "./rules/privileges.ts";
+import { checkPublishing } from "./rules/publishing.ts";
+import { checkRemoval } from "./rules/removal.ts";
+import type { ClassRule, RuleContext } from "./rules/rule.ts";
+import {
+  checkAgentControl,
+  checkKills,
+  checkNestedAgents,
+  checkSchedules,
+  checkServices,
+  checkTraces,
+} from "./rules/services.ts";
+import { checkVariables } from "./rules/variables.ts";
+import { checkWindows } from "./rules/windows.ts";
+import { locate } from "./sensitive-paths.ts";
+import { filesReadBy, findWrittenScripts, scriptRunBy, scriptsReadByShell } from "./written-scripts.ts";
+
+/** One reason why a command needs an answer. */
+export interface Finding extends Match {
+  /** The part of the text that has the effect, for display. */
+  readonly command: string;
+}
+
+const RULES: readonly ClassRule[] = [
+  checkRemoval,
+  checkGit,
+  checkPrivileges,
+  checkPermissions,
+  checkSystemSettings,
+  checkWrittenFiles,
+  checkCredentials,
+  checkUpload,
+  checkRemoteShell,
+  checkHiddenCode,
+  checkUnknownProgram,
+  checkMetadata,
+  checkServices,
+  checkSchedules,
+  checkKills,
+  checkAgentControl,
+  checkNestedAgents,
+  checkTraces,
+  checkDatabases,
+  checkContainers,
+  checkPublishing,
+  checkDisks,
+  checkWindows,
+];
+const MAX_NESTING = 5;
+const MAX_TEXTS = 200;
+const MAX_FINDINGS = 50;
+
+/**
+ * Finds what in a command may destroy, leak or change something outside the usual work in a project. An empty list means
+ * that the command may run unasked. Takes a number of steps that is linear in the size of the reading.
+ */
+export function classifyCommand(
+  reading: CommandReading,
+  facts: CommandFacts,
+  meter: Meter = new Meter(sizeOf(reading)),
+): readonly Finding[] {
+  return inspectCommand(reading, facts, meter).findings;
+}
+
+/** The findings, with the readings of all texts that programs of the command hand to a shell. */
+export function inspectCommand(
+  reading: CommandReading,
+  facts: CommandFacts,
+  meter: Meter = new Meter(sizeOf(reading)),
+): { readonly findings: readonly Finding[]; readonly nested: readonly CommandReading[] } {
+  const classifier = new Classifier(facts, meter);
+  const { findings, nested } = classifier;
+  try {
+    classifier.read(reading, 0, undefined);
+  } catch (error) {
+    if (!(error instanceof LimitReached)) throw error;
+    return { findings: [...findings, { ...UNREADABLE, command: "" }], nested };
+  }
+  return { findings, nested };
+}
+
+/** The number of characters in the words and inputs of all programs. */
+function sizeOf({ invocations }: CommandReading): number {
+  let size = 0;
+  for (const { program, args, input } of invocations) {
+    size += program.length;
+    for (const text of args) size += text.length + 1;
+    for (const text of input) size += text.length;
+  }
+  return size;
+}
+
+class Classifier {
+  readonly findings: Finding[] = [];
+  readonly nested: CommandReading[] = [];
+  readonly #facts: CommandFacts;
+  readonly #meter: Meter;
+  readonly #known = new Set<string>();
+  #texts = 0;
+
+  constructor(facts: CommandFacts, meter: Meter) {
+    this.#facts = facts;
+    this.#meter = meter;
+  }
+
+  /** Applies all rules; `shown` is the command around a nested text. */
+  read({ invocations, variables }: CommandReading, nesting: number, shown: string | undefined): void {
+    if (variables.size > 0)
+      this.#add(
+        checkVariables(variables, this.#facts.cwd, this.#facts),
+        shown ?? [...variables.keys()].join(" "),
+      );
+    const context: RuleContext = {
+      facts: this.#facts,
+      fetched: findFetchedFiles(invocations),
+      fetches: invocations.some((invocation) => fetchedBy(invocation) !== undefined),
+    };
+    const scripts = findWrittenScripts(invocations, this.#facts.contentOf);
+    for (const invocation of invocations) {
+      if (this.findings.length >= MAX_FINDINGS) return;
+      this.#meter.step(1 + invocation.args.length);
+      const command = shown ?? formatInvocation(invocation);
+      for (const rule of RULES) this.#add(rule(invocation, context), command);
+      this.#add(checkVariables(assignedBy(invocation), invocation.cwd, this.#facts), command);
+      this.#code(invocation, scripts, nesting, command);
+      for (const path of [scriptRunBy(invocation), ...scriptsReadByShell(invocation)]) {
+        const script = this.#scriptAt(path, scripts);
+        if (script !== undefined) this.#script(script, invocation, nesting, command);
+      }
+      for (const { text, isElsewhere } of launchedBy(invocation))
+        this.#nested({ text: withInput(text, invocation), isElsewhere }, invocation, nesting, command);
+    }
+  }
+
+  #add(match: Match | undefined, command: string): void {
+    if (!match) return;
+    const key = `${match.class} ${command}`;
+    if (this.#known.has(key)) return;
+    this.#known.add(key);
+    this.findings.push({ ...match, command });
+  }
+
+  /** Inspects the program that an interpreter gets on its command line or from its input. */
+  #code(
+    invocation: Invocation,
+    scripts: ReadonlyMap<string, string>,
+    nesting: number,
+    command: string,
+  ): void {
+    const interpreter = findInterpreter(invocation.name);
+    if (!interpreter) return;
+    const source = codeSourceOf(invocation.texts, interpreter);
+    const codes = [];
+    if (source.kind === "text") codes.push(source.text);
+    else if (source.kind === "input")
+      codes.push(
+        ...invocation.input,
+        ...filesReadBy(invocation).map((path) => this.#scriptAt(path, scripts) ?? ""),
+      );
+    else if (source.kind === "file")
+      codes.push(this.#scriptAt(locate(source.path, invocation.cwd), scripts) ?? "");
+    for (const code of codes) this.#inspect(code, interpreter.language, invocation, nesting, command);
+  }
+
+  /** The content of a script, if this text or an earlier call of the session has written it. */
+  #scriptAt(path: string | undefined, scripts: ReadonlyMap<string, string>): string | undefined {
+    return path === undefined ? undefined : (scripts.get(path) ?? this.#facts.contentOf?.(path));
+  }
+
+  /** Inspects a script in the language of its first line; without one it is a shell script. */
+  #script(text: string, invocation: Invocation, nesting: number, command: string): void {
+    const [, program = "", next = ""] = /^#!\s*(\S+)(?:[ \t]+(?:-S\s+)?(\S+))?/.exec(text) ?? [];
+    const interpreter = findInterpreter(nameOf(nameOf(program) === "env" ? next : program));
+    if (interpreter) this.#inspect(text, interpreter.language, invocation, nesting, command);
+    else this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
+  }
+
+  #inspect(
+    code: string,
+    language: CodeLanguage,
+    invocation: Invocation,
+    nesting: number,
+    command: string,
+  ): void {
+    if (!this.#charge(code, nesting, command)) return;
+    const { matches, commands } = inspectCode(code, language, invocation.cwd, this.#facts);
+    for (const match of matches) this.#add(match, command);
+    for (const text of commands) this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
+  }
+
+  #nested({ text, isElsewhere }: LaunchedText, { cwd }: Invocation, nesting: number, command: string): void {
+    if (!this.#charge(text, nesting, command)) return;
+    const reading = readCommand(text, { ...this.#facts, cwd }, this.#meter);
+    // Text that no shell can read starts nothing; a program that expects it reports its own error.
+    if ("unreadable" in reading) {
+      if (reading.unreadable === "limits") this.#add(UNREADABLE, command);
+      return;
+    }
+    if (!isElsewhere && checkReading(reading, { home: this.#facts.home }))
+      this.#add(
+        { class: "system-destruction", effect: "would destroy the system or stop the machine" },
+        command,
+      );
+    if (!isElsewhere) this.nested.push(reading);
+    this.read(reading, nesting + 1, command);
+  }
+
+  /** Whether one more text may be read; a command with more nested code than can be read needs an answer. */
+  #charge(text: string, nesting: number, command: string): boolean {
+    this.#texts += 1;
+    this.#meter.step(text.length);
+    if (nesting < MAX_NESTING && this.#texts <= MAX_TEXTS) return true;
+    this.#add(UNREADABLE, command);
+    return false;
+  }
+}
+
+/** The variables that `env` and its like set for the program that they start. */
+function assignedBy({ name, args }: Invocation): ReadonlyMap<string, readonly string[]> {
+  if (!VARIABLE_SETTERS.has(name)) return NO_VARIABLES;
+  return new Map(
+    args.flatMap((word) => {
+      const [, variable, value = ""] = /^([A-Za-z_]\w*)=(.*)$/s.exec(word) ?? [];
+      return variable === undefined ? [] : [[variable, [value]] as const];
+    }),
+  );
+}
+
+const VARIABLE_SETTERS = new Set(["env", "sudo", "doas", "cross-env", "systemd-run"]);
+const NO_VARIABLES: ReadonlyMap<string, readonly string[]> = new Map();
+
+/** The text, plus the known standard input of the program that passes it on. */
+function withInput(text: string, { input }: Invocation): string {
+  return input.length === 0 ? text : `${text} <<< ${quoteWords([input.join("\n")])}`;
+}
+
+const UNREADABLE: Match = { class: "decoded-code", effect: "contains more nested code than can be checked" };

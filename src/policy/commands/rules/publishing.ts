@@ -1,0 +1,179 @@
+import { hasOption, operandsOf } from "../arguments.ts";
+import type { CommandClass } from "../command-classes.ts";
+import type { ClassRule } from "./rule.ts";
+
+interface Verbs {
+  readonly class: CommandClass;
+  readonly programs: RegExp;
+  /** Matched against the operands, joined by spaces. */
+  readonly verbs: RegExp;
+  readonly effect: string;
+}
+
+const TABLE: readonly Verbs[] = [
+  {
+    class: "publish",
+    programs: /^(?:npm|pnpm|bun|lerna|changeset)$/,
+    verbs: /^(?:publish|unpublish|deprecate|dist-tag (?:add|rm)|owner|access|token|adduser)\b/,
+    effect: "publishes a package",
+  },
+  {
+    class: "publish",
+    programs: /^yarn$/,
+    verbs: /^(?:publish|npm (?:publish|tag))\b/,
+    effect: "publishes a package",
+  },
+  { class: "publish", programs: /^cargo$/, verbs: /^(?:publish|yank|owner)\b/, effect: "publishes a crate" },
+  { class: "publish", programs: /^(?:twine|anaconda)$/, verbs: /^upload\b/, effect: "publishes a package" },
+  {
+    class: "publish",
+    programs: /^python[\d.]*$/,
+    verbs: /^(?:twine upload|setup\.py .*\bupload)\b/,
+    effect: "publishes a package",
+  },
+  {
+    class: "publish",
+    programs: /^(?:poetry|uv|flit|hatch|pdm|maturin|rye|vsce|ovsx|jsr|deno|dart|flutter)$/,
+    verbs: /^(?:publish|upload|pub publish)\b/,
+    effect: "publishes a package",
+  },
+  { class: "publish", programs: /^gem$/, verbs: /^(?:push|yank|owner)\b/, effect: "publishes a gem" },
+  {
+    class: "publish",
+    programs: /^(?:mvn|mvnw)$/,
+    verbs: /(?:^|\s)(?:deploy|release:perform)\b/,
+    effect: "publishes an artifact",
+  },
+  {
+    class: "publish",
+    programs: /^(?:gradle|gradlew)$/,
+    verbs: /(?:^|[\s:])publish(?!ToMavenLocal)\w*/,
+    effect: "publishes an artifact",
+  },
+  {
+    class: "publish",
+    programs: /^(?:dotnet|nuget)$/,
+    verbs: /^(?:nuget )?(?:push|delete)\b/,
+    effect: "publishes a package",
+  },
+  {
+    class: "publish",
+    programs: /^(?:semantic-release|goreleaser|release-it|np)$/,
+    verbs: /^(?!(?:check|build|init)\b)/,
+    effect: "publishes a release",
+  },
+  {
+    class: "publish",
+    programs: /^(?:docker|podman|helm|crane|skopeo|oras)$/,
+    verbs: /^(?:push|copy)\b/,
+    effect: "publishes an image or a chart",
+  },
+  {
+    class: "publish",
+    programs: /^(?:gh|glab)$/,
+    verbs:
+      /^(?:release (?:create|delete|upload|edit)|repo (?:delete|archive|rename|edit|create)|secret (?:set|delete|remove)|variable (?:set|delete)|workflow (?:disable|enable)|ssh-key|gpg-key|auth (?:login|logout|setup-git|refresh)|gist create|issue delete|run delete|cache delete)\b/,
+    effect: "changes something on the code host that others see",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:terraform|tofu|terragrunt|terramate)$/,
+    verbs:
+      /^(?:run-all )?(?:apply|destroy|import|taint|untaint|state (?:rm|mv|push|replace-provider)|workspace delete|force-unlock)\b/,
+    effect: "changes infrastructure",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:pulumi|cdk|cdktf|sst|serverless|sls|copilot|amplify|eb|sam|chalice|zappa|nixops)$/,
+    verbs: /^(?:up|update|destroy|deploy|remove|delete|terminate|refresh|cancel|undeploy)\b/,
+    effect: "changes infrastructure",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:kubectl|k|oc|k3s)$/,
+    verbs:
+      /^(?:delete|apply|create|replace|patch|scale|autoscale|drain|cordon|uncordon|edit|set|label|annotate|taint|run|expose|evict|rollout (?:restart|undo|pause|resume)|config (?:delete|unset|set)-?\w*|certificate|adm)\b/,
+    effect: "changes a cluster",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:helm|helmfile|skaffold|argocd|flux|kustomize)$/,
+    verbs:
+      /^(?:install|upgrade|uninstall|delete|rollback|apply|sync|destroy|run|deploy|app (?:sync|delete|create|set|rollback)|reconcile|suspend|resume|bootstrap)\b/,
+    effect: "changes a cluster",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:kind|minikube|k3d|eksctl|kops)$/,
+    verbs: /^(?:delete|upgrade|scale|drain)\b/,
+    effect: "removes or changes a cluster",
+  },
+  {
+    class: "deploy",
+    programs: /^ansible(?:-playbook|-pull)?$/,
+    verbs: /^/,
+    effect: "changes the machines of an inventory",
+  },
+  {
+    class: "deploy",
+    programs:
+      /^(?:vercel|now|netlify|fly|flyctl|railway|render|firebase|wrangler|surge|gh-pages|cap|kamal|dokku|heroku|cf|platform|shopify|eas|fastlane)$/,
+    verbs:
+      /^(?:deploy|publish|up|promote|rollback|destroy|apps?[: ]destroy|delete|remove|rm|--prod|releases|secret|pg:(?:reset|killall)|ps:(?:restart|scale|stop)|config:(?:set|unset)|submit|app deploy|theme push|hosting:disable|prod\w*)\b/,
+    effect: "deploys or removes an application",
+  },
+  {
+    class: "deploy",
+    programs: /^aws$/,
+    verbs:
+      /^(?:s3 (?:rm|rb|mv)|s3 sync .*|[\w-]+ (?:delete|terminate|stop|reboot|remove|deregister|disable|put|update|create|modify|run|revoke|detach|purge|start|attach|reset|restore)-[\w-]+|cloudformation deploy|lambda invoke|ssm send-command)/,
+    effect: "changes resources of the cloud",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:gcloud|az|doctl|linode-cli|hcloud|oci|ibmcloud|scw|exo|vultr-cli|openstack)$/,
+    verbs:
+      /(?:^|\s)(?:delete|remove|destroy|deploy|create|update|stop|reset|restart|purge|terminate|rebuild|start|import|set-iam-policy|add-iam-policy-binding)\b/,
+    effect: "changes resources of the cloud",
+  },
+  {
+    class: "deploy",
+    programs: /^(?:gsutil|s3cmd|mc|rclone|azcopy)$/,
+    verbs: /^(?:rm|rb|del|delete|mv|move|purge|rsync -d|sync|remove|rmdirs?|cleanup|deletefile)\b/,
+    effect: "removes or overwrites files of the cloud",
+  },
+  {
+    class: "deploy",
+    programs: /^vault$/,
+    verbs: /^(?:kv )?(?:delete|destroy|put|write|operator|secrets|policy|token|lease)\b/,
+    effect: "changes a secret store",
+  },
+];
+const VALUED =
+  /^(?:-[nCcf]|-chdir|--(?:profile|region|namespace|context|kubeconfig|cluster|project|registry|prefix|dir|cwd|filter|repo|output|query|config|directory|subscription|resource-group|output-format))$/;
+const REHEARSALS = /^(?:--dry-?run(?:=(?!none)\w*)?|--check|--noop|-h|--help|--list-tasks|--syntax-check)$/i;
+
+const MAX_LINE_LENGTH = 1_000;
+
+/** Everything that other people or running systems see. */
+export const checkPublishing: ClassRule = ({ name, args }) => {
+  const rows = TABLE.filter(({ programs }) => programs.test(name));
+  if (rows.length === 0 || hasOption(args, REHEARSALS)) return undefined;
+  const operands = operandsOf(args, VALUED).slice(0, 12);
+  if (
+    name === "gh" &&
+    operands[0] === "api" &&
+    args.some(
+      (word, at) => /^(?:-X|--method)$/.test(args[at - 1] ?? "") && /^(?:DELETE|PUT|PATCH)$/i.test(word),
+    )
+  )
+    return { class: "publish", effect: "changes something on the code host that others see" };
+  const line = operands.join(" ").slice(0, MAX_LINE_LENGTH);
+  for (const { class: found, verbs, effect } of rows) {
+    if (!verbs.test(line) || (name === "aws" && /^s3 sync/.test(line) && !hasOption(args, /^--delete$/)))
+      continue;
+    return { class: found, effect };
+  }
+  const isProduction = /^(?:vercel|netlify)$/.test(name) && hasOption(args, /^--prod(?:uction)?$/);
+  return isProduction ? { class: "deploy", effect: "deploys an application" } : undefined;
+};

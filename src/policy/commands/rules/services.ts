@@ -1,0 +1,165 @@
+import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
+import type { Match } from "../command-classes.ts";
+import { ownArguments } from "../own-program.ts";
+import type { ClassRule } from "./rule.ts";
+
+const SYSTEMCTL_STOPS =
+  /^(?:stop|restart|try-restart|reload-or-restart|kill|isolate|disable|mask|revert|set-default|edit|emergency|rescue|suspend|hibernate|daemon-reexec)$/;
+const SYSTEMCTL_STARTS = /^(?:enable|reenable|link|preset|add-wants)$/;
+const SYSTEMCTL_OPTIONS =
+  /^(?:-[HMtnospP]|--(?:host|machine|type|lines|output|state|property|signal|job-mode|root|kill-whom))$/;
+
+/** Services of the machine. */
+export const checkServices: ClassRule = ({ name, args }) => {
+  const stops = (): Match => ({ class: "service-control", effect: "stops, restarts or disables a service" });
+  const starts = (): Match => ({ class: "scheduled-task", effect: "makes a service run at every start" });
+  switch (name) {
+    case "systemctl": {
+      const { verb } = subcommandOf(args, SYSTEMCTL_OPTIONS);
+      if (SYSTEMCTL_STARTS.test(verb)) return starts();
+      return SYSTEMCTL_STOPS.test(verb) ? stops() : undefined;
+    }
+    case "service":
+    case "rc-service":
+    case "sv":
+      return args.some((word) => /^(?:stop|restart|force-reload|down|force-stop)$/.test(word))
+        ? stops()
+        : undefined;
+    case "initctl":
+    case "supervisorctl":
+    case "pm2":
+    case "s6-svc":
+      return /^(?:stop|restart|delete|kill|shutdown|remove)$/.test(subcommandOf(args, /^-c$/).verb)
+        ? stops()
+        : undefined;
+    case "brew":
+      return args[0] === "services" && /^(?:stop|restart|kill)$/.test(args[1] ?? "") ? stops() : undefined;
+    case "launchctl": {
+      const verb = args[0] ?? "";
+      if (/^(?:load|bootstrap|enable|submit|kickstart)$/.test(verb)) return starts();
+      return /^(?:unload|bootout|disable|stop|kill|remove|reboot)$/.test(verb) ? stops() : undefined;
+    }
+    case "update-rc.d":
+    case "chkconfig":
+    case "rc-update":
+      return args.length > 1 ? starts() : undefined;
+    default:
+      return undefined;
+  }
+};
+
+/** Commands that run later. */
+export const checkSchedules: ClassRule = ({ name, args, upstream, input }) => {
+  const later = (effect: string): Match => ({ class: "scheduled-task", effect });
+  if (name === "crontab")
+    return hasOption(args, /^-[a-z]*l/) ? undefined : later("changes what runs at fixed times");
+  if (name === "at" || name === "batch")
+    return hasOption(args, /^-[lqcV]/) || (args.length === 0 && upstream.isEmpty && input.length === 0)
+      ? undefined
+      : later("makes commands run later");
+  if (name === "systemd-run" && hasOption(args, /^--(?:on-|timer)/))
+    return later("makes a program run later");
+  if (name === "schtasks" && hasOption(args, /^\/(?:create|change|delete)$/i))
+    return later("changes what runs at fixed times");
+  return undefined;
+};
+
+/** Kills of processes that are selected by a pattern. */
+export const checkKills: ClassRule = ({ name, args, upstream }) => {
+  const kill = (effect: string): Match => ({ class: "process-kill", effect });
+  if (name === "killall" || name === "killall5" || name === "skill")
+    return hasOption(args, /^(?:-l|--list|-V|--version|-0)$/)
+      ? undefined
+      : kill("kills every process with a name");
+  if (name === "pkill" && isForced(args)) return kill("kills every process that matches a pattern, at once");
+  if (name === "pkill" && hasOption(args, /^-[a-zA-Z]*[uUtGP]$|^--(?:uid|euid|group|terminal)/))
+    return kill("ends every process of a user, a terminal or a group");
+  if (name === "pkill" && isBroad(args)) return kill("ends every process with a common name");
+  const search = ["pgrep", "pidof"].map((program) => upstream.find(program)).find((found) => found);
+  if (name === "kill" && search && (isForced(args) || isBroad(search.args)))
+    return kill("kills every process that matches a pattern");
+  if (name === "kill" && isForced(args) && upstream.find("ps"))
+    return kill("kills every process that matches a pattern, at once");
+  if (
+    name === "fuser" &&
+    hasOption(args, /^-[a-zA-Z]*k|^--kill$/) &&
+    args.some((word) => /^-[a-zA-Z]*m|^--mount/.test(word))
+  )
+    return kill("kills every process that uses a file system");
+  return undefined;
+};
+
+/** Names that processes of many programs have, and patterns that match nearly everything. */
+const COMMON_NAMES =
+  /^[^\w]*(?:node|nodejs|npm|npx|python[\d.]*|ruby|perl|php|java|deno|bun|go|sh|bash|zsh|fish|ssh|sshd|tmux|screen|code|docker|dockerd|chrome|chromium|firefox|electron|systemd|postgres|mysqld|redis-server|nginx)?[^\w]*$/i;
+const MIN_PATTERN_CHARS = 3;
+
+/** Whether `pkill` or `pgrep` would select processes that have nothing to do with the work. */
+function isBroad(args: readonly string[]): boolean {
+  const patterns = operandsOf(args, /^-(?:s|-signal|g|-pgroup|P|-parent|t|F|-pidfile|-ns|-nslist)$/);
+  return patterns.some((word) => word.length < MIN_PATTERN_CHARS || COMMON_NAMES.test(word));
+}
+
+function isForced(args: readonly string[]): boolean {
+  return args.some(
+    (word, at) =>
+      /^-(?:9|KILL|SIGKILL|s9|sKILL)$/i.test(word) ||
+      /^--signal=(?:9|(?:SIG)?KILL)$/i.test(word) ||
+      (/^(?:-s|--signal|-n)$/.test(word) && /^(?:9|(?:SIG)?KILL)$/i.test(args[at + 1] ?? "")),
+  );
+}
+
+/** Control of Hermes by its own agent. */
+export const checkAgentControl: ClassRule = ({ name, args }) => {
+  if (name !== "hermes") return undefined;
+  const [first = "", second = ""] = operandsOf(args, /^(?:-p|--profile)$/);
+  const controls =
+    /^(?:update|uninstall)$/.test(first) ||
+    (first === "gateway" && /^(?:stop|restart|uninstall|install)$/.test(second)) ||
+    (first === "config" && /^(?:set|unset|edit)$/.test(second)) ||
+    (first === "profile" && second === "delete") ||
+    (first === "approvals" && !/^(?:|list|show|classes|pending)$/.test(second)) ||
+    args.includes("--yolo");
+  return controls ? { class: "agent-control", effect: "changes or stops Hermes itself" } : undefined;
+};
+
+const OTHER_AGENTS =
+  /^(?:claude|codex|gemini|opencode|aider|goose|amp|cursor-agent|copilot|crush|qwen|openhands)$/;
+
+/** Another agent, whose calls this session does not decide about. */
+export const checkNestedAgents: ClassRule = (invocation) => {
+  const { name, args, remote } = invocation;
+  const own = ownArguments(invocation);
+  const starts = (): Match => ({ class: "nested-agent", effect: "starts another agent with its own rules" });
+  if (OTHER_AGENTS.test(name) && !remote)
+    return args.length > 0 &&
+      !/^(?:-v|-V|-h|--version|--help|help|update|doctor|mcp|config|login)$/.test(args[0] ?? "")
+      ? starts()
+      : undefined;
+  if (own === undefined || remote) return undefined;
+  const [noun = "", verb = ""] = operandsOf(own, /^(?:-p|-m|--profile|--model|--provider|--board)$/);
+  const startsAgent =
+    hasOption(own, /^(?:-z|--oneshot|-q|--query|--query-file)(?:=|$)/) ||
+    (noun === "chat" && !hasOption(own, /^(?:-h|--help)$/)) ||
+    (noun === "kanban" && /^(?:daemon|dispatch)$/.test(verb)) ||
+    (noun === "sandbox" && /^(?:exec|shell|attach|jobs)$/.test(verb));
+  return startsAgent ? starts() : undefined;
+};
+
+/** The history of commands. */
+export const checkTraces: ClassRule = (invocation) => {
+  const { name, args } = invocation;
+  const [noun, verb = ""] = ownArguments(invocation)?.filter((word) => !word.startsWith("-")) ?? [];
+  if (noun === "sessions" && /^(?:delete|prune)$/.test(verb))
+    return {
+      class: "trace-removal",
+      effect: "removes conversations, with the record of what was done in them",
+    };
+  if (name === "history" && hasOption(args, /^-[a-z]*[cd]/))
+    return { class: "trace-removal", effect: "removes the history of commands" };
+  if (name === "journalctl" && hasOption(args, /^--(?:vacuum|rotate)/))
+    return { class: "trace-removal", effect: "removes logs of the system" };
+  if ((name === "logrotate" && hasOption(args, /^-[a-z]*f/)) || name === "wevtutil")
+    return { class: "trace-removal", effect: "removes logs of the system" };
+  return undefined;
+};

@@ -1,0 +1,177 @@
+import { isAbsolute, posix } from "node:path";
+import type { Invocation } from "../shell-reader/invocation.ts";
+import type { CommandReading } from "../shell-reader/read-command.ts";
+import { runsOtherCommands, withoutGlobalOptions } from "./program-options.ts";
+import type { Rule, RulePattern } from "./rule.ts";
+import { matchesPath, matchesWildcard } from "./wildcard.ts";
+
+/** One call as rules see it. */
+export interface RuleSubject {
+  readonly tool: string;
+  readonly commands: readonly {
+    readonly text: string;
+    readonly reading: CommandReading;
+    /** The texts that ask and deny rules are matched against. */
+    readonly spellings: readonly string[];
+  }[];
+  /** The built-in classes that its commands belong to. */
+  readonly classes: readonly string[];
+  readonly reads: readonly string[];
+  readonly writes: readonly string[];
+  readonly hosts: readonly string[];
+  /** What the programs of its commands read, write and contact. Only ask and deny rules are matched against it. */
+  readonly used: Readonly<Record<"reads" | "writes" | "hosts", readonly string[]>>;
+  readonly home: string | undefined;
+  /** The folder in which its commands start. */
+  readonly cwd: string;
+  /** The folder that relative paths in rules start at. */
+  readonly workspace: string;
+}
+
+/** Programs that only prepare or report, so that `cd x && git push` needs no rule for `cd`. */
+const NEUTRAL = new Set(["cd", "echo", "printf", "pwd", "true", ":", "test", "[", "set", "export", "sleep"]);
+
+/**
+ * Whether a rule applies. An allow rule must cover everything that the call would do; ask and deny rules apply if any part
+ * of it matches.
+ */
+export function matchesRule(
+  { pattern, effect, base }: Pick<Rule, "pattern" | "effect" | "base">,
+  subject: RuleSubject,
+): boolean {
+  const own = base === undefined ? subject : { ...subject, workspace: base };
+  return effect === "allow" ? covers(pattern, own) : touches(pattern, own);
+}
+
+function covers(pattern: RulePattern, subject: RuleSubject): boolean {
+  const isPlain = subject.commands.length === 0;
+  switch (pattern.kind) {
+    case "tool":
+      return subject.tool === pattern.tool;
+    case "class":
+      return subject.classes.length > 0 && subject.classes.every((name) => pattern.names.includes(name));
+    case "command":
+      return (
+        isInFolder(pattern, subject) &&
+        subject.commands.length > 0 &&
+        subject.commands.every(({ text, reading }) => coversCommand(pattern.glob, text, reading))
+      );
+    case "path": {
+      const paths = pathsOf(pattern, subject);
+      const others = pattern.access === "read" ? subject.writes : [];
+      return (
+        isPlain &&
+        paths.length > 0 &&
+        others.length === 0 &&
+        paths.every((path) => matchesRulePath(path, pattern.glob, subject))
+      );
+    }
+    case "host":
+      return (
+        isPlain && subject.hosts.length > 0 && subject.hosts.every((host) => matchesHost(host, pattern.glob))
+      );
+  }
+}
+
+function touches(pattern: RulePattern, subject: RuleSubject): boolean {
+  switch (pattern.kind) {
+    case "tool":
+      return subject.tool === pattern.tool;
+    case "class":
+      return subject.classes.some((name) => pattern.names.includes(name));
+    case "command": {
+      const glob = collapse(pattern.glob.toLowerCase());
+      return (
+        isInFolder(pattern, subject) &&
+        subject.commands.some(({ spellings }) => spellings.some((text) => matchesCommand(text, glob)))
+      );
+    }
+    case "path":
+      return [...pathsOf(pattern, subject), ...pathsOf(pattern, { ...subject, ...subject.used })].some(
+        (path) => matchesRulePath(path, pattern.glob, subject),
+      );
+    case "host":
+      return [...subject.hosts, ...subject.used.hosts].some((host) => matchesHost(host, pattern.glob));
+  }
+}
+
+/** Every program of the text must match, and nothing may be written by a redirection that the pattern does not name. */
+function coversCommand(glob: string, text: string, { invocations, variables }: CommandReading): boolean {
+  if (text.trim() === glob) return true;
+  if (runsOtherCommands(invocations, variables)) return false;
+  const counted = invocations.filter(({ name, files }) => !NEUTRAL.has(name) || files.some(isWritten));
+  return (
+    counted.length > 0 &&
+    counted.every(
+      (one) =>
+        !one.remote &&
+        !one.isCut &&
+        (!one.files.some(isWritten) || glob.includes(">")) &&
+        spellingsOf(one).some((spelling) => matchesCommand(collapse(spelling), collapse(glob))),
+    )
+  );
+}
+
+/**
+ * Everything that an ask or deny rule may name in a command, in lower case: its text, each program with its arguments, and
+ * what these programs hand to a shell in turn.
+ */
+export function spellCommand(text: string, readings: readonly CommandReading[]): readonly string[] {
+  const programs = readings
+    .flatMap(({ invocations }) => invocations)
+    .flatMap((one) => [...spellingsOf(one), ...spellingsOf(withoutGlobalOptions(one))]);
+  return [...new Set([text, ...programs].map((spelling) => collapse(spelling.toLowerCase())))];
+}
+
+/** A pattern that ends in ` *` also matches the command without further words. */
+function matchesCommand(text: string, glob: string): boolean {
+  return matchesWildcard(text, glob) || (glob.endsWith(" *") && matchesWildcard(text, glob.slice(0, -2)));
+}
+
+/** Runs of blanks count as one. */
+function collapse(text: string): string {
+  return text.trim().replace(/[ \t]+/g, " ");
+}
+
+/** A rule for one folder, such as an answer "always" adds, counts only there. */
+export function isInFolder(
+  { folder }: { readonly folder?: string | undefined },
+  { cwd }: RuleSubject,
+): boolean {
+  return folder === undefined || posix.join(folder, "/") === posix.join(cwd, "/");
+}
+
+function isWritten({ operator, path }: Invocation["files"][number]): boolean {
+  return operator.includes(">") && path !== "/dev/null" && !/^\d$|^-$/.test(path);
+}
+
+/** A program may be named with or without its folder. */
+function spellingsOf({ program, name, args, files }: Invocation): readonly string[] {
+  const redirected = files.filter(isWritten).map(({ operator, path }) => `${operator} ${path}`);
+  const rest = [...args, ...redirected].map((word) => ` ${word}`).join("");
+  return program === name ? [`${name}${rest}`] : [`${program}${rest}`, `${name}${rest}`];
+}
+
+function pathsOf(pattern: RulePattern & { kind: "path" }, subject: RuleSubject): readonly string[] {
+  if (pattern.tool !== undefined && pattern.tool !== subject.tool) return [];
+  if (pattern.access === "read") return subject.reads;
+  return pattern.access === "write" ? subject.writes : [...subject.reads, ...subject.writes];
+}
+
+function matchesRulePath(path: string, glob: string, { home, workspace }: RuleSubject): boolean {
+  const named = glob.startsWith("~/")
+    ? `${home ?? "~"}${glob.slice(1)}`
+    : isAbsolute(glob) || glob.startsWith("**/")
+      ? glob
+      : posix.join(workspace, glob);
+  // A folder stands for everything in it.
+  const absolute = posix.normalize(named).replace(/\/$/, "/**");
+  return matchesPath(posix.normalize(path), absolute);
+}
+
+/** `*.example.com` also matches example.com itself. */
+function matchesHost(host: string, glob: string): boolean {
+  const name = host.toLowerCase();
+  const pattern = glob.toLowerCase();
+  return matchesWildcard(name, pattern) || (pattern.startsWith("*.") && name === pattern.slice(2));
+}

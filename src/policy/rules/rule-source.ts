@@ -1,0 +1,110 @@
+import { type Stats, statSync } from "node:fs";
+import { dirname } from "node:path";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import { readTextFile } from "../../lib/files/files.ts";
+import type { Rule } from "./rule.ts";
+import { parseRuleFile, parseRules, type RuleLists } from "./rule-file.ts";
+import { findProjectRules, type TrustedRules } from "./trusted-rules.ts";
+
+export interface RuleSourceParts {
+  /** Rules of the machine's administrator, which only the administrator can change. */
+  readonly managedPath: string;
+  /** The settings file with the user's rules. */
+  readonly configPath: string;
+  /** Reads the user's rules from the settings. */
+  loadUserRules(): Promise<RuleLists>;
+  readonly trusted: TrustedRules;
+  /** The folder whose project rules count; undefined where commands run on another machine. */
+  readonly projectFolder: string | undefined;
+  readonly knownTools: ReadonlySet<string>;
+  report(text: string): void;
+}
+
+/** The rules of all layers. Files are read again when they change; a wrong file is reported, and the old rules stay. */
+export interface RuleSource {
+  /** With the rules of the project in which the session started, and of the one that contains `cwd`. */
+  rules(cwd?: string): Promise<readonly Rule[]>;
+}
+
+/** Throws `rules-invalid` if a file is wrong at the start: without its deny rules nothing may run. */
+export async function openRuleSource(parts: RuleSourceParts): Promise<RuleSource> {
+  const { managedPath, configPath, knownTools, projectFolder } = parts;
+  const reported = new Set<string>();
+  let searched: string | undefined;
+  let projects = projectPaths(projectFolder);
+  let stamp = stampOf([managedPath, configPath, ...projects]);
+  let rules = await load();
+
+  function projectPaths(cwd: string | undefined): readonly string[] {
+    if (projectFolder === undefined) return [];
+    const folders = new Set([projectFolder, cwd ?? projectFolder]);
+    const found = [...folders].map((folder) => findProjectRules(folder, parts.trusted));
+    return [...new Set(found)].filter((path) => path !== undefined);
+  }
+
+  async function load(): Promise<readonly Rule[]> {
+    const managed = await readTextFile(managedPath);
+    const user = await parts.loadUserRules();
+    return [
+      ...(managed === undefined ? [] : parseRuleFile(managed, managedPath, "managed", knownTools)),
+      ...parseRules(
+        user,
+        "user",
+        knownTools,
+        (problem) => new AppError("rules-invalid", `In ${configPath}, ${problem}.`),
+      ),
+      ...(await Promise.all(projects.map(loadProject))).flat(),
+    ];
+  }
+
+  async function loadProject(path: string): Promise<readonly Rule[]> {
+    const [text, trusted] = await Promise.all([readTextFile(path), parts.trusted.load(path)]);
+    if (text === undefined && trusted !== undefined)
+      reportOnce(`${path} was removed; the deny and ask rules that you trusted still count.`);
+    else if (text !== trusted)
+      reportOnce(
+        `${path} ${trusted === undefined ? "is not trusted and has no effect" : "has changed; the version that you trusted counts"}. ` +
+          "Read it, then run `hermes approvals trust`.",
+      );
+    const base = dirname(dirname(path));
+    return trusted === undefined
+      ? []
+      : parseRuleFile(trusted, path, "project", knownTools)
+          .filter(({ effect }) => text !== undefined || effect !== "allow")
+          .map((rule) => ({ ...rule, base }));
+  }
+
+  /** Reports each notice once, because the shell may enter and leave a project often. */
+  function reportOnce(notice: string): void {
+    if (reported.has(notice)) return;
+    reported.add(notice);
+    parts.report(notice);
+  }
+
+  return {
+    async rules(cwd) {
+      // Without trusted rules a project's file has no effect, so it is looked for only once in each folder.
+      const current = cwd === searched && !parts.trusted.hasAny() ? projects : projectPaths(cwd);
+      searched = cwd;
+      const now = stampOf([managedPath, configPath, ...current]);
+      if (now === stamp) return rules;
+      stamp = now;
+      projects = current;
+      try {
+        rules = await load();
+      } catch (error) {
+        parts.report(`${messageOf(error)} The rules from before the change stay in force.`);
+      }
+      return rules;
+    },
+  };
+}
+
+/** Changes whenever one of the files changes. */
+function stampOf(paths: readonly string[]): string {
+  return paths.map((path) => `${path} ${stampOfFile(statSync(path, { throwIfNoEntry: false }))}`).join(" ");
+}
+
+function stampOfFile(stats: Stats | undefined): string {
+  return stats === undefined ? "-" : `${stats.mtimeMs}:${stats.size}:${stats.ino}`;
+}

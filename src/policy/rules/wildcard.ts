@@ -1,0 +1,38 @@
+/** Whether a text matches a pattern in which `*` matches any text. Takes time linear in the text for each `*`. */
+export function matchesWildcard(text: string, pattern: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return text === first;
+  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last))
+    return false;
+  const end = text.length - last.length;
+  let from = first.length;
+  for (const part of rest) {
+    const at = text.indexOf(part, from);
+    if (at < 0 || at + part.length > end) return false;
+    from = at + part.length;
+  }
+  return true;
+}
+
+/** Whether an absolute path matches a pattern with `*` inside names and `**` for any number of folders. */
+export function matchesPath(path: string, pattern: string): boolean {
+  const names = path.split("/");
+  const parts = pattern.split("/");
+  // reached[i]: the parts so far can match the first i names.
+  let reached = names.map(() => false).concat(false);
+  reached[0] = true;
+  for (const part of parts) {
+    const next = reached.map(() => false);
+    let open = false;
+    for (let index = 0; index <= names.length; index += 1) {
+      if (part === "**") {
+        open ||= reached[index] === true;
+        next[index] = open;
+      } else if (index > 0 && reached[index - 1] === true)
+        next[index] = matchesWildcard(names[index - 1] ?? "", part);
+    }
+    reached = next;
+  }
+  return reached[names.length] === true;
+}

@@ -1,0 +1,55 @@
+import { shorten } from "../../lib/text/shorten.ts";
+import { normalizeWord } from "./normalize-word.ts";
+import { UNKNOWN } from "./scope.ts";
+import type { Upstream } from "./upstream.ts";
+
+export interface OpenedFile {
+  /** `<`, `>`, `>>`, `>|`, `<>`, `>&`, `&>`, … */
+  readonly operator: string;
+  readonly path: string;
+}
+
+/**
+ * Where the name of a program comes from: the text; a variable of the environment; a pattern or a partly unknown word; or
+ * something that the text itself computes in a way that only a shell can follow.
+ */
+export type Naming = "text" | "environment" | "pattern" | "computed";
+
+/** One program that a text would start, with the known part of its words. */
+export interface Invocation {
+  /** The program's name without its folder, lower-cased; empty if the command has only redirections. */
+  readonly name: string;
+  /** The program as written. */
+  readonly program: string;
+  /** Its words as a reader sees them, without invisible characters and line ends. */
+  readonly args: readonly string[];
+  /** Its words as the program gets them, for words that are texts or programs themselves. */
+  readonly texts: readonly string[];
+  readonly files: readonly OpenedFile[];
+  /** The working folder, or undefined if it cannot be determined from the text. */
+  readonly cwd: string | undefined;
+  /** Known texts that it could read: its standard input and the process substitutions in its words. */
+  readonly input: readonly string[];
+  /** The programs whose output it could read. */
+  readonly upstream: Upstream<Invocation>;
+  /** Whether it runs on another machine, or is started by a program whose name is unknown. */
+  readonly remote: boolean;
+  readonly naming: Naming;
+  /** Whether its words expand to more fields than are listed. */
+  readonly isCut: boolean;
+}
+
+/** A program's name. Unknown parts count as empty, as in `r$@m`; a name that is entirely unknown stays UNKNOWN. */
+export function nameOf(program: string): string {
+  const name = (normalizeWord(program).split("/").at(-1) ?? "").toLowerCase();
+  return name.replaceAll(UNKNOWN, "") || name.slice(0, 1);
+}
+
+const MAX_SHOWN_CHARS = 120;
+
+/** One line that shows an invocation to a person. */
+export function formatInvocation({ program, args, files }: Invocation): string {
+  const redirected = files.map(({ operator, path }) => `${operator} ${path}`);
+  const words = [program, ...args, ...redirected].filter((word) => word !== "").join(" ");
+  return shorten(words, MAX_SHOWN_CHARS);
+}

@@ -1,0 +1,21 @@
+import type { Meter } from "./meter.ts";
+
+/**
+ * A text that charges the meter for every character that the parser reads. The parser reads its source with
+ * `charCodeAt`, and some texts, such as rows of `{` or `$[`, make it read the same characters many times.
+ */
+export class MeteredText extends String {
+  readonly #text: string;
+  readonly #meter: Meter;
+
+  constructor(text: string, meter: Meter) {
+    super(text);
+    this.#text = text;
+    this.#meter = meter;
+  }
+
+  override charCodeAt(index: number): number {
+    this.#meter.read();
+    return this.#text.charCodeAt(index);
+  }
+}

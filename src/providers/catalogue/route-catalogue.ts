@@ -1,0 +1,56 @@
+import { AppError } from "../../lib/errors.ts";
+import { findDataFacts, type Route } from "../resolve-route.ts";
+import { isLocalAddress } from "../timeouts.ts";
+import type { CatalogueParts } from "./load-catalogue.ts";
+import { loadList } from "./load-list.ts";
+import { resolveFacts } from "./model-facts.ts";
+import { hasColon, requireKnownName, requireListed } from "./near-name.ts";
+
+/** What a conversation asks the catalogue. */
+export interface RouteCatalogue {
+  /** Adds what is known about the model. If the user has named it, a name that is nearly right is `model-unknown`. */
+  complete(route: Route, typed: TypedName, signal: AbortSignal): Promise<Route>;
+  /** Remembers the window that the server stated in an error. */
+  rememberWindow(route: Route, tokens: number): Promise<void>;
+}
+
+/** What the user has typed as the model of this run; without a provider, `x:y` may be a model or a provider that does not exist. */
+export interface TypedName {
+  readonly model: string | undefined;
+  readonly provider: string | undefined;
+}
+
+export const NOTHING_TYPED: TypedName = { model: undefined, provider: undefined };
+
+export function createRouteCatalogue(parts: CatalogueParts): RouteCatalogue {
+  const { cache } = parts;
+  return {
+    async complete(route, typed, signal) {
+      if (route.apiMode === "scripted") return route;
+      const [statedTokens, data] = await Promise.all([cache.loadStatedWindow(route), cache.loadData()]);
+      const isWindowKnown = (route.configured.contextTokens ?? statedTokens) !== undefined;
+      // A local server is asked before its first use: it decides itself how large the window of a model is.
+      const isAmbiguous = typed.provider === undefined && typed.model === route.model && hasColon(route);
+      const use = !isAmbiguous && (isWindowKnown || !isLocalAddress(route.baseUrl)) ? "stored" : "once";
+      const { list } = await loadList(parts, route, use, signal);
+      const models = list?.models ?? [];
+      if (typed.model !== undefined) requireKnownName(parts.settings, data, route, models);
+      if (isAmbiguous) requireListed(parts.settings, data, route, models);
+      const listed = models.find(({ name }) => name === route.model || name === `${route.model}:latest`);
+      const sources = {
+        configured: route.configured,
+        statedTokens,
+        listed,
+        ...findDataFacts(data, route),
+      };
+      return { ...route, ...resolveFacts(sources) };
+    },
+    async rememberWindow(route, tokens) {
+      try {
+        await cache.saveStatedWindow(route, tokens);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error; // on a full disk, the server states its window again next time
+      }
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import type { Model } from "../provider.ts";
+
+/** Reports every window that the server states in a failure. */
+export function withStatedWindows(model: Model, onStated: (tokens: number) => Promise<void>): Model {
+  return {
+    ...model,
+    async *stream(request, signal) {
+      for await (const event of model.stream(request, signal)) {
+        const tokens = event.type === "failed" ? event.failure.windowTokens : undefined;
+        if (tokens !== undefined) await onStated(tokens);
+        yield event;
+      }
+    },
+  };
+}

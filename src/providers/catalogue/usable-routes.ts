@@ -1,0 +1,51 @@
+import { AppError } from "../../lib/errors.ts";
+import type { RouteSettings, Variable } from "../choose-provider.ts";
+import { PROFILES } from "../profiles.ts";
+import { type Route, resolveRoute } from "../resolve-route.ts";
+
+/** The route of the configured model; undefined if there is none. */
+export function findCurrentRoute(settings: RouteSettings, variable: Variable): Route | undefined {
+  return unlessRefused(() => resolveRoute(settings, {}, variable));
+}
+
+/** The providers that have a key or need none, each with the route to one of its models. */
+export function listUsableRoutes(settings: RouteSettings, variable: Variable): Route[] {
+  const current = findCurrentRoute(settings, variable);
+  const names = new Set([...Object.keys(settings.providers), ...Object.keys(PROFILES)]);
+  const routes = [...names].flatMap((provider) => {
+    const isCurrent = provider === current?.provider;
+    if (provider === "scripted" || (provider === "custom" && !isCurrent)) return [];
+    return findProviderRoute(isCurrent ? settings : withoutModelAddress(settings), provider, variable) ?? [];
+  });
+  // A preset may have the address of the current model.
+  return routes.filter(
+    ({ provider, baseUrl }) => provider === current?.provider || baseUrl !== current?.baseUrl,
+  );
+}
+
+/** The route to a provider for a request that is not about a particular model; undefined if it lacks a key or an address. */
+export function findProviderRoute(
+  settings: RouteSettings,
+  provider: string,
+  variable: Variable,
+): Route | undefined {
+  return unlessRefused(() => resolveRoute(settings, { provider, model: "any" }, variable));
+}
+
+/** `model.base_url` belongs to the current model: no other provider must be asked at that address. */
+function withoutModelAddress(settings: RouteSettings): RouteSettings {
+  return {
+    ...settings,
+    model: { ...settings.model, base_url: "" },
+    modelAddress: { stored: "", ofKey: "", ofRun: "" },
+  };
+}
+
+function unlessRefused(resolve: () => Route): Route | undefined {
+  try {
+    return resolve();
+  } catch (error) {
+    if (error instanceof AppError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { ModelFailure } from "../provider.ts";
+
+const LONGEST_OF_REFUSED_KEY_MS = 5 * 60_000;
+const LONGEST_OF_SOLE_KEY_MS = 5 * 60_000;
+const UNPAID_FACTOR = 24;
+
+export interface CooldownOptions {
+  /** Whether the provider has no other key. */
+  readonly isSole: boolean;
+  /** The cooldown of a key that reached a limit, if the server states none. */
+  readonly limitMs: number;
+}
+
+/**
+ * How long a key is left out after a failure; undefined if the failure is not about the key. A time that the server
+ * states is used as it is. Without one, the only key of a provider is left out for minutes at most, because there is no
+ * other key and the limit may have been short.
+ */
+export function findCooldown(
+  { kind, status, retryAfterMs }: Pick<ModelFailure, "kind" | "status" | "retryAfterMs">,
+  { isSole, limitMs }: CooldownOptions,
+): number | undefined {
+  const ownMs = cooldownOf(kind, status, limitMs);
+  if (retryAfterMs !== undefined && (ownMs !== undefined || kind === "unavailable")) return retryAfterMs;
+  return ownMs === undefined || !isSole ? ownMs : Math.min(ownMs, LONGEST_OF_SOLE_KEY_MS);
+}
+
+function cooldownOf(
+  kind: ModelFailure["kind"],
+  status: number | undefined,
+  limitMs: number,
+): number | undefined {
+  if (kind === "rate-limited") return limitMs;
+  if (kind === "quota") return status === 402 ? UNPAID_FACTOR * limitMs : limitMs;
+  // A key that may not use one model (403) stays refused; a wrong one (401) may just have been replaced.
+  if (kind === "auth") return status === 403 ? limitMs : Math.min(limitMs, LONGEST_OF_REFUSED_KEY_MS);
+  return undefined;
+}

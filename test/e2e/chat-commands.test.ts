@@ -1,0 +1,91 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { openChatHome } from "../support/chat-home.ts";
+
+const ESC = "\u001b";
+const PNG =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+test("C47: !command runs in the environment with a number for /out, is asked about like a call, and the model is not told", async () => {
+  await using home = await openChatHome([{ text: "One." }, { text: "Two." }], { PAGER: "cat" });
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("!rm -rf build\r");
+  await chat.shows(/✗ Not run: [\s\S]*once the session has a\s+message/);
+  chat.type("hi\r");
+  await chat.shows("One.");
+  chat.type("!echo from the shell\r");
+  await chat.shows(/→ 1 terminal echo from the shell\n {4}from the shell\n {2}✓/);
+  chat.type("!rm -rf build\r");
+  await chat.shows(/\? 2 terminal .*\n {4}rm -rf build/);
+  chat.type(ESC);
+  await chat.shows(/✗ not run/);
+  chat.type("!sleep 600\r");
+  await chat.shows(/3 terminal sleep 600/);
+  chat.type(ESC);
+  await chat.shows("Stopped.");
+  chat.type("/out 1\r");
+  await chat.shows(/terminal echo from the shell\n\nfrom the shell/);
+  chat.type("and now\r");
+  await chat.shows("Two.");
+  chat.type("/history\r");
+  const transcript = (): string => chat.screen().slice(chat.screen().indexOf("Two."));
+  await expect.poll(transcript).toContain("and now");
+  expect(transcript()).not.toContain("from the shell");
+});
+
+test("C14: /raw prints the source of an answer, and /verbose changes what is shown of calls", async () => {
+  await using home = await openChatHome([
+    { text: "Some **bold** words." },
+    { text: "Running.", tools: [{ name: "terminal", input: { command: "echo shown" } }] },
+    { text: "Done." },
+  ]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("/raw on\r");
+  await chat.shows("Answers are printed as they are written.");
+  chat.type("hi\r");
+  await chat.shows("Some **bold** words.");
+  chat.type("/verbose off\r");
+  await chat.shows("Calls are shown with: off");
+  chat.type("go\r");
+  await chat.shows(/→ 1 terminal echo shown ✓ \d+ ms\n\nDone\./);
+});
+
+test("C26: a path that is pasted becomes an image of the message", async () => {
+  await using home = await openChatHome([{ text: "A pixel." }]);
+  await writeFile(join(home.path, "shot.png"), Buffer.from(PNG, "base64"));
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("what is ");
+  chat.type(`${ESC}[200~${join(home.path, "shot.png")}${ESC}[201~`);
+  await chat.shows(/❯ what is \[image 1: shot\.png \d+ B\]/);
+  chat.type("\r");
+  await chat.shows("A pixel.");
+});
+
+test("the commands of the display and the session answer without the model", async () => {
+  await using home = await openChatHome([{ text: "One.\n\n```sh\nls -l\n```" }]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("hi\r");
+  await chat.shows("ls -l");
+  chat.type("/usage\r");
+  await chat.shows(/requests +[12]/);
+  chat.type("/todo\r");
+  await chat.shows("The agent has no list of steps.");
+  chat.type("/busy steer\r/busy\r");
+  await chat.shows("steer; the setting is display.busy_input_mode");
+  chat.type("/copy code\r");
+  await chat.shows(/There is no clipboard here|Copied/);
+  chat.type("/config model.api_key sk-something\r");
+  await chat.shows("A secret is not typed into the input line.");
+  chat.type("/cls --all\r");
+  await expect.poll(() => chat.bytes()).toContain(`${ESC}[3J`);
+  chat.type("/status\r");
+  await chat.shows(/session +\d{8}_/);
+  expect(chat.screen()).not.toContain("requests");
+  chat.type("/quit --delete\r");
+  await chat.shows("code=0");
+});

@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import { openChatHome } from "../support/chat-home.ts";
+
+const SLEEPS = { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] };
+
+test.each([
+  ["SIGTERM", 143],
+  ["SIGHUP", 129],
+] as const)(
+  "C41, C42: %s in the middle of a command leaves the terminal as before, records the turn as stopped and says how to resume",
+  async (signal, code) => {
+    await using home = await openChatHome([SLEEPS]);
+    using chat = home.start();
+    await chat.shows("/help");
+    chat.type("go\r");
+    await chat.shows(/1 terminal echo begun/);
+    chat.kill(signal);
+    await chat.shows(new RegExp(`resume with: hermes -r \\S+[\\s\\S]*code=${code}\\nsame modes`));
+    const id = /hermes -r (\S+)/.exec(chat.screen())?.[1] ?? "";
+    using again = home.start(["-r", id]);
+    await again.shows("1 turn");
+    await again.shows("❯ go");
+    expect(again.screen()).not.toContain("cut off");
+  },
+);
+
+test("C42: when the window is closed in the middle of a command, the process ends and the turn is recorded as stopped", async () => {
+  await using home = await openChatHome([SLEEPS]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows(/1 terminal echo begun/);
+  const pid = chat.pid();
+  chat.hangUp();
+  await expect.poll(() => isRunning(pid)).toBe(false);
+  using again = home.start(["-c"]);
+  await again.shows(/1 turn [\s\S]*❯ go/);
+  await again.shows("asks");
+  expect(again.screen()).not.toContain("cut off");
+});
+
+test("C9: an idle chat writes no byte", async () => {
+  await using home = await openChatHome([{ text: "Hello." }]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("hi\r");
+  await chat.shows(/Hello\.[\s\S]*❯ *\n[^\n]*asks$/);
+  const isQuiet = async (): Promise<boolean> => {
+    const before = chat.bytes();
+    await new Promise((resolve) => setTimeout(resolve, 1_500)); // proves that nothing happens
+    return chat.bytes() === before;
+  };
+  await expect.poll(isQuiet, { timeout: 20_000 }).toBe(true);
+});
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,17 @@
+import type { z } from "zod";
+import type { RouteSettings } from "../../src/providers/choose-provider.ts";
+import { modelOptions, providersOption } from "../../src/providers/options.ts";
+
+/** Settings that are all stored in one file, including the key. */
+export function storedSettings(
+  model: z.input<typeof modelOptions> = {},
+  providers: z.input<typeof providersOption> = {},
+): RouteSettings {
+  const parsed = modelOptions.parse(model);
+  const address = parsed.base_url;
+  return {
+    model: parsed,
+    providers: providersOption.parse(providers),
+    modelAddress: { stored: address, ofKey: address, ofRun: "" },
+  };
+}

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll } from "vitest";
+import type { Environment } from "../../src/environments/environment.ts";
+
+/**
+ * One environment for all tests of a suite that only run commands, each test in its own session: opening an environment and a
+ * shell takes longer than most of the tests. Closing the returned environment leaves it open for the next test.
+ */
+export function sharedEnvironment(open: () => Promise<Environment>): () => Promise<Environment> {
+  let shared: Environment | undefined;
+  beforeAll(async () => {
+    shared = await open();
+  });
+  afterAll(() => shared?.[Symbol.asyncDispose]());
+  return async () => {
+    const environment = shared;
+    if (environment === undefined) throw new Error("the environment does not exist before the first test");
+    return {
+      openSession: () => environment.openSession(),
+      run: (request, signal) => environment.run(request, signal),
+      warm: (signal) => environment.warm(signal),
+      busy: 0,
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  };
+}
