@@ -1,11 +1,11 @@
 import { execFile } from "node:child_process";
 import { access, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import * as pty from "@lydell/node-pty";
 import { expect, test } from "vitest";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { ENTRY } from "../support/built-program.ts";
 import { tempHome } from "../support/hermes.ts";
+import { spawnInPty } from "../support/pty.ts";
 import { startScriptedServer } from "../support/scripted-server.ts";
 
 async function openLab(script: ScriptInput) {
@@ -262,9 +262,7 @@ test("chat -q shows that it waits for the model, and ends with session, time, to
   const script = join(home.folder, "script.json");
   await writeFile(script, JSON.stringify({ answers: [{ text: "the answer", usage, delay_ms: 1_300 }] }));
   const words = ["chat", "-q", "go", "-m", `scripted:${script}`];
-  // A terminal may lose its buffered output when its last program exits, so a shell stays until everything was read.
-  const program = [process.execPath, join(process.cwd(), "dist/main.cjs")];
-  const terminal = pty.spawn("sh", ["-c", '"$0" "$@"; read -r _', ...program, ...words], {
+  const terminal = spawnInPty([process.execPath, ENTRY, ...words], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
     cwd: home.folder,
     cols: 120,

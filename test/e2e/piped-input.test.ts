@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import * as pty from "@lydell/node-pty";
 import { expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
+import { spawnInPty } from "../support/pty.ts";
 
 type Home = Awaited<ReturnType<typeof tempHome>>;
 
@@ -134,20 +134,19 @@ test("a problem that makes a task impossible is reported before its input has ar
 test("on a terminal, a notice after two seconds says what is being waited for", async () => {
   await using home = await tempHome();
   const line = `sleep 1000 | "${process.execPath}" dist/main.cjs -z look`;
-  const terminal = pty.spawn("bash", ["-c", line], {
+  const terminal = spawnInPty(["bash", "-c", line], {
     env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
-    cols: 200,
   });
   let shown = "";
   terminal.onData((text) => {
     shown += text;
   });
-  const exit = new Promise((resolve) => terminal.onExit(resolve));
   await expect
     .poll(() => shown, { timeout: 30_000 })
     .toMatch(/waiting for the end of standard input of sleep \(process \d+\)/);
   terminal.write("\u0003");
-  await exit;
+  await expect.poll(() => shown).toMatch(/code=\d+/);
+  terminal.kill();
   expect(shown).toContain("Interrupted.");
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test, vi } from "vitest";
 import { type HermesRun, tempHome } from "../support/hermes.ts";
+import { spawnInPty } from "../support/pty.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -102,7 +103,7 @@ test("F51: a user answers a job's question in a real terminal without a trace in
     "stty -echo; printf 'Password: '; read p; stty echo; echo; echo length=$(printf %s \"$p\" | wc -c); cat";
   const id = await home.start("--pty", "--", ask);
   const secret = `s-${randomBytes(6).toString("hex")}`;
-  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
+  const terminal = openTerminal(["sandbox", "attach", id], home.variables);
   try {
     await terminal.shows("Ctrl-] detaches");
     await terminal.shows("Password: ");
@@ -111,7 +112,7 @@ test("F51: a user answers a job's question in a real terminal without a trace in
     terminal.type("seen\r");
     await terminal.shows(/seen\r+\nseen/);
     terminal.type("\u001d");
-    expect(await terminal.ended).toBe(0);
+    expect(await terminal.exitCode()).toBe(0);
     expect(terminal.screen()).toContain("is still running");
     expect(terminal.screen()).not.toContain(secret);
   } finally {
@@ -133,7 +134,7 @@ test("a job on a terminal receives Ctrl-C, gets the size of the attached window,
     "--",
     `${sized(24, 80)}; ${sized(33, 99)}; cat; echo first over; trap 'echo heard' INT; cat; printf 'a\\nb\\n'; cat`,
   );
-  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
+  const terminal = openTerminal(["sandbox", "attach", id], home.variables);
   try {
     await terminal.shows("sized 24");
     terminal.resize(33, 99);
@@ -145,8 +146,8 @@ test("a job on a terminal receives Ctrl-C, gets the size of the attached window,
     terminal.type("\u0003");
     await terminal.shows(/heard\r\na\r\nb\r\n/);
     terminal.type("\u001d");
-    expect(await terminal.ended).toBe(0);
-    expect(terminal.screen()).toMatch(/\r\nhermes: detached; .* is still running\.\r\n$/);
+    expect(await terminal.exitCode()).toBe(0);
+    expect(terminal.screen()).toMatch(/\r\nhermes: detached; .* is still running\.\r\ncode=0\r\n$/);
   } finally {
     terminal.kill();
   }
@@ -156,7 +157,7 @@ test("a job on a terminal receives Ctrl-C, gets the size of the attached window,
 test("a job that reads from a pipe accepts input after Ctrl-D, and its input ends only on request", async () => {
   await using home = await localHome();
   const id = await home.start("--input", "--", "cat; exit 4");
-  const terminal = await openTerminal(["sandbox", "attach", id], home.variables);
+  const terminal = openTerminal(["sandbox", "attach", id], home.variables);
   try {
     await terminal.shows("Ctrl-] and Enter");
     terminal.type("\u0004");
@@ -164,15 +165,15 @@ test("a job that reads from a pipe accepts input after Ctrl-D, and its input end
     terminal.type("typed\r");
     await terminal.shows(/typed\r\ntyped\r\n/);
     terminal.type("\u001d\r");
-    expect(await terminal.ended).toBe(0);
+    expect(await terminal.exitCode()).toBe(0);
   } finally {
     terminal.kill();
   }
-  const last = await openTerminal(["sandbox", "attach", "--eof", id], home.variables);
+  const last = openTerminal(["sandbox", "attach", "--eof", id], home.variables);
   try {
     await last.shows("Ctrl-] and Enter");
     last.type("\u0004");
-    expect(await last.ended).toBe(4);
+    expect(await last.exitCode()).toBe(4);
   } finally {
     last.kill();
   }
@@ -312,16 +313,17 @@ describeWith("ssh", "hermes sandbox jobs over ssh", ({ host, port, user, identit
 });
 
 /** The program in a terminal of 24 rows and 80 columns. */
-async function openTerminal(args: readonly string[], env: Record<string, string>) {
-  const { default: pty } = await import("@lydell/node-pty");
-  const child = pty.spawn(process.execPath, [ENTRY, ...args], { env, rows: 24, cols: 80 });
+function openTerminal(args: readonly string[], env: Record<string, string>) {
+  const child = spawnInPty([process.execPath, ENTRY, ...args], { env, rows: 24, cols: 80 });
   let screen = "";
   child.onData((text: string) => {
     screen += text;
   });
-  const ended = new Promise<number>((resolve) => child.onExit(({ exitCode }) => resolve(exitCode)));
   return {
-    ended,
+    async exitCode() {
+      await vi.waitFor(() => expect(screen).toMatch(/code=\d+/), soon);
+      return Number(/code=(\d+)/.exec(screen)?.[1]);
+    },
     screen: () => screen,
     type: (text: string) => child.write(text),
     resize: (rows: number, columns: number) => child.resize(columns, rows),

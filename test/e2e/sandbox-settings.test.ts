@@ -1,8 +1,8 @@
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import * as pty from "@lydell/node-pty";
 import { expect, test, vi } from "vitest";
+import { spawnInPty } from "../support/pty.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -216,21 +216,15 @@ function extraArguments(...args: readonly string[]): Record<string, string> {
 }
 
 /** Types one line into `hermes sandbox shell` and resolves with the output of the terminal. */
-function typeInShell(home: SandboxHome, line: string): Promise<string> {
-  return new Promise((resolve) => {
-    const child = pty.spawn(process.execPath, [ENTRY, "sandbox", "shell"], {
-      env: { ...home.variables },
-      rows: 24,
-      cols: 200,
-    });
-    let screen = "";
-    let isTyped = false;
-    child.onData((text) => {
-      screen += text;
-      if (isTyped || !/[#$] $/.test(screen)) return;
-      isTyped = true;
-      child.write(`${line}\r`);
-    });
-    child.onExit(() => resolve(screen));
+async function typeInShell(home: SandboxHome, line: string): Promise<string> {
+  const child = spawnInPty([process.execPath, ENTRY, "sandbox", "shell"], { env: home.variables });
+  let screen = "";
+  child.onData((text) => {
+    screen += text;
   });
+  await expect.poll(() => screen).toMatch(/[#$] $/);
+  child.write(`${line}\r`);
+  await expect.poll(() => screen).toMatch(/code=\d+/);
+  child.kill();
+  return screen;
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { leftoverFiles, MARK, markedProcesses, processesBesidesKeeper } from "../support/leftovers.ts";
+import { spawnInPty } from "../support/pty.ts";
 import { openSandboxHome, type SandboxHome } from "../support/sandbox-home.ts";
 import { scale } from "../support/scale.ts";
 import { describeWith, type RunningPart } from "../support/services.ts";
@@ -164,33 +165,27 @@ const hermes = async (lab: SignalsLab, ...words: readonly string[]): Promise<str
   (await run(process.execPath, [ENTRY, ...words], { env: lab.env, cwd: lab.folder })).stdout.trim();
 
 /** In its own terminal, below a shell that reads the terminal modes before and afterwards. */
-async function inTerminal(
+function inTerminal(
   signal: Signal,
   words: readonly string[],
   { env, folder }: Pick<SignalsLab, "env" | "folder">,
 ) {
-  const { default: pty } = await import("@lydell/node-pty");
   const script = 'stty -g; "$@"; echo "code=$?"; stty -g';
-  const child = pty.spawn("/bin/sh", ["-c", script, "sh", process.execPath, ENTRY, ...words], {
-    env,
-    cwd: folder,
-  });
+  const child = spawnInPty([process.execPath, ENTRY, ...words], { env, cwd: folder, script });
   let screen = "";
   child.onData((text: string) => {
     const all = screen + text;
     screen = all.length < 20_000 ? all : all.slice(0, 1_000) + all.slice(-10_000); // keeps its start and its end
   });
-  let hasEnded = false;
-  const exited = new Promise<void>((resolve) => child.onExit(() => resolve()));
+  // A killed command leaves a client that overwrites the last line.
+  const last = signal === "SIGKILL" ? /code=\d+/ : /code=\d+\s+[\da-f]+:[^\n]*\n/;
   return {
-    exitCode: exited.then(async () => {
-      hasEnded = true;
-      // The last lines may arrive after the exit of the process; a killed command leaves a client that overwrites them.
-      const last = signal === "SIGKILL" ? /code=\d+/ : /code=\d+\s+[\da-f]+:[^\n]*\n/;
+    async exitCode() {
       await vi.waitFor(() => expect(screen).toMatch(last), soon);
+      child.kill();
       return Number(/code=(\d+)/.exec(screen)?.[1]);
-    }),
-    hasEnded: async () => hasEnded,
+    },
+    hasEnded: async () => last.test(screen),
     end: async (pid: number) => void process.kill(pid, signal),
     problems() {
       if (signal === "SIGKILL") return []; // a killed process cannot restore them
@@ -205,7 +200,7 @@ async function inWindow(words: readonly string[], { env, folder }: Pick<SignalsL
   const tmux = (...args: readonly string[]) => run("tmux", [...server, ...args], { env, cwd: folder });
   await tmux("new-session", "-d", "-x", "100", "-y", "30", process.execPath, ENTRY, ...words);
   return {
-    exitCode: Promise.resolve(undefined),
+    exitCode: () => Promise.resolve(undefined),
     hasEnded: () =>
       tmux("has-session").then(
         () => false,
@@ -216,7 +211,7 @@ async function inWindow(words: readonly string[], { env, folder }: Pick<SignalsL
   };
 }
 
-async function inPipes(
+function inPipes(
   event: Event,
   words: readonly string[],
   { env, folder }: Pick<SignalsLab, "env" | "folder">,
@@ -229,7 +224,7 @@ async function inPipes(
   child.stdout.resume();
   child.stderr.resume();
   let hasEnded = false;
-  const exitCode = new Promise<number | undefined>((resolve) =>
+  const exited = new Promise<number | undefined>((resolve) =>
     child.once("exit", (code) => {
       hasEnded = true;
       resolve(code ?? undefined);
@@ -237,7 +232,7 @@ async function inPipes(
   );
   const leaves = event === "a reader of stdout that closes the pipe" ? child.stdout : child.stderr;
   return {
-    exitCode,
+    exitCode: () => exited,
     hasEnded: async () => hasEnded,
     end: async () => void leaves.destroy(),
     problems: () => [],
@@ -251,10 +246,10 @@ async function endInTheMiddle(lab: SignalsLab, verb: Verb, event: Event) {
   const words = verb.words(lab);
   const started =
     event in EXIT_CODES
-      ? await inTerminal(event as Signal, words, at)
+      ? inTerminal(event as Signal, words, at)
       : event === "a closed window"
         ? await inWindow(words, at)
-        : await inPipes(event, words, at);
+        : inPipes(event, words, at);
   const ours = async () =>
     (await markedProcesses(mark)).filter(({ command }) => command.startsWith(`${process.execPath} ${ENTRY}`));
   let pid = 0;
@@ -273,7 +268,7 @@ async function endInTheMiddle(lab: SignalsLab, verb: Verb, event: Event) {
     });
   }
   await vi.waitFor(async () => expect(await ours()).toEqual([]), soon);
-  return { mark, exitCode: await started.exitCode, problems: started.problems() };
+  return { mark, exitCode: await started.exitCode(), problems: started.problems() };
 }
 
 function mayHappenTo({ isShort = false, prints }: Verb, event: Event): boolean {

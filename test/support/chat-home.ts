@@ -1,10 +1,11 @@
 import { execFileSync } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import * as pty from "@lydell/node-pty";
+import type { IPty } from "@lydell/node-pty";
 import { Terminal } from "@xterm/headless";
 import { expect } from "vitest";
 import { ENTRY } from "./built-program.ts";
+import { spawnInPty } from "./pty.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 /** A home whose model answers from a script, and a window to chat in. */
@@ -38,12 +39,8 @@ function startChat(
   { cols, rows } = { cols: 80, rows: 24 },
 ) {
   const terminal = new Terminal({ cols, rows, scrollback: 10_000, allowProposedApi: true });
-  const shell = [
-    "-c",
-    'trap : INT; before=$(stty -g); "$@"; echo "code=$?"; [ "$before" = "$(stty -g)" ] && echo same modes',
-    "sh",
-  ];
-  const child = pty.spawn("/bin/sh", [...shell, process.execPath, ENTRY, ...args], { env, cwd, cols, rows });
+  const script = 'before=$(stty -g); "$@"; echo "code=$?"; [ "$before" = "$(stty -g)" ] && echo same modes';
+  const child = spawnInPty([process.execPath, ENTRY, ...args], { env, cwd, cols, rows, script });
   let bytes = "";
   child.onData((text) => {
     bytes += text;
@@ -72,7 +69,7 @@ function startChat(
     },
     /** Closes the window, as a person or a lost connection does. */
     hangUp() {
-      (child as pty.IPty & { destroy(): void }).destroy();
+      (child as IPty & { destroy(): void }).destroy();
     },
     resize(width: number, height: number) {
       child.resize(width, height);

@@ -1,6 +1,27 @@
 import { spawnSync } from "node:child_process";
+import * as pty from "@lydell/node-pty";
 import { expect } from "vitest";
 import { ENTRY } from "./built-program.ts";
+
+interface PtyOptions {
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly cols?: number;
+  readonly rows?: number;
+  /** A script for the shell that runs the command `"$@"`. */
+  readonly script?: string;
+}
+
+/**
+ * Runs a command below a shell in a new terminal. The shell prints `code=N` after all output of the command, and then stays
+ * until it is killed: node-pty drops what it has not read 200 ms after its process has exited. The trap keeps the shell alive
+ * when Ctrl-C arrives as a signal, which goes to every process of the terminal; the command starts with the default action.
+ */
+export function spawnInPty(command: readonly string[], options: PtyOptions): pty.IPty {
+  const { env, script = '"$@"; echo "code=$?"', ...rest } = options;
+  const shell = ["-c", `trap : INT; ${script}; exec sleep 3600`, "sh", ...command];
+  return pty.spawn("/bin/sh", shell, { cols: 200, rows: 50, ...rest, env: { ...env } });
+}
 
 /** The built program in its own terminal. */
 export interface TerminalSession extends Disposable {
@@ -19,19 +40,11 @@ export async function startInTerminal(
   args: readonly string[],
   { env, cwd }: { readonly env: Readonly<Record<string, string>>; readonly cwd: string },
 ): Promise<TerminalSession> {
-  const { default: pty } = await import("@lydell/node-pty");
-  // The shell prints its line after all output of the program. Its trap keeps it alive when Ctrl-C arrives as a signal, which
-  // goes to every process of the terminal; the program itself starts with the default action.
-  const shell = ["-c", 'trap : INT; "$@"; echo "code=$?"', "sh", process.execPath, ENTRY, ...args];
-  const child = pty.spawn("/bin/sh", shell, { env: { ...env }, cwd, cols: 200, rows: 50 });
+  const child = spawnInPty([process.execPath, ENTRY, ...args], { env, cwd });
   let screen = "";
   let seen = 0;
-  let hasEnded = false;
   child.onData((text: string) => {
     screen += text;
-  });
-  child.onExit(() => {
-    hasEnded = true;
   });
   const shows = async (text: string | RegExp): Promise<void> => {
     const pattern = typeof text === "string" ? new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")) : text;
@@ -44,7 +57,7 @@ export async function startInTerminal(
     shows,
     type: (keys) => child.write(keys),
     async exitCode() {
-      await expect.poll(() => hasEnded && /code=\d+/.test(screen)).toBe(true);
+      await expect.poll(() => screen).toMatch(/code=\d+/);
       return Number(/code=(\d+)/.exec(screen)?.[1]);
     },
     async hangUp() {
@@ -58,7 +71,7 @@ export async function startInTerminal(
       await expect.poll(() => list("-p", program.trim().split(/\s+/)[0] ?? "")).toEqual([]);
     },
     [Symbol.dispose]() {
-      if (!hasEnded) child.kill("SIGKILL");
+      child.kill("SIGKILL");
     },
   };
 }

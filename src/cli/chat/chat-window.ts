@@ -198,6 +198,7 @@ export function openChatWindow(
   let modes: Disposable | undefined;
   const enter = (): void => {
     modes = enterChatModes(streams, keyboard);
+    typed.entered();
     stdin.on("data", onData);
     painter.start();
   };

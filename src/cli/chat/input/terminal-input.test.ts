@@ -60,6 +60,16 @@ test("C20: where pastes are not marked, Enter right after two characters is a ne
   expect(marked.keys).toEqual(["a", "b", "\r"]);
 });
 
+test("C17: Enter that was typed while another program had the terminal sends the message; a later line feed is a new line", () => {
+  using terminal = openInput();
+  terminal.push("late\n", 500); // the machine was busy
+  terminal.push("a\n");
+  terminal.input.entered();
+  terminal.push("and now\n", 500);
+  terminal.push("b\n");
+  expect(terminal.keys.join("")).toBe("late\ra\nand now\rb\n");
+});
+
 test("characters that arrive in pieces are typed whole", () => {
   using terminal = openInput();
   const bytes = Buffer.from("é😀");

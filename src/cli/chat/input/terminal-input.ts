@@ -4,6 +4,8 @@ import { StdinBuffer } from "@earendil-works/pi-tui";
 /** Turns the bytes of a terminal into keys and pastes. */
 export interface TerminalInput extends Disposable {
   push(data: Buffer | string): void;
+  /** The terminal has become ours, at the start or after another program has used it. */
+  entered(): void;
 }
 
 export interface TerminalInputParts {
@@ -15,7 +17,10 @@ export interface TerminalInputParts {
   now(): number;
 }
 
-/** What was typed before the terminal was ours arrives at once; the terminal has turned its Enter into a line feed. */
+/**
+ * What was typed before the terminal was ours arrives first, and at once unless the machine is busy. The terminal has turned
+ * its Enter into a line feed.
+ */
 const TYPED_AHEAD_MS = 100;
 /** Nobody types two characters and Enter this fast. */
 const BURST_MS = 8;
@@ -26,7 +31,8 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   const buffer = new StdinBuffer();
   const hidden = buffer as unknown as { readonly pasteMode: boolean }; // the version of the library is pinned
   const decoder = new StringDecoder("utf8");
-  const openedAt = now();
+  let enteredAt = now();
+  let isFirst = true;
   let half = "";
   let typedAt: readonly number[] = [];
   let ending: NodeJS.Timeout | undefined;
@@ -49,10 +55,15 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
       clearTimeout(ending);
       const text = typeof data === "string" ? data : decoder.write(data);
       if (text === "") return; // the first bytes of a character
-      const isTypedAhead = now() - openedAt < TYPED_AHEAD_MS;
-      buffer.process(isTypedAhead && !text.includes("\u001b") ? text.replaceAll("\n", "\r") : text);
+      const isTypedAhead = !text.includes("\u001b") && (isFirst || now() - enteredAt < TYPED_AHEAD_MS);
+      if (isTypedAhead) isFirst = false;
+      buffer.process(isTypedAhead ? text.replaceAll("\n", "\r") : text);
       // Without its end mark, a paste would swallow every key that follows.
       if (hidden.pasteMode) ending = setTimeout(() => buffer.process(PASTE_END), PASTE_ENDS_AFTER_MS);
+    },
+    entered() {
+      enteredAt = now();
+      isFirst = true;
     },
     [Symbol.dispose]() {
       clearTimeout(ending);
