@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createCallGate } from "../src/conversation/call-gate.ts";
+import { createCallGate } from "../src/conversation/gate/call-gate.ts";
 import { readOwnIdentity } from "../src/lib/process/process-identity.ts";
 import { createRedactor } from "../src/lib/redact/redactor.ts";
 import { systemClock } from "../src/lib/time/clock.ts";

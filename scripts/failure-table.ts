@@ -1,4 +1,4 @@
-import { classifyFailure } from "../src/providers/classify-failure.ts";
+import { classifyFailure } from "../src/providers/failures/classify-failure.ts";
 import { FAILURE_KINDS } from "../src/providers/provider.ts";
 import { FAILURE_ROWS, type FailureRow } from "../test/support/failure-rows.ts";
 

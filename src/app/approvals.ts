@@ -152,6 +152,6 @@ function userName(): string {
 }
 
 async function addAllowRule({ profile }: App, rule: string, signal: AbortSignal): Promise<void> {
-  const { addToSetting } = await import("../config/write-setting.ts");
+  const { addToSetting } = await import("../config/files/write-setting.ts");
   await addToSetting(profile.configPath, profile.home, ["approvals", "allow"], rule, signal);
 }

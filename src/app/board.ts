@@ -156,7 +156,7 @@ export async function requireProvider(
 ): Promise<void> {
   const { model, provider, assignee } = wanted;
   if (!provider && !model?.includes(":")) return;
-  const { requireKnownProvider } = await import("../providers/choose-provider.ts");
+  const { requireKnownProvider } = await import("../providers/routes/choose-provider.ts");
   const { config, variable } = await loadSettingsOf(app, assignee ?? null);
   requireKnownProvider(config, { model: model ?? undefined, provider: provider ?? undefined }, variable);
 }

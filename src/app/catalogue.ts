@@ -1,7 +1,7 @@
 import { systemClock } from "../lib/time/clock.ts";
 import type { CatalogueParts } from "../providers/catalogue/load-catalogue.ts";
 import { createModelCache } from "../providers/catalogue/model-cache.ts";
-import type { RouteSettings } from "../providers/choose-provider.ts";
+import type { RouteSettings } from "../providers/routes/choose-provider.ts";
 import type { App } from "./app.ts";
 
 const HOUR_MS = 3_600_000;
@@ -19,7 +19,7 @@ export function createCatalogueParts(
     clock: systemClock,
     async fetchList(route, signal) {
       const [{ openRouteHttp }, { fetchModelList }] = await Promise.all([
-        import("../providers/route-http.ts"),
+        import("../providers/routes/route-http.ts"),
         import("../providers/catalogue/fetch-list.ts"),
       ]);
       const { http, safeRoute } = openRouteHttp(route, variables);

@@ -9,9 +9,9 @@ import { AppError } from "../lib/errors.ts";
 import { ensurePrivateFolder } from "../lib/files/files.ts";
 import type { PolicyState } from "../policy/policy.ts";
 import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
-import type { RouteSettings } from "../providers/choose-provider.ts";
 import type { ParsedImage } from "../providers/image.ts";
-import { type Route, resolveRoute } from "../providers/resolve-route.ts";
+import type { RouteSettings } from "../providers/routes/choose-provider.ts";
+import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { createPolicyState, MANAGED_RULES } from "./approvals.ts";
 

@@ -21,7 +21,7 @@ import { readHostFacts } from "../lib/process/host-facts.ts";
 import { readOwnIdentity, serialiseIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { requireProfile } from "../profiles/profile.ts";
-import { resolveRoute } from "../providers/resolve-route.ts";
+import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { boardsLocation, loadDefaultWorkdir } from "./board.ts";
 import { readRouteSettings } from "./conversation.ts";

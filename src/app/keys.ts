@@ -1,19 +1,19 @@
 import { AppError } from "../lib/errors.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { findCooldown } from "../providers/pool/cooldown.ts";
+import { createKeyStates, type KeyState, type KeyStates } from "../providers/pool/key-states.ts";
+import { findPoolKeys, fingerprintOf, type PoolKey } from "../providers/pool/pool-key.ts";
+import type { ModelFailure } from "../providers/provider.ts";
 import {
   type RouteRequest,
   type RouteSettings,
   requireKnownProvider,
   type Variable,
-} from "../providers/choose-provider.ts";
-import { findCooldown } from "../providers/pool/cooldown.ts";
-import { createKeyStates, type KeyState, type KeyStates } from "../providers/pool/key-states.ts";
-import { findPoolKeys, fingerprintOf, type PoolKey } from "../providers/pool/pool-key.ts";
-import { PROFILES, PROVIDER_ALIASES } from "../providers/profiles.ts";
-import { proveRoute } from "../providers/prove-route.ts";
-import type { ModelFailure } from "../providers/provider.ts";
-import { type Route, resolveRoute } from "../providers/resolve-route.ts";
-import { serverOf, withKey } from "../providers/route-chain.ts";
+} from "../providers/routes/choose-provider.ts";
+import { PROFILES, PROVIDER_ALIASES } from "../providers/routes/profiles.ts";
+import { proveRoute } from "../providers/routes/prove-route.ts";
+import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
+import { serverOf, withKey } from "../providers/routes/route-chain.ts";
 import type { App } from "./app.ts";
 import { readRouteSettings } from "./conversation.ts";
 

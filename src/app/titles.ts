@@ -1,10 +1,10 @@
 import { findSessionRoute } from "../conversation/session-route.ts";
-import { createTitleModel } from "../conversation/title-model.ts";
-import { writeTitle } from "../conversation/write-title.ts";
+import { createTitleModel } from "../conversation/titles/title-model.ts";
+import { writeTitle } from "../conversation/titles/write-title.ts";
 import { AppError } from "../lib/errors.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
-import { type OpenRoute, openRoute } from "../providers/route-http.ts";
+import { type OpenRoute, openRoute } from "../providers/routes/route-http.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
 import type { App } from "./app.ts";
 import { readRouteSettings, runOverrides } from "./conversation.ts";

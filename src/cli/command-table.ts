@@ -17,47 +17,47 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: "demo",
     summary: "Watch a demo: a scripted model, no key, no network",
-    load: () => import("./commands/demo.ts"),
+    load: () => import("./commands/demo/demo.ts"),
   },
   {
     name: "setup",
     summary: "Choose model, environment and approvals; then chat",
-    load: () => import("./commands/setup.ts"),
+    load: () => import("./commands/setup/setup.ts"),
   },
   {
     name: "chat",
     summary: "Give the agent a task; `hermes -z TASK` for scripts",
-    load: () => import("./commands/chat.ts"),
+    load: () => import("./commands/chat/chat.ts"),
   },
   {
     name: "config",
     summary: "Show, explain and change settings",
-    load: () => import("./commands/config.ts"),
+    load: () => import("./commands/config/config.ts"),
   },
   {
     name: "model",
     summary: "Show, list, choose and test models",
-    load: () => import("./commands/model.ts"),
+    load: () => import("./commands/model/model.ts"),
   },
   {
     name: "auth",
     summary: "Add, list, test and remove keys of providers",
-    load: () => import("./commands/auth.ts"),
+    load: () => import("./commands/auth/auth.ts"),
   },
   {
     name: "profile",
     summary: "Create and manage profiles (separate identities)",
-    load: () => import("./commands/profile.ts"),
+    load: () => import("./commands/profile/profile.ts"),
   },
   {
     name: "sessions",
     summary: "List, read, search, branch and export sessions",
-    load: () => import("./commands/sessions.ts"),
+    load: () => import("./commands/sessions/sessions.ts"),
   },
   {
     name: "approvals",
     summary: "Answer questions of sessions, manage rules",
-    load: () => import("./commands/approvals.ts"),
+    load: () => import("./commands/approvals/approvals.ts"),
   },
   {
     name: "rollback",
@@ -73,12 +73,12 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: "kanban",
     summary: "Create, run and track tasks",
-    load: () => import("./commands/kanban.ts"),
+    load: () => import("./commands/kanban/kanban.ts"),
   },
   {
     name: "sandbox",
     summary: "Run commands in the sandbox and manage it",
-    load: () => import("./commands/sandbox.ts"),
+    load: () => import("./commands/sandbox/sandbox.ts"),
   },
   {
     name: "prompt-size",
@@ -109,6 +109,6 @@ export const COMMANDS: readonly CommandRow[] = [
   {
     name: "completion",
     summary: "Print a completion script for bash, zsh or fish",
-    load: () => import("./commands/completion.ts"),
+    load: () => import("./commands/completion/completion.ts"),
   },
 ];

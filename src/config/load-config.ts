@@ -2,7 +2,7 @@ import { AppError } from "../lib/errors.ts";
 import { readTextFile } from "../lib/files/files.ts";
 import { isSecretName } from "../lib/redact/secret-names.ts";
 import { type ConfigKey, configKeys } from "./config-keys.ts";
-import { type EnvEntry, type EnvFile, parseEnvFile } from "./env-file.ts";
+import { type EnvEntry, type EnvFile, parseEnvFile } from "./files/env-file.ts";
 import { formatProblem, isIgnored, type Problem, unreadable } from "./problem.ts";
 import { defaultConfig, isSetByLayer, type Layers, type ResolvedConfig, SHARED_KEYS } from "./settings.ts";
 import { UNIMPLEMENTED_SETTINGS } from "./unimplemented-settings.ts";
@@ -86,7 +86,7 @@ function onlyNames(names: ReadonlySet<string>, file: EnvFile): EnvFile {
 }
 
 async function settingsFile(path: string, text: string): Promise<NonNullable<Layers["file"]>> {
-  const { parseYamlFile } = await import("./yaml-file.ts");
+  const { parseYamlFile } = await import("./files/yaml-file.ts");
   return { path, yaml: parseYamlFile(text) };
 }
 

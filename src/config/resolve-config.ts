@@ -1,7 +1,8 @@
 import type { z } from "zod";
 import { shorten } from "../lib/text/shorten.ts";
 import type { ConfigKey } from "./config-keys.ts";
-import { fileProblems, type SchemaOf, withoutUnknownFields } from "./file-problems.ts";
+import { fileProblems, type SchemaOf, withoutUnknownFields } from "./files/file-problems.ts";
+import { formatPosition } from "./files/yaml-file.ts";
 import type { Problem } from "./problem.ts";
 import { loadSections, schemaAt } from "./schema.ts";
 import { describeExpectedText, type ParsedText, parseBoolean, parseSettingText } from "./setting-text.ts";
@@ -15,7 +16,6 @@ import {
   type Statement,
 } from "./settings.ts";
 import { UNIMPLEMENTED_SETTINGS, unimplementedProblem } from "./unimplemented-settings.ts";
-import { formatPosition } from "./yaml-file.ts";
 
 /** Merges the layers: flag > variable > file > default. Collects the problems of all layers. */
 export async function resolveConfig(keys: readonly ConfigKey[], layers: Layers): Promise<ResolvedConfig> {

@@ -7,9 +7,9 @@ import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { NOTHING_TYPED, type RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
 import type { ToolDefinition } from "../providers/provider.ts";
-import { openRoute } from "../providers/route-http.ts";
+import { openRoute } from "../providers/routes/route-http.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
-import { describeTools } from "./prompt-facts.ts";
+import { describeTools } from "./prompt/prompt-facts.ts";
 import { findSessionRoute, type RunOverrides } from "./session-route.ts";
 import { type CompactionSettings, createCompactionParts, createSummarizers } from "./turn-compaction.ts";
 

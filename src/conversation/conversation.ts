@@ -8,16 +8,16 @@ import type { Approval } from "../approvals/approval.ts";
 import { AppError } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Clock } from "../lib/time/clock.ts";
-import type { FailoverModel } from "../providers/failover.ts";
+import type { FailoverModel } from "../providers/failures/failover.ts";
 import type { ToolCallPart, UserMessage } from "../providers/message.ts";
 import type { ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
+import { cutTitle } from "../sessions/changes/session-title.ts";
 import type { CompactionState, SessionDraft, SessionModel } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
-import { cutTitle } from "../sessions/session-title.ts";
 import type { SessionTurn } from "../sessions/session-turn.ts";
 import { findTool } from "../tools/find-tool.ts";
+import { withUniqueCalls } from "./gate/unique-calls.ts";
 import { remainingBudget, type SpendingCaps } from "./spending.ts";
-import { withUniqueCalls } from "./unique-calls.ts";
 
 export interface ConversationParts {
   readonly store: SessionStore;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { storedSettings } from "../../test/support/route-settings.ts";
 import { fallbackProvidersOption } from "../providers/options.ts";
-import { resolveRoute } from "../providers/resolve-route.ts";
+import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import { createFallbacks, resolveFallback } from "./fallback-routes.ts";
 
 const KEYS: Readonly<Record<string, string>> = {

@@ -1,10 +1,10 @@
 import type { z } from "zod";
 import { AppError } from "../lib/errors.ts";
-import type { RouteSettings, Variable } from "../providers/choose-provider.ts";
 import type { fallbackProvidersOption } from "../providers/options.ts";
-import { PROVIDER_ALIASES } from "../providers/profiles.ts";
-import { isLocalRoute, type Route, resolveRoute } from "../providers/resolve-route.ts";
-import type { Fallback } from "../providers/route-chain.ts";
+import type { RouteSettings, Variable } from "../providers/routes/choose-provider.ts";
+import { PROVIDER_ALIASES } from "../providers/routes/profiles.ts";
+import { isLocalRoute, type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
+import type { Fallback } from "../providers/routes/route-chain.ts";
 
 export interface FallbackSettings extends RouteSettings {
   readonly fallback_providers: z.infer<typeof fallbackProvidersOption>;

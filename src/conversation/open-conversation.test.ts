@@ -14,7 +14,7 @@ import { toolOutputOptions } from "../environments/tool-output-options.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
 import { approvalsOptions } from "../policy/options.ts";
 import { createTrustedRules } from "../policy/rules/trusted-rules.ts";
-import type { ApiMode } from "../providers/profiles.ts";
+import type { ApiMode } from "../providers/routes/profiles.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
 import { type ConversationRequest, openConversation } from "./open-conversation.ts";
 

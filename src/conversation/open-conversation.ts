@@ -22,14 +22,14 @@ import type { ApprovalsOptions } from "../policy/options.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
 import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
 import { withStatedWindows } from "../providers/catalogue/stated-window.ts";
-import type { RouteRequest } from "../providers/choose-provider.ts";
-import { openFailover } from "../providers/failover.ts";
+import { openFailover } from "../providers/failures/failover.ts";
 import type { ImagePart, Message, UserMessage } from "../providers/message.ts";
 import type { PoolStrategy } from "../providers/pool/choose-key.ts";
 import { createKeyStates } from "../providers/pool/key-states.ts";
 import { findEffort, type ReasoningEffort } from "../providers/provider.ts";
-import { isCostUnknown } from "../providers/resolve-route.ts";
-import { openRoute } from "../providers/route-http.ts";
+import type { RouteRequest } from "../providers/routes/choose-provider.ts";
+import { isCostUnknown } from "../providers/routes/resolve-route.ts";
+import { openRoute } from "../providers/routes/route-http.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
 import type { LoadedSession, SessionSummary } from "../sessions/session.ts";
 import { openSessionStore, type SessionStore } from "../sessions/session-store.ts";
@@ -39,24 +39,24 @@ import { parseTodos } from "../tools/todo.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import type { ToolParts } from "../tools/workspace.ts";
-import { createBackgroundTitle } from "./background-title.ts";
-import { type CallGateParts, createCallGate } from "./call-gate.ts";
 import { type Conversation, createConversation } from "./conversation.ts";
-import { createPolicy, type PolicyRequest } from "./create-policy.ts";
 import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
+import { type CallGateParts, createCallGate } from "./gate/call-gate.ts";
+import { createPolicy, type PolicyRequest } from "./gate/create-policy.ts";
+import { findPastWrites } from "./gate/past-writes.ts";
+import { warmGate } from "./gate/warm-gate.ts";
 import { createPastSessions } from "./past-sessions.ts";
-import { findPastWrites } from "./past-writes.ts";
-import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt-facts.ts";
+import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
 import { findSessionRoute, isSameModel, type RunOverrides } from "./session-route.ts";
 import { remainingBudget } from "./spending.ts";
-import { createTitleModel } from "./title-model.ts";
+import { createBackgroundTitle } from "./titles/background-title.ts";
+import { createTitleModel } from "./titles/title-model.ts";
 import {
   type CompactionSettings,
   createSummarizers,
   createTurnCompaction,
   findWindow,
 } from "./turn-compaction.ts";
-import { warmGate } from "./warm-gate.ts";
 import { createWorkspaceHolder } from "./workspace-holder.ts";
 
 /** Properties of a surface, the user interface that a conversation runs in. */
@@ -415,7 +415,7 @@ export async function openConversation(
           : [];
         const parts = [...images, ...references];
         if (!parts.some(({ type }) => type === "image")) return parts;
-        const { describeImages } = await import("./describe-images.ts");
+        const { describeImages } = await import("./prompt/describe-images.ts");
         const { variable, variables } = environment;
         return describeImages(parts, text, { settings, route, variable, variables, redact }, within);
       },

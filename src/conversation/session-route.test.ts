@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { storedSettings } from "../../test/support/route-settings.ts";
 import { AppError } from "../lib/errors.ts";
-import type { RouteRequest, RouteSettings } from "../providers/choose-provider.ts";
+import type { RouteRequest, RouteSettings } from "../providers/routes/choose-provider.ts";
 import type { SessionModel } from "../sessions/session.ts";
 import { findSessionRoute, type RunOverrides } from "./session-route.ts";
 

@@ -5,8 +5,8 @@ import {
   type RouteRequest,
   type RouteSettings,
   type Variable,
-} from "../providers/choose-provider.ts";
-import { type Route, resolveRoute } from "../providers/resolve-route.ts";
+} from "../providers/routes/choose-provider.ts";
+import { type Route, resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { SessionModel } from "../sessions/session.ts";
 
 /** Settings of the section `model` that were given for this run only. */

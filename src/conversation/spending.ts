@@ -1,5 +1,5 @@
 import { AppError } from "../lib/errors.ts";
-import type { SessionUsage } from "../sessions/session-usage.ts";
+import type { SessionUsage } from "../sessions/rows/session-usage.ts";
 
 /** US dollars that may be spent; undefined means no limit. */
 export interface SpendingCaps {

@@ -7,7 +7,7 @@ import { openHttpClient } from "../lib/http/http.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { openModel } from "./open-model.ts";
 import { ask, collect, createTestSignal, messageOf } from "./provider.contract.ts";
-import { resolveRoute } from "./resolve-route.ts";
+import { resolveRoute } from "./routes/resolve-route.ts";
 
 const options = { http: openHttpClient({ proxy: {} }), clock: systemClock, cacheTtl: "1h" } as const;
 

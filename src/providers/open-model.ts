@@ -1,9 +1,9 @@
 import type { HttpClient } from "../lib/http/http.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { CacheTtl } from "./anthropic/cache-markers.ts";
-import { type ApiMode, findProfile } from "./profiles.ts";
 import type { Model } from "./provider.ts";
-import type { Route } from "./resolve-route.ts";
+import { type ApiMode, findProfile } from "./routes/profiles.ts";
+import type { Route } from "./routes/resolve-route.ts";
 
 export interface OpenModelOptions {
   readonly http: HttpClient;

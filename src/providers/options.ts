@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { POOL_STRATEGIES } from "./pool/choose-key.ts";
-import { API_MODES, PROFILES } from "./profiles.ts";
+import { API_MODES, PROFILES } from "./routes/profiles.ts";
 
 const variableName = z
   .string()

@@ -8,11 +8,11 @@ import {
   toolCallsOf,
   type UserMessage,
 } from "../providers/message.ts";
-import { createCompactionReader } from "./compaction-rows.ts";
-import { parseParts, parseResult } from "./message-body.ts";
-import type { PrefixStore } from "./prefix-store.ts";
+import { createCompactionReader } from "./rows/compaction-rows.ts";
+import { parseParts, parseResult } from "./rows/message-body.ts";
+import type { PrefixStore } from "./rows/prefix-store.ts";
+import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./rows/session-rows.ts";
 import type { LoadedSession, OpenTurn, Session } from "./session.ts";
-import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./session-rows.ts";
 
 interface SessionRow extends SummaryRow {
   readonly key: number;

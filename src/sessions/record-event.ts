@@ -4,11 +4,11 @@ import { AppError } from "../lib/errors.ts";
 import type { Database } from "../lib/sqlite/database.ts";
 import { type AssistantMessage, toolCallsOf, type UserMessage } from "../providers/message.ts";
 import { NO_USAGE, type Usage } from "../providers/provider.ts";
-import { createCompactionWriter } from "./compaction-rows.ts";
-import type { PrefixStore } from "./prefix-store.ts";
+import { createTitleNumberer, parseTitle } from "./changes/session-title.ts";
+import { createCompactionWriter } from "./rows/compaction-rows.ts";
+import type { PrefixStore } from "./rows/prefix-store.ts";
+import { modelColumns } from "./rows/session-rows.ts";
 import type { SessionDraft } from "./session.ts";
-import { modelColumns } from "./session-rows.ts";
-import { createTitleNumberer, parseTitle } from "./session-title.ts";
 
 /** Writes the rows of an event, inside the caller's transaction; throws if the event contradicts the transcript. */
 export type RecordEvent = (session: string | SessionDraft, event: AgentEvent) => void;

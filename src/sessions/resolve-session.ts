@@ -1,8 +1,8 @@
 import { AppError } from "../lib/errors.ts";
 import { findClosest } from "../lib/text/did-you-mean.ts";
+import { LATEST } from "./changes/session-title.ts";
 import { INTERNAL_SOURCES, type SessionSummary } from "./session.ts";
 import type { SessionList } from "./session-list.ts";
-import { LATEST } from "./session-title.ts";
 
 /** The session that the user selects: `-c`, `-c TITLE`, `-r ID|PREFIX|TITLE|latest`. */
 export interface SessionChoice {

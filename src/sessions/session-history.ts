@@ -2,10 +2,10 @@ import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Database } from "../lib/sqlite/database.ts";
 import type { Leases } from "../lib/sqlite/lease.ts";
 import { runReadTransaction } from "../lib/sqlite/read-transaction.ts";
-import { createSessionBrancher } from "./branch-session.ts";
-import { createSessionChanger } from "./hold-session.ts";
+import { createSessionBrancher } from "./changes/branch-session.ts";
+import { createSessionChanger } from "./changes/hold-session.ts";
+import { createTurnUndo } from "./changes/undo-turns.ts";
 import { createTranscriptReader, type TranscriptEntry } from "./transcript.ts";
-import { createTurnUndo } from "./undo-turns.ts";
 
 /** Reads and changes the history of sessions in which no turn runs. */
 export function createSessionHistory(database: Database, leases: Leases, createId: () => string) {

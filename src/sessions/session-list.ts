@@ -1,9 +1,9 @@
 import { AppError, errnoOf } from "../lib/errors.ts";
 import type { Database } from "../lib/sqlite/database.ts";
 import { headOf } from "../lib/text/shorten.ts";
+import { createTitleNumberer, LATEST, parseTitle } from "./changes/session-title.ts";
+import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./rows/session-rows.ts";
 import type { SessionSummary } from "./session.ts";
-import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./session-rows.ts";
-import { createTitleNumberer, LATEST, parseTitle } from "./session-title.ts";
 
 export interface ListFilter {
   /** Only these sources; empty means all. */

@@ -21,13 +21,13 @@ import { openDatabase } from "../lib/sqlite/database.ts";
 import { loadSqlite } from "../lib/sqlite/sqlite.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { AssistantMessage } from "../providers/message.ts";
-import { COMPACTION_SQL } from "./compaction-rows.ts";
 import { LOAD_SQL } from "./load-session.ts";
+import { COMPACTION_SQL } from "./rows/compaction-rows.ts";
+import { ROUTE_SQL } from "./rows/session-routes.ts";
+import { USAGE_SQL } from "./rows/session-usage.ts";
 import { LIST_SQL } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
-import { ROUTE_SQL } from "./session-routes.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
-import { USAGE_SQL } from "./session-usage.ts";
 
 const never = new AbortController().signal;
 const open = (path: string, options: SessionStoreOptions = {}) => openSessionStore(path, options, never);

@@ -8,20 +8,20 @@ import { checkSchema } from "../lib/sqlite/check-schema.ts";
 import { openDatabase } from "../lib/sqlite/database.ts";
 import { createLeases } from "../lib/sqlite/lease.ts";
 import { type Clock, systemClock } from "../lib/time/clock.ts";
-import { createSessionDeleter } from "./delete-session.ts";
-import { createCallFinder, createResultFinder } from "./find-call.ts";
+import { createSessionDeleter } from "./changes/delete-session.ts";
 import { createSessionLoader } from "./load-session.ts";
-import { createPrefixStore } from "./prefix-store.ts";
 import { createEventRecorder } from "./record-event.ts";
+import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
+import { createPrefixStore } from "./rows/prefix-store.ts";
+import { createSessionRoutes } from "./rows/session-routes.ts";
+import { createSessionUsage } from "./rows/session-usage.ts";
 import { createSearchIndex } from "./search/search-index.ts";
 import { createSessionSearch } from "./search/search-sessions.ts";
 import type { LoadedSession, NewSession, SessionDraft } from "./session.ts";
 import { createSessionHistory } from "./session-history.ts";
 import { createSessionList } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
-import { createSessionRoutes } from "./session-routes.ts";
 import { acquireTurn, TURN_TIMES, type TurnTimes, turnLeaseName } from "./session-turn.ts";
-import { createSessionUsage } from "./session-usage.ts";
 
 /** All conversations of one profile, shared with every process that has the file open. */
 export type SessionStore = Awaited<ReturnType<typeof openSessionStore>>;

@@ -4,8 +4,8 @@ import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Database } from "../lib/sqlite/database.ts";
 import type { AcquireResult, Leases } from "../lib/sqlite/lease.ts";
 import { isDurable, type RecordEvent } from "./record-event.ts";
+import { modelColumns } from "./rows/session-rows.ts";
 import type { SessionDraft, SessionModel } from "./session.ts";
-import { modelColumns } from "./session-rows.ts";
 
 /** The right to write to one session; its lease is renewed until it is disposed. */
 export interface SessionTurn extends AsyncDisposable {

@@ -1,5 +1,4 @@
 import type { Database } from "../lib/sqlite/database.ts";
-import { createCompactionReader } from "./compaction-rows.ts";
 import {
   type CallRow,
   callsByMessage,
@@ -7,6 +6,7 @@ import {
   type OrderedMessage,
   orderMessages,
 } from "./load-session.ts";
+import { createCompactionReader } from "./rows/compaction-rows.ts";
 
 /** One message as a person reads it. */
 export interface TranscriptEntry extends Pick<OrderedMessage<unknown>, "message" | "isDamaged"> {

@@ -6,6 +6,7 @@ import { VIEWS } from "../../src/cli/commands/chat/view.ts";
 import type { Terminal } from "../../src/cli/terminal/terminal.ts";
 import { type HttpClient, openHttpClient } from "../../src/lib/http/http.ts";
 import { type Clock, systemClock } from "../../src/lib/time/clock.ts";
+import { type RetryingModel, withRetries } from "../../src/providers/failures/with-retries.ts";
 import {
   type Message,
   type ToolMessage,
@@ -13,10 +14,9 @@ import {
   type UserMessage,
 } from "../../src/providers/message.ts";
 import { openModel } from "../../src/providers/open-model.ts";
-import { findProfile, PROFILES } from "../../src/providers/profiles.ts";
 import type { Model } from "../../src/providers/provider.ts";
-import { resolveRoute } from "../../src/providers/resolve-route.ts";
-import { type RetryingModel, withRetries } from "../../src/providers/with-retries.ts";
+import { findProfile, PROFILES } from "../../src/providers/routes/profiles.ts";
+import { resolveRoute } from "../../src/providers/routes/resolve-route.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { OPEN_GATE } from "../support/call-gates.ts";
 import { storedSettings } from "../support/route-settings.ts";

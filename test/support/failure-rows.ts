@@ -1,5 +1,5 @@
 import { AppError } from "../../src/lib/errors.ts";
-import type { RequestTrouble } from "../../src/providers/classify-failure.ts";
+import type { RequestTrouble } from "../../src/providers/failures/classify-failure.ts";
 import type { FailureKind } from "../../src/providers/provider.ts";
 
 /** A sign of trouble, the kind of failure that it means, and the trouble as a request observes it. */

@@ -1,5 +1,5 @@
 import { createColors } from "picocolors";
-import { build } from "../../src/cli/commands/kanban.ts";
+import { build } from "../../src/cli/commands/kanban/kanban.ts";
 import { createContext } from "../../src/cli/context.ts";
 import type { Terminal } from "../../src/cli/terminal/terminal.ts";
 import { AppError } from "../../src/lib/errors.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { RouteSettings } from "../../src/providers/choose-provider.ts";
 import { modelOptions, providersOption } from "../../src/providers/options.ts";
+import type { RouteSettings } from "../../src/providers/routes/choose-provider.ts";
 
 /** Settings that are all stored in one file, including the key. */
 export function storedSettings(

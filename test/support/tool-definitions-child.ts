@@ -1,4 +1,4 @@
-import { createToolDefinitions } from "../../src/conversation/prompt-facts.ts";
+import { createToolDefinitions } from "../../src/conversation/prompt/prompt-facts.ts";
 import { openLocalTestEnvironment, openToolLab } from "./tool-lab.ts";
 
 // Prints the tool definitions that another process would send to a model.

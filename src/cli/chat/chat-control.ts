@@ -5,7 +5,6 @@ import type { PolicyState } from "../../policy/policy.ts";
 import type { CommandContext } from "../context.ts";
 import { currentFolder } from "../terminal/current-folder.ts";
 import { modeOf, nextMode } from "./approval-mode.ts";
-import type { ChatWindow } from "./chat-window.ts";
 import { copyText } from "./clipboard.ts";
 import type { ChatControl } from "./commands/chat-command.ts";
 import type { AttachedImages } from "./input/attached-images.ts";
@@ -13,6 +12,7 @@ import { readClipboard } from "./input/read-clipboard.ts";
 import { captureCommand, editText, pageText, runInTerminal } from "./other-programs.ts";
 import type { ChatPanels } from "./panel/chat-panels.ts";
 import type { Update } from "./state/chat-state.ts";
+import type { ChatWindow } from "./window/chat-window.ts";
 
 /** What the rest of the chat gives to its commands. */
 export interface ChatControlParts

@@ -19,7 +19,6 @@ import { quoteShort } from "../terminal/quote-text.ts";
 import { modeOf } from "./approval-mode.ts";
 import { createChatControl } from "./chat-control.ts";
 import { createChatSession, type OpenRequest } from "./chat-session.ts";
-import { type ChatWindowParts, openChatWindow } from "./chat-window.ts";
 import { CHAT_COMMANDS, runChatCommand } from "./commands/command-registry.ts";
 import { formatDuration } from "./format-duration.ts";
 import { createAttachedImages, findImagePath } from "./input/attached-images.ts";
@@ -40,7 +39,8 @@ import { updateByEvent } from "./state/update-by-event.ts";
 import { createOutbox } from "./unsent/outbox.ts";
 import { createUnsentKeeper, type UnsentKeeper } from "./unsent/unsent-keeper.ts";
 import { createUnsentStore, type Unsent } from "./unsent/unsent-store.ts";
-import { createWindowHolder } from "./window-holder.ts";
+import { type ChatWindowParts, openChatWindow } from "./window/chat-window.ts";
+import { createWindowHolder } from "./window/window-holder.ts";
 
 export interface ChatOptions extends LimitOptions, Omit<OpenRequest, "choice"> {
   readonly continue?: true | string;

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
+import type { NamedTotals } from "../../sessions/rows/session-usage.ts";
 import type { UsageTotals } from "../../sessions/session.ts";
-import type { NamedTotals } from "../../sessions/session-usage.ts";
 import type { CommandContext, JsonOption } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { parseSince } from "../parse-option.ts";

@@ -3,7 +3,7 @@ import type { App } from "../../app/app.ts";
 import { LOOKUP_WITHIN_MS, readRouteSettings } from "../../app/conversation.ts";
 import { createEnvironmentFacts } from "../../app/environments.ts";
 import { AppError } from "../../lib/errors.ts";
-import type { Route } from "../../providers/resolve-route.ts";
+import type { Route } from "../../providers/routes/resolve-route.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
@@ -40,8 +40,8 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
   const { terminal, reporter, signal } = context;
   const app = await startApp(context);
   const [{ describeTools, loadPromptFacts }, { measurePrompt }, { countTokens }] = await Promise.all([
-    import("../../conversation/prompt-facts.ts"),
-    import("../../conversation/measure-prompt.ts"),
+    import("../../conversation/prompt/prompt-facts.ts"),
+    import("../../conversation/prompt/measure-prompt.ts"),
     import("gpt-tokenizer/encoding/o200k_base"),
   ]);
   const { agent, approvals, terminal: options, context_file_max_chars: maxChars } = app.resolved.config;
@@ -90,7 +90,7 @@ async function findRoute(
   signal: AbortSignal,
 ): Promise<Route | undefined> {
   const [{ resolveRoute }, { createCatalogueParts }, { createRouteCatalogue }] = await Promise.all([
-    import("../../providers/resolve-route.ts"),
+    import("../../providers/routes/resolve-route.ts"),
     import("../../app/catalogue.ts"),
     import("../../providers/catalogue/route-catalogue.ts"),
   ]);

@@ -37,8 +37,8 @@ async function showTools(context: CommandContext, { json }: JsonOption): Promise
   const { terminal } = context;
   const { agent, approvals, terminal: limits } = (await startApp(context)).resolved.config;
   const [{ describeTools }, { measureTool }, { countTokens }] = await Promise.all([
-    import("../../conversation/prompt-facts.ts"),
-    import("../../conversation/measure-prompt.ts"),
+    import("../../conversation/prompt/prompt-facts.ts"),
+    import("../../conversation/prompt/measure-prompt.ts"),
     import("gpt-tokenizer/encoding/o200k_base"),
   ]);
   const offer = { limits: { timeout: limits.timeout, maxForegroundTimeout: limits.max_foreground_timeout } };

@@ -1,7 +1,7 @@
-import { evaluateOutput } from "../shell-reader/evaluate-output.ts";
 import type { Invocation } from "../shell-reader/invocation.ts";
 import { isStandardInput, parseShellArguments } from "../shell-reader/programs/parse-shell-arguments.ts";
 import { UNKNOWN } from "../shell-reader/scope.ts";
+import { evaluateOutput } from "../shell-reader/values/evaluate-output.ts";
 import { operandsOf } from "./arguments.ts";
 import { locate } from "./sensitive-paths.ts";
 import { isWritten, writtenBy } from "./written-files.ts";

@@ -1,17 +1,11 @@
-import { matchesGlob } from "./change-value.ts";
-import { evaluateOutput } from "./evaluate-output.ts";
-import { mayRunCode } from "./evaluation.ts";
-import { separatorOf } from "./expand-word.ts";
 import { type Invocation, type Naming, nameOf, type OpenedFile } from "./invocation.ts";
 import { LimitReached, type Meter } from "./meter.ts";
-import { normalizeWord } from "./normalize-word.ts";
 import { parseShell } from "./parse-shell.ts";
 import { expandXargs } from "./programs/expand-xargs.ts";
 import { foundBy, parseFindArguments } from "./programs/parse-find-arguments.ts";
 import { isStandardInput, parseShellArguments } from "./programs/parse-shell-arguments.ts";
 import { unwrapCommand } from "./programs/unwrap-command.ts";
 import { MAX_VALUE_LENGTH, Scope, UNKNOWN, UNKNOWN_HOME } from "./scope.ts";
-import { StaticEvaluator } from "./static-evaluator.ts";
 import type {
   Assignment,
   Command,
@@ -23,6 +17,12 @@ import type {
   Word,
 } from "./syntax.ts";
 import { Upstream } from "./upstream.ts";
+import { matchesGlob } from "./values/change-value.ts";
+import { evaluateOutput } from "./values/evaluate-output.ts";
+import { mayRunCode } from "./values/evaluation.ts";
+import { separatorOf } from "./values/expand-word.ts";
+import { normalizeWord } from "./values/normalize-word.ts";
+import { StaticEvaluator } from "./values/static-evaluator.ts";
 
 export interface ScriptFindings {
   readonly invocations: readonly Invocation[];

@@ -1,7 +1,7 @@
 import { shorten } from "../../lib/text/shorten.ts";
-import { normalizeWord } from "./normalize-word.ts";
 import { UNKNOWN } from "./scope.ts";
 import type { Upstream } from "./upstream.ts";
+import { normalizeWord } from "./values/normalize-word.ts";
 
 export interface OpenedFile {
   /** `<`, `>`, `>>`, `>|`, `<>`, `>&`, `&>`, … */

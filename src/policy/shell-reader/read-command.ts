@@ -1,8 +1,8 @@
 import { findInvocations, type ShellFacts } from "./find-invocations.ts";
 import type { Invocation } from "./invocation.ts";
 import { LimitReached, Meter } from "./meter.ts";
-import { removeInvisible } from "./normalize-word.ts";
 import type { CompoundCommand } from "./syntax.ts";
+import { removeInvisible } from "./values/normalize-word.ts";
 
 /** Everything that the text of a command would start, read once for all steps of a decision. */
 export interface CommandReading {

@@ -1,8 +1,8 @@
-import { splitQuery } from "../address.ts";
 import { prefixHashes } from "../ai-sdk/prefix-hashes.ts";
 import { writeSdkRequest } from "../ai-sdk/request-writer.ts";
 import { toPrompt, toSdkTools, withVendorBlocks } from "../ai-sdk/to-prompt.ts";
 import type { Model, ModelFailure } from "../provider.ts";
+import { splitQuery } from "../routes/address.ts";
 import { sendableJson } from "../wire/sendable.ts";
 import type { WrittenRequest } from "../wire/stream-call.ts";
 import { withThinkTags } from "../wire/think-tags.ts";

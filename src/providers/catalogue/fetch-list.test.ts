@@ -4,8 +4,8 @@ import { expect, test } from "vitest";
 import { type Answers, startModelsServer } from "../../../test/support/models-server.ts";
 import { storedSettings } from "../../../test/support/route-settings.ts";
 import { AppError } from "../../lib/errors.ts";
-import { resolveRoute } from "../resolve-route.ts";
-import { openRouteHttp } from "../route-http.ts";
+import { resolveRoute } from "../routes/resolve-route.ts";
+import { openRouteHttp } from "../routes/route-http.ts";
 import { fetchModelList } from "./fetch-list.ts";
 
 const never = new AbortController().signal;

@@ -1,8 +1,8 @@
 import type { HttpClient } from "../../lib/http/http.ts";
-import { splitQuery } from "../address.ts";
-import type { ApiMode } from "../profiles.ts";
-import type { Route } from "../resolve-route.ts";
-import { isLocalAddress } from "../timeouts.ts";
+import { isLocalAddress } from "../failures/timeouts.ts";
+import { splitQuery } from "../routes/address.ts";
+import type { ApiMode } from "../routes/profiles.ts";
+import type { Route } from "../routes/resolve-route.ts";
 import { fetchJson, unlisted } from "./fetch-json.ts";
 import { fetchOllamaModels } from "./ollama-models.ts";
 import { type ListedModel, parseModelList } from "./parse-list.ts";

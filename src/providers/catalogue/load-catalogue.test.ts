@@ -6,7 +6,7 @@ import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { modelOptions, providersOption } from "../options.ts";
-import { resolveRoute } from "../resolve-route.ts";
+import { resolveRoute } from "../routes/resolve-route.ts";
 import { type CatalogueRequest, loadCatalogue } from "./load-catalogue.ts";
 import { createModelCache } from "./model-cache.ts";
 import type { ListedModel } from "./parse-list.ts";

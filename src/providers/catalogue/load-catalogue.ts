@@ -1,8 +1,8 @@
 import type { AppError } from "../../lib/errors.ts";
-import type { RouteSettings, Variable } from "../choose-provider.ts";
-import { PROFILES } from "../profiles.ts";
-import type { Route } from "../resolve-route.ts";
-import { isLocalAddress } from "../timeouts.ts";
+import { isLocalAddress } from "../failures/timeouts.ts";
+import type { RouteSettings, Variable } from "../routes/choose-provider.ts";
+import { PROFILES } from "../routes/profiles.ts";
+import type { Route } from "../routes/resolve-route.ts";
 import { type ListParts, type ListUse, loadList } from "./load-list.ts";
 import { type CatalogueEntry, mergeModels } from "./merge-models.ts";
 import { knownModels, type ModelData } from "./model-data.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../lib/errors.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import type { Route } from "../resolve-route.ts";
+import type { Route } from "../routes/resolve-route.ts";
 import type { ModelCache, StoredList } from "./model-cache.ts";
 import type { ListedModel } from "./parse-list.ts";
 

@@ -1,8 +1,8 @@
 import { withoutUndefined } from "../../lib/without-undefined.ts";
-import { isSameServer } from "../address.ts";
-import type { RouteSettings } from "../choose-provider.ts";
-import { findProfile } from "../profiles.ts";
-import { findDataFacts, type Route } from "../resolve-route.ts";
+import { isSameServer } from "../routes/address.ts";
+import type { RouteSettings } from "../routes/choose-provider.ts";
+import { findProfile } from "../routes/profiles.ts";
+import { findDataFacts, type Route } from "../routes/resolve-route.ts";
 import { knownModels, type ModelData } from "./model-data.ts";
 import { type ModelFacts, resolveFacts } from "./model-facts.ts";
 import type { ListedModel } from "./parse-list.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { storedSettings } from "../../../test/support/route-settings.ts";
-import { resolveRoute } from "../resolve-route.ts";
+import { resolveRoute } from "../routes/resolve-route.ts";
 import { BUNDLED_DATA } from "./model-data.ts";
 import { findNearName, requireKnownName } from "./near-name.ts";
 

@@ -1,9 +1,9 @@
 import { AppError } from "../../lib/errors.ts";
 import { findClosest } from "../../lib/text/did-you-mean.ts";
-import { isSameServer } from "../address.ts";
-import type { RouteSettings } from "../choose-provider.ts";
-import { findProfile } from "../profiles.ts";
-import type { Route } from "../resolve-route.ts";
+import { isSameServer } from "../routes/address.ts";
+import type { RouteSettings } from "../routes/choose-provider.ts";
+import { findProfile } from "../routes/profiles.ts";
+import type { Route } from "../routes/resolve-route.ts";
 import { mergeModels } from "./merge-models.ts";
 import { findKnownModel, knownModels, type ModelData } from "./model-data.ts";
 import type { ListedModel } from "./parse-list.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../lib/errors.ts";
 import type { HttpClient } from "../../lib/http/http.ts";
-import type { Route } from "../resolve-route.ts";
+import type { Route } from "../routes/resolve-route.ts";
 import { fetchJson } from "./fetch-json.ts";
 import type { ModelFacts } from "./model-facts.ts";
 import { fieldsOf, firstCount } from "./parse-list.ts";

@@ -1,6 +1,6 @@
 import { AppError } from "../../lib/errors.ts";
-import { findDataFacts, type Route } from "../resolve-route.ts";
-import { isLocalAddress } from "../timeouts.ts";
+import { isLocalAddress } from "../failures/timeouts.ts";
+import { findDataFacts, type Route } from "../routes/resolve-route.ts";
 import type { CatalogueParts } from "./load-catalogue.ts";
 import { loadList } from "./load-list.ts";
 import { resolveFacts } from "./model-facts.ts";

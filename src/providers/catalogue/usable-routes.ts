@@ -1,7 +1,7 @@
 import { AppError } from "../../lib/errors.ts";
-import type { RouteSettings, Variable } from "../choose-provider.ts";
-import { PROFILES } from "../profiles.ts";
-import { type Route, resolveRoute } from "../resolve-route.ts";
+import type { RouteSettings, Variable } from "../routes/choose-provider.ts";
+import { PROFILES } from "../routes/profiles.ts";
+import { type Route, resolveRoute } from "../routes/resolve-route.ts";
 
 /** The route of the configured model; undefined if there is none. */
 export function findCurrentRoute(settings: RouteSettings, variable: Variable): Route | undefined {

@@ -1,5 +1,5 @@
-import { splitQuery } from "../address.ts";
 import type { Model, ModelFailure } from "../provider.ts";
+import { splitQuery } from "../routes/address.ts";
 import { withThinkTags } from "../wire/think-tags.ts";
 import { createWireModel, type WireOptions } from "../wire/wire-model.ts";
 import { createResponsesReader } from "./responses-answer.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { storedSettings } from "../../../test/support/route-settings.ts";
-import { resolveRoute } from "../resolve-route.ts";
+import { resolveRoute } from "../routes/resolve-route.ts";
 import { findPoolKeys } from "./pool-key.ts";
 
 const VARIABLES: Readonly<Record<string, string>> = {

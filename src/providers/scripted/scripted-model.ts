@@ -1,8 +1,8 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { hashOf } from "../ai-sdk/prefix-hashes.ts";
+import { findStatedWindow } from "../failures/stated-window.ts";
 import { type AssistantMessage, type Message, type ToolCallPart, textOf } from "../message.ts";
 import type { Model, ModelEvent, ModelFailure } from "../provider.ts";
-import { findStatedWindow } from "../stated-window.ts";
 import { parseObject } from "../wire/json-object.ts";
 import { fillTemplate, type MessageSummary, type PickedAnswer, pickAnswer } from "./pick-answer.ts";
 import type { Script, ScriptedAnswer } from "./script.ts";

@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/time/clock.ts";
-import type { RequestTimeouts } from "../timeouts.ts";
+import type { RequestTimeouts } from "../failures/timeouts.ts";
 import { TroubleError } from "./trouble-error.ts";
 
 export type Attempt = ReturnType<typeof openAttempt>;

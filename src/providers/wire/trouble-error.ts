@@ -1,4 +1,4 @@
-import type { RequestTrouble } from "../classify-failure.ts";
+import type { RequestTrouble } from "../failures/classify-failure.ts";
 
 /** An error that ends a request and describes what went wrong. */
 export class TroubleError extends Error {

@@ -1,10 +1,10 @@
 import type { HttpClient } from "../../lib/http/http.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
 import type { Clock } from "../../lib/time/clock.ts";
-import { classifyFailure, type RequestTrouble } from "../classify-failure.ts";
+import { classifyFailure, type RequestTrouble } from "../failures/classify-failure.ts";
+import type { RequestTimeouts } from "../failures/timeouts.ts";
 import type { AssistantMessage } from "../message.ts";
 import type { Model, ModelEvent, ModelPrice, ModelRequest, Usage } from "../provider.ts";
-import type { RequestTimeouts } from "../timeouts.ts";
 import { type Attempt, openAttempt } from "./attempt.ts";
 import { type AnswerCollector, collectAnswer } from "./collect-answer.ts";
 import { streamCall, type WireExchange } from "./stream-call.ts";

@@ -1,4 +1,4 @@
-import { parseParts, parseResult } from "../message-body.ts";
+import { parseParts, parseResult } from "../rows/message-body.ts";
 
 export interface IndexedText {
   readonly words: string;

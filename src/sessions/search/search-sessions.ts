@@ -1,7 +1,7 @@
 import type { Database } from "../../lib/sqlite/database.ts";
 import { runReadTransaction } from "../../lib/sqlite/read-transaction.ts";
+import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "../rows/session-rows.ts";
 import type { SessionSummary } from "../session.ts";
-import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "../session-rows.ts";
 import { createTag, extractTexts } from "./indexed-text.ts";
 import { createTrigramExpression, createWordExpression, parseQuery, type Term } from "./parse-query.ts";
 import type { SearchIndex } from "./search-index.ts";

@@ -4,10 +4,10 @@ import type { TodoState } from "../../../tools/todo.ts";
 import type { OpenRequest } from "../chat-session.ts";
 import type { CompletionItem } from "../input/completion.ts";
 import type { KeyBindings } from "../input/key-bindings.ts";
-import type { DisplayState } from "../printer.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { EndedCall } from "../state/entry.ts";
 import type { ChatInput } from "../state/update.ts";
+import type { DisplayState } from "../window/printer.ts";
 
 /** What a slash command can do with the chat. */
 export interface ChatControl {

@@ -1,7 +1,7 @@
 import { createColors } from "picocolors";
 import { expect, test } from "vitest";
-import { drawPanel } from "../draw-lists.ts";
 import { createKeyBindings } from "../input/key-bindings.ts";
+import { drawPanel } from "../window/draw-lists.ts";
 import { createModelPicker, type ListedModel, type ModelPickerParts } from "./model-picker.ts";
 
 const keys = createKeyBindings();

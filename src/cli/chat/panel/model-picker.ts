@@ -1,6 +1,6 @@
 import type { ProviderModels } from "../../../providers/catalogue/load-catalogue.ts";
 import type { CatalogueEntry } from "../../../providers/catalogue/merge-models.ts";
-import { findProfile } from "../../../providers/profiles.ts";
+import { findProfile } from "../../../providers/routes/profiles.ts";
 import { formatPrice, formatTokens } from "../../commands/model/fact-text.ts";
 import { cutText } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";

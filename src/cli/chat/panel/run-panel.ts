@@ -1,10 +1,10 @@
 import type { Colours, TerminalStreams } from "../../terminal/terminal.ts";
-import { drawPanel } from "../draw-lists.ts";
 import { createKeyBindings, type KeySettings } from "../input/key-bindings.ts";
 import { createKeyboardProtocol } from "../input/keyboard-protocol.ts";
 import { createTerminalInput } from "../input/terminal-input.ts";
 import { createScreen, type ScreenSize } from "../screen/screen.ts";
-import { enterChatModes } from "../terminal-modes.ts";
+import { drawPanel } from "../window/draw-lists.ts";
+import { enterChatModes } from "../window/terminal-modes.ts";
 import type { Panel } from "./panel.ts";
 
 /** Shows a panel at a terminal without a chat, until a row is chosen or the panel is left. */

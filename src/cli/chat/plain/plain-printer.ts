@@ -1,11 +1,11 @@
 import { numberChoices } from "../../../approvals/clarification.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
-import { approvalChoices } from "../draw.ts";
 import { formatDuration } from "../format-duration.ts";
-import type { DisplayState } from "../printer.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { EndedCall, Entry } from "../state/entry.ts";
+import { approvalChoices } from "../window/draw.ts";
+import type { DisplayState } from "../window/printer.ts";
 import { createMarkdownSpeaker } from "./speak-markdown.ts";
 
 /** Turns entries into whole lines for a screen reader. Every line begins with a word that can be searched for. */

@@ -1,9 +1,14 @@
-import { type ChatWindow, type ChatWindowParts, CLEAR_SCREEN, CLEAR_SCROLLBACK } from "../chat-window.ts";
 import { createTerminalInput } from "../input/terminal-input.ts";
 import type { Panel } from "../panel/panel.ts";
-import type { DisplayState } from "../printer.ts";
 import type { ChatState } from "../state/chat-state.ts";
-import { suspendProcess } from "../suspend-process.ts";
+import {
+  type ChatWindow,
+  type ChatWindowParts,
+  CLEAR_SCREEN,
+  CLEAR_SCROLLBACK,
+} from "../window/chat-window.ts";
+import type { DisplayState } from "../window/printer.ts";
+import { suspendProcess } from "../window/suspend-process.ts";
 import { createPlainLine } from "./plain-line.ts";
 import { createPlainPrinter } from "./plain-printer.ts";
 

@@ -1,7 +1,7 @@
 import { createColors } from "picocolors";
 import { splitRow } from "../markdown/format-table.ts";
 import { inlineSpans } from "../markdown/inline-spans.ts";
-import type { DisplayState } from "../printer.ts";
+import type { DisplayState } from "../window/printer.ts";
 
 const PLAIN = createColors(false);
 

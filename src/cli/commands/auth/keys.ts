@@ -5,12 +5,12 @@ import {
   proveKey,
   requireKeyVariables,
 } from "../../../app/keys.ts";
-import { addSecret, writeSecret } from "../../../config/write-setting.ts";
+import { addSecret, writeSecret } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
 import { isCooling } from "../../../providers/pool/choose-key.ts";
 import { fingerprintOf, MAX_KEYS, numberedVariable, parseKey } from "../../../providers/pool/pool-key.ts";
-import { PROVIDER_ALIASES } from "../../../providers/profiles.ts";
+import { PROVIDER_ALIASES } from "../../../providers/routes/profiles.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { requireYes } from "../../terminal/require-yes.ts";
 import { renderTable } from "../../terminal/table.ts";

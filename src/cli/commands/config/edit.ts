@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { type ConfigKey, configKeys, findKey, requireKey } from "../../../config/config-keys.ts";
+import { writeSecret, writeSetting } from "../../../config/files/write-setting.ts";
+import { parseYamlFile } from "../../../config/files/yaml-file.ts";
 import { requireNoBadValues } from "../../../config/load-config.ts";
 import { formatProblem, type Problem, unknownName } from "../../../config/problem.ts";
 import { resolveConfig } from "../../../config/resolve-config.ts";
 import { loadSections, schemaAt } from "../../../config/schema.ts";
 import { parseSettingText } from "../../../config/setting-text.ts";
 import type { ResolvedConfig } from "../../../config/settings.ts";
-import { writeSecret, writeSetting } from "../../../config/write-setting.ts";
-import { parseYamlFile } from "../../../config/yaml-file.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
 import { findClosest } from "../../../lib/text/did-you-mean.ts";
-import { PROFILES, type ProviderProfile } from "../../../providers/profiles.ts";
+import { PROFILES, type ProviderProfile } from "../../../providers/routes/profiles.ts";
 import type { CommandContext } from "../../context.ts";
 import { runEditor } from "../../terminal/run-editor.ts";
 

@@ -1,7 +1,7 @@
-import { addToSetting, removeFromSetting } from "../../../config/write-setting.ts";
+import { addToSetting, removeFromSetting } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { chooseProvider } from "../../../providers/choose-provider.ts";
-import { resolveRoute } from "../../../providers/resolve-route.ts";
+import { chooseProvider } from "../../../providers/routes/choose-provider.ts";
+import { resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { openCatalogue } from "./model-context.ts";
 import { requireKnown } from "./set.ts";

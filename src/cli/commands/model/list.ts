@@ -1,7 +1,7 @@
 import { formatDuration } from "../../../lib/time/format-time.ts";
 import { loadCatalogue, type ProviderModels } from "../../../providers/catalogue/load-catalogue.ts";
 import type { CatalogueEntry, EntrySource } from "../../../providers/catalogue/merge-models.ts";
-import { requireProvider } from "../../../providers/choose-provider.ts";
+import { requireProvider } from "../../../providers/routes/choose-provider.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { renderTable } from "../../terminal/table.ts";
 import { factFields, formatAbilities, formatPrice, formatTokens } from "./fact-text.ts";

@@ -1,10 +1,10 @@
 import { AppError } from "../../../lib/errors.ts";
 import { listCaFiles, openHttpClient, readProxySettings } from "../../../lib/http/http.ts";
-import { isLoopback } from "../../../providers/address.ts";
 import { fetchJson } from "../../../providers/catalogue/fetch-json.ts";
 import type { ModelData } from "../../../providers/catalogue/model-data.ts";
 import { modelDataSchema } from "../../../providers/catalogue/model-data-schema.ts";
 import { fieldsOf } from "../../../providers/catalogue/parse-list.ts";
+import { isLoopback } from "../../../providers/routes/address.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { openCatalogue } from "./model-context.ts";
 

@@ -1,11 +1,11 @@
 import type { App } from "../../../app/app.ts";
-import { writeSettings } from "../../../config/write-setting.ts";
+import { writeSettings } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CatalogueParts } from "../../../providers/catalogue/load-catalogue.ts";
 import { loadList } from "../../../providers/catalogue/load-list.ts";
 import { requireKnownName } from "../../../providers/catalogue/near-name.ts";
 import { findCurrentRoute } from "../../../providers/catalogue/usable-routes.ts";
-import { type Route, resolveRoute } from "../../../providers/resolve-route.ts";
+import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { openCatalogue } from "./model-context.ts";
 

@@ -3,7 +3,7 @@ import { loadList } from "../../../providers/catalogue/load-list.ts";
 import { describeModel } from "../../../providers/catalogue/merge-models.ts";
 import { smallWindowNotice } from "../../../providers/catalogue/model-facts.ts";
 import { createRouteCatalogue, NOTHING_TYPED } from "../../../providers/catalogue/route-catalogue.ts";
-import { type Route, resolveRoute } from "../../../providers/resolve-route.ts";
+import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { printFields } from "../../terminal/table.ts";
 import { factFields, formatAbilities, WINDOW_SOURCES } from "./fact-text.ts";

@@ -1,9 +1,9 @@
 import { calculateCost } from "../../../agent/request-cost.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { createRouteCatalogue } from "../../../providers/catalogue/route-catalogue.ts";
-import { proveRoute } from "../../../providers/prove-route.ts";
-import { resolveRoute } from "../../../providers/resolve-route.ts";
-import { isLocalAddress } from "../../../providers/timeouts.ts";
+import { isLocalAddress } from "../../../providers/failures/timeouts.ts";
+import { proveRoute } from "../../../providers/routes/prove-route.ts";
+import { resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { openCatalogue } from "./model-context.ts";
 

@@ -1,5 +1,5 @@
 import { findFileSize } from "../../../lib/files/files.ts";
-import type { NamedTotals } from "../../../sessions/session-usage.ts";
+import type { NamedTotals } from "../../../sessions/rows/session-usage.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";

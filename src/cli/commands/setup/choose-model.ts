@@ -11,12 +11,12 @@ import {
 import { AppError } from "../../../lib/errors.ts";
 import { mergeModels } from "../../../providers/catalogue/merge-models.ts";
 import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
-import type { Variable } from "../../../providers/choose-provider.ts";
 import { numberedVariable, type PoolKey, parseKey } from "../../../providers/pool/pool-key.ts";
-import { findProfile } from "../../../providers/profiles.ts";
-import { proveRoute } from "../../../providers/prove-route.ts";
 import type { ModelFailure } from "../../../providers/provider.ts";
-import { type Route, resolveRoute } from "../../../providers/resolve-route.ts";
+import type { Variable } from "../../../providers/routes/choose-provider.ts";
+import { findProfile } from "../../../providers/routes/profiles.ts";
+import { proveRoute } from "../../../providers/routes/prove-route.ts";
+import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext } from "../../context.ts";
 import { requireFreeVariable } from "../auth/keys.ts";
 import { findLocalServers, type LocalServer, titleOf } from "./find-local-servers.ts";

@@ -4,7 +4,7 @@ import { readRouteSettings } from "../../../app/conversation.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { ListedModel } from "../../../providers/catalogue/parse-list.ts";
 import { listUsableRoutes } from "../../../providers/catalogue/usable-routes.ts";
-import { isLocalRoute, type Route } from "../../../providers/resolve-route.ts";
+import { isLocalRoute, type Route } from "../../../providers/routes/resolve-route.ts";
 
 /** A model server on this machine or in its network that has listed its models. */
 export interface LocalServer {

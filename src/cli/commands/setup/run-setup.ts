@@ -1,6 +1,6 @@
 import type { App } from "../../../app/app.ts";
 import { readRouteSettings } from "../../../app/conversation.ts";
-import { writeSecret, writeSettings } from "../../../config/write-setting.ts";
+import { writeSecret, writeSettings } from "../../../config/files/write-setting.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";

@@ -1,0 +1,259 @@
+import type { ApprovalDetails } from "../../../approvals/approval.ts";
+import { numberChoices } from "../../../approvals/clarification.ts";
+import { escapeControls } from "../../terminal/escape-controls.ts";
+import { cutText, textWidth } from "../../terminal/fit-text.ts";
+import { quoteLine } from "../../terminal/quote-text.ts";
+import type { Colours } from "../../terminal/terminal.ts";
+import { formatDuration } from "../format-duration.ts";
+import type { EditorView } from "../input/editor.ts";
+import type { InputView } from "../input/input-line.ts";
+import type { KeyBindings } from "../input/key-bindings.ts";
+import type { PanelView } from "../panel/panel.ts";
+import type { LiveArea, ScreenSize } from "../screen/screen.ts";
+import type { ChatState } from "../state/chat-state.ts";
+import { type DrawnRows, drawCompletion, drawPanel } from "./draw-lists.ts";
+
+export interface DrawRequest {
+  readonly state: ChatState;
+  /** Rows of the answer that may still change. */
+  readonly tail: readonly string[];
+  readonly input: InputView;
+  /** The panel that has the keys instead of the input line. */
+  readonly panel?: PanelView | undefined;
+  readonly keys: KeyBindings;
+  readonly size: ScreenSize;
+  readonly now: number;
+}
+
+const MAX_ROWS = 18;
+const MAX_TAIL_ROWS = 6;
+const MAX_CALLS = 4;
+const MAX_QUEUE = 3;
+const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
+const FRAME_MS = 120;
+const SILENCE_MS = 60_000;
+
+/** The live area: unfinished text, running calls, question, queue, input or panel, and status, as much as fits. */
+export function draw(request: DrawRequest, colours: Colours): LiveArea {
+  const { state, tail, size, now, keys } = request;
+  const width = Math.max(1, size.columns - 1);
+  const room = Math.max(2, Math.min(size.rows - 1, MAX_ROWS));
+  const question = state.questions.length > 0 ? questionRows(state, now, colours, width, keys) : [];
+  const status = statusRow(state, width, now, colours, keys);
+  const input = inputRows(request, Math.max(1, room - 1 - question.length), width, colours);
+  const fixed = [...question.slice(0, Math.max(0, room - 1 - input.rows.length)), ...input.rows, status];
+  const above = [
+    ...tail.slice(-MAX_TAIL_ROWS),
+    ...callRows(state, width, now, colours),
+    ...activityRows(state, now, colours, keys),
+    ...queueRows(state, width, colours, keys),
+    ...stashRows(request, width, colours),
+  ];
+  const shown = above.slice(Math.max(0, above.length - Math.max(0, room - fixed.length)));
+  const rows = [...shown, ...fixed];
+  const caretRow = rows.length - 1 - input.rows.length + input.caret.row;
+  return { rows, caret: { row: Math.max(0, caretRow), column: input.caret.column } };
+}
+
+/** The panel if one is open, else the input line with its completions or its place in the history below it. */
+function inputRows(
+  { input, panel, keys }: DrawRequest,
+  room: number,
+  width: number,
+  colours: Colours,
+): DrawnRows {
+  if (panel !== undefined) return drawPanel(panel, keys, room, width, colours);
+  const editor = visibleInput(input, room, colours);
+  const below =
+    input.completion === undefined
+      ? historyRows(input, keys, width, colours)
+      : drawCompletion(input.completion, width, colours);
+  return {
+    rows: [...editor.rows, ...below.slice(0, Math.max(0, room - editor.rows.length))],
+    caret: editor.caret,
+  };
+}
+
+const FROM = { session: "this session", folder: "this folder", elsewhere: "── other folders ──" } as const;
+
+function historyRows({ history }: InputView, keys: KeyBindings, width: number, colours: Colours): string[] {
+  if (history === undefined) return [];
+  const back = keys.label("down");
+  const way = back === undefined ? "" : ` · ${back} brings the draft back`;
+  return [colours.dim(cutText(`  history ${history.number} · ${FROM[history.from]}${way}`, width))];
+}
+
+function stashRows({ input, keys }: DrawRequest, width: number, colours: Colours): string[] {
+  if (input.stash === undefined) return [];
+  const key = keys.label("stash");
+  const hint = key === undefined ? "" : ` · ${key} brings it back`;
+  return [cutText(`  aside: ${quoteLine(input.stash)}`, width - hint.length) + colours.dim(hint)];
+}
+
+function visibleInput(editor: EditorView, room: number, colours: Colours): EditorView {
+  const first = Math.max(0, Math.min(editor.caret.row - Math.floor(room / 2), editor.rows.length - room));
+  const rows = editor.rows.slice(first, first + room);
+  const prompt = (index: number): string => (first + index === 0 ? `${colours.cyan("❯")} ` : "  ");
+  return {
+    rows: rows.map((row, index) => prompt(index) + row),
+    caret: { row: editor.caret.row - first, column: editor.caret.column + 2 },
+  };
+}
+
+function callRows({ calls, hasMotion }: ChatState, width: number, now: number, colours: Colours): string[] {
+  return calls.slice(-MAX_CALLS).flatMap((call) => {
+    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "");
+    const head = `${frame(now, hasMotion)} ${call.number} ${call.tool} ${quoteLine(call.argument)}`;
+    const line = cutText(head, width - time.length - 2);
+    const row = line + " ".repeat(Math.max(1, width - textWidth(line) - time.length - 1)) + colours.dim(time);
+    return call.progress === undefined
+      ? [row.trimEnd()]
+      : [row.trimEnd(), colours.dim(`    ${cutText(escapeControls(call.progress), width - 4)}`)];
+  });
+}
+
+const ACTIVITIES = {
+  waiting: "waiting for the model",
+  thinking: "thinking",
+  answering: "answering",
+  calling: "working",
+  stopping: "stopping",
+} as const;
+
+function activityRows(
+  { turn, calls, questions, hasMotion }: ChatState,
+  now: number,
+  colours: Colours,
+  keys: KeyBindings,
+): string[] {
+  if (turn === undefined || questions.length > 0 || (calls.length > 0 && turn.activity !== "stopping"))
+    return [];
+  const silence = now - turn.activeAt;
+  const quiet = silence > SILENCE_MS ? ` · silent for ${formatDuration(silence)}` : "";
+  const key = keys.label("stop") ?? keys.label("interrupt");
+  const way = turn.activity === "stopping" || key === undefined ? "" : ` · ${key} stops`;
+  const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${quiet}${way}`;
+  return [colours.dim(`${frame(now, hasMotion)} ${words}`)];
+}
+
+function queueRows(
+  { queue, steers, isQueueHeld, turn }: ChatState,
+  width: number,
+  colours: Colours,
+  keys: KeyBindings,
+): string[] {
+  const hidden = queue.length - MAX_QUEUE;
+  const does = turn === undefined || isQueueHeld ? "sends" : "steers";
+  const ways = [
+    [keys.label("send"), `${does} it`],
+    [keys.label("up"), "takes it back"],
+  ].flatMap(([key, words]) => (key === undefined ? [] : [` · ${key} ${words}`]));
+  return [
+    ...steers.map((text) => cutText(`  steer, seen after this call: ${quoteLine(text)}`, width)),
+    ...(hidden > 0 ? [`  ${hidden} more queued`] : []),
+    ...queue.slice(-MAX_QUEUE).map((text, index, shown) => {
+      const number = queue.length - shown.length + index + 1;
+      const hint = index === shown.length - 1 ? ways.join("") : "";
+      return cutText(`  queued ${number}: ${quoteLine(text)}`, width - hint.length) + colours.dim(hint);
+    }),
+  ];
+}
+
+function questionRows(
+  { questions: [question, ...others] }: ChatState,
+  now: number,
+  colours: Colours,
+  width: number,
+  keys: KeyBindings,
+): string[] {
+  if (question === undefined) return [];
+  const { kind, details, endsAt } = question.approval;
+  const isApproval = kind === "approval";
+  const choices = isApproval ? approvalChoices(details) : numberChoices(details).map(quoteLine);
+  const stop = keys.label("stop");
+  const silent = endsAt === undefined ? [] : [`silence for ${clockTime(endsAt - now)}`];
+  const silence = [...(stop === undefined ? [] : [stop]), ...silent].join(" or ");
+  const way = isApproval
+    ? `number, Enter · ${silence} means no`
+    : `number or your own words, Enter · ${silence}: the agent decides`;
+  const count = others.length === 0 ? "" : ` · 1 of ${others.length + 1}`;
+  return [
+    ...joinInRows(choices, width - 2).map((row) => `  ${row}`),
+    colours.dim(cutText(`  ${way}${count}`, width)),
+  ];
+}
+
+export function approvalChoices({ session, always }: ApprovalDetails): string[] {
+  return [
+    "1 once",
+    ...(session === undefined ? [] : [`2 this session: ${quoteLine(session.words)}`]),
+    ...(always === undefined ? [] : [`3 always: ${quoteLine(always.words)}`]),
+    "4 no",
+    "5 no, because …",
+  ];
+}
+
+const MAX_CHOICE_COLUMNS = 70;
+
+/** Puts as many choices into a row as fit. */
+function joinInRows(choices: readonly string[], width: number): string[] {
+  const rows: string[] = [];
+  for (const choice of choices.map((words) => cutText(words, Math.min(width, MAX_CHOICE_COLUMNS)))) {
+    const joined = `${rows.at(-1)} · ${choice}`;
+    if (rows.length > 0 && textWidth(joined) <= width) rows[rows.length - 1] = joined;
+    else rows.push(choice);
+  }
+  return rows;
+}
+
+function clockTime(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000));
+  return `${Math.floor(seconds / 60)}:${`${seconds % 60}`.padStart(2, "0")}`;
+}
+
+/** Model, context, cost, environment, mode and what Enter does; fewer of them in a narrow window. */
+function statusRow(
+  state: ChatState,
+  width: number,
+  now: number,
+  colours: Colours,
+  keys: KeyBindings,
+): string {
+  const { facts, mode, hint, turn, queue, contextUsed, costUsd } = state;
+  if (hint !== undefined && now < hint.until) return colours.yellow(cutText(hint.text, width));
+  const shownMode = mode === "YOLO" ? colours.red(mode) : mode;
+  if (width < 30) return shownMode;
+  if (facts === undefined) return colours.dim("starting");
+  const context =
+    facts.contextTokens === undefined ? tokens(contextUsed) : contextOf(contextUsed, facts.contextTokens);
+  const isWide = width >= 75;
+  const parts = [
+    facts.model,
+    ...(isWide ? [context, `$${(costUsd ?? 0).toFixed(2)}`] : []),
+    ...(width >= 51 ? [facts.environment.split(",")[0] ?? ""] : []),
+  ];
+  const way =
+    turn !== undefined && isWide ? [queue.length > 0 ? `${queue.length} queued` : busyWay(state, keys)] : [];
+  const before = cutText(parts.join(" · "), width - 16);
+  return [colours.dim(before), shownMode, ...way.map((words) => colours.dim(words))].join(colours.dim(" · "));
+}
+
+const BUSY = { queue: "queues", steer: "steers", interrupt: "stops the turn and sends" } as const;
+
+function busyWay({ busyMode }: ChatState, keys: KeyBindings): string {
+  return `${keys.label("send") ?? ""} ${BUSY[busyMode]}`.trim();
+}
+
+function contextOf(used: number, all: number): string {
+  const share = used === 0 ? "" : ` ${Math.round((used / all) * 100)} %`;
+  return `${tokens(used)}/${tokens(all)}${share}`;
+}
+
+function tokens(count: number): string {
+  return count < 1_000 ? `${count}` : `${Math.round(count / 1_000)}k`;
+}
+
+function frame(now: number, hasMotion: boolean): string {
+  if (!hasMotion) return "·";
+  return FRAMES[Math.floor(now / FRAME_MS) % FRAMES.length] ?? "";
+}

@@ -1,0 +1,185 @@
+import { escapeControls } from "../../terminal/escape-controls.ts";
+import { colourDiff } from "../../terminal/event-view.ts";
+import { cutText, foldText, textWidth, wrapIndented, wrapText } from "../../terminal/fit-text.ts";
+import { quoteLine } from "../../terminal/quote-text.ts";
+import type { Colours } from "../../terminal/terminal.ts";
+import { formatDuration } from "../format-duration.ts";
+import { createHighlighter } from "../markdown/highlight.ts";
+import { createMarkdownStream, type MarkdownStream } from "../markdown/markdown-stream.ts";
+import { createRawStream } from "../markdown/raw-stream.ts";
+import type { EndedCall, Entry } from "../state/entry.ts";
+
+/** Turns entries into final lines. */
+export interface Printer {
+  print(entry: Entry): string[];
+  /** Rows of the answer that may still change, for the live area. */
+  tail(): string[];
+}
+
+/** How answers and calls are printed; a person may change it at any time. */
+export interface DisplayState {
+  /** Answers as the model wrote them, without breaking lines. */
+  isRaw: boolean;
+  /** What is shown of a call: its name, its end as well, or its output as well. */
+  detail: "off" | "calls" | "all";
+}
+
+const MAX_OUTPUT_LINES = 5;
+const MAX_DIFF_LINES = 40;
+/** Longer commands are shown in full by `/out`. */
+const MAX_COMMAND_ROWS = 10;
+
+/** The printer for a terminal that can be redrawn. */
+export function createPrinter(colours: Colours, columns: () => number, display: DisplayState): Printer {
+  const highlight = createHighlighter(colours);
+  const markdown = createMarkdownStream({ colours, columns, highlight });
+  let reasoning = "";
+  const raw = createRawStream(columns);
+  let answer: MarkdownStream | undefined; // the form of an answer does not change while it streams
+  let isAfterBlank = true;
+  let lastGroup: Group = "note";
+
+  const wrap = (text: string): string[] => {
+    const indent = text.startsWith("  ") ? "  " : "";
+    return wrapIndented(text.trim(), columns() - 1 - indent.length, 2 - indent.length)
+      .split("\n")
+      .map((line) => indent + line);
+  };
+
+  /** Breaks a long line between words; the rest is indented as the line is. */
+  const wrapLine = (line: string): string[] => {
+    const indent = /^ */.exec(line)?.[0] ?? "";
+    if (textWidth(line) < columns()) return [line];
+    const width = columns() - 1 - indent.length;
+    return wrapText(line, width, Number.POSITIVE_INFINITY).map((part) => indent + part);
+  };
+
+  function print(entry: Entry): string[] {
+    switch (entry.kind) {
+      case "greeting":
+        return [colours.dim(entry.parts.map(quoteLine).join(" · ")), ""];
+      case "user": {
+        const [first = "", ...rest] = escapeControls(entry.text).split("\n");
+        const mark = entry.how === "steer" ? "❯ (steer) " : "❯ ";
+        return [colours.bold(mark + first), ...rest.map((line) => colours.bold(`  ${line}`)), ""];
+      }
+      case "reasoning":
+        return printReasoning(entry.text);
+      case "text":
+        answer ??= display.isRaw ? raw : markdown;
+        return answer.push(entry.text);
+      case "text-end": {
+        const lines = answer?.end() ?? [];
+        answer = undefined;
+        return lines;
+      }
+      case "call":
+        return printCall(entry.call);
+      case "question":
+        return printQuestion(entry);
+      case "answered":
+        return [colours.dim(`  ${quoteLine(entry.text)}`)];
+      case "notice":
+        return wrap(`? ${quoteLine(entry.text)}`).map(colours.yellow);
+      case "error":
+        return [
+          ...wrap(`✗ ${quoteLine(entry.text)}`).map((line) => line.replace(/^✗/, colours.red("✗"))),
+          ...(entry.hint === undefined ? [] : wrap(`  ${quoteLine(entry.hint)}`)),
+        ];
+      case "lines":
+        return entry.lines.flatMap((line) => wrapLine(escapeControls(line)));
+      case "turn-end":
+        return isAfterBlank ? [] : [""];
+    }
+  }
+
+  /** Whole lines; the last one follows when something else is printed. */
+  function printReasoning(text: string): string[] {
+    const lines = (reasoning + text).split("\n");
+    reasoning = lines.pop() ?? "";
+    return lines.flatMap((line) => wrapLine(escapeControls(line))).map(colours.dim);
+  }
+
+  function printCall({ number, tool, argument, outcome, durationMs, body, summary }: EndedCall): string[] {
+    const width = columns() - 1;
+    const head = `${number} ${tool} ${quoteLine(argument)}`;
+    const isOk = outcome === "ok";
+    const mark = isOk ? colours.green("✓") : colours.red("✗");
+    const time = outcome === "not-run" ? "" : formatDuration(durationMs);
+    const end = [quoteLine(summary), time].filter((words) => words !== "").join(" · ");
+    if (display.detail === "off") {
+      const row = cutText(head, width - 5 - textWidth(end));
+      return [`${colours.cyan("→")} ${row} ${mark} ${colours.dim(end)}`];
+    }
+    return [
+      `${colours.cyan("→")} ${cutText(head, width - 2)}`,
+      ...(display.detail === "all" ? printBody(number, body) : []),
+      `  ${mark} ${colours.dim(end)}`,
+    ];
+  }
+
+  /** The last lines of an output, or the first ones of a diff. */
+  function printBody(number: number, body: string): string[] {
+    if (body === "") return [];
+    const lines = escapeControls(body).replaceAll("\t", "    ").split("\n");
+    const isDiff = /^(?:---|\+\+\+|@@|diff )/m.test(body);
+    const shown = isDiff ? lines.slice(0, MAX_DIFF_LINES) : lines.slice(-MAX_OUTPUT_LINES);
+    const hidden = lines.length - shown.length;
+    const more = colours.dim(
+      isDiff
+        ? `    … ${hidden} more lines: /out ${number}`
+        : `    … ${hidden} lines before; all of them: /out ${number}`,
+    );
+    const rows = shown.map((line) =>
+      isDiff ? `    ${colourDiff(colours, line)}` : colours.dim(`    ${cutText(line, columns() - 5)}`),
+    );
+    if (hidden === 0) return rows;
+    return isDiff ? [...rows, more] : [more, ...rows];
+  }
+
+  function printQuestion({ approval, number }: Extract<Entry, { kind: "question" }>): string[] {
+    const { tool, summary, reason, details } = approval;
+    const rows = escapeControls(details.whole ?? summary)
+      .replaceAll("\t", "    ")
+      .split("\n")
+      .flatMap((line) => foldText(line, columns() - 5));
+    const hidden = rows.length - MAX_COMMAND_ROWS;
+    return [
+      `${colours.yellow("?")} ${number} ${colours.bold(tool)} ${colours.dim(quoteLine(reason))}`,
+      ...rows.slice(0, MAX_COMMAND_ROWS).map((row) => `    ${row}`),
+      ...(hidden > 0 ? [colours.dim(`    … ${hidden} more rows: /out ${number}`)] : []),
+    ];
+  }
+
+  return {
+    print(entry) {
+      const unfinished = entry.kind === "reasoning" || reasoning === "" ? [] : [...printReasoning("\n"), ""];
+      const lines = [...unfinished, ...print(entry)];
+      const group = GROUPS[entry.kind];
+      const isNew = group !== lastGroup && (lines.length > 0 || entry.kind === "text");
+      if (isNew && !isAfterBlank && lines[0] !== "") lines.unshift("");
+      if (isNew) lastGroup = group;
+      const last = lines.at(-1);
+      if (last !== undefined) isAfterBlank = last === "";
+      return lines;
+    },
+    tail: () => answer?.tail() ?? [],
+  };
+}
+
+/** Entries of one group follow each other without an empty line. */
+type Group = "note" | "user" | "text" | "call" | "question";
+const GROUPS: Readonly<Record<Entry["kind"], Group>> = {
+  greeting: "note",
+  user: "user",
+  reasoning: "text",
+  text: "text",
+  "text-end": "text",
+  call: "call",
+  question: "question",
+  answered: "question",
+  notice: "note",
+  error: "note",
+  lines: "note",
+  "turn-end": "note",
+};

@@ -1,0 +1,26 @@
+import type { KeyboardProtocol } from "../input/keyboard-protocol.ts";
+
+const PASTE_ON = "\u001b[?2004h";
+const PASTE_OFF = "\u001b[?2004l";
+const SHOW_CURSOR = "\u001b[?25h";
+
+export interface ModeStreams {
+  readonly stdin: NodeJS.ReadStream;
+  readonly stdout: NodeJS.WriteStream;
+}
+
+/** Keys arrive one by one and pastes in brackets until this is disposed; then the terminal is as before. */
+export function enterChatModes({ stdin, stdout }: ModeStreams, keyboard: KeyboardProtocol): Disposable {
+  const wasRaw = stdin.isRaw;
+  stdin.setRawMode(true);
+  stdin.resume();
+  stdout.write(PASTE_ON + keyboard.enter());
+  return {
+    [Symbol.dispose]() {
+      stdin.pause();
+      // A closed terminal cannot be set back, and needs not to be.
+      if (!stdin.destroyed) stdin.setRawMode(wasRaw);
+      stdout.write(keyboard.leave() + PASTE_OFF + SHOW_CURSOR);
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { setImmediate } from "node:timers/promises";
+import type { Policy } from "../../policy/policy.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { type CallGateParts, createCallGate } from "./call-gate.ts";
+
+/** V8 compiles a regular expression only when it is used again, so one decision is not enough. */
+const DECISIONS = 5;
+const CALL = {
+  type: "tool-call",
+  callId: "",
+  tool: "terminal",
+  input: JSON.stringify({ command: "echo done" }),
+} as const;
+
+/**
+ * Decides about a harmless command a few times while the model is thinking, because the first run of that code takes
+ * milliseconds. Yields after each decision, so that an answer never waits for more than one.
+ */
+export async function warmGate(parts: CallGateParts, terminal: Tool, signal: AbortSignal): Promise<void> {
+  const gate = createCallGate({ ...parts, policy: withoutQuestions(parts.policy) });
+  for (let count = 0; count < DECISIONS && !signal.aborted; count++) {
+    await gate.decide(CALL, terminal, signal);
+    await setImmediate();
+  }
+}
+
+/** A rule may ask about every command; the decision must not ask a person or the reviewer, or use up an approval. */
+function withoutQuestions(policy: Policy): Policy {
+  return { ...policy, review: undefined, useGrant: async () => undefined, unattended: "deny" };
+}

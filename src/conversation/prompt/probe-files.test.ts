@@ -1,0 +1,63 @@
+import { execFileSync } from "node:child_process";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { createFileProbe } from "./probe-files.ts";
+
+const never = new AbortController().signal;
+const probe = createFileProbe(process.env);
+
+/** A repository with one committed file, and `bin` in its .gitignore. */
+async function openRepository() {
+  const folder = await tempFolder();
+  const git = (...args: readonly string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], { cwd: folder.path });
+  git("init", "-q");
+  await writeFile(join(folder.path, ".gitignore"), "bin\n");
+  await writeFile(join(folder.path, "a.txt"), "one\n");
+  git("add", ".");
+  git("commit", "-qm", "first");
+  return { ...folder, git, file: (name: string) => join(folder.path, name) };
+}
+
+test("K4: a tree is clean only without changed, staged and untracked files", async () => {
+  await using repository = await openRepository();
+  const isClean = () => probe({ state: "clean-tree", paths: [repository.path] }, never);
+  expect(await isClean()).toBe(true);
+  repository.git("config", "status.showUntrackedFiles", "no");
+  await writeFile(repository.file("new.txt"), "new");
+  expect(await isClean()).toBe(false);
+  repository.git("add", "new.txt");
+  expect(await isClean()).toBe(false);
+  repository.git("commit", "-qm", "second");
+  await writeFile(repository.file("a.txt"), "two\n");
+  expect(await isClean()).toBe(false);
+});
+
+test("K4: a folder without a repository, or one that does not exist, is not known to be clean", async () => {
+  await using folder = await tempFolder();
+  for (const path of [folder.path, join(folder.path, "none")])
+    expect(await probe({ state: "clean-tree", paths: [path] }, never)).toBe(false);
+});
+
+test("K4: only paths that git ignores and does not track count as ignored", async () => {
+  await using repository = await openRepository();
+  await mkdir(repository.file("bin"));
+  await writeFile(repository.file("bin/tool"), "");
+  const isIgnored = (...names: readonly string[]) =>
+    probe({ state: "ignored", paths: names.map(repository.file) }, never);
+  expect(await isIgnored("bin")).toBe(true);
+  expect(await isIgnored("bin", "a.txt")).toBe(false);
+  expect(await isIgnored("none")).toBe(false);
+  repository.git("add", "-f", "bin/tool");
+  expect(await isIgnored("bin")).toBe(false);
+});
+
+test("a file is missing until it exists", async () => {
+  await using repository = await openRepository();
+  const isMissing = () => probe({ state: "missing", paths: [repository.file(".env")] }, never);
+  expect(await isMissing()).toBe(true);
+  await writeFile(repository.file(".env"), "A=1");
+  expect(await isMissing()).toBe(false);
+});

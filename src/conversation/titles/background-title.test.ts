@@ -1,0 +1,136 @@
+import { expect, test } from "vitest";
+import { converse } from "../../../test/support/session-fixtures.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { AppError } from "../../lib/errors.ts";
+import type { ModelEvent } from "../../providers/provider.ts";
+import { NO_USAGE } from "../../providers/provider.ts";
+import { cutTitle } from "../../sessions/changes/session-title.ts";
+import { openSessionStore } from "../../sessions/session-store.ts";
+import { createBackgroundTitle } from "./background-title.ts";
+import type { TitleModel } from "./write-title.ts";
+
+const never = new AbortController().signal;
+
+function answering(text: string, onAsked: (messages: unknown) => void = () => undefined): TitleModel {
+  return {
+    provider: "p",
+    name: "small",
+    price: { input: 1, output: 1, cacheRead: 1, cacheWrite: 1 },
+    async *stream({ messages }): AsyncGenerator<ModelEvent> {
+      onAsked(messages);
+      yield {
+        type: "message-end",
+        message: { role: "assistant", parts: [{ type: "text", text }] },
+        finish: "stop",
+        usage: { ...NO_USAGE, inputTokens: 1_000_000, outputTokens: 0 },
+        droppedTools: [],
+      };
+    },
+  };
+}
+
+/** A session with one answer, and its title after the model had its say. */
+async function openLab(openModel: () => Promise<TitleModel>, timeoutMs = 60_000) {
+  const folder = await tempFolder();
+  const store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const id = await converse(store, "please fix the parser of dates", "fixed");
+  const title = createBackgroundTitle({
+    ...{ store, sessionId: id, timeoutMs, openModel },
+    redact: (text) => text.replace("parser", "XXX"),
+    requireBudget: () => undefined,
+  });
+  return {
+    store,
+    id,
+    title,
+    stored: () => store.list.find(id)?.title,
+    async [Symbol.asyncDispose]() {
+      await title[Symbol.asyncDispose]();
+      store[Symbol.dispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+const CUT = "please fix the XXX of dates"; // redacted
+
+test("D5: the title model sees the redacted first exchange, and its request counts towards the session", async () => {
+  let asked: unknown;
+  await using lab = await openLab(async () =>
+    answering("Date parser repaired today", (messages) => (asked = messages)),
+  );
+  lab.title.start();
+  lab.title.start();
+  await expect.poll(lab.stored).toBe("Date parser repaired today");
+  expect(asked).toMatchObject([
+    { role: "system" },
+    { parts: [{ text: '{"user":"please fix the XXX of dates","answer":"fixed"}' }] },
+  ]);
+  expect(lab.store.usage.ofSession(lab.id)).toMatchObject({ requests: 2, costUsd: 1 });
+});
+
+test("D5: a title of the user is never replaced, and the model is not asked", async () => {
+  await using lab = await openLab(() => expect.fail("asked"));
+  await lab.store.list.rename(lab.id, "mine", never);
+  lab.title.start();
+  await lab.title[Symbol.asyncDispose]();
+  expect(lab.stored()).toBe("mine");
+});
+
+test.each([
+  ["Title: **The date parser**", "The date parser"],
+  ["a b c d e f g h i j", "a b c d e f g"],
+  ["One two\u202e three\u200b\nBecause I think that …", "One two three"],
+  [" \n\u200b", CUT],
+  ['""', CUT],
+])("D5: the answer %j becomes the title %j", async (answer, expected) => {
+  await using lab = await openLab(async () => answering(answer));
+  lab.title.start();
+  await expect.poll(lab.stored).toBe(expected);
+});
+
+test("D5: a model that fails, is missing, or never answers leaves a title cut from the message", async () => {
+  const failure = { kind: "auth", message: "no", hint: "" } as never;
+  const failing: TitleModel = {
+    ...answering(""),
+    stream: async function* () {
+      yield { type: "failed", failure };
+    },
+  };
+  const hanging: TitleModel = {
+    ...answering(""),
+    stream: async function* () {
+      await new Promise(() => undefined); // ignores the abort
+    },
+  };
+  const missing = () => Promise.reject(new AppError("provider-key-missing", "no key"));
+  for (const openModel of [missing, async () => failing, async () => hanging]) {
+    await using lab = await openLab(openModel, openModel === missing ? 60_000 : 50);
+    lab.title.start();
+    await expect.poll(lab.stored).toBe(CUT);
+  }
+  await using lab = await openLab(async () => hanging);
+  lab.title.start();
+  await lab.title[Symbol.asyncDispose](); // the program ends without waiting for the model
+  expect(lab.stored()).toBe(CUT);
+});
+
+test.each([
+  ["  fix\tthe \u202etests\nand more", "fix the tests"],
+  ["latest", undefined],
+  ["\n \n", undefined],
+  [`${"word ".repeat(30)}`, "word word word word word word word word word word word word…"],
+  ["x".repeat(200), `${"x".repeat(60)}…`],
+])("D5: %j is cut to the title %j", (text, expected) => {
+  expect(cutTitle({ role: "user", parts: [{ type: "text", text }] }, String)).toBe(expected);
+});
+
+test("D5: the same message many times gives numbered titles, each free", async () => {
+  await using folder = await tempFolder();
+  using store = await openSessionStore(folder.file("s.sqlite"), {}, never);
+  const ids: string[] = [];
+  for (let index = 0; index < 20; index++) ids.push(await converse(store, "q", "a", { title: "same" }));
+  expect(ids.map((id) => store.list.find(id)?.title)).toEqual([
+    "same",
+    ...Array.from({ length: 19 }, (_, index) => `same #${index + 2}`),
+  ]);
+});

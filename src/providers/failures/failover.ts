@@ -1,0 +1,257 @@
+import { endSentence } from "../../lib/text/end-sentence.ts";
+import { isCooling, stateOf } from "../pool/choose-key.ts";
+import { findCooldown } from "../pool/cooldown.ts";
+import { fingerprintOf } from "../pool/pool-key.ts";
+import {
+  FAILURE_KINDS,
+  formatRoute,
+  type Model,
+  type ModelEvent,
+  type ModelFailure,
+  type ModelRequest,
+  type RouteName,
+} from "../provider.ts";
+import type { Route } from "../routes/resolve-route.ts";
+import {
+  type Candidate,
+  createRouteChain,
+  describeCooling,
+  keysOf,
+  type RouteChainOptions,
+  serverOf,
+  type Tried,
+} from "../routes/route-chain.ts";
+import { type AttemptFailed, mayRepeat, type RetryOptions, withRetries } from "./with-retries.ts";
+
+/** The next request goes to another key or another model, and the prompt cache of the provider is lost. */
+export interface RouteSwitched {
+  readonly type: "route-switched";
+  readonly from: RouteName;
+  readonly to: RouteName;
+  readonly reason: string;
+}
+
+export interface FailoverOptions extends Omit<RetryOptions, "hasSpareKey">, RouteChainOptions {
+  readonly primary: Route;
+  /** The cooldown of a key that reached a limit, if the server states none. */
+  readonly cooldownMs: number;
+}
+
+export interface TurnStart {
+  /** Where the last request of the session went; undefined if there was none or the user has changed the model since. */
+  readonly last: RouteName | undefined;
+  /** Whether the cost of the turn is limited: then a model with an unknown price cannot be used. */
+  readonly isCostLimited: boolean;
+}
+
+/** A model that retries, then uses another key of its provider, then the next model of the chain. Closes their connections. */
+export interface FailoverModel extends Omit<Model, "stream">, AsyncDisposable {
+  /** The first request of the turn goes to the primary route, unless all its keys cool down and a fallback is ready. */
+  startTurn(start: TurnStart): void;
+  stream(
+    request: ModelRequest,
+    signal: AbortSignal,
+  ): AsyncIterable<ModelEvent | AttemptFailed | RouteSwitched>;
+  /** Name of the setting or variable that contains the current key. */
+  readonly keySource: string | undefined;
+  /** The current model without retries and switches. */
+  current(): Model;
+}
+
+/** Opens the primary route. The turn that follows starts with `startTurn`. */
+export async function openFailover(options: FailoverOptions): Promise<FailoverModel> {
+  const { primary, states, clock } = options;
+  const chain = createRouteChain(options);
+  /** With one key and no chain there is nothing to choose. */
+  const hasChoice = options.fallbacks.length > 0 || primary.keys.length > 1;
+  let current = await chain.open(0, primary);
+  let start: TurnStart | undefined; // until the first request of the turn
+  let isCostLimited = false;
+  let skipped: Tried[] = []; // what the turn did not start with
+  let used: Candidate | undefined; // whose use was recorded in this turn
+  let accepted: Candidate | undefined; // whose cooldown has ended in this turn
+  let recording: Promise<unknown> = Promise.resolve();
+
+  /** Chooses the route at the start of a turn. Returns the switch if the last request of the session went elsewhere. */
+  async function chooseRoute(
+    { last, ...turn }: TurnStart,
+    signal: AbortSignal,
+  ): Promise<RouteSwitched | undefined> {
+    ({ isCostLimited } = turn);
+    const preferred = last?.keySource;
+    skipped = [];
+    const ready = hasChoice ? await chain.findReady(primary, { preferred }, signal) : { route: primary };
+    if ("route" in ready) current = await chain.open(0, ready.route);
+    else {
+      const unused = [{ name: `${primary.provider}/${primary.model}`, message: `${ready.cooling}.` }];
+      const fallback = await chain.findFallback({ after: 0, isCostLimited, preferred }, unused, signal);
+      current = fallback ?? (await chain.open(0, ready.first));
+      if (fallback !== undefined) skipped = unused;
+    }
+    const from = last ?? (current.index === 0 ? undefined : nameOf(primary));
+    const to = nameOf(current.route);
+    if (from === undefined || isSameRoute(from, to)) return undefined;
+    const switched = { type: "route-switched", from, to } as const;
+    if ("cooling" in ready && current.index > 0)
+      return { ...switched, reason: `${primary.provider} ${ready.cooling}.` };
+    if (from.provider !== to.provider || from.model !== to.model) return { ...switched, reason: RETURNS };
+    const key = primary.keys.find(({ source }) => source === from.keySource);
+    const state = key && stateOf(key, await states.of(serverOf(primary), signal));
+    const why = isCooling(state, clock.now()) ? describeCooling(state) : "is not set any more";
+    return { ...switched, reason: `${from.keySource} ${why}.` };
+  }
+
+  /** Another key of the same provider, if that may help, or the next fallback. */
+  async function findNext(
+    { kind }: ModelFailure,
+    tried: Tried[],
+    without: readonly string[],
+    signal: AbortSignal,
+  ): Promise<Candidate | undefined> {
+    const { index, route } = current;
+    const ready = FAILURE_KINDS[kind].rotates ? await chain.findReady(route, { without }, signal) : undefined;
+    if (ready !== undefined && "route" in ready) return chain.open(index, ready.route);
+    return chain.findFallback({ after: index, isCostLimited }, tried, signal);
+  }
+
+  /** Remembers for all processes that a key cannot be used for a while. */
+  async function startCooldown(
+    { route }: Candidate,
+    failure: ModelFailure,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const ms = findCooldown(failure, { isSole: keysOf(route).length === 1, limitMs: options.cooldownMs });
+    if (ms === undefined) return;
+    await states.startCooldown(
+      serverOf(route),
+      fingerprintOf(route.key ?? ""),
+      { ms, kind: failure.kind },
+      signal,
+    );
+  }
+
+  /** Not awaited: it runs while the model thinks. */
+  function recordUse(candidate: Candidate, signal: AbortSignal): void {
+    const { key } = candidate.route;
+    if (key === undefined || used === candidate) return;
+    used = candidate;
+    recording = recording.then(() => states.recordUse(serverOf(candidate.route), fingerprintOf(key), signal));
+  }
+
+  /** A key that the server accepts no longer cools down. */
+  async function endCooldown(candidate: Candidate, signal: AbortSignal): Promise<void> {
+    const { route } = candidate;
+    if (accepted === candidate || (route.key === undefined && !hasChoice)) return;
+    accepted = candidate;
+    const fingerprint = fingerprintOf(route.key ?? "");
+    const state = (await states.of(serverOf(route), signal)).get(fingerprint);
+    if (state?.coolingUntil !== undefined) await states.endCooldown(serverOf(route), fingerprint, signal);
+  }
+
+  return {
+    get provider() {
+      return current.model.provider;
+    },
+    get name() {
+      return current.model.name;
+    },
+    get contextTokens() {
+      return current.model.contextTokens;
+    },
+    get price() {
+      return current.model.price;
+    },
+    get keySource() {
+      return current.route.keySource;
+    },
+    current: () => current.model,
+    startTurn(next) {
+      start = next;
+      used = undefined;
+      accepted = undefined;
+    },
+    async *stream(request, signal) {
+      const switched = start && (await chooseRoute(start, signal));
+      start = undefined;
+      if (switched !== undefined) yield switched;
+      const tried = [...skipped];
+      const failures: ModelFailure[] = [];
+      const usedKeys: string[] = [];
+      for (;;) {
+        const { route, model, index } = current;
+        usedKeys.push(route.keySource ?? "");
+        const hasSpareKey =
+          keysOf(route).length > 1 &&
+          "route" in (await chain.findReady(route, { without: usedKeys }, signal));
+        const retrying = withRetries(model, { ...options, hasSpareKey });
+        let failure: ModelFailure | undefined;
+        for await (const event of retrying.stream(request, signal)) {
+          if (event.type === "failed") {
+            ({ failure } = event);
+            continue;
+          }
+          if (event.type === "request-sent") recordUse(current, signal);
+          if (event.type === "message-end") await endCooldown(current, signal);
+          yield event;
+        }
+        if (failure === undefined) return;
+        await startCooldown(current, failure, signal);
+        failures.push(failure);
+        tried.push({ name: formatRoute(nameOf(route)), message: failure.message });
+        // What one fallback cannot do, for instance because its window is small, the next one may do.
+        const maySwitch = index > 0 ? failure.kind !== "aborted" : FAILURE_KINDS[failure.kind].fallsBack;
+        const next =
+          maySwitch && !signal.aborted && mayRepeat(failure, options.showsText)
+            ? await findNext(failure, tried, usedKeys, signal)
+            : undefined;
+        if (next === undefined || signal.aborted) {
+          yield { type: "failed", failure: maySwitch ? summarise(failures, tried) : failure };
+          return;
+        }
+        yield { type: "attempt-failed", failure, retryInMs: 0 };
+        if (next.index !== index) usedKeys.length = 0;
+        current = next;
+        yield {
+          type: "route-switched",
+          from: nameOf(route),
+          to: nameOf(next.route),
+          reason: failure.message,
+        };
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await recording;
+      states[Symbol.dispose]();
+      await chain[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const RETURNS = "A new turn starts with the model of the session again.";
+
+function nameOf({ provider, model, keySource }: Route): RouteName {
+  return { provider, model, keySource };
+}
+
+/** Requests of earlier versions have no key source, which then counts as the same. */
+function isSameRoute(from: RouteName, to: RouteName): boolean {
+  const isSameKey = from.keySource === undefined || from.keySource === to.keySource;
+  return from.provider === to.provider && from.model === to.model && isSameKey;
+}
+
+/** One failure that names everything that was tried. Its kind is that of the first one: the model that the user chose. */
+function summarise(failures: readonly ModelFailure[], tried: readonly Tried[]): ModelFailure {
+  const [first] = failures;
+  const last = failures.at(-1);
+  if (first === undefined || last === undefined) throw new Error("no request has failed");
+  if (tried.length === 1) return first;
+  const list = tried.map(({ name, message }, index) => `${index + 1}. ${name}: ${endSentence(message)}`);
+  return {
+    ...last,
+    kind: first.kind,
+    status: first.status,
+    retryAfterMs: first.retryAfterMs,
+    message: `No model answered. ${list.join(" ")}`,
+    hint: `${first.hint} See the keys with \`hermes auth list\`, and test all with \`hermes doctor --online\`.`.trim(),
+  };
+}

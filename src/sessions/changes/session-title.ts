@@ -1,0 +1,62 @@
+import { AppError } from "../../lib/errors.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import { headOf } from "../../lib/text/shorten.ts";
+import type { UserMessage } from "../../providers/message.ts";
+
+const MAX_LENGTH = 100;
+/** Means the latest session wherever a session is named. */
+export const LATEST = "latest";
+// Control, format (zero-width, direction marks), lone surrogates, private use; line and paragraph separators.
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/gu;
+
+/** A title as it is stored: one line of visible characters, cut at 100; throws if no visible character remains. */
+export function parseTitle(text: string): string {
+  const visible = text.replace(/\s+/gu, " ").replace(INVISIBLE, "").replace(/ {2,}/g, " ").trim();
+  if (visible === "") throw new AppError("session-title-invalid", "The title is empty.");
+  return cut(visible, MAX_LENGTH);
+}
+
+/** Appends a number to a title that is already taken, as in `name #2`. */
+export function createTitleNumberer(database: Database): (title: string) => string {
+  const find = database.prepare("select 1 from session where title = ?");
+  return (title) => {
+    const isTaken = (number: number): boolean => find.get(numbered(title, number)) !== undefined;
+    if (find.get(title) === undefined) return title;
+    // A script may send the same message thousands of times, so the numbers are not tried one by one.
+    let taken = 1;
+    let free = 2;
+    while (isTaken(free)) [taken, free] = [free, free * 2];
+    while (free - taken > 1) {
+      const middle = (taken + free) >>> 1;
+      if (isTaken(middle)) taken = middle;
+      else free = middle;
+    }
+    return numbered(title, free);
+  };
+}
+
+const CUT_LENGTH = 60;
+
+/** A title from the first line of a message, without secrets; undefined if the message has no usable text. */
+export function cutTitle(message: UserMessage, redact: (text: string) => string): string | undefined {
+  const text = message.parts
+    .map((part) => (part.type === "text" ? part.text : ""))
+    .find((part) => part.trim());
+  // Redact before the cut: half a key is not recognised as one.
+  const first = redact(text?.trim().split("\n", 1)[0] ?? "");
+  const line = first.replace(INVISIBLE, " ").replace(/\s+/gu, " ").trim();
+  if (line === "" || line.toLowerCase() === LATEST) return undefined;
+  if (line.length <= CUT_LENGTH) return line;
+  const head = cut(line, CUT_LENGTH);
+  const space = line[head.length] === " " ? head.length : head.lastIndexOf(" ");
+  return `${space > CUT_LENGTH / 2 ? head.slice(0, space) : head}…`;
+}
+
+function numbered(title: string, number: number): string {
+  const suffix = ` #${number}`;
+  return `${cut(title, MAX_LENGTH - suffix.length)}${suffix}`;
+}
+
+function cut(text: string, length: number): string {
+  return headOf(text, length).trimEnd();
+}

@@ -1,0 +1,62 @@
+import type { Database } from "../../lib/sqlite/database.ts";
+import { commonPrefixLength } from "../../lib/text/common-prefix-length.ts";
+
+interface PrefixRow {
+  readonly key: number;
+  readonly prefix_kept: number;
+  readonly prefix_added: string;
+}
+
+const REMEMBERED_SESSIONS = 64;
+
+export type PrefixStore = ReturnType<typeof createPrefixStore>;
+
+/** The hashes of the parts of each request, stored as a difference from the previous request. */
+export function createPrefixStore(database: Database) {
+  const list = database.prepare<PrefixRow>(`
+    select key, prefix_kept, prefix_added from request
+     where session_key = ? and key > ? and prefix_kept is not null order by key`);
+  const findLastActive = database.prepare<{ key: number }>(`
+    select request.key from request join turn on turn.key = request.turn_key
+     where request.session_key = ? and prefix_kept is not null and undone_at is null
+     order by request.key desc limit 1`);
+  // Requests are append-only, so cached entries stay valid.
+  const seen = new Map<number, { readonly requestKey: number; readonly prefix: readonly string[] }>();
+
+  /** The hashes of the last request of a session; empty before the first request. */
+  function last(sessionKey: number): readonly string[] {
+    let { requestKey, prefix } = seen.get(sessionKey) ?? { requestKey: 0, prefix: [] };
+    for (const row of list.all(sessionKey, requestKey)) {
+      prefix = applyDifference(prefix, row);
+      requestKey = row.key;
+    }
+    if (seen.size >= REMEMBERED_SESSIONS) seen.clear();
+    seen.set(sessionKey, { requestKey, prefix });
+    return prefix;
+  }
+
+  /** The hashes of the last request that no undone turn sent: the next request is expected to start with them. */
+  function lastActive(sessionKey: number): readonly string[] {
+    const newest = last(sessionKey);
+    const active = findLastActive.get(sessionKey)?.key ?? 0;
+    if (seen.get(sessionKey)?.requestKey === active) return newest;
+    return list
+      .all(sessionKey, 0)
+      .filter(({ key }) => key <= active)
+      .reduce<readonly string[]>(applyDifference, []);
+  }
+
+  return {
+    lastActive,
+    /** How many leading hashes `prefix` shares with the last request, and the hashes that it adds. */
+    compact(sessionKey: number, prefix: readonly string[]): { kept: number; added: string } {
+      const before = last(sessionKey);
+      const kept = commonPrefixLength(before, prefix);
+      return { kept, added: JSON.stringify(prefix.slice(kept)) };
+    },
+  };
+}
+
+function applyDifference(prefix: readonly string[], row: PrefixRow): readonly string[] {
+  return [...prefix.slice(0, row.prefix_kept), ...(JSON.parse(row.prefix_added) as string[])];
+}
