@@ -80,7 +80,7 @@ export async function unblockAskingTask(
 export function toClarificationAnswer({ details }: Approval, text: string): Omit<Answer, "by"> {
   const answer = parseClarification(text, details);
   if (answer === "")
-    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number or a text." });
+    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number, or your own words." });
   return { verdict: "answered", text: answer };
 }
 

@@ -78,7 +78,7 @@ export function createCheckpoints(
     return withFileLock(
       lock,
       async () => {
-        // Nobody else holds the lock, so a lock of git was left by a process that was killed.
+        // No other process holds our lock, so a lock of git was left behind by a process that was killed.
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
         const project: Project = {
@@ -253,7 +253,7 @@ interface Project {
 function refOf(key: string, number: number): string {
   return `refs/checkpoints/${key}/${String(number).padStart(8, "0")}`;
 }
-/** Names the rollback whose files are being written. It stays after a kill, and whoever comes next finishes it. */
+/** Names the rollback whose files are being written. It survives a kill, and the next process finishes it. */
 function pendingRef(key: string): string {
   return `refs/pending/${key}`;
 }

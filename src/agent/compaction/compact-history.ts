@@ -91,7 +91,7 @@ function gainOf(history: readonly Message[], compacted: readonly Message[]): num
 }
 
 /**
- * Replaces the older part of a conversation by a summary. Returns undefined, and changes nothing, if that would gain
+ * Replaces the older part of a conversation with a summary. Returns undefined, and changes nothing, if that would gain
  * nothing, if it was stopped, or if no summary could be written and the conversation can do without one for now.
  */
 export async function* compactHistory(

@@ -50,7 +50,7 @@ export interface InputLineParts {
   rows(): number;
   readonly complete: CompletionSource;
   now(): number;
-  /** `startedTypingAt`: when the text was begun. */
+  /** `startedTypingAt`: when the user started to type the text. */
   onSubmit(text: string, startedTypingAt: number): void;
   /** A message for the history of later chats. */
   onRemember(text: string): void;

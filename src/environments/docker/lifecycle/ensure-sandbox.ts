@@ -54,7 +54,7 @@ export async function ensureSandbox(
     if (ensured === undefined) continue;
     if (spec.persistAcrossProcesses) {
       if (ensured.how === "created") await reportLoss(search, ensured.id);
-      // Also for an existing sandbox: the process that created it may have been killed before it wrote the record.
+      // An existing sandbox is recorded too: the process that created it may have been killed before it wrote the record.
       await recordSandbox(engine, spec, { id: ensured.id, task: spec.task });
     }
     return ensured;
