@@ -50,7 +50,7 @@ export interface RollbackResult {
   readonly restored: readonly string[];
   /** Files that the user has also changed: the user's changes were kept and the others undone. */
   readonly merged: readonly string[];
-  /** Files that the user has also changed, in the same lines, or that lie outside the project now: nothing was undone in them. */
+  /** Files that the user has also changed, in the same lines, or that are now outside the project: nothing was undone in them. */
   readonly kept: readonly string[];
   /** The changes as a patch. */
   readonly patch: string;
@@ -116,7 +116,7 @@ export function createCheckpoints(
     await limitSize(git);
   }
 
-  /** Deletes the oldest checkpoints of all projects while the store is too large. Looks once an hour. */
+  /** Deletes the oldest checkpoints of all projects while the store is too large. Checks once an hour. */
   async function limitSize(git: CheckpointGit): Promise<void> {
     const stamp = join(location.folder, "size-checked");
     const checked = await unlessMissing(stat(stamp));

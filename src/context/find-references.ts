@@ -14,7 +14,7 @@ export type Reference = { readonly source: string } & (
 );
 
 const CODE = /```[\s\S]*?(?:```|$)|`[^`\n]*`/g;
-/** Not after a word, so that mail addresses are no references, and not after a backslash, which keeps the text as it is. */
+/** Not after a word, so that mail addresses are not references, and not after a backslash, which keeps the text as it is. */
 const REFERENCE =
   /(?<![\w@\\/.:-])@(?:(file|folder|url|git):(?:"([^"\n]+)"|([^\s"'`<>]+))|(diff|staged)(?![\w:/.-])|"([^"\n]+)"|([\w~./][^\s"'`<>,;]*))/g;
 const PUNCTUATION = /[.,;:!?)\]}]+$/;

@@ -51,7 +51,7 @@ ${settings}providers:
     start: (args: readonly string[], more: Record<string, string> = {}) =>
       startInTerminal(args, { env: { ...env, ...more }, cwd: home.folder }),
     read: (name: string) => readFile(join(home.path, name), "utf8").catch(() => undefined),
-    /** Without the file that remembers which keys were refused, which is no configuration. */
+    /** Without the file that remembers which keys were refused, which is not configuration. */
     files: async () => (await readdir(home.path)).filter((name) => !name.startsWith("keys.sqlite")),
     hermes: home.hermes,
     async [Symbol.asyncDispose]() {

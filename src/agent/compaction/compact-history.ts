@@ -138,7 +138,7 @@ export async function* compactHistory(
     replacement,
     kept: split.kept.filter(({ role }) => role !== "tool").length,
     tokensBefore: tokens,
-    // The estimate counts differently than the provider, so only the ratio of two estimates is used.
+    // The estimate differs from the provider's count, so only the ratio of two estimates is used.
     tokensAfter: Math.round((tokens * estimateTokens([compacted, tools])) / estimateTokens([history, tools])),
     durationMs: clock.now() - startedAt,
     ...spent,

@@ -11,7 +11,7 @@ export interface ModelFacts {
 
 /**
  * Who states the context window, most trusted first: the setting, the server in an error, the server in its list of models,
- * the data file, or nobody.
+ * the data file, or no source.
  */
 export type WindowSource = "setting" | "error" | "list" | "data" | "default";
 
@@ -33,7 +33,7 @@ export interface ResolvedFacts {
   readonly price: ModelPrice | undefined;
 }
 
-/** The window of a model that nobody describes: most models of 2026 have at least this one. */
+/** The window of a model that no source describes: most models of 2026 have at least this one. */
 const DEFAULT_WINDOW = 128_000;
 /** Below this window, a conversation with tools has little room. */
 const SMALL_WINDOW = 64_000;

@@ -166,7 +166,7 @@ describe("A7: the action for each kind of failure, with two keys and a fallback"
 });
 
 describe("A7: key pools", () => {
-  it("leaves a key out for as long as its error says, in every process, and one server's errors never affect another's keys", async () => {
+  it("skips a key for as long as its error says, in every process, and one server's errors never affect another's keys", async () => {
     const limited = { kind: "rate-limited", status: 429 } as const;
     const cooldowns: readonly [readonly Failing[], number][] = [
       [[limited, limited], HOUR],
@@ -188,7 +188,7 @@ describe("A7: key pools", () => {
     }
   });
 
-  it("uses a sole key again although it cools down, and never leaves it out for an hour", async () => {
+  it("uses a sole key again although it cools down, and never skips it for an hour", async () => {
     await using lab = await openLab(
       { "a K1": ["auth"], b: [] },
       { primary: routeOf("a", ["k1"]), fallbacks: chain(routeOf("b")) },
