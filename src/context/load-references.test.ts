@@ -91,6 +91,22 @@ it("agent A11: changes, staged changes and commits come from git, without progra
   await expect(lab.load("@git:11")).rejects.toThrow("@git:11 is not possible");
 });
 
+it("agent A11: git shows no changes of files that may hold credentials, and names these files", async () => {
+  const git = "git -c user.name=a -c user.email=a@b.c";
+  await using lab = await openLab(
+    `git init -q; mkdir -p "my app/.ssh"; echo A=hunter2 > "my app/.env"; echo hunter2 > "my app/.ssh/it's"; echo x > a
+     git add -A; ${git} commit -qm first; git mv "my app/.env" .env; git add -A; ${git} commit -qm second
+     echo B=hunter2 >> .env; echo y >> a; git add -A; echo C=hunter2 >> .env; echo z >> a`,
+  );
+  for (const reference of ["@diff", "@staged", "@git:1", "@git:9"]) {
+    const text = await lab.load(reference);
+    expect(text, reference).not.toContain("hunter2");
+    expect(text, reference).toMatch(/not shown, because they may hold credentials: .*\.env/);
+    if (reference !== "@git:1") expect(text, reference).toMatch(/^\+[xyz]$/m);
+  }
+  expect(await lab.load("@git:9")).toContain(".env, my app/.env, my app/.ssh/it's]");
+});
+
 it.each([
   ["@file:reedme.md", "Did you mean"],
   ["@file:../outside.txt", "is outside of the workspace"],
