@@ -172,7 +172,12 @@ it("agent A11, K7: a page is fetched over redirects as text; other answers are r
     else if (path === "/page")
       response.setHeader("content-type", "text/html").end("<p>Hello <b>there</b></p>");
     else if (path === "/large") response.end(Buffer.alloc(6_000_000, "x"));
-    else if (path === "/binary") response.end(Buffer.from([0, 1, 2]));
+    else if (path === "/charset")
+      response.setHeader("content-type", "text/html; charset=x-none").end("<p>caf\u00e9</p>");
+    else if (path === "/cut") {
+      response.setHeader("content-length", 1_000);
+      response.write("half", () => response.destroy());
+    } else if (path === "/binary") response.end(Buffer.from([0, 1, 2]));
     else response.writeHead(404).end();
   });
   await using lab = await openLab("true", { allowsPrivate: true });
@@ -180,6 +185,8 @@ it("agent A11, K7: a page is fetched over redirects as text; other answers are r
   await expect(lab.load(`@url:${site.url}/loop`)).rejects.toThrow("redirects more than 5 times");
   await expect(lab.load(`@url:${site.url}/file`)).rejects.toThrow("Only http and https");
   await expect(lab.load(`@url:${site.url}/large`)).rejects.toThrow("larger than 5 MB");
+  expect(await lab.load(`@url:${site.url}/charset`)).toContain("\ncaf\u00e9\n");
+  await expect(lab.load(`@url:${site.url}/cut`)).rejects.toThrow("the connection was closed before its end");
   await expect(lab.load(`@url:${site.url}/binary`)).rejects.toThrow("is not text");
   await expect(lab.load(`@url:${site.url}/gone`)).rejects.toThrow("status 404");
 });

@@ -1,5 +1,5 @@
 /** The kinds of documents whose text can be read. */
-export type DocumentKind = "PDF" | "Word document" | "Excel workbook" | "Jupyter notebook";
+export type DocumentKind = "PDF" | "Word document" | "Excel workbook" | "Jupyter notebook" | "web page";
 
 /** The text of a document, with marks at each page, sheet or cell. */
 export interface DocumentText {
