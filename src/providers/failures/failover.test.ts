@@ -276,6 +276,14 @@ describe("A7: fallback", () => {
     );
   });
 
+  it("skips the entry that is the model of the session itself", async () => {
+    const fallbacks = chain(routeOf("a"), routeOf("a", ["other"]), routeOf("b"));
+    await using lab = await openLab({ a: ["not-found"], "a OTHER": ["auth"] }, { fallbacks });
+    expect((await lab.turn()).asked).toEqual(["a", "a OTHER", "b"]);
+    await using alone = await openLab({ a: ["not-found"] }, { fallbacks: chain(routeOf("a")) });
+    expect((await alone.turn()).last).toMatchObject({ failure: { message: "a failed: not-found." } });
+  });
+
   it("stays in use while the reset time of the primary server lies in the future", async () => {
     const busy = { kind: "unavailable", status: 503, retryAfterMs: HOUR } as const;
     await using lab = await openLab({ a: [busy] }, { fallbacks: chain(routeOf("b")) });

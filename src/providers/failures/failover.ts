@@ -32,7 +32,6 @@ export interface RouteSwitched {
 }
 
 export interface FailoverOptions extends Omit<RetryOptions, "hasSpareKey">, RouteChainOptions {
-  readonly primary: Route;
   /** The cooldown of a key that reached a limit, if the server states none. */
   readonly cooldownMs: number;
 }

@@ -468,10 +468,10 @@ describe("keys", () => {
     const named = { providers: { lab: { base_url } } };
     expect(hintOf(named, { model: "lab:m" })).toContain("`hermes config set providers.lab.key_env NAME`");
     expect(hintOf({ providers: LAB }, { model: "lab:m" })).toBe(
-      "Put LAB_KEY into the environment or into .env of the profile.",
+      "Add it with `hermes auth add lab`, or put LAB_KEY into the environment.",
     );
     expect(hintOf({ providers: { anthropic: { base_url } } }, { model: "anthropic:m" })).toContain(
-      "`hermes config set ANTHROPIC_API_KEY`",
+      "`hermes auth add anthropic`",
     );
   });
 

@@ -99,7 +99,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const [key] = keys;
   if (key === undefined && profile.needsKey && isSameServer(baseUrl, profile.baseUrl)) {
     throw new AppError("provider-key-missing", `There is no key for the provider ${provider}.`, {
-      hint: howToSetKey(named?.key_env, profile),
+      hint: howToAddKey(provider, named?.key_env, profile),
     });
   }
   const missing =
@@ -242,7 +242,7 @@ function explainMissingKey(
   )
     return {
       withheld,
-      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToSetKey(undefined, PROFILES[vendor])}`,
+      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToAddKey(vendor, undefined, PROFILES[vendor])}`,
     };
   if (addressKey === "model.base_url") {
     const { stored, ofKey } = settings.modelAddress;
@@ -272,17 +272,12 @@ function explainMissingKey(
       withheld,
       text: `${withheld} was not sent, because ${addressKey} is not encrypted. Use https, or allow it anyway with \`hermes config set providers.${provider}.key_env ${withheld}\`.`,
     };
-  return { text: howToSetKey(named?.key_env, profile) };
+  return { text: howToAddKey(provider, named?.key_env, profile) };
 }
 
-function howToSetKey(keyEnv: string | undefined, profile: ProviderProfile | undefined): string {
+function howToAddKey(provider: string, keyEnv: string | undefined, profile: ProviderProfile | undefined) {
   const variables = keyEnv === undefined ? (profile?.keyVariables ?? []) : [keyEnv];
-  // `hermes config set` does not accept a variable with a custom name.
-  const command =
-    keyEnv === undefined ? `Store it with \`hermes config set ${variables[0]}\`, or put` : "Put";
-  const destination =
-    keyEnv === undefined ? "into the environment" : "into the environment or into .env of the profile";
-  return `${command} ${variables.join(" or ")} ${destination}.`;
+  return `Add it with \`hermes auth add ${provider}\`, or put ${variables.join(" or ")} into the environment.`;
 }
 
 /** The wire format that the session or the settings name. */
