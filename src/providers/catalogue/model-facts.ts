@@ -42,10 +42,11 @@ const SMALL_WINDOW = 64_000;
 export function smallWindowNotice(
   model: string,
   { contextTokens, contextSource }: { contextTokens: number | undefined; contextSource: WindowSource },
+  { isOllama }: { readonly isOllama: boolean },
 ): string | undefined {
   if (contextTokens === undefined || contextTokens >= SMALL_WINDOW || contextSource === "setting")
     return undefined;
-  return `${model} has a context window of only ${contextTokens} tokens, so long results are shortened early. If the window is larger, set model.context_length.`;
+  return `${model} has a context window of only ${contextTokens} tokens, so long results are shortened early. ${isOllama ? "To let Ollama load it with a larger one, set model.ollama_num_ctx." : "If the window is larger, set model.context_length."}`;
 }
 
 /** Chooses among the sources. An aggregator cannot raise the window that the vendor of the model states. */
