@@ -128,7 +128,7 @@ describe("a board in daily use", () => {
     await line.ok(["create", "Measure the load of the server with 200 requests per second for ten minutes"]);
     await line.ok(["create", "Build", "--parent", "1", "--parent", "2"]);
     expect(await line.ok(["why", "3"], COLUMNS)).toBe(
-      "#3 Build\nIt waits for:\n  #1 Design (ready)\n  #2 Measure the load of the server with 200 requests per second for ten minutes\n    (ready)\n" +
+      "#3 Build\nIt waits for:\n    #1 Design (ready)\n    #2 Measure the load of the server with 200 requests per second for ten\n      minutes (ready)\n" +
         "  Complete these tasks, or: hermes kanban unlink 1 3\n",
     );
   });

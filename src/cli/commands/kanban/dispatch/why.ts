@@ -10,7 +10,7 @@ import { onBoard, onTasks } from "../verb.ts";
 import { escapedName } from "../views/event-line.ts";
 
 const MAX_LINES = 20;
-const LIST_INDENT = 2;
+const LIST_INDENT = 4;
 
 /** The verbs that explain why a task does not start, and that let it start. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
@@ -56,6 +56,6 @@ async function why(open: OpenBoardContext, text: string, { json }: JsonOption): 
   const [sentence = "", ...list] = escapeControls(answer.text).split("\n");
   terminal.print(wrapText(sentence, width, MAX_LINES).join("\n"));
   for (const line of list)
-    terminal.print(`  ${wrapIndented(line, width - LIST_INDENT, LIST_INDENT).replaceAll("\n", "\n  ")}`);
+    terminal.print(`    ${wrapIndented(line, width - LIST_INDENT, 2).replaceAll("\n", "\n    ")}`);
   if (answer.release !== "") terminal.print(`  ${escapeControls(answer.release)}`);
 }
