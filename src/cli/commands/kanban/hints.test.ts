@@ -8,8 +8,14 @@ import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";
 test("a refusal comes with a hint", async () => {
   await using line = await openKanbanLine();
   await line.ok(["create", "one"]);
+  await line.ok(["create", "two", "--parent", "1"]);
+  await line.ok(["create", "three"]);
+  await line.ok(["complete", "3"]);
   const refusals: readonly (readonly [readonly string[], RegExp])[] = [
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
+    [["block", "3", "why"], /^#3 is done; "block" .* Reopen it first: `hermes kanban reopen 3`\.$/],
+    [["complete", "2"], /^#2 is todo; "complete" .* `hermes kanban why 2` explains what it waits for\.$/],
+    [["search", " ", ""], /^Nothing to search for was given\. /],
     [["attach", "1", "https://example.com/a.png"], /is a URL, not a file\. Download the file first/],
     [
       ["create", "x", "--workspace", "worktree"],
@@ -23,7 +29,7 @@ test("a refusal comes with a hint", async () => {
     expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(expected);
   }
   expect(JSON.parse(await line.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
-  expect(await line.json<object[]>(["list"])).toHaveLength(1);
+  expect(await line.json<object[]>(["list"])).toHaveLength(3);
 });
 
 test("in a pipe the board shows ids and numbers, reasons follow their titles, and multi-line comments are indented", async () => {
