@@ -32,6 +32,22 @@ test("a refusal comes with a hint", async () => {
   expect(await line.json<object[]>(["list"])).toHaveLength(3);
 });
 
+test("dispatch-status says of each dispatcher whether it leads, runs or has ended", async () => {
+  await using line = await openKanbanLine();
+  await line.ok(["dispatch"]);
+  const stateOf = async () =>
+    / {2}STATE {2}.*\n\d+ +\S+ +\S+ \S+ +(\w+)$/.exec((await line.ok(["dispatch-status"])).trimEnd())?.[1];
+  expect(await stateOf()).toBe("runs"); // a single pass gives its lease back
+  const Sqlite = await loadSqlite();
+  const change = (sql: string) => {
+    const file = new Sqlite(join(line.home, "board.sqlite"));
+    file.exec(sql);
+    file.close();
+  };
+  change("update dispatch_lease set expires_at = 9999999999999");
+  expect(await stateOf()).toBe("leads");
+});
+
 test("in a pipe the board shows ids and numbers, reasons follow their titles, and multi-line comments are indented", async () => {
   await using line = await openKanbanLine();
   const long =
