@@ -43,8 +43,8 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     summary: "start a new session on an empty screen",
     when: "idle",
     async run(chat) {
-      await chat.open({ choice: {} });
       chat.clearScreen(false);
+      await chat.open({ choice: {} });
     },
   },
   {
@@ -168,7 +168,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "history",
     summary: "the transcript of this session in the pager",
     when: "always",
-    run: (chat) => chat.runCli(["sessions", "show", requireFacts(chat).sessionId]),
+    run: (chat) => chat.pageCli(["sessions", "show", requireFacts(chat).sessionId]),
   },
   {
     name: "model",
