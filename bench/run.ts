@@ -1,6 +1,7 @@
 import { agentBench } from "./agent.ts";
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { boardBench } from "./board.ts";
+import { chatBench } from "./chat.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
@@ -19,6 +20,7 @@ const BENCHES: readonly Bench[] = [
   safetyBench,
   boardBench,
   dispatchBench,
+  chatBench,
 ];
 
 const words = process.argv.slice(2);

@@ -19,7 +19,16 @@ import type { ChatWindow } from "./window/chat-window.ts";
 export interface ChatControlParts
   extends Pick<
     ChatControl,
-    "state" | "keys" | "dispatch" | "call" | "calls" | "answers" | "open" | "lastMessage" | "leave"
+    | "state"
+    | "keys"
+    | "dispatch"
+    | "call"
+    | "calls"
+    | "answers"
+    | "open"
+    | "lastMessage"
+    | "leave"
+    | "isStored"
   > {
   readonly app: App;
   readonly context: CommandContext;
@@ -28,8 +37,6 @@ export interface ChatControlParts
   readonly images: AttachedImages;
   readonly panels: ChatPanels;
   apply(update: Update): void;
-  /** Whether the session has a message, so that it can be opened again. */
-  isStored(): boolean;
 }
 
 /** The chat as its slash commands see it. */

@@ -22,6 +22,8 @@ export interface ChatControl {
   calls(): readonly EndedCall[];
   /** The text of the latest answers, newest last. */
   answers(): readonly string[];
+  /** Whether the session has a message. */
+  isStored(): boolean;
   /** All of an output, also of one that was shortened. */
   wholeOutput(body: string): Promise<string>;
   open(request: OpenRequest): Promise<void>;

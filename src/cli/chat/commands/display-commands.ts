@@ -18,7 +18,9 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
         return chat.page(`${tool}\n\n${details.whole ?? summary}\n`);
       }
       const { tool, argument, body } = requireCall(chat, text);
-      return chat.page(`${tool} ${argument}\n\n${(await chat.wholeOutput(body)) || "(no output)"}\n`);
+      return chat.page(
+        `${tool} ${argument}\n\n${(await chat.wholeOutput(body)).trimEnd() || "(no output)"}\n`,
+      );
     },
   },
   {

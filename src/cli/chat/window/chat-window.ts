@@ -129,7 +129,7 @@ export function openChatWindow(
       colours,
     );
   const painter = createPainter({ screen, stdout, isInTmux, live });
-  const { schedule } = painter;
+  const { schedule, echo } = painter;
 
   /** Counts seconds and turns the spinner while something runs; an idle chat has no timer. */
   function keepTime(): void {
@@ -179,20 +179,20 @@ export function openChatWindow(
       if (open !== undefined) {
         // A panel that is done may have opened the next one.
         if (!open.press(sequence, keys()) && panel === open) panel = undefined;
-        schedule();
+        echo();
         return;
       }
       const situation = { hasQueue: state.queue.length > 0, hasQuestion: state.questions.length > 0 };
       const action = input.press(sequence, situation);
       if (action !== undefined) onKey(action);
       onDraft();
-      schedule();
+      echo();
     },
     onPaste(text) {
       if (panel !== undefined) panel.paste(text);
       else insert(text);
       onDraft();
-      schedule();
+      echo();
     },
     marksPastes: !NO_PASTE_MARKS.test(env["TERM"] ?? ""),
     now: () => Date.now(),
