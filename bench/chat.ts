@@ -20,6 +20,8 @@ const LONG_LINES = 20_000;
 const PRINTED_LINES = 100_000;
 const TURNS = 5_000;
 const MESSAGES = 10_000;
+/** Longer than anything takes that works. */
+const SHOWN_WITHIN_MS = 60_000;
 const IDLE_MS = 10_000;
 const TICKS_PER_SECOND = 100; // of /proc/PID/stat
 /** Letters that no text of the bench has, so that their echo is found in the output. */
@@ -40,16 +42,27 @@ export const chatBench: Bench = {
       ],
       answers: [{ text: "Understood.", times: TURNS * 2 }],
     });
+    const step = (name: string): readonly Measurement[] => {
+      process.stderr.write(`  ${name}\n`);
+      return [];
+    };
     try {
       return [
+        ...step("first frame"),
         await measureFirstFrame("node dist/main.cjs", [process.execPath, ENTRY], 1.5, folder),
         await measureFirstFrame("./hermes", [resolve("hermes")], 2.5, folder),
+        ...step("stream"),
         ...(await measureStream(folder, server)),
+        ...step("cost of a line"),
         await measureLineCost(folder, server),
+        ...step("echo"),
         ...(await measureEcho(folder, server)),
+        ...step("memory"),
         await measureTurns(folder, server),
+        ...step("resume"),
         await measureResume(folder),
         measurePicker(),
+        ...step("idle"),
         ...(await measureIdle(folder, server)),
       ];
     } finally {
@@ -65,6 +78,8 @@ const PRINT = {
   input: { command: `seq 1 ${PRINTED_LINES} | while read -r line; do echo "$line"; done` },
 };
 
+const LAST_LINE = "This is its end.";
+
 function markdown(lines: number): string {
   const block = [
     "A paragraph with **bold words**, some `code` and a [link](https://example.com/path), long enough to be wrapped once.",
@@ -78,7 +93,9 @@ function markdown(lines: number): string {
     "",
     "Another paragraph of ordinary text without any marks in it.",
   ];
-  return Array.from({ length: lines }, (_, index) => block[index % block.length]).join("\n");
+  return [...Array.from({ length: lines - 1 }, (_, index) => block[index % block.length]), LAST_LINE].join(
+    "\n",
+  );
 }
 
 /** A program in a terminal of its own, with all bytes that it has written. */
@@ -111,7 +128,7 @@ function start(command: readonly string[], env: Readonly<Record<string, string>>
       return new Promise((done, reject) => {
         const timer = setTimeout(
           () => reject(new Error(`never showed ${text}: ${bytes.slice(-800)}`)),
-          300_000,
+          SHOWN_WITHIN_MS,
         );
         check = () => {
           const part = bytes.slice(from);
@@ -167,6 +184,9 @@ async function startChat(folder: string, server?: ScriptedServer): Promise<Runni
   return chat;
 }
 
+/** It does not exit, because node-pty loses what a program has written just before its end. */
+const BARE = [process.execPath, "-e", 'process.stdout.write("❯"); setTimeout(() => undefined, 600_000)'];
+
 async function measureFirstFrame(
   name: string,
   command: readonly string[],
@@ -176,12 +196,12 @@ async function measureFirstFrame(
   const env = await makeHome(folder);
   const firstByte = async (words: readonly string[], text: string): Promise<number> => {
     using program = start(words, env, env["HOME"] ?? folder);
-    return program.shows(text, 0);
+    return await program.shows(text, 0);
   };
   const times = { ours: [] as number[], peer: [] as number[] };
   for (let round = 0; round < ROUNDS; round++) {
     times.ours.push(await firstByte(command, "❯"));
-    times.peer.push(await firstByte([process.execPath, "-e", 'process.stdout.write("❯")'], "❯"));
+    times.peer.push(await firstByte(BARE, "❯"));
   }
   return ratio(`first frame, ${name} ÷ bare node`, median(times.ours), median(times.peer), max);
 }
@@ -258,14 +278,14 @@ async function measureStream(folder: string, server: ScriptedServer): Promise<Me
   let ourBytes = 0;
   for (let round = 0; round < 3; round++) {
     using chat = await startChat(folder, server);
-    const ours = await streamed(chat, "stream\r", "12k");
+    const ours = await streamed(chat, "stream\r", LAST_LINE);
     found.ours.push(ours.cpu);
     ourBytes = ours.bytes;
     using plain = start([process.execPath, "-e", PLAIN, server.url], await makeHome(folder), folder);
     await plain.shows("ready", 0);
     found.plain.push((await streamed(plain, "go\n", "THE END")).cpu);
     using pi = await startPi(folder, server);
-    found.pi.push((await streamed(pi, "stream\r", "without any marks in it")).cpu);
+    found.pi.push((await streamed(pi, "stream\r", LAST_LINE)).cpu);
   }
   const best = { ours: Math.min(...found.ours), plain: Math.min(...found.plain), pi: Math.min(...found.pi) };
   const textBytes = Buffer.byteLength(markdown(STREAM_LINES));
@@ -284,8 +304,8 @@ async function measureStream(folder: string, server: ScriptedServer): Promise<Me
 
 async function measureLineCost(folder: string, server: ScriptedServer): Promise<Measurement> {
   using chat = await startChat(folder, server);
-  const short = await streamed(chat, "stream\r", "marks in it");
-  const long = await streamed(chat, "long text\r", "marks in it");
+  const short = await streamed(chat, "stream\r", LAST_LINE);
+  const long = await streamed(chat, "long text\r", LAST_LINE);
   const perLine = { ours: long.cpu / LONG_LINES, peer: short.cpu / STREAM_LINES };
   return ratio("CPU per line of 20,000 ÷ of 2,000", perLine.ours, perLine.peer, 1.2);
 }
@@ -321,7 +341,7 @@ async function measureEcho(folder: string, server: ScriptedServer): Promise<Meas
   const streaming = await under("endless\r");
   const printing = await under("print\r");
   chat.type("long text\r");
-  await settle(chat, "marks in it");
+  await settle(chat, LAST_LINE);
   const later = await echoes(chat);
   return [
     ratio("key → echo while text streams ÷ idle, median", median(streaming), median(idle), 3),
@@ -365,7 +385,7 @@ async function measureResume(folder: string): Promise<Measurement> {
   await fillSessions(join(env["HOME"] ?? "", "sessions.sqlite"), MESSAGES, never, { perSession: MESSAGES });
   const open = async (args: readonly string[]): Promise<number> => {
     using chat = start([process.execPath, ENTRY, ...args], env, env["HOME"] ?? folder);
-    return chat.shows("❯", 0);
+    return await chat.shows("❯", 0);
   };
   const times = { ours: [] as number[], peer: [] as number[] };
   for (let round = 0; round < ROUNDS; round++) {
