@@ -91,7 +91,9 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
       const parts = (unfinished + escapeControls(text)).split("\n");
       unfinished = parts.pop() ?? "";
       for (const part of parts) lines.push(...finish(part));
-      const isProse = fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
+      // Text of one row has no row that is final, and most pieces of a stream are in one.
+      const fitsRow = textWidth(unfinished) < Math.min(columns() - 1, MAX_PROSE_COLUMNS);
+      const isProse = !fitsRow && fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
       if (isProse && unfinished !== "" && !hasOpenInline(unfinished)) {
         const rows = render(unfinished, returned);
         const isLong = unfinished.length > MAX_UNFINISHED_CHARS;
