@@ -37,6 +37,7 @@ export async function openNotifyingEnvironment(
     get busy() {
       return environment.busy;
     },
+    outside: environment.outside,
     [Symbol.asyncDispose]: () => environment[Symbol.asyncDispose](),
   };
 }

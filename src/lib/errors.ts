@@ -34,6 +34,7 @@ export const HINTS = {
   "ssh-denied": "Check terminal.ssh_user and terminal.ssh_key.",
   "ssh-host-key-changed": "Find out why the key changed before you connect again.",
   "sandbox-unavailable": "Check that the container engine runs, for instance with `docker version`.",
+  "local-sandbox-unavailable": "Run `hermes doctor`, or set terminal.local_sandbox to off.",
   "sandbox-image-missing": "Check terminal.docker_image and the network, or pull the image yourself.",
   "sandbox-drifted": "Set terminal.docker_on_drift to keep or replace, or remove the sandbox.",
   "sandbox-refused": "Change the setting named in the message.",

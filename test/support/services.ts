@@ -38,6 +38,7 @@ const postgres = running.extend({
   process: serverProcess,
 });
 const chromium = running.extend({ executable: z.string() });
+const bubblewrap = running.extend({ executable: z.string() });
 
 const statusSchema = z.object({
   folder: z.string(),
@@ -47,6 +48,10 @@ const statusSchema = z.object({
     ssh: z.union([ssh, notRunning]),
     postgres: z.union([postgres, notRunning]),
     chromium: z.union([chromium, notRunning]),
+    // Absent in a status that an earlier version of scripts/test-services has written.
+    bubblewrap: z
+      .union([bubblewrap, notRunning])
+      .default({ state: "stopped", reason: "not started: run scripts/test-services start" }),
   }),
 });
 
@@ -145,4 +150,5 @@ const nowhere: { readonly [P in Part]: RunningPart<P> } = {
   ssh: { ...blank, host: "", port: 0, user: "", identityFile: "", knownHosts: "", process: noProcess },
   postgres: { ...blank, url: "", port: 0, socketFolder: "", process: noProcess },
   chromium: { ...blank, executable: "" },
+  bubblewrap: { ...blank, executable: "" },
 };
