@@ -92,6 +92,7 @@ export const HINTS = {
   "run-superseded": "Stop: this run has ended, and another run may be in progress.",
   "checkpoint-failed":
     "Free space or correct the reason, then continue; until then `hermes rollback` cannot undo turns.",
+  "rollback-unfinished": "Correct the reason; the next `hermes rollback --list` finishes the rollback.",
   "checkpoint-missing":
     "Checkpoints are taken while `checkpoints.enabled` is true. `hermes rollback --list` shows them.",
   "workspace-refused": "Correct the workspace of the task, or the folder it names.",
