@@ -5,6 +5,7 @@ import { chatBench } from "./chat.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
+import { localSandboxBench } from "./local-sandbox.ts";
 import { safetyBench } from "./safety.ts";
 import { sessionsBench } from "./sessions.ts";
 import { startBench } from "./start.ts";
@@ -14,6 +15,7 @@ import { startBench } from "./start.ts";
 const BENCHES: readonly Bench[] = [
   startBench,
   execBench,
+  localSandboxBench,
   filesBench,
   sessionsBench,
   agentBench,

@@ -38,6 +38,7 @@ export async function openNotifyingEnvironment(
       return environment.busy;
     },
     outside: environment.outside,
+    explainRefusal: environment.explainRefusal,
     [Symbol.asyncDispose]: () => environment[Symbol.asyncDispose](),
   };
 }

@@ -113,8 +113,11 @@ describeWith("bubblewrap", "checkpoints on a full disk", () => {
       inChild.project,
     ];
     await using child = startChild(CHILD, "fillProject", inChild, { wrap });
-    expect(await child.next()).toMatch(/No file was changed: .*ENOSPC/);
-    expect(await child.next()).toBe("undone");
+    expect(await child.next()).toEqual([
+      expect.stringMatching(/No file was changed: .*ENOSPC/),
+      ["20", "30000 × y"],
+    ]);
+    expect(await child.next()).toEqual(["undone", ["20", "60000 × \0"]]);
   });
 
   test("agent K5: where the store's disk is full, the checkpoint is refused and the files are as they were", async () => {

@@ -83,4 +83,6 @@ export interface Environment extends AsyncDisposable {
    * and our programs that watch processes. Disposed with this environment.
    */
   readonly outside?: Environment | undefined;
+  /** What the sandbox has to do with an error message, and what would allow it; undefined if it has nothing to do with it. */
+  readonly explainRefusal?: ((message: string) => string | undefined) | undefined;
 }

@@ -87,6 +87,7 @@ export function createSharedEnvironment({
       get busy() {
         return shared.busy;
       },
+      explainRefusal: shared.explainRefusal,
       outside: shared.outside && share(shared.outside),
       async [Symbol.asyncDispose]() {
         if (!isHeld) return;

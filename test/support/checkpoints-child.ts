@@ -1,4 +1,4 @@
-import { rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createCheckpoints } from "../../src/checkpoints/checkpoint-store.ts";
 import { checkpointOptions } from "../../src/checkpoints/options.ts";
@@ -39,9 +39,9 @@ await playRole({
     await change(place, "y".repeat(30_000));
     const filler = join(place.project, "..", "filler");
     await fill(filler);
-    print(await rollBack(place));
+    print([await rollBack(place), await firstBytes(place)]);
     await rm(filler);
-    print(await rollBack(place));
+    print([await rollBack(place), await firstBytes(place)]);
   },
   /** Fills the disk of the store, and tries to take a checkpoint. */
   async fillStore(place: CheckpointPlace) {
@@ -64,6 +64,13 @@ async function change(place: CheckpointPlace, content: string): Promise<void> {
   const { number } = await checkpoints.take(request, signal);
   for (let file = 0; file < place.files; file++) await writeFile(join(place.project, `f${file}`), content);
   await checkpoints.complete(place.project, number, [], signal);
+}
+
+/** The names in the project, and the different contents by their length and first character. */
+async function firstBytes({ project }: CheckpointPlace): Promise<readonly string[]> {
+  const names = (await readdir(project)).toSorted();
+  const texts = await Promise.all(names.map((name) => readFile(join(project, name), "latin1")));
+  return [String(names.length), ...new Set(texts.map((text) => `${text.length} × ${text.charAt(0)}`))];
 }
 
 function rollBack(place: CheckpointPlace): Promise<string> {

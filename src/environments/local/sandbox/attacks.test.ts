@@ -79,36 +79,42 @@ function connectTo(path: string): string {
 describeWith("bubblewrap", "local sandbox", () => {
   const users = isRoot ? ["root", "a plain user"] : ["a plain user"];
 
-  test.each(users)("N: run by %s, no command gets out of the sandbox, and each is told why", async (user) => {
-    await using lab = await openLab(user);
-    expect(ATTEMPTS.length).toBeGreaterThanOrEqual(40);
-    const results = await lab.run(ATTEMPTS, { local_sandbox_network: false });
-    const succeeded = results.filter(({ exitCode, output }) => exitCode === 0 || output.includes(SECRET));
-    expect(succeeded).toEqual([]);
-    const unexplained = results.filter(({ notices }) => !notices.join().includes("outside_sandbox: true"));
-    expect(unexplained).toEqual([]);
-    expect(lab.state()).toEqual(lab.before);
-  });
+  test.each(users)(
+    "agent K8: run by %s, no command gets out of the sandbox, and each is told why",
+    async (user) => {
+      await using lab = await openLab(user);
+      expect(ATTEMPTS.length).toBeGreaterThanOrEqual(40);
+      const results = await lab.run(ATTEMPTS, { local_sandbox_network: false });
+      const succeeded = results.filter(({ exitCode, output }) => exitCode === 0 || output.includes(SECRET));
+      expect(succeeded).toEqual([]);
+      const unexplained = results.filter(({ notices }) => !notices.join().includes("outside_sandbox: true"));
+      expect(unexplained).toEqual([]);
+      expect(lab.state()).toEqual(lab.before);
+    },
+  );
 
-  test.each(users)("N: run by %s, git commits, make builds and npm tests in the sandbox", async (user) => {
-    await using lab = await openLab(user);
-    const results = await lab.run(
-      [
-        "git add -A && git commit -q -m first && git log --oneline",
-        "git checkout -q -b work && echo two > b && git add b && git commit -q -m second",
-        "git stash list && git gc -q && git status --short",
-        "printf 'all: out\\nout: a.txt\\n\\tcp a.txt out\\n' > Makefile && echo a > a.txt && make && cat out",
-        'printf \'{"name":"x","version":"1.0.0","scripts":{"test":"node --test"}}\' > package.json',
-        'mkdir -p dep && printf \'{"name":"dep","version":"1.0.0"}\' > dep/package.json && npm install --offline --no-audit ./dep',
-        'printf \'require("node:test")("x", () => require.resolve("dep/package.json"))\' > x.test.js && npm test',
-        "echo a > $TMPDIR/file && cat /tmp/file",
-      ],
-      {},
-    );
-    expect(results.filter(({ exitCode }) => exitCode !== 0)).toEqual([]);
-  });
+  test.each(users)(
+    "agent K8: run by %s, git commits, make builds and npm tests in the sandbox",
+    async (user) => {
+      await using lab = await openLab(user);
+      const results = await lab.run(
+        [
+          "git add -A && git commit -q -m first && git log --oneline",
+          "git checkout -q -b work && echo two > b && git add b && git commit -q -m second",
+          "git stash list && git gc -q && git status --short",
+          "printf 'all: out\\nout: a.txt\\n\\tcp a.txt out\\n' > Makefile && echo a > a.txt && make && cat out",
+          'printf \'{"name":"x","version":"1.0.0","scripts":{"test":"node --test"}}\' > package.json',
+          'mkdir -p dep && printf \'{"name":"dep","version":"1.0.0"}\' > dep/package.json && npm install --offline --no-audit ./dep',
+          'printf \'require("node:test")("x", () => require.resolve("dep/package.json"))\' > x.test.js && npm test',
+          "echo a > $TMPDIR/file && cat /tmp/file",
+        ],
+        {},
+      );
+      expect(results.filter(({ exitCode }) => exitCode !== 0)).toEqual([]);
+    },
+  );
 
-  test("N: with strict, files outside the project and the network are hidden too", async () => {
+  test("agent K8: with strict, files outside the project and the network are hidden too", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const commands = ["cat ~/documents/a", "ls ~", "echo x > ~/x", "exec 3<>/dev/tcp/127.0.0.1/$PORT"];
     const results = await lab.run(commands, { local_sandbox: "strict" });
@@ -119,21 +125,21 @@ describeWith("bubblewrap", "local sandbox", () => {
     ]);
   });
 
-  test("N: a folder in local_sandbox_writable can be written, and its hooks of git cannot", async () => {
+  test("agent K8: a folder in local_sandbox_writable can be written, and its hooks of git cannot", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const commands = ["echo x > ~/documents/b", "mkdir ~/documents/.git", "cat ~/.ssh/id_rsa"];
     const results = await lab.run(commands, { local_sandbox_writable: ["~/documents"] });
     expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1, 1]);
   });
 
-  test("N: files that would redirect git to other settings are removed after the command", async () => {
+  test("agent K8: files that would redirect git to other settings are removed after the command", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const [result] = await lab.run(["mkdir evil && echo ../evil > .git/commondir"], {});
     expect(result?.notices.join()).toContain("removed");
     expect(existsSync(join(lab.project, ".git", "commondir"))).toBe(false);
   });
 
-  test("N: where no repository exists yet, no command can create one with hooks, and nothing is left behind", async () => {
+  test("agent K8: where no repository exists yet, no command can create one with hooks, and nothing is left behind", async () => {
     await using lab = await openLab(users.at(-1) ?? "", { hasRepository: false });
     const commands = ["git init", "mkdir .git", "mkdir -p .git/hooks", "rmdir .git", "echo x > file"];
     const results = await lab.run(commands, {});
@@ -141,7 +147,7 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(readdirSync(lab.project).toSorted()).toEqual([".envrc", "file"]);
   });
 
-  test("N: in the home folder nothing is writable, and the reason is given", async () => {
+  test("agent K8: in the home folder nothing is writable, and the reason is given", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const [result] = await lab.run(["echo x > ~/x"], {}, lab.home);
     expect(result).toMatchObject({ exitCode: 1 });

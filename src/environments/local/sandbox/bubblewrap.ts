@@ -22,14 +22,14 @@ export interface SandboxFiles {
 
 /** The command line that runs a program in the sandbox. */
 export function bubblewrapCommand(
-  { mounts, hasNetwork }: Pick<SandboxPlan, "mounts" | "hasNetwork">,
+  { mounts, hasNetwork, bubblewrap }: Pick<SandboxPlan, "mounts" | "hasNetwork" | "bubblewrap">,
   { blank, channels }: SandboxFiles,
   command: readonly string[],
 ): [string, ...string[]] {
   const ofChannels: Mount[] =
     channels === undefined ? [] : [{ kind: "read", path: CHANNELS_IN_SANDBOX, source: channels }];
   return [
-    "bwrap",
+    bubblewrap,
     ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(hasNetwork ? [] : ["--unshare-net"]),
     ...["--cap-drop", "ALL"],

@@ -40,7 +40,7 @@ export function explainDenial(plan: SandboxPlan, output: string): string | undef
     plan.mode === "strict" && MISSING.test(output) && "It hides your files outside the project.",
   ].filter((reason) => reason !== false);
   if (reasons.length === 0) return undefined;
-  return `This command ran in the sandbox (terminal.local_sandbox: ${plan.mode}), which may be why it failed. ${reasons.join(" ")} ${describeWayOut(plan)}`;
+  return `This ran in the sandbox (terminal.local_sandbox: ${plan.mode}), which may be why it failed. ${reasons.join(" ")} ${describeWayOut(plan)}`;
 }
 
 export function describeWritable({ writable, workspace }: SandboxPlan): string {
@@ -54,5 +54,5 @@ export function describeWritable({ writable, workspace }: SandboxPlan): string {
 function describeWayOut({ mode, hasNetwork }: SandboxPlan): string {
   const network =
     mode === "workspace" && !hasNetwork ? "; terminal.local_sandbox_network turns the network on" : "";
-  return `If the task needs it, run this command again with outside_sandbox: true, which asks the user. The user can allow a folder with \`hermes config set terminal.local_sandbox_writable '["FOLDER"]'\`${network}.`;
+  return `If the task needs it, use the tool terminal with outside_sandbox: true, which asks the user. The user can allow a folder with \`hermes config set terminal.local_sandbox_writable '["FOLDER"]'\`${network}.`;
 }

@@ -3,7 +3,7 @@ import type { Transport } from "../../channel/channel.ts";
 import type { Environment } from "../../environment.ts";
 import type { TerminalOptions } from "../../options.ts";
 import { bubblewrapCommand } from "./bubblewrap.ts";
-import { createDenialWatch } from "./explain-denial.ts";
+import { createDenialWatch, explainDenial } from "./explain-denial.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 import { openSandboxFolder } from "./sandbox-files.ts";
 import { type SandboxHub, startHub } from "./sandbox-hub.ts";
@@ -48,7 +48,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     try {
       const files = { blank: folder.blank, channels };
       const sandbox = bubblewrapCommand(prepared.plan, files, []);
-      const hub = await startHub({ sandbox, mode: prepared.plan.mode, env, channels }, signal);
+      const { mode, mkfifo } = prepared.plan;
+      const hub = await startHub({ sandbox, mkfifo, mode, env, channels }, signal);
       plan = prepared.plan;
       return { hub, plan: prepared.plan, close };
     } catch (error) {
@@ -80,6 +81,7 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
         openSession: inside.openSession,
         warm: inside.warm,
         outside,
+        explainRefusal: (message) => plan && explainDenial(plan, message),
         async run(request, signal) {
           const watch = createDenialWatch();
           const result = await inside.run(

@@ -22,6 +22,10 @@ export interface SandboxFacts {
 export interface SandboxPlan extends Omit<ProjectGuards, "mounts"> {
   readonly mode: "workspace" | "strict";
   readonly hasNetwork: boolean;
+  /** The program that creates the sandbox. */
+  readonly bubblewrap: string;
+  /** The program that creates FIFOs. */
+  readonly mkfifo: string;
   readonly mounts: readonly Mount[];
   /** The folders of the machine that commands may change. */
   readonly writable: readonly string[];
@@ -67,6 +71,8 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   const tools = mode === "strict" ? await findTools(variables["PATH"] ?? "") : [];
   return {
     mode,
+    bubblewrap: await findProgram("bwrap", variables["PATH"] ?? "", writable),
+    mkfifo: await findProgram("mkfifo", variables["PATH"] ?? "", writable),
     hasNetwork: mode === "workspace" && options.local_sandbox_network,
     workspace,
     writable,
@@ -97,6 +103,17 @@ async function findWorkspace(cwd: string, userHome: string): Promise<string> {
 async function findTools(path: string): Promise<string[]> {
   const folders = path.split(":").filter((folder) => /^\/.*\/bin$/.test(folder));
   return (await Promise.all(folders.map((folder) => ifPresent(dirname(folder))))).flat();
+}
+
+/** The first program of that name on the PATH that no sandboxed command could have put there. */
+async function findProgram(name: string, path: string, writable: readonly string[]): Promise<string> {
+  for (const folder of path.split(":").filter((entry) => entry.startsWith("/"))) {
+    const program = join(folder, name);
+    const found = await realpath(program).catch(() => undefined);
+    if (found !== undefined && ![folder, found].some((one) => writable.some((open) => isWithin(one, open))))
+      return program;
+  }
+  return join("/usr/bin", name); // starting it fails, and that is the reason for the refusal
 }
 
 async function ifPresent(path: string): Promise<string[]> {

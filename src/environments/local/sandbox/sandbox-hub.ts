@@ -23,6 +23,7 @@ export interface SandboxHub extends AsyncDisposable {
 export interface HubParts {
   /** The command line that runs a program in the sandbox, without the program. */
   readonly sandbox: readonly string[];
+  readonly mkfifo: string;
   readonly mode: string;
   readonly env: Readonly<Record<string, string>>;
   /** The folder on the host that the sandbox sees, read-only, as CHANNELS_IN_SANDBOX. */
@@ -67,7 +68,7 @@ interface Opening {
 
 /** Starts bubblewrap. Throws `local-sandbox-unavailable`, in words, if this machine cannot create the sandbox. */
 export async function startHub(
-  { sandbox, mode, env, channels }: HubParts,
+  { sandbox, mkfifo, mode, env, channels }: HubParts,
   signal: AbortSignal,
 ): Promise<SandboxHub> {
   const [program = "", ...args] = [...sandbox, "sh", "-c", START];
@@ -92,7 +93,7 @@ export async function startHub(
 
   async function startShell(): Promise<RunningShell> {
     const id = randomBytes(8).toString("hex");
-    const fifos = await openFifos(channels, id, env);
+    const fifos = await openFifos({ channels, mkfifo, env }, id);
     const events = new EventEmitter();
     let pid = "";
     let exitCode: number | null = null;
@@ -177,14 +178,17 @@ async function waitUntilReady(
  * Creates the FIFOs of a channel and opens our ends. An open FIFO needs a process at its other end: until the shell has
  * opened its ends, we hold them too. `release` gives them up.
  */
-async function openFifos(folder: string, id: string, env: HubParts["env"]) {
+async function openFifos(
+  { channels, mkfifo, env }: Pick<HubParts, "channels" | "mkfifo" | "env">,
+  id: string,
+) {
   const paths = {
-    in: join(folder, `${id}.in`),
-    out: join(folder, `${id}.out`),
-    err: join(folder, `${id}.err`),
+    in: join(channels, `${id}.in`),
+    out: join(channels, `${id}.out`),
+    err: join(channels, `${id}.err`),
   };
   const created = await runProcess(
-    ["mkfifo", "-m", "600", ...Object.values(paths)],
+    [mkfifo, "-m", "600", ...Object.values(paths)],
     { env },
     AbortSignal.timeout(MKFIFO_WITHIN_MS),
   );
