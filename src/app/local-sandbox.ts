@@ -19,20 +19,19 @@ export async function inspectLocalSandbox(
   { cwd, mode }: { readonly cwd: string; readonly mode: LocalSandboxReport["mode"] },
   signal: AbortSignal,
 ): Promise<LocalSandboxReport> {
-  const [{ prepareSandbox }, { probeSandbox }] = await Promise.all([
-    import("../environments/local/sandbox/local-sandbox.ts"),
-    import("../environments/local/sandbox/bubblewrap.ts"),
-  ]);
+  const { inspectSandbox } = await import("../environments/local/sandbox/local-sandbox.ts");
   const defined = Object.entries(variables).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
-  const { folder, plan } = await prepareSandbox({
-    options: { ...resolved.config.terminal, local_sandbox: mode },
-    variables: Object.fromEntries(defined),
-    hermesHomes: [profile.root, profile.home],
-    cwd,
-  });
-  const problem = await probeSandbox(plan, { blank: folder.blank }, variables, signal);
+  const { plan, problem } = await inspectSandbox(
+    {
+      options: { ...resolved.config.terminal, local_sandbox: mode },
+      variables: Object.fromEntries(defined),
+      hermesHomes: [profile.root, profile.home],
+      cwd,
+    },
+    signal,
+  );
   const isInside = (path: string): boolean =>
     plan.writable.some((writable) => path.startsWith(`${writable}/`));
   const paths = plan.mounts.filter(({ kind }) => kind !== "write").map(({ path }) => path);

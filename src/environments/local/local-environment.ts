@@ -1,4 +1,5 @@
 import { access } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Transport } from "../channel/channel.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
@@ -33,7 +34,8 @@ export async function openLocalEnvironment(parts: LocalEnvironmentParts): Promis
   if (options.local_sandbox === "off") return outside;
   const { openLocalSandbox } = await import("./sandbox/local-sandbox.ts");
   const hermesHomes = [rootHome, profileHome] as const;
-  const sandbox = openLocalSandbox({ options, variables: env, hermesHomes, cwd: start });
+  const project = options.cwd.startsWith("~") ? join(env["HOME"] ?? homedir(), options.cwd.slice(1)) : start;
+  const sandbox = openLocalSandbox({ options, variables: env, hermesHomes, cwd: project });
   const inside = open(
     (signal) => sandbox.transport(signal),
     async () => sandbox[Symbol.asyncDispose](),

@@ -7,6 +7,8 @@ import { startChild } from "../../../../test/support/child.ts";
 import type { SandboxedCommands, SandboxedResult } from "../../../../test/support/local-sandbox-child.ts";
 import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { terminalOptions } from "../../options.ts";
+import { inspectSandbox } from "./local-sandbox.ts";
 
 const CHILD = new URL("../../../../test/support/local-sandbox-child.ts", import.meta.url);
 const NOBODY = 65_534;
@@ -145,6 +147,24 @@ describeWith("bubblewrap", "local sandbox", () => {
     const results = await lab.run(commands, {});
     expect(results.map(({ exitCode }) => exitCode === 0)).toEqual([false, false, false, false, true]);
     expect(readdirSync(lab.project).toSorted()).toEqual([".envrc", "file"]);
+    const parts = { options: terminalOptions.parse({ local_sandbox: "workspace" }), cwd: lab.project };
+    const variables = { PATH: process.env["PATH"] ?? "", HOME: lab.home };
+    const hermesHomes = [join(lab.home, ".hermes"), join(lab.home, ".hermes")] as const;
+    const never = new AbortController().signal;
+    const { plan, problem } = await inspectSandbox({ ...parts, variables, hermesHomes }, never);
+    expect({ placeholder: plan.placeholder, problem }).toEqual({
+      placeholder: join(lab.project, ".git"),
+      problem: undefined,
+    });
+    expect(readdirSync(lab.project).toSorted()).toEqual([".envrc", "file"]);
+  });
+
+  test("agent K8: a start folder below ~ is the project", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const commands = ["pwd; echo x > file", "echo x > ../file"];
+    const results = await lab.run(commands, { cwd: "~/documents" });
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(existsSync(join(lab.home, "documents", "file"))).toBe(true);
   });
 
   test("agent K8: in the home folder nothing is writable, and the reason is given", async () => {

@@ -1,8 +1,10 @@
-import { rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { AppError } from "../../../lib/errors.ts";
 import type { Transport } from "../../channel/channel.ts";
 import type { Environment } from "../../environment.ts";
 import type { TerminalOptions } from "../../options.ts";
-import { bubblewrapCommand } from "./bubblewrap.ts";
+import { bubblewrapCommand, probeSandbox } from "./bubblewrap.ts";
 import { createDenialWatch, explainDenial } from "./explain-denial.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
 import { openSandboxFolder } from "./sandbox-files.ts";
@@ -24,34 +26,43 @@ export interface LocalSandbox extends AsyncDisposable {
   guard(inside: Environment, outside: Environment): Environment;
 }
 
-/** Plans what commands can reach; also for surfaces that only describe the sandbox. */
-export async function prepareSandbox({ options, variables, hermesHomes, cwd }: LocalSandboxParts) {
-  const [, profileHome] = hermesHomes;
-  const folder = await openSandboxFolder(profileHome, variables["TMPDIR"] || "/tmp");
-  const plan = await planSandbox({ options, variables, hermesHomes, cwd, temporary: folder.temporary });
-  return { folder, plan };
+/** What the sandbox would be, and why this machine cannot create it, if so. Leaves no files behind. */
+export async function inspectSandbox(
+  parts: LocalSandboxParts,
+  signal: AbortSignal,
+): Promise<{ readonly plan: SandboxPlan; readonly problem: AppError | undefined }> {
+  const { variables } = parts;
+  const temporary = await mkdtemp(join(variables["TMPDIR"] || "/tmp", "hermes-probe-"));
+  try {
+    const blank = join(temporary, "blank");
+    await writeFile(blank, "", { mode: 0 });
+    const plan = await planSandbox({ ...parts, temporary });
+    // Bubblewrap would create this mount point in the project.
+    const mounts = plan.mounts.filter(({ path }) => path !== plan.placeholder);
+    return { plan, problem: await probeSandbox({ ...plan, mounts }, { blank }, variables, signal) };
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
 }
 
 export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   const { options } = parts;
   const env = sandboxVariables(parts.variables, options.env_passthrough);
-  let created:
-    | Promise<{ readonly hub: SandboxHub; readonly plan: SandboxPlan; close(): Promise<void> }>
-    | undefined;
+  let created: Promise<{ readonly hub: SandboxHub; close(): Promise<void> }> | undefined;
   let plan: SandboxPlan | undefined;
 
   async function create(signal: AbortSignal) {
-    const prepared = await prepareSandbox(parts);
-    const { folder } = prepared;
+    const [, profileHome] = parts.hermesHomes;
+    const folder = await openSandboxFolder(profileHome, parts.variables["TMPDIR"] || "/tmp");
+    const planned = await planSandbox({ ...parts, temporary: folder.temporary });
     const channels = await folder.createChannels();
-    const close = (): Promise<void> => folder.remove(channels, prepared.plan.placeholder);
+    const close = (): Promise<void> => folder.remove(channels, planned.placeholder);
     try {
-      const files = { blank: folder.blank, channels };
-      const sandbox = bubblewrapCommand(prepared.plan, files, []);
-      const { mode, mkfifo } = prepared.plan;
+      const sandbox = bubblewrapCommand(planned, { blank: folder.blank, channels }, []);
+      const { mode, mkfifo } = planned;
       const hub = await startHub({ sandbox, mkfifo, mode, env, channels }, signal);
-      plan = prepared.plan;
-      return { hub, plan: prepared.plan, close };
+      plan = planned;
+      return { hub, close };
     } catch (error) {
       await close();
       throw error;
