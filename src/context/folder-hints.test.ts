@@ -34,6 +34,8 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
       maxResultChars,
       redact: (text) => text.replaceAll(SECRET, "«redacted»"),
       notify: (sentence) => void notices.push(sentence.replaceAll(own.folder, "")),
+      screen: (path, text) =>
+        text.includes("HOSTILE") ? `[${path.replaceAll(own.folder, "")} was left out]` : undefined,
     });
   let tools = open([]);
   return {

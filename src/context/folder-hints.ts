@@ -28,6 +28,8 @@ export interface HintParts {
   readonly maxResultChars: number;
   redact(text: string): string;
   notify(sentence: string): void;
+  /** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+  screen(path: string, text: string): string | undefined;
 }
 
 /** The folders whose hints a text contains. */
@@ -82,7 +84,7 @@ export function withFolderHints(
     const read = await files.read(path, { maxChars: MAX_HINT_CHARS }, signal);
     if (read.kind === "text" && read.lines.length > 0) {
       if (read.path.startsWith(`${root}/`) && !isCredentialFile(read.path, parts.home))
-        return read.lines.join("\n");
+        return parts.screen(path, read.lines.join("\n")) ?? read.lines.join("\n");
       parts.notify(`${path} is not used: it is a link to a file outside of the project, or to credentials.`);
     }
     if (read.kind === "binary") parts.notify(`${path} is not used: it is not text.`);

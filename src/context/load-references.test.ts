@@ -24,11 +24,13 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
   const { environment } = testEnvironment;
   const session = environment.openSession();
   const notices: string[] = [];
+  const untrusted: string[] = [];
   const readFile = own.tools.get("read_file");
   if (readFile === undefined) throw new Error("there is no read_file");
   return {
     folder: own.folder,
     notices,
+    untrusted,
     async load(message: string) {
       const workspace = {
         environment,
@@ -48,6 +50,7 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
           contextTokens,
           redact: (text, options) => createRedactor({ secrets: [SECRET] }).redact(text, options),
           notify: (sentence) => void notices.push(sentence),
+          onUntrusted: (source) => void untrusted.push(source),
         },
         never,
       );

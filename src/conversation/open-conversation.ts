@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
+import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
 import type { AuxiliaryOptions } from "../agent/options.ts";
@@ -19,6 +20,7 @@ import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { ApprovalsOptions } from "../policy/options.ts";
+import { createUntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
 import { withStatedWindows } from "../providers/catalogue/report-stated-window.ts";
 import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
@@ -44,6 +46,7 @@ import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
 import { type CallGateParts, createCallGate } from "./gate/call-gate.ts";
 import { createPolicy, type PolicyRequest } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
+import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
 import { createPastSessions } from "./past-sessions.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
@@ -231,6 +234,9 @@ export async function openConversation(
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
     });
+    const untrusted = createUntrustedSources();
+    untrusted.load(resumed?.untrusted ?? []);
+    const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
     // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
     const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
@@ -246,11 +252,17 @@ export async function openConversation(
             maxResultChars: maxResultChars(model.contextTokens),
             redact: ownParts.redact,
             notify: environment.reporter.onNotice,
+            screen: (path, text) => screenContext(path, text, noteUntrusted),
           })
         : own),
       ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
     ]);
     if (checkpoints !== undefined) for (const [name, tool] of tools) tools.set(name, checkpoints.guard(tool));
+    const noted = withUntrustedNotes(tools, {
+      untrusted,
+      facts: { cwd: inUse.cwd, home: environment.variables["HOME"] },
+      notify: environment.reporter.onNotice,
+    });
     const session = resumed?.session ?? {
       ...draft,
       // Context files and appended instructions may contain secrets.
@@ -265,7 +277,7 @@ export async function openConversation(
               contextRules: request.usesContextFiles
                 ? {
                     maxChars: settings.context_file_max_chars,
-                    notify: environment.reporter.onNotice,
+                    ...noteUntrusted,
                   }
                 : undefined,
             },
@@ -295,6 +307,7 @@ export async function openConversation(
           cwd: inUse.cwd,
           home: environment.variables["HOME"],
         }),
+      untrusted,
       onReview: (review) => void reviews.push(review),
     });
     const gateParts: CallGateParts = {
@@ -344,7 +357,7 @@ export async function openConversation(
       newModel: resumed === undefined || isSameModel(resumed.session, kept) ? undefined : kept,
       reasoningEffort: request.reasoningEffort ?? findEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
-      rules: { tools, gate: createCallGate(gateParts), fit },
+      rules: { tools: noted, gate: createCallGate(gateParts), fit },
       maxDenials: settings.approvals.denial_breaker_threshold,
       haltsLoops: surface.haltsLoops,
       spendingCaps,
@@ -363,6 +376,7 @@ export async function openConversation(
           state,
         ),
       saveShell: holder.saveShell,
+      untrusted,
       onRequestSent() {
         holder.warm();
         const terminal = tools.get("terminal");
@@ -389,9 +403,12 @@ export async function openConversation(
         const input = JSON.stringify({ command });
         const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;
         const isStored = store.list.find(id) !== undefined;
-        const gate = createCallGate(
-          isStored ? gateParts : { ...gateParts, queue: withoutSession(store.approvals) },
-        );
+        const gate = createCallGate({
+          ...gateParts,
+          // No text of the conversation caused what a person types, and the model does not see its result.
+          policy: { ...policy, untrusted: undefined },
+          queue: isStored ? store.approvals : withoutSession(store.approvals),
+        });
         return runTools([call], { tools, gate, fit }, within);
       },
       async loadParts(text, images, within) {
@@ -411,7 +428,7 @@ export async function openConversation(
                 },
                 contextTokens: model.contextTokens,
                 redact,
-                notify: environment.reporter.onNotice,
+                ...noteUntrusted,
               },
               within,
             )

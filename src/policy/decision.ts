@@ -45,6 +45,7 @@ export const DECISION_STEPS = [
   "deny-rule",
   "own-processes",
   "plan-mode",
+  "taint",
   "yolo",
   "sandbox",
   "rule",

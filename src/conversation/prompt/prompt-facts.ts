@@ -34,7 +34,7 @@ export async function loadPromptFacts(
     rules && seesWorkingFolder ? findProjectContext(environment.cwd, rules, signal) : undefined,
   ]);
   return {
-    identity: soul?.text,
+    identity: soul?.isLeftOut ? undefined : soul?.text,
     tools: [...tools.keys()],
     environment: describeEnvironment(environment),
     project,

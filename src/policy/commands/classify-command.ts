@@ -79,21 +79,28 @@ export function classifyCommand(
   return inspectCommand(reading, facts, meter).findings;
 }
 
+interface CommandInspection {
+  readonly findings: readonly Finding[];
+  readonly nested: readonly CommandReading[];
+  /** The parts of the command whose inline code uses the network. */
+  readonly networkCode: readonly string[];
+}
+
 /** The findings, with the readings of all texts that programs of the command hand to a shell. */
 export function inspectCommand(
   reading: CommandReading,
   facts: CommandFacts,
   meter: Meter = new Meter(sizeOf(reading)),
-): { readonly findings: readonly Finding[]; readonly nested: readonly CommandReading[] } {
+): CommandInspection {
   const classifier = new Classifier(facts, meter);
-  const { findings, nested } = classifier;
+  const { findings, nested, networkCode } = classifier;
   try {
     classifier.read(reading, 0, undefined);
   } catch (error) {
     if (!(error instanceof LimitReached)) throw error;
-    return { findings: [...findings, { ...UNREADABLE, command: "" }], nested };
+    return { findings: [...findings, { ...UNREADABLE, command: "" }], nested, networkCode };
   }
-  return { findings, nested };
+  return { findings, nested, networkCode };
 }
 
 /** The number of characters in the words and inputs of all programs. */
@@ -110,6 +117,7 @@ function sizeOf({ invocations }: CommandReading): number {
 class Classifier {
   readonly findings: Finding[] = [];
   readonly nested: CommandReading[] = [];
+  readonly networkCode: string[] = [];
   readonly #facts: CommandFacts;
   readonly #meter: Meter;
   readonly #known = new Set<string>();
@@ -200,7 +208,8 @@ class Classifier {
     command: string,
   ): void {
     if (!this.#charge(code, nesting, command)) return;
-    const { matches, commands } = inspectCode(code, language, invocation.cwd, this.#facts);
+    const { matches, commands, usesNetwork } = inspectCode(code, language, invocation.cwd, this.#facts);
+    if (usesNetwork) this.networkCode.push(command);
     for (const match of matches) this.#add(match, command);
     for (const text of commands) this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
   }
