@@ -6,6 +6,7 @@ import {
   type TestEnvironment,
 } from "../../test/support/tool-lab.ts";
 import { createEnvironmentFiles } from "../environments/files/environment-files.ts";
+import { createFileGuards } from "../policy/guarded-files.ts";
 import { findHints, withFolderHints } from "./folder-hints.ts";
 
 let testEnvironment: TestEnvironment;
@@ -29,7 +30,7 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
         jobs: () => Promise.reject(new Error("not used")),
       }),
       folder: own.folder,
-      home: own.home,
+      guards: createFileGuards({ homes: [own.home], writeRoots: [] }),
       shown,
       maxResultChars,
       redact: (text) => text.replaceAll(SECRET, "«redacted»"),

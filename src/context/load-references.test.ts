@@ -9,6 +9,7 @@ import {
 } from "../../test/support/tool-lab.ts";
 import { createEnvironmentFiles } from "../environments/files/environment-files.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
+import { createFileGuards } from "../policy/guarded-files.ts";
 import { loadReferences } from "./load-references.ts";
 
 const never = new AbortController().signal;
@@ -43,8 +44,7 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
         {
           workspace: async () => workspace,
           folder: own.folder,
-          home: own.home,
-          userHome: testEnvironment.folder,
+          guards: createFileGuards({ homes: [own.home], writeRoots: [] }),
           readFile,
           fetching: { variables: {}, allowsPrivate },
           contextTokens,

@@ -5,10 +5,9 @@ import { AppError } from "../lib/errors.ts";
 import { escapeFrame } from "../lib/text/escape-frame.ts";
 import { headOf } from "../lib/text/shorten.ts";
 import { findInjection } from "../lib/untrusted/find-injection.ts";
-import { judgeRead } from "../policy/commands/sensitive-paths.ts";
+import type { FileGuards } from "../policy/guarded-files.ts";
 import { IMAGE_HINT, MAX_IMAGE_BYTES, type ParsedImage, parseImage } from "../providers/image.ts";
 import type { ImagePart, TextPart } from "../providers/message.ts";
-import { isCredentialFile } from "../tools/files/credential-files.ts";
 import { describeProblem } from "../tools/files/describe-problem.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Workspace } from "../tools/workspace.ts";
@@ -33,9 +32,7 @@ export interface ReferenceParts {
   workspace(signal: AbortSignal): Promise<Workspace>;
   /** The folder that references must stay in; relative ones start there. */
   readonly folder: string;
-  /** The profile's home, and the home of the user on this machine. */
-  readonly home: string;
-  readonly userHome: string;
+  readonly guards: FileGuards;
   readonly readFile: Tool;
   readonly fetching: FetchRules;
   readonly contextTokens: number | undefined;
@@ -124,7 +121,7 @@ async function load(
   const root = await files.stat(parts.folder, signal);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
   const isSecret = (path: string): boolean =>
-    mayHoldCredentials(posix.join(root.path, path), root.path, parts);
+    parts.guards.read(posix.join(root.path, path)) !== undefined;
   const output = await readGit(reference, { environment, folder: root.path, isSecret }, signal);
   return { text: parts.redact(output, { code: true }) };
 }
@@ -150,18 +147,13 @@ async function locate(
       `${source} is outside of the workspace ${root.path}.`,
       "Start Hermes in a folder that contains it.",
     );
-  if (mayHoldCredentials(found.path, root.path, parts))
+  if (parts.guards.read(found.path) !== undefined)
     throw refuse(`${source} may hold credentials, which are never sent to a model.`, "Remove the reference.");
   if (isWanted) return found;
   throw refuse(
     `${source} is not a ${reference.kind}.`,
     `Use @${found.type === "folder" ? "folder" : "file"}: instead.`,
   );
-}
-
-function mayHoldCredentials(path: string, cwd: string, { home, userHome }: ReferenceParts): boolean {
-  const facts = { home: userHome, cwd, hermesHome: home };
-  return isCredentialFile(path, home) || judgeRead(path, cwd, facts) !== undefined;
 }
 
 async function loadFile(

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
@@ -16,9 +16,11 @@ import { type EnvironmentFacts, environmentTask } from "../environments/environm
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
 import { AppError } from "../lib/errors.ts";
+import { resolveLinks } from "../lib/files/resolve-links.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { createFileGuards, type FileGuards } from "../policy/guarded-files.ts";
 import type { ApprovalsOptions } from "../policy/options.ts";
 import { createUntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
@@ -106,7 +108,7 @@ export interface ConversationRequest {
       readonly auxiliary: Pick<AuxiliaryOptions, "title_generation" | "vision">;
       readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
       readonly context_file_max_chars: number;
-      readonly security: { readonly allow_private_urls: boolean };
+      readonly security: { readonly allow_private_urls: boolean; readonly write_safe_root: string };
     };
   readonly redactor: Redactor;
   /** Shared by all conversations of the process. */
@@ -229,7 +231,7 @@ export async function openConversation(
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
-    const ownParts = toolParts(request, holder.workspace, id, store);
+    const ownParts = toolParts(request, holder.workspace, id, store, await openFileGuards(request));
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
@@ -245,7 +247,7 @@ export async function openConversation(
         ? withFolderHints(own, {
             workspace: holder.workspace,
             folder,
-            home: request.home,
+            guards: ownParts.guards,
             shown: (resumed?.messages ?? []).flatMap((message) =>
               message.role === "tool" ? findHints(message.text) : [],
             ),
@@ -419,8 +421,7 @@ export async function openConversation(
               {
                 workspace: holder.workspace,
                 folder,
-                home: request.home,
-                userHome: environment.userHome,
+                guards: ownParts.guards,
                 readFile: createReadFile(ownParts, new SeenFiles()),
                 fetching: {
                   variables: environment.variables,
@@ -506,17 +507,30 @@ function withoutSession(queue: ApprovalQueue): ApprovalQueue {
   };
 }
 
+/** The guards compare real paths, so folders of the settings count under both of their paths. */
+async function openFileGuards({ home, settings, environment }: ConversationRequest): Promise<FileGuards> {
+  const roots = settings.security.write_safe_root
+    .split(":")
+    .filter((folder) => folder !== "")
+    .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
+  const withReal = async (folders: readonly string[]) => [
+    ...new Set([...folders, ...(await Promise.all(folders.map((folder) => resolveLinks(folder))))]),
+  ];
+  return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
+}
+
 function toolParts(
-  { home, spillHome, settings, redactor, surface, environment }: ConversationRequest,
+  { spillHome, settings, redactor, surface, environment }: ConversationRequest,
   workspace: ToolParts["workspace"],
   owner: string,
   store: SessionStore,
+  guards: FileGuards,
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
   return {
     workspace,
     owner,
-    home,
+    guards,
     pastSessions: createPastSessions(store, (text) => redactor.redact(text)),
     limits: {
       timeout: environment.options.timeout,

@@ -12,6 +12,7 @@ import { createSpillFile } from "../../src/environments/spill-file.ts";
 import { createRedactor } from "../../src/lib/redact/redactor.ts";
 import { openDatabase } from "../../src/lib/sqlite/database.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { createFileGuards } from "../../src/policy/guarded-files.ts";
 import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 import { createTools, TOOLSETS } from "../../src/tools/tool-table.ts";
@@ -30,7 +31,10 @@ export interface TestEnvironment extends AsyncDisposable {
 }
 
 export interface ToolLabOptions
-  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "home">> {
+  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions">> {
+  /** Home of the profile. */
+  readonly home?: string;
+  readonly writeRoots?: readonly string[];
   readonly todos?: TodoState;
   readonly limits?: ToolParts["limits"];
   readonly owner?: string;
@@ -171,7 +175,7 @@ export async function openToolLab(
       jobs: async () => jobs,
     }),
     owner,
-    home,
+    guards: createFileGuards({ homes: [home], writeRoots: options.writeRoots ?? [] }),
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,

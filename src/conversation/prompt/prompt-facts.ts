@@ -75,7 +75,7 @@ export function describeTools(offer: {
   const parts: ToolParts = {
     workspace: never,
     owner: "",
-    home: "",
+    guards: { read: never, write: never },
     limits: offer.limits,
     canNotify: false,
     findAnswer: offer.canAsk ? never : undefined,
