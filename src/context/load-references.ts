@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import type { FileFacts } from "../environments/files/environment-files.ts";
 import { isFileProblem } from "../environments/files/file-problem.ts";
 import { AppError } from "../lib/errors.ts";
+import type { FetchRules } from "../lib/http/fetch-url.ts";
 import { escapeFrame } from "../lib/text/escape-frame.ts";
 import { headOf } from "../lib/text/shorten.ts";
 import { findInjection } from "../lib/untrusted/find-injection.ts";
@@ -11,7 +12,7 @@ import type { ImagePart, TextPart } from "../providers/message.ts";
 import { describeProblem } from "../tools/files/describe-problem.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Workspace } from "../tools/workspace.ts";
-import { type FetchRules, fetchPage } from "./fetch-page.ts";
+import { fetchPage } from "./fetch-page.ts";
 import { findReferences, type Reference } from "./find-references.ts";
 import { readGit } from "./read-git.ts";
 
