@@ -240,6 +240,8 @@ test.each([
   ["write(**/*.lock)", "sed -i s/a/b/ sub/a.lock"],
   ["write(**/*.lock)", "dd if=a of=b.lock"],
   ["write(**/*.lock)", "cd sub && rm -f a.lock"],
+  ["write(**/*.lock)", "git mv a.txt b.lock"],
+  ["write(**/*.lock)", "git -C sub rm a.lock"],
   ["write(infra/**)", "cd infra && touch main.tf"],
   ["write(~/notes/**)", "mv ~/notes/a b"],
   ["read(**/*.pem)", "cat key.pem"],

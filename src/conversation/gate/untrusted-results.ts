@@ -28,7 +28,7 @@ export function withUntrustedNotes(
     (tool.effectsOf?.(input).commands ?? []).flatMap((text) => {
       if (!MAY_FETCH.test(text)) return [];
       const reading = readCommand(text, facts);
-      return "unreadable" in reading ? [] : findFetching(reading);
+      return "unreadable" in reading ? [] : findFetching(reading.invocations);
     });
 
   async function call(tool: Tool, input: string, context: Parameters<Tool["call"]>[1]) {

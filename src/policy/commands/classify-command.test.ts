@@ -97,6 +97,8 @@ describe("classifyCommand", () => {
     "exec 3<<<'rm -rf src'; . /dev/fd/3",
     "compgen -C 'rm -rf src' x",
     "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf src",
+    "ld.so /bin/rm -rf src",
+    "python3 -c \"getattr(__import__('shutil'),'rm'+'tree')('src')\"",
     "start-stop-daemon --start -x /bin/rm -- -rf src",
     "dbus-run-session rm -rf src",
     "dbus-run-session -- rm -rf src",
@@ -118,6 +120,14 @@ describe("classifyCommand", () => {
     "git rebase --exec='rm -rf src' main",
   ])("K4: what another program runs is read: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "recursive-removal" }));
+  });
+
+  it.each([
+    "find . -name '*.ts' -exec sh -c 'rm \"$1\"' _ {} \\;",
+    "find . -name '*.ts' -exec bash -c 'rm -f -- \"$@\"' _ {} +",
+    "cat list | xargs sh -c 'rm \"$@\"' _",
+  ])("K4: a script that removes every file it is given needs an answer: %s", (text) => {
+    expect(find(text)).toContainEqual(expect.objectContaining({ class: "bulk-removal" }));
   });
 
   it.each([

@@ -192,7 +192,7 @@ function findRemoval(inspector: Inspector): Match | undefined {
   if (
     calls.some(
       ({ method, tokens: inside }) =>
-        DISPATCHERS.test(method) && TREE_REMOVERS.test(stringsOf(inside).join("")),
+        DISPATCHERS.test(method) && joinsToName(stringsOf(inside), TREE_REMOVERS),
     )
   )
     return { class: "recursive-removal", effect: "removes a folder and everything in it" };
@@ -221,6 +221,11 @@ function findRemoval(inspector: Inspector): Match | undefined {
   return removes && !isOnlyRebuildable
     ? { class: "bulk-removal", effect: "removes all files that it finds" }
     : undefined;
+}
+
+/** Whether the strings, from one of them on, join to a name: `getattr(__import__("shutil"), "rm" + "tree")`. */
+function joinsToName(strings: readonly string[], name: RegExp): boolean {
+  return strings.slice(-6).some((_, at, last) => name.test(last.slice(at).join("")));
 }
 
 /** `list.remove(x)` and `map.delete(x)` remove no file. */

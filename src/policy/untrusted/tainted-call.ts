@@ -3,7 +3,7 @@ import type { CommandClass } from "../commands/command-classes.ts";
 import { isSecretFile } from "../commands/sensitive-paths.ts";
 import { formatInvocation, type Invocation } from "../shell-reader/invocation.ts";
 import type { CommandReading } from "../shell-reader/read-command.ts";
-import { findSending } from "./network-programs.ts";
+import { findSending, setsProxy } from "./network-programs.ts";
 
 /** What a call would do that needs an answer as long as the conversation contains untrusted text. */
 export type TaintedUse = "send" | "credentials" | "memory";
@@ -34,9 +34,9 @@ const CLASSES: Partial<Readonly<Record<CommandClass, TaintedUse>>> = {
   "startup-file-write": "memory",
   "scheduled-task": "memory",
 };
-/** Files that tell agents in later sessions what to do. */
+/** Files that tell agents in later sessions, or git in later commands, what to do. */
 const AGENT_FILES =
-  /\/(?:AGENTS|CLAUDE|GEMINI|HERMES|SOUL|MEMORY|SKILL)\.md$|\/\.hermes\.md$|\/\.cursorrules$|\/\.cursor\/rules\/|\/copilot-instructions\.md$|\/(?:memories|skills)\//i;
+  /\/\.git\/(?:hooks\/|config$)|\/\.husky\/|\/(?:AGENTS|CLAUDE|GEMINI|HERMES|SOUL|MEMORY|SKILL)\.md$|\/\.hermes\.md$|\/\.cursorrules$|\/\.cursor\/rules\/|\/copilot-instructions\.md$|\/(?:memories|skills)\//i;
 
 /** What a call would do that text of a stranger must not decide. */
 export function findTaintedEffects(call: {
@@ -53,9 +53,12 @@ export function findTaintedEffects(call: {
   const secret = reads.find(isSecretFile);
   const agentFile = writes.find((path) => AGENT_FILES.test(path));
   return [
-    ...readings.flatMap(({ invocations, variables }) =>
+    ...(readings.some(setsProxy)
+      ? [{ use: "send", effect: "sends requests through a proxy that it names" } as const]
+      : []),
+    ...readings.flatMap(({ invocations }) =>
       invocations.flatMap((invocation: Invocation): TaintedEffect[] => {
-        const effect = findSending(invocation, variables);
+        const effect = findSending(invocation);
         return effect === undefined
           ? []
           : [{ use: "send", effect: `${effect} (\`${formatInvocation(invocation)}\`)` }];
@@ -74,6 +77,8 @@ export function findTaintedEffects(call: {
     ...(secret === undefined ? [] : [{ use: "credentials", effect: `reads ${secret}` } as const]),
     ...(agentFile === undefined
       ? []
-      : [{ use: "memory", effect: `changes ${agentFile}, which later sessions follow` } as const]),
+      : [
+          { use: "memory", effect: `changes ${agentFile}, which later sessions or commands follow` } as const,
+        ]),
   ];
 }
