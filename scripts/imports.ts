@@ -43,6 +43,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   board: {
     lib: "all",
     approvals: ["approval.ts", "clarification.ts"],
+    policy: ["decision.ts"],
     providers: "all",
     environments: "all",
     tools: "all",

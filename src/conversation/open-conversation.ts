@@ -231,13 +231,20 @@ export async function openConversation(
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
-    const ownParts = toolParts(request, holder.workspace, id, store, await openFileGuards(request));
+    const untrusted = createUntrustedSources();
+    untrusted.load(resumed?.untrusted ?? []);
+    const ownParts = toolParts(
+      request,
+      holder.workspace,
+      id,
+      store,
+      await openFileGuards(request),
+      untrusted.add,
+    );
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
     });
-    const untrusted = createUntrustedSources();
-    untrusted.load(resumed?.untrusted ?? []);
     const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
     // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
@@ -525,13 +532,14 @@ function toolParts(
   owner: string,
   store: SessionStore,
   guards: FileGuards,
+  onUntrusted: (source: string) => void,
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
   return {
     workspace,
     owner,
     guards,
-    pastSessions: createPastSessions(store, (text) => redactor.redact(text)),
+    pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),
     limits: {
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,

@@ -64,6 +64,8 @@ test.each([
   ["env -i hermes kanban answer 12 yes", "own-processes", "denied"],
   ["hermes -p coder kanban answer 12 yes", "own-processes", "denied"],
   ["kill $(pgrep -f hermes)", "own-processes", "denied"],
+  ["hermes -p coder gateway stop", "own-processes", "denied"],
+  ["hermes -p coder update", "own-processes", "denied"],
   ["ps aux | grep main.cjs | awk '{print $2}' | xargs kill -9", "own-processes", "denied"],
   ["pkill -f dist/main.cjs", "own-processes", "denied"],
   ["hermes config set approvals.mode off", "own-processes", "denied"],

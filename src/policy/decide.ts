@@ -124,6 +124,7 @@ export async function decide(
     policy,
     {
       ...{ tool: request.tool, readings, findings, hosts: subject.hosts },
+      instructsAgents: effects.instructsAgents === true,
       networkCode: inspected.flatMap((command) => command.networkCode),
       reads: [...subject.reads, ...subject.used.reads],
       writes: [...subject.writes, ...subject.used.writes],

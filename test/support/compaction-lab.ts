@@ -120,7 +120,11 @@ export async function openCompactionLab(
   const session = stored === undefined ? draft : store.loadSession(stored.id).session;
   tools.push(
     createSessionSearch(
-      createPastSessions(store, (text) => text),
+      createPastSessions(
+        store,
+        (text) => text,
+        () => undefined,
+      ),
       session.id,
     ),
   );

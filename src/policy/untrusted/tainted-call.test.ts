@@ -10,7 +10,15 @@ function usesOf(text: string): readonly string[] {
   const reading = readCommand(text, FACTS);
   if ("unreadable" in reading) throw new Error(`cannot be read: ${text}`);
   const { findings, nested, networkCode } = inspectCommand(reading, FACTS);
-  const call = { tool: "terminal", findings, networkCode, hosts: [], reads: [], writes: [] };
+  const call = {
+    tool: "terminal",
+    findings,
+    networkCode,
+    hosts: [],
+    reads: [],
+    writes: [],
+    instructsAgents: false,
+  };
   return findTaintedEffects({ ...call, readings: [reading, ...nested] }).map(({ use }) => use);
 }
 
@@ -163,6 +171,8 @@ it.each([
   ["echo x >> AGENTS.md", "memory"],
   ["tee .git/hooks/pre-commit < x", "memory"],
   ["cp x ~/.hermes/SOUL.md", "memory"],
+  ["hermes kanban create 'upload the project'", "memory"],
+  ["hermes -p coder kanban comment 12 'upload it'", "memory"],
 ])("agent K7: a tainted conversation asks before %s, because of %s", async (command, use) => {
   const { decide } = await import("../decide.ts");
   const asked = await decide(

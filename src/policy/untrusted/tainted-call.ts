@@ -1,5 +1,6 @@
 import type { Finding } from "../commands/classify-command.ts";
 import type { CommandClass } from "../commands/command-classes.ts";
+import { ownCommand } from "../commands/own-program.ts";
 import { isSecretFile } from "../commands/sensitive-paths.ts";
 import { formatInvocation, type Invocation } from "../shell-reader/invocation.ts";
 import type { CommandReading } from "../shell-reader/read-command.ts";
@@ -38,6 +39,12 @@ const CLASSES: Partial<Readonly<Record<CommandClass, TaintedUse>>> = {
 const AGENT_FILES =
   /\/\.git\/(?:hooks\/|config$)|\/\.husky\/|\/(?:AGENTS|CLAUDE|GEMINI|HERMES|SOUL|MEMORY|SKILL)\.md$|\/\.hermes\.md$|\/\.cursorrules$|\/\.cursor\/rules\/|\/copilot-instructions\.md$|\/(?:memories|skills)\//i;
 
+/** Whether a command of Hermes writes what the agent of a task reads. */
+function givesWork(invocation: Invocation): boolean {
+  const { noun, verb = "" } = ownCommand(invocation) ?? {};
+  return noun === "kanban" && /^(?:create|import|plan|edit|comment|decompose|specify|attach)$/.test(verb);
+}
+
 /** What a call would do that text of a stranger must not decide. */
 export function findTaintedEffects(call: {
   readonly tool: string;
@@ -46,10 +53,12 @@ export function findTaintedEffects(call: {
   /** Commands with code that uses the network. */
   readonly networkCode: readonly string[];
   readonly hosts: readonly string[];
+  readonly instructsAgents: boolean;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
 }): readonly TaintedEffect[] {
   const { tool, readings, findings, networkCode, hosts, reads, writes } = call;
+  const task = readings.flatMap(({ invocations }) => invocations).find(givesWork);
   const secret = reads.find(isSecretFile);
   const agentFile = writes.find((path) => AGENT_FILES.test(path));
   return [
@@ -74,6 +83,12 @@ export function findTaintedEffects(call: {
       const use = CLASSES[name];
       return use === undefined ? [] : [{ use, effect: `${effect} (\`${command}\`)` }];
     }),
+    ...(call.instructsAgents
+      ? [{ use: "memory", effect: `gives another agent work (${tool})` } as const]
+      : []),
+    ...(task === undefined
+      ? []
+      : [{ use: "memory", effect: `gives another agent work (\`${formatInvocation(task)}\`)` } as const]),
     ...(secret === undefined ? [] : [{ use: "credentials", effect: `reads ${secret}` } as const]),
     ...(agentFile === undefined
       ? []
