@@ -123,6 +123,26 @@ describe("classifyCommand", () => {
   });
 
   it.each([
+    ["export X='rm -rf src'", "recursive-removal"],
+    ["declare -x X='git push --force'", "git-force-push"],
+    ["export PATH=$PWD:$PATH", "injected-code"],
+    ["PATH=. ls", "injected-code"],
+    ["echo x > .git/hooks/post-commit", "injected-code"],
+    ["tee -a .git/config < x", "injected-code"],
+    ["cp x .git/modules/a/hooks/pre-push", "injected-code"],
+  ])("K4: what a later command would run needs an answer now: %s", (text, name) => {
+    expect(find(text)).toContainEqual(expect.objectContaining({ class: name }));
+  });
+
+  it.each([
+    "export PATH=\"$PWD/node_modules/.bin:$PATH\" CFLAGS='-O2 -g'",
+    "export MESSAGE='ready to deploy' PS1='[\\u@\\h \\W]\\$ '",
+    "cp x .git/hooks/pre-push.sample; cat .git/config; git config user.name Ann",
+  ])("K4: ordinary exports and files of git run unasked: %s", (text) => {
+    expect(find(text)).toEqual([]);
+  });
+
+  it.each([
     "find . -name '*.ts' -exec sh -c 'rm \"$1\"' _ {} \\;",
     "find . -name '*.ts' -exec bash -c 'rm -f -- \"$@\"' _ {} +",
     "cat list | xargs sh -c 'rm \"$@\"' _",

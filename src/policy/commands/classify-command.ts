@@ -2,6 +2,7 @@ import { checkReading } from "../hardline/check-hardline.ts";
 import { formatInvocation, type Invocation, nameOf } from "../shell-reader/invocation.ts";
 import { LimitReached, Meter } from "../shell-reader/meter.ts";
 import { type CommandReading, readCommand } from "../shell-reader/read-command.ts";
+import { UNKNOWN } from "../shell-reader/scope.ts";
 import { quoteWords } from "./arguments.ts";
 import { type CodeLanguage, codeSourceOf, findInterpreter } from "./code/interpreters.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
@@ -154,6 +155,8 @@ class Classifier {
       }
       for (const { text, isElsewhere } of launchedBy(invocation))
         this.#nested({ text: withInput(text, invocation), isElsewhere }, invocation, nesting, command);
+      for (const text of exportedTexts(invocation))
+        this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
     }
   }
 
@@ -239,6 +242,13 @@ class Classifier {
     this.#add(UNREADABLE, command);
     return false;
   }
+}
+
+/** Exported values that may be commands: exports last, so a later call can run them with `$NAME`. */
+function exportedTexts({ name, args }: Invocation): readonly string[] {
+  if (!/^(?:export|declare|typeset)$/.test(name)) return [];
+  const values = args.flatMap((word) => /^[A-Za-z_]\w*=(.+)$/s.exec(word)?.[1] ?? []);
+  return values.filter((value) => /\S\s+\S/.test(value) && !value.startsWith(UNKNOWN));
 }
 
 /** The variables that `env` and its like set for the program that they start. */

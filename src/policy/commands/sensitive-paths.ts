@@ -62,6 +62,8 @@ const STARTUP_FOLDERS = [
 const SYSTEM_FOLDERS = new Set(
   "etc usr boot bin sbin lib lib32 lib64 libx32 var opt root proc sys System Library Applications".split(" "),
 );
+/** Files of a repository whose commands git runs; its samples do not run. */
+const GIT_CODE = /\/\.git\/(?:modules\/.+\/)?(?:hooks\/[^/]*(?<!\.sample)|config(?:\.worktree)?)$/;
 const PSEUDO_FILES = /^\/(?:proc\/self\/(?:fd|task)\/|var\/(?:tmp|folders)\/)/;
 /** Folders of a profile or a board whose files do not determine what Hermes may do. */
 const AGENT_WORK_FOLDERS = /^(?:profiles\/[^/]+\/)?(?:cache|logs|sandboxes|(?:.*\/)?workspaces)(?:\/|$)/;
@@ -199,6 +201,7 @@ export function judgeWrite(path: string, cwd: string | undefined, facts: Command
     return { class: "agent-settings-write", effect: `changes the settings or secrets of Hermes in ${path}` };
   if (TOKEN_FILES.test(last) || isCredential(absolute, facts) || parts.includes(".ssh"))
     return { class: "credential-write", effect };
+  if (GIT_CODE.test(absolute)) return { class: "injected-code", effect: `${effect}, which git runs` };
   const atHome = facts.home === undefined ? undefined : pathBelow(absolute, facts.home);
   if (isStartupFile(atHome, parts)) return { class: "startup-file-write", effect };
   if (/^\.(?:bash|zsh|python|node_repl|psql|mysql)_history$/.test(last))
