@@ -1,3 +1,4 @@
+import { dirname } from "node:path/posix";
 import { checkReading } from "../hardline/check-hardline.ts";
 import { formatInvocation, type Invocation, nameOf } from "../shell-reader/invocation.ts";
 import { LimitReached, Meter } from "../shell-reader/meter.ts";
@@ -5,6 +6,8 @@ import { type CommandReading, readCommand } from "../shell-reader/read-command.t
 import { UNKNOWN } from "../shell-reader/scope.ts";
 import { quoteWords } from "./arguments.ts";
 import { type CodeLanguage, codeSourceOf, findInterpreter } from "./code/interpreters.ts";
+import { modulesInArguments, modulesLoadedBy } from "./code/loaded-modules.ts";
+import { recipesRunBy } from "./code/written-recipes.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
 import { fetchedBy, findFetchedFiles } from "./fetched-files.ts";
 import { inspectCode } from "./inline-code.ts";
@@ -66,6 +69,7 @@ const RULES: readonly ClassRule[] = [
 ];
 const MAX_NESTING = 5;
 const MAX_TEXTS = 200;
+const MAX_MODULES = 20;
 const MAX_FINDINGS = 50;
 
 /**
@@ -155,7 +159,8 @@ class Classifier {
       }
       for (const { text, isElsewhere } of launchedBy(invocation))
         this.#nested({ text: withInput(text, invocation), isElsewhere }, invocation, nesting, command);
-      for (const text of exportedTexts(invocation))
+      const contentOf = (path: string) => this.#scriptAt(path, scripts);
+      for (const text of [...exportedTexts(invocation), ...recipesRunBy(invocation, contentOf)])
         this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
     }
   }
@@ -187,7 +192,29 @@ class Classifier {
       );
     else if (source.kind === "file")
       codes.push(this.#scriptAt(locate(source.path, invocation.cwd), scripts) ?? "");
-    for (const code of codes) this.#inspect(code, interpreter.language, invocation, nesting, command);
+    const { language } = interpreter;
+    const folder =
+      source.kind === "file" ? dirname(locate(source.path, invocation.cwd)) : locate(".", invocation.cwd);
+    for (const path of modulesInArguments(invocation.args, language, locate(".", invocation.cwd)))
+      codes.push(this.#scriptAt(path, scripts) ?? "");
+    for (const code of this.#withModules(codes, language, folder, scripts))
+      this.#inspect(code, language, invocation, nesting, command);
+  }
+
+  /** The texts, with those of the modules that they load and that the session has written. */
+  #withModules(
+    codes: readonly string[],
+    language: CodeLanguage,
+    folder: string,
+    scripts: ReadonlyMap<string, string>,
+  ): readonly string[] {
+    const all = new Set(codes.filter((code) => code !== ""));
+    for (const code of all)
+      for (const path of modulesLoadedBy(code, language, folder)) {
+        const text = this.#scriptAt(path, scripts);
+        if (text !== undefined && all.size < MAX_MODULES) all.add(text);
+      }
+    return [...all];
   }
 
   /** The content of a script, if this text or an earlier call of the session has written it. */
