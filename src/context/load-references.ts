@@ -121,8 +121,7 @@ async function load(
   const { environment, files } = await parts.workspace(signal);
   const root = await files.stat(parts.folder, signal);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
-  const isSecret = (path: string): boolean =>
-    parts.guards.read(posix.join(root.path, path)) !== undefined;
+  const isSecret = (path: string): boolean => parts.guards.read(posix.join(root.path, path)) !== undefined;
   const output = await readGit(reference, { environment, folder: root.path, isSecret }, signal);
   return { text: parts.redact(output, { code: true }) };
 }
