@@ -64,6 +64,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "clarifications 348840a3b1e1e001",
     "requests to the reviewer b1228c5dbab5365c",
     "compactions 41d32278be19e9e8",
+    "where untrusted text comes from 832091d774650173",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
   keys: ["key states 3ec4405ebb7883b7"],

@@ -11,7 +11,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   environments: { lib: "all" },
   tools: {
     lib: "all",
-    policy: ["decision.ts"],
+    policy: ["decision.ts", "guarded-files.ts"],
     environments: [
       "environment.ts",
       "output-window.ts",
@@ -43,6 +43,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   board: {
     lib: "all",
     approvals: ["approval.ts", "clarification.ts"],
+    policy: ["decision.ts"],
     providers: "all",
     environments: "all",
     tools: "all",
@@ -58,15 +59,9 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
       "files/environment-files.ts",
       "files/file-problem.ts",
     ],
-    policy: ["commands/sensitive-paths.ts"],
+    policy: ["guarded-files.ts"],
     providers: ["image.ts", "message.ts"],
-    tools: [
-      "tool.ts",
-      "with-call.ts",
-      "workspace.ts",
-      "files/credential-files.ts",
-      "files/describe-problem.ts",
-    ],
+    tools: ["tool.ts", "with-call.ts", "workspace.ts", "files/describe-problem.ts"],
   },
   // Saves a project's files before a turn changes them.
   checkpoints: { lib: "all", tools: ["tool.ts"] },

@@ -8,6 +8,7 @@ import type { Approval } from "../approvals/approval.ts";
 import { AppError } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import type { UntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import type { FailoverModel } from "../providers/failures/failover.ts";
 import type { ToolCallPart, UserMessage } from "../providers/message.ts";
 import type { ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
@@ -44,6 +45,7 @@ export interface ConversationParts {
   saveShell(): string | undefined;
   /** Called after a request was sent, so that other work can be done while the model thinks. */
   onRequestSent(): void;
+  readonly untrusted: UntrustedSources;
   onTurnEnd(): Promise<void>;
 }
 
@@ -94,6 +96,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     // Another process may have continued the session since it was last loaded.
     const loaded = isStored ? store.loadSession(session.id) : undefined;
     const open = loaded?.openTurn;
+    parts.untrusted.load(loaded?.untrusted ?? []);
     // A model that the user has just chosen does not count as a switch.
     const last = newModel === undefined ? store.routes.last(session.id) : undefined;
     model.startTurn({ last, isCostLimited: maxCostUsd !== undefined });
@@ -139,7 +142,8 @@ export function createConversation(parts: ConversationParts): Conversation {
       stop,
     );
     try {
-      for await (const event of events) {
+      for await (const next of events) {
+        const event = withSources(next);
         // Committing ignores `stop`, so that a stopped turn still gets its turn-end event.
         if (event.type === "tool-end") await keepShell(turn);
         await turn.record(event, turn.lost);
@@ -152,6 +156,13 @@ export function createConversation(parts: ConversationParts): Conversation {
       turnEnd.abort(); // a caller that stops iterating also stops the running calls
       await parts.onTurnEnd();
     }
+  }
+
+  /** Adds where the untrusted text of an event comes from, so that it is stored together with the text. */
+  function withSources(event: AgentEvent): AgentEvent {
+    if (event.type !== "turn-start" && event.type !== "tool-end") return event;
+    const untrusted = parts.untrusted.takeNew();
+    return untrusted.length === 0 ? event : { ...event, untrusted };
   }
 
   async function lookUp({ tool, callId }: ToolCallPart, signal: AbortSignal): Promise<string | undefined> {

@@ -11,6 +11,7 @@ export const HINTS = {
   "model-blind":
     "Choose another model with -m, or set auxiliary.vision.model to a model that describes images. If this model can see images, set agent.image_input_mode to native.",
   "image-undescribed": "Try again, or choose another model with auxiliary.vision.model.",
+  "url-refused": "Check the address in a browser, or leave it out.",
   "address-private": "To allow such addresses, set security.allow_private_urls.",
   "file-unwritable": "Check free space and permissions of its folder.",
   "profile-name-invalid": "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",

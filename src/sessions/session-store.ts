@@ -15,6 +15,7 @@ import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
+import { createUntrustedReader } from "./rows/untrusted-rows.ts";
 import { createSearchIndex } from "./search/search-index.ts";
 import { createSessionSearch } from "./search/search-sessions.ts";
 import type { LoadedSession, NewSession, SessionDraft } from "./session.ts";
@@ -90,6 +91,7 @@ export async function openSessionStore(
     /** The last successful result of a tool in a session, including compacted ones. */
     findLastResult: createResultFinder(database),
     isCallKnown: createCallFinder(database),
+    untrustedSources: createUntrustedReader(database),
     /** Acquires the right to write to a session; throws `session-busy` while another process holds it. */
     acquireTurn: (session: string | SessionDraft, identity: ProcessIdentity, signal: AbortSignal) =>
       acquireTurn(turnParts, session, identity, signal),
