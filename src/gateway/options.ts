@@ -8,6 +8,6 @@ type PlatformShape = {
 /** Section `platforms`: one section for each messaging service. */
 export const platformsOptions = z.strictObject(
   Object.fromEntries(
-    PLATFORM_NAMES.map((name) => [name, PLATFORMS[name].options.prefault({})]),
-  ) as PlatformShape,
+    PLATFORM_NAMES.map((name) => [name, (PLATFORMS[name].options as z.ZodObject).prefault({})]),
+  ) as unknown as PlatformShape,
 );

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Platform } from "../platform.ts";
 import type { CommonOptions } from "./common-options.ts";
+import { ircOptions } from "./irc/options.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { scriptedOptions } from "./scripted/options.ts";
 
@@ -19,6 +20,12 @@ const row = <Schema extends z.ZodType<CommonOptions>>(of: PlatformRow<Schema>): 
 
 /** All platforms. A new one is one folder and one row here. */
 export const PLATFORMS = {
+  irc: row({
+    label: "IRC",
+    options: ircOptions,
+    needs: ["server", "nickname"],
+    load: () => import("./irc/irc-platform.ts"),
+  }),
   scripted: row({
     label: "scripted",
     options: scriptedOptions,
