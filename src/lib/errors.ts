@@ -46,6 +46,9 @@ export const HINTS = {
   "budget-unenforceable":
     "Set its price below `providers` (NAME.models.MODEL.price: { input, output } in dollars per million tokens), or drop the limit.",
   "budget-spent": "Raise the limit, or wait until it resets.",
+  "turn-stopped": "Nothing was sent to the model; send the message again to run it.",
+  "turns-full": "Try again when one of them has ended.",
+  "turns-draining": "Try again once the server has restarted.",
   "turn-failed": "Continue with `hermes -c -z` and a new message.",
   "job-not-found": "List job ids with `hermes sandbox jobs --all`.",
   "job-unstarted": "The job was not started. Correct the problem named in the message.",
