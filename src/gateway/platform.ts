@@ -24,9 +24,9 @@ export interface Connection extends AsyncDisposable {
   send(part: OutboundPart, signal: AbortSignal): Promise<SendResult>;
   /**
    * Finds out whether an earlier `send` of this part, perhaps by a process that was killed, has reached the service. A service
-   * that cannot tell resolves with `unknown`.
+   * that can never tell resolves with `unknown`; undefined means that it could not be asked now, as after the connection ended.
    */
-  findSent(part: OutboundPart, signal: AbortSignal): Promise<SendResult>;
+  findSent(part: OutboundPart, signal: AbortSignal): Promise<SendResult | undefined>;
   /** Shows something that may get lost without harm. Called only with actions that the capabilities declare. */
   act(action: ChatAction, signal: AbortSignal): Promise<ActResult>;
 }

@@ -21,7 +21,7 @@ export interface SessionOpening {
 }
 
 export interface TurnRequest {
-  /** Names the turn; random by default. */
+  /** Names the turn, also in the transcript; random by default. */
   readonly id?: string | undefined;
   /** The session to continue; undefined starts a new one. */
   readonly sessionId: string | undefined;
@@ -267,7 +267,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
 
     async function sayOnce(current: OpenConversation, message: UserMessage) {
       if (!stopping.aborted) state = "running";
-      for await (const event of current.say(message, limits, stopping)) {
+      for await (const event of current.say(message, limits, stopping, id)) {
         if (event.type === "approval-asked") questions.set(event.approval.id, event.approval);
         if (event.type === "approval-answered") questions.delete(event.approval.id);
         if (!stopping.aborted) state = questions.size > 0 ? "asking" : "running";

@@ -128,8 +128,7 @@ async function greet(
     },
     async findSent(part, within) {
       const asked = ask((ref) => ({ type: "find", ref, part }), within);
-      const found = asked === "not-written" ? undefined : await asked;
-      return found ?? { certainty: "unknown", reason: "the connection has ended" };
+      return asked === "not-written" ? undefined : asked;
     },
     async act(action, within) {
       const asked = ask((ref) => ({ type: "act", ref, action }), within);
