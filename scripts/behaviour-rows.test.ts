@@ -18,6 +18,7 @@ const BEHAVIOUR: Behaviour = {
   agent: table("C2", "D"),
   chat: [],
   api: [],
+  gateway: [],
 };
 
 /** The tests of a row in the part of the page that shows that table. */
@@ -80,7 +81,14 @@ test("a row that a test names but no table explains is a problem", () => {
 test("a row has a test or a reason for having none, and not both", () => {
   const page = (sentence: string) => parseTables(`## A\n\n| A1 | ${sentence} |\n`);
   const problems = (sentence: string, ...files: readonly TestFile[]) =>
-    findRowProblems(files, { environments: [], agent: [], chat: [], api: [], board: page(sentence) });
+    findRowProblems(files, {
+      environments: [],
+      agent: [],
+      chat: [],
+      api: [],
+      gateway: [],
+      board: page(sentence),
+    });
   const proof = at("src/board/x.test.ts", "A1: x");
   expect(problems("It holds.", proof)).toEqual([]);
   expect(problems("It holds. No test: not built yet.")).toEqual([]);

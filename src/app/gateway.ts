@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { openConfiguredPlatforms } from "../gateway/platforms/configured-platforms.ts";
 import { createGatewayState } from "../gateway/runner/gateway-state.ts";
@@ -35,8 +36,6 @@ export interface GatewayReady {
   readonly services: readonly string[];
 }
 
-const never = new AbortController().signal;
-
 /**
  * Runs the gateway of a profile until `stop` aborts. `restart` aborts together with it if the process is to be started again.
  * Throws `gateway-running` if another process is the gateway.
@@ -48,6 +47,8 @@ export async function runAppGateway(
 ): Promise<GatewayEnd> {
   const { profile, resolved } = app;
   const { log, notify } = run;
+  const work = new AbortController(); // never aborted: running turns get time to end
+  setMaxListeners(0, work.signal, restart);
   using database = await openGatewayDatabase(profile.gatewayPath, systemClock, stop);
   const identity = await readOwnIdentity(stop);
   const state = createGatewayState(database);
@@ -63,7 +64,6 @@ export async function runAppGateway(
       }
       const ending = AbortSignal.any([stop, restart, lost]);
       using sessions = await openAppSessions(app, stop);
-      // Not ended by `stop`: running turns get time to end.
       await using turns = await openTurnHost(
         app,
         {
@@ -71,7 +71,7 @@ export async function runAppGateway(
           onBug: (error) => log.error("a turn met a bug", { error: messageOf(error) }),
           cwd: run.cwd,
         },
-        never,
+        work.signal,
       );
       const platforms = await openConfiguredPlatforms(resolved.config.platforms, {
         clock: systemClock,
@@ -103,7 +103,7 @@ export async function runAppGateway(
         );
       } finally {
         const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
-        await state.setPhase("stopped", { exitReason }, never);
+        await state.setPhase("stopped", { exitReason }, work.signal);
       }
       return restart.aborted || lost.aborted ? "restart" : "stopped";
     },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { type GatewayHome, openGatewayHome } from "../support/gateway-lab.ts";
+import { openGatewayHome } from "../support/gateway-lab.ts";
 import { joinIrc, uniqueNick } from "../support/irc-person.ts";
+import { scale } from "../support/scale.ts";
 import { startScriptedService } from "../support/scripted-service.ts";
 import { describeWith } from "../support/services.ts";
 
@@ -33,7 +34,7 @@ describeWith("irc", "the gateway on IRC", (server) => {
     },
   });
 
-  test("a person writes, a tool is used, the answer arrives, and the follow-up stays in the session", async () => {
+  test("C2: a person writes, a tool is used, the answer arrives, and the follow-up stays in the session", async () => {
     await using anna = await joinIrc(server, uniqueNick("anna"));
     await using ben = await joinIrc(server, uniqueNick("ben"));
     const nick = uniqueNick("bot");
@@ -42,7 +43,7 @@ describeWith("irc", "the gateway on IRC", (server) => {
       settings(nick, { allowed_users: [anna.nick, ben.nick] }),
     );
     await using gateway = await home.run();
-    await connected(home, "irc");
+    await home.connected("irc");
     anna.say(nick, "how many lines does it have?");
     expect(await anna.heard(1)).toEqual([`${nick}: It has three lines.`]);
     anna.say(nick, "and twice that?");
@@ -66,12 +67,12 @@ describeWith("irc", "the gateway on IRC", (server) => {
     );
   });
 
-  test("a stranger is refused, can pair, is answered then, and is shut out again at once", async () => {
+  test("D2, D4: a stranger is refused, can pair, is answered then, and is shut out again at once", async () => {
     await using anna = await joinIrc(server, uniqueNick("anna"));
     const nick = uniqueNick("bot");
     await using home = await openGatewayHome({ answers: [{ text: "welcome" }] }, settings(nick));
     await using _gateway = await home.run();
-    await connected(home, "irc");
+    await home.connected("irc");
     anna.say(nick, "let me in");
     const [greeting = "", how = ""] = await anna.heard(2);
     const code = /: (?<code>[A-Z2-9]{4} [A-Z2-9]{4})$/.exec(greeting)?.groups?.["code"] ?? "";
@@ -100,17 +101,6 @@ interface MessageJson {
   readonly turn: { readonly sessionId: string } | null;
 }
 
-async function connected(home: GatewayHome, name: string): Promise<void> {
-  await expect
-    .poll(async () => {
-      const { platforms } = (await home.hermes(["gateway", "status", "--json"])).json<{
-        platforms: { name: string; state: string }[];
-      }>();
-      return platforms.find((one) => one.name === name)?.state;
-    })
-    .toBe("connected");
-}
-
 describe("the gateway with a scripted service", () => {
   const open = async (script: Parameters<typeof openGatewayHome>[0], more: object = {}) => {
     const service = await startScriptedService();
@@ -128,7 +118,7 @@ describe("the gateway with a scripted service", () => {
     };
   };
 
-  test("a call that needs approval is asked about in the chat, and runs after a yes", async () => {
+  test("D7, K25: a call that needs approval is asked about in the chat, and runs after a yes", async () => {
     await using lab = await open({
       answers: [
         { tools: [{ name: "terminal", input: { command: "rm -rf ./old-things" } }] },
@@ -145,18 +135,75 @@ describe("the gateway with a scripted service", () => {
     expect(texts.slice(1)).toEqual(expect.arrayContaining(["Approved.", "It is gone."]));
   });
 
-  test("a fresh home without a platform runs the dispatcher and says in four lines what to do next", async () => {
-    await using home = await openGatewayHome({ answers: [] }, {});
-    await using gateway = await home.run();
-    await expect.poll(() => gateway.output().trim().split("\n")).toHaveLength(4);
-    expect(gateway.output()).toMatch(/without a messaging platform, and with dispatcher/);
-    const daemon = await home.hermes(["kanban", "daemon"]);
-    expect(daemon).toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringContaining("dispatches the boards already"),
+  test("K10: a message that the service delivers three times runs one turn", async () => {
+    await using lab = await open({ answers: [{ text: "once" }, { text: "twice" }] });
+    await using _gateway = await lab.home.run();
+    const id = lab.service.write("hello");
+    lab.service.repeat(id);
+    await lab.service.texts(1);
+    lab.service.repeat(id);
+    lab.service.write("/whoami");
+    const texts = await lab.service.texts(2);
+    expect(texts).toEqual(["once", expect.stringContaining("You are anna")]);
+  });
+
+  test("K25: commands are answered while a turn runs, and /stop ends it", async () => {
+    await using lab = await open({
+      turns: [
+        {
+          when: "a long time",
+          answers: [{ tools: [{ name: "terminal", input: { command: "sleep 600" } }] }],
+        },
+        { when: "and now?", answers: [{ text: "the next answer" }] },
+      ],
     });
-    const second = home.start();
-    expect(await second.ended).toBe(78);
-    expect(second.output()).toContain(`as process ${gateway.pid}`);
+    await using _gateway = await lab.home.run();
+    lab.service.write("work for a long time");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    lab.service.write("/status");
+    expect(await lab.service.texts(1)).toEqual([expect.stringContaining("A turn is running")]);
+    lab.service.write("/stop");
+    const texts = await lab.service.texts(3);
+    expect(texts.slice(1).toSorted()).toEqual([
+      "Stopping.",
+      expect.stringContaining("The turn was stopped."),
+    ]);
+    lab.service.write("and now?");
+    expect((await lab.service.texts(4)).at(-1)).toBe("the next answer");
+  });
+
+  test("K26, K27: messages that arrive while a turn runs are acknowledged once, and are one turn afterwards", async () => {
+    await using lab = await open({
+      turns: [{ when: "the last one", answers: [{ text: "all of them" }] }],
+      answers: [{ text: "the first answer", chunk: 1, delay_ms: 50 }],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("begin");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    for (let index = 1; index < scale.floodMessages; index++) lab.service.write(`message ${index}`);
+    lab.service.write("the last one");
+    await expect.poll(() => lab.service.unacknowledged).toBe(0);
+    await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("all of them");
+    const answers = lab.service.delivered.map(({ text }) => text);
+    expect(answers.filter((text) => text.includes("still working")).length).toBeLessThanOrEqual(1);
+  });
+
+  test("K37: a platform that cannot be reached does not stop the others, and status shows the state of each", async () => {
+    await using lab = await open({ answers: [{ text: "still here" }] });
+    await lab.home.configure({
+      platforms: {
+        scripted: { address: lab.service.address, allowed_users: ["anna"] },
+        irc: { server: "127.0.0.1", port: 1, use_tls: false, nickname: "bot" },
+      },
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("hello");
+    expect(await lab.service.texts(1)).toEqual(["still here"]);
+    await expect
+      .poll(async () => (await lab.home.hermes(["gateway", "status"])).stdout)
+      .toMatch(/irc +retrying +never +.*ECONNREFUSED/);
+    expect((await lab.home.hermes(["gateway", "status"])).stdout).toMatch(
+      /scripted +connected +less than a minute ago/,
+    );
   });
 });

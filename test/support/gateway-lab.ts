@@ -4,6 +4,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { stringify } from "yaml";
+import { openGatewayDatabase } from "../../src/gateway/store/gateway-database.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { ENTRY } from "./built-program.ts";
 import { type HermesRun, tempHome } from "./hermes.ts";
@@ -30,6 +32,10 @@ export interface GatewayHome extends AsyncDisposable {
   start(): GatewayProcess;
   /** Starts it and waits until it runs. */
   run(): Promise<GatewayProcess>;
+  /** Resolves when `gateway status` reports that a platform is connected. */
+  connected(platform: string): Promise<void>;
+  /** Makes the last part look as it does when the gateway is killed while it is sent. */
+  interruptDelivery(): Promise<void>;
   setScript(script: ScriptInput): Promise<void>;
   configure(settings: object): Promise<void>;
 }
@@ -71,6 +77,22 @@ export async function openGatewayHome(script: ScriptInput, settings: object): Pr
     },
     setScript,
     configure,
+    async connected(platform) {
+      const read = async (): Promise<string | undefined> => {
+        const status = await home.hermes(["gateway", "status", "--json"], { ownProcess: true });
+        const { platforms } = status.json<{ platforms: { name: string; state: string }[] }>();
+        return platforms.find(({ name }) => name === platform)?.state;
+      };
+      await expect.poll(read).toBe("connected");
+    },
+    async interruptDelivery() {
+      const never = new AbortController().signal;
+      using database = await openGatewayDatabase(join(home.path, "gateway.sqlite"), systemClock, never);
+      const revert = database.prepare(
+        "update outbox set state = 'sending', ended_at = null where key = (select max(key) from outbox)",
+      );
+      await database.write(() => revert.run(), never);
+    },
     [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
   };
 }

@@ -41,6 +41,9 @@ export interface ScriptedService extends AsyncDisposable {
   texts(count: number, chatId?: string): Promise<readonly string[]>;
   /** Decides about each part that arrives. */
   onSend(decide: (part: OutboundPart, index: number) => Fault | undefined): void;
+  /** Called once, with the next acknowledgement, or the next action in a chat. */
+  onAck(listener: () => void): void;
+  onAct(listener: () => void): void;
   /** Whether `find` is answered with the truth or with "unknown". */
   setCanTell(canTell: boolean): void;
   /** Whether pings are answered. */
@@ -64,6 +67,8 @@ export async function startScriptedService(): Promise<ScriptedService> {
   const greetings: (string | undefined)[] = [];
   let decide: (part: OutboundPart, index: number) => Fault | undefined = () => undefined;
   let attempts = 0;
+  let acknowledged = (): void => undefined;
+  let acted = (): void => undefined;
   let canTell = true;
   let isSilent = false;
   let goodbye: { readonly code: PlatformFailureCode; readonly message: string } | undefined;
@@ -74,6 +79,10 @@ export async function startScriptedService(): Promise<ScriptedService> {
     const text = part.content.type === "text" ? part.content.text : `[file ${part.content.name}]`;
     delivered.push({ messageId, part, text });
     return { certainty: "sent", messageId };
+  };
+  const once = (listener: () => void, forget: () => void): void => {
+    forget();
+    listener();
   };
   const push = (message: (typeof messages)[number]): void => {
     for (const socket of sockets)
@@ -95,6 +104,9 @@ export async function startScriptedService(): Promise<ScriptedService> {
           if (!one.acknowledged) say(socket, { type: "message", seq: one.seq, message: one.message });
         return;
       case "ack":
+        once(acknowledged, () => {
+          acknowledged = () => undefined;
+        });
         for (const one of messages) if (one.seq === request.seq) one.acknowledged = true;
         return;
       case "ping":
@@ -124,6 +136,9 @@ export async function startScriptedService(): Promise<ScriptedService> {
       case "act": {
         const { action } = request;
         actions.push(action);
+        once(acted, () => {
+          acted = () => undefined;
+        });
         if (action.type === "edit")
           for (const one of delivered) if (one.messageId === action.messageId) one.text = action.text;
         const result = { certainty: "sent", messageId: undefined, ok: true } as const;
@@ -175,6 +190,12 @@ export async function startScriptedService(): Promise<ScriptedService> {
     },
     onSend(next) {
       decide = next;
+    },
+    onAck(listener) {
+      acknowledged = listener;
+    },
+    onAct(listener) {
+      acted = listener;
     },
     setCanTell(value) {
       canTell = value;

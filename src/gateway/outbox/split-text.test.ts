@@ -9,7 +9,7 @@ test("a text that fits stays one part", () => {
   expect(splitText(" \n ", plain)).toEqual([]);
 });
 
-test("a long text is divided between paragraphs, else lines, else sentences, else words", () => {
+test("E1: a long text is divided between paragraphs, else lines, else sentences, else words", () => {
   expect(splitText("A first paragraph here.\n\nA second paragraph.", plain)).toEqual([
     "A first paragraph here.",
     "A second paragraph.",
@@ -43,7 +43,7 @@ test("every unit is respected", () => {
   }
 });
 
-test("a code block that is divided is one in each part", () => {
+test("E1: a code block that is divided is one in each part", () => {
   const lines = Array.from({ length: 30 }, (_, index) => `console.log(${index});`);
   const text = `Look:\n\n\`\`\`ts\n${lines.join("\n")}\n\`\`\`\n\nDone.`;
   const parts = splitText(text, rendered);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Clock } from "../../lib/time/clock.ts";
@@ -88,6 +89,7 @@ async function connectOnce(
   heardAt = clock.now();
   const stop = new AbortController();
   const stopping = AbortSignal.any([signal, stop.signal]);
+  setMaxListeners(0, stopping); // every part that is being sent listens to it
   try {
     await onState({ name, state: "connected", code: undefined, reason: undefined, attempts: 0 });
     await onHeard(name);

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
@@ -104,6 +105,8 @@ export async function holdGatewayLease<Result>(
  */
 export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promise<void> {
   const { database, platforms, turns, clock, log, rules } = parts;
+  const disconnect = new AbortController();
+  setMaxListeners(0, stop, disconnect.signal); // everything that the gateway waits for listens to them
   const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
   const state = createGatewayState(database);
   const stored = new WakeFlag();
@@ -146,7 +149,6 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     }
   };
   // Platforms stay connected while running turns end, so that their answers arrive.
-  const disconnect = new AbortController();
   const link = (one: ConfiguredPlatform): Promise<void> => {
     const { name, platform } = one;
     const own = links.get(name);

@@ -125,10 +125,13 @@ export function createChatRunner(parts: ChatRunnerParts) {
     hosted.set(turn.chatKey, one);
     const end = new AbortController();
     const { platform, ...address } = chat.target;
+    const showTyping = (): void => {
+      if (one.state() === "running") parts.showTyping(platform, address);
+    };
     const typing = async (): Promise<void> => {
       for (;;) {
-        if (one.state() === "running") parts.showTyping(platform, address);
         await clock.sleep(TYPING_EVERY_MS, end.signal);
+        showTyping();
       }
     };
     typing().catch(() => undefined); // ends with the turn
@@ -136,7 +139,9 @@ export function createChatRunner(parts: ChatRunnerParts) {
       const opened = await one.opened.catch(() => undefined); // the result of the turn says why
       if (opened !== undefined) await chats.adopt(turn, opened.sessionId, never);
       for await (const item of one.watch(0, end.signal)) {
-        if (!("event" in item) || item.event.type !== "approval-asked") continue;
+        if (!("event" in item)) continue;
+        if (item.event.type === "request-sent") showTyping();
+        if (item.event.type !== "approval-asked") continue;
         const { approval } = item.event;
         await add({
           source: `question:${turn.id}:${approval.id}`,

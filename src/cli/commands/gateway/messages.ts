@@ -43,7 +43,10 @@ export async function showMessages(
 function showTrail({ terminal }: CommandContext, records: GatewayRecords, key: number, json: boolean): void {
   const entry = records.inbox.find(key);
   if (entry === undefined) throw new AppError("message-unknown", `There is no message ${key}.`);
-  if (json) return terminal.printJson(toJson(records, entry));
+  if (json) {
+    terminal.printJson(toJson(records, entry));
+    return;
+  }
   const { message } = entry;
   const turn = entry.turnId === undefined ? undefined : records.chats.findTurn(entry.turnId);
   printFields(terminal, [
