@@ -38,6 +38,12 @@ export async function medians(
   return { ours: median(times.ours), peer: median(times.peer) };
 }
 
+/** The median of one action, for a peer whose aftermath would disturb an alternating measurement. */
+export async function medianOf(rounds: number, action: () => Promise<unknown> | unknown): Promise<number> {
+  const { ours } = await medians(rounds, action, () => undefined);
+  return ours;
+}
+
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

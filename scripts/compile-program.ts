@@ -14,7 +14,7 @@ import {
 import { createFakeEngine } from "./fake-engine.ts";
 
 /**
- * Stores the chunks that one kind of command needs, and the code that V8 compiles for them, beside the program. The build
+ * Stores the chunks that one kind of command needs, and the code that V8 compiles for them, next to the program. The build
  * bundles this file and runs it in a separate process, because these commands change the process that they run in.
  */
 const [path = "", word = ""] = process.argv.slice(2);

@@ -3,6 +3,7 @@ import { ANTHROPIC_ROWS } from "../test/hostile/anthropic-rows.ts";
 import { CHAT_ROWS } from "../test/hostile/chat-rows.ts";
 import { GOOGLE_ROWS } from "../test/hostile/google-rows.ts";
 import type { HostileRow } from "../test/hostile/hostile-row.ts";
+import { OLLAMA_ROWS } from "../test/hostile/ollama-rows.ts";
 import { RESPONSES_ROWS } from "../test/hostile/responses-rows.ts";
 
 /** The page that shows what real servers do and how a run handles it, generated from the rows of the tests. */
@@ -12,6 +13,7 @@ export function hostileServersPage(): string {
     "Anthropic's format": ANTHROPIC_ROWS,
     "OpenAI's Responses API": RESPONSES_ROWS,
     "Gemini's format": GOOGLE_ROWS,
+    "Ollama's API": OLLAMA_ROWS,
   };
   const count = Object.values(tables).reduce((sum, { length }) => sum + length, 0);
   return `# What servers do, and how a run handles it

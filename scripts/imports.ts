@@ -52,7 +52,12 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   // Adds to a message what its references refer to.
   context: {
     lib: "all",
-    environments: ["environment.ts", "files/environment-files.ts", "files/file-problem.ts"],
+    environments: [
+      "channel/quote.ts",
+      "environment.ts",
+      "files/environment-files.ts",
+      "files/file-problem.ts",
+    ],
     policy: ["commands/sensitive-paths.ts"],
     providers: ["image.ts", "message.ts"],
     tools: [

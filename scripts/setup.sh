@@ -99,7 +99,7 @@ run_install_script() (
 )
 
 compile_sqlite() {
-  # Most installations have Node's headers beside the binary; then compiling needs no download.
+  # Most installations have Node's headers next to the binary; then compiling needs no download.
   prefix=$(node -p 'require("path").dirname(require("path").dirname(process.execPath))')
   [ -f "$prefix/include/node/node.h" ] && export npm_config_nodedir="$prefix"
   # In a separate folder, because make and node-gyp fail in some paths.

@@ -61,7 +61,7 @@ export function shortenContext(text: string, maxChars: number): string {
 
 function joinParts(start: string, end: string, maxChars: number, what: string): string {
   const head = headOf(start, Math.floor(maxChars * HEAD_SHARE));
-  return `${head}\n\n[${what} is left out]\n\n${tailOf(end, Math.floor(maxChars * TAIL_SHARE))}`;
+  return `${head}\n\n[${what} is omitted]\n\n${tailOf(end, Math.floor(maxChars * TAIL_SHARE))}`;
 }
 
 /** Why a file is not used; its message completes "the file is not used: …". */
@@ -100,7 +100,7 @@ async function readPart(file: FileHandle, position: number, length: number): Pro
   return buffer.subarray(0, bytesRead);
 }
 
-/** Decodes text, of which the first and the last character may be cut. */
+/** Decodes text whose first and last characters may be cut. */
 function decode(bytes: Buffer): string {
   const start = bytes.subarray(0, MAX_UTF8_BYTES).findIndex((byte) => (byte & 0xc0) !== 0x80);
   try {

@@ -19,7 +19,7 @@ export const compressionOptions = z.strictObject({
 /** Key `context_file_max_chars`. */
 export const contextFileMaxChars = z.int().min(1).max(500_000).default(20_000).meta({
   description:
-    "Characters that are used of SOUL.md and of the project's instructions; of a longer file, the beginning and the end are used",
+    "Maximum characters of SOUL.md and of the project's instructions; of a longer file, the beginning and the end are used",
 });
 
 /** Section `agent`: limits of a turn, and the tools that the agent may use. */
@@ -44,7 +44,7 @@ export const agentOptions = z.strictObject({
   }),
   key_cooldown_seconds: z.int().min(1).default(3_600).meta({
     description:
-      "How long a key that reached a limit is left out, if the server states no time: 24 times as long for a key without credit (402), at most five minutes for a wrong key (401) and for the only key of a provider",
+      "How long a key that reached a limit is skipped if the server states no time: 24 times as long for a key without credit (402), at most five minutes for a wrong key (401) and for the only key of a provider",
   }),
   reasoning_effort: z
     .string()

@@ -151,7 +151,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     return cost;
   };
   const addNote = (text: string): AgentEvent => {
-    // In the order of keys in which a loaded note has them, because hashes of a prompt may depend on it.
+    // The keys have the same order as in a loaded note, because hashes of a prompt may depend on it.
     const message: UserMessage = { role: "user", parts: [{ type: "text", text }], kind: "steer" };
     history.push(message);
     return { type: "steer", message };

@@ -80,7 +80,7 @@ export async function unblockAskingTask(
 export function toClarificationAnswer({ details }: Approval, text: string): Omit<Answer, "by"> {
   const answer = parseClarification(text, details);
   if (answer === "")
-    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number or a text." });
+    throw new AppError("usage-wrong", "The answer is empty.", { hint: "Type a number, or your own words." });
   return { verdict: "answered", text: answer };
 }
 
@@ -102,8 +102,8 @@ export interface TaskQuestion {
 }
 
 /**
- * Answers the question that a task's worker asked. Every text answers a clarification; only exactly a yes or a no answers an
- * approval, which otherwise waits. Returns undefined if the worker asked none. The question is stored with the session of the worker's profile; a question
+ * Answers the question that a task's worker asked. Every text answers a clarification; an
+ * approval waits until the answer is exactly a yes or a no. Returns undefined if the worker asked none. The question is stored with the session of the worker's profile; a question
  * from another host must be answered there. `requirePerson` throws if the answer does not come from a person.
  */
 export async function answerTaskQuestion(

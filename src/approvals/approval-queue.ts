@@ -185,9 +185,13 @@ function notFound(id: string): AppError {
 
 function requireFittingKind({ id, kind }: Approval, verdict: Answer["verdict"]): void {
   if (kind === "approval" && verdict === "answered")
-    throw new AppError("approval-kind-wrong", `${id} asks whether a call may run, so a text is no answer.`, {
-      hint: `Use \`hermes approvals approve ${id}\` or \`hermes approvals deny ${id} REASON\`.`,
-    });
+    throw new AppError(
+      "approval-kind-wrong",
+      `${id} asks whether a call may run, so it cannot be answered with text.`,
+      {
+        hint: `Use \`hermes approvals approve ${id}\` or \`hermes approvals deny ${id} REASON\`.`,
+      },
+    );
   if (kind === "clarification" && verdict !== "answered")
     throw new AppError(
       "approval-kind-wrong",

@@ -39,7 +39,7 @@ export interface ExportOptions {
 export interface ImportSource {
   /** Must be iterable more than once: a repeated transaction reads the lines from the start. */
   readonly lines: Iterable<string>;
-  /** Attachment content to store in the database; without it, attachments are files beside the database. */
+  /** Attachment content to store in the database; without it, attachments are files next to the database. */
   readonly content?: ImportedContent | undefined;
 }
 

@@ -140,7 +140,7 @@ export interface Comment {
 /** Size limit in bytes. */
 export const LARGEST_ATTACHMENT = 25 * 1024 * 1024;
 
-/** Metadata of an attached file. The content is a file beside the database, or in the database when hosts share it. */
+/** Metadata of an attached file. The content is a file next to the database, or in the database when hosts share it. */
 export interface Attachment {
   readonly id: number;
   readonly task_id: string;

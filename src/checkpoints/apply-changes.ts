@@ -22,7 +22,7 @@ const LINK = "120000";
 const PROGRAM = "100755";
 
 /**
- * Gives files of a folder their new content, each in one step. A file that is not in the expected old state any more is left
+ * Gives files of a folder their new content, each in one step. A file that is no longer in the expected old state is left
  * alone and returned. Applying the same changes again, for example after a crash, finishes what is left of them.
  */
 export async function applyChanges(

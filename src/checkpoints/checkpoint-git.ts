@@ -49,7 +49,7 @@ export async function openStore({ folder, variables }: StoreLocation, signal: Ab
   if (made.exitCode !== 0)
     throw new AppError(
       "checkpoint-failed",
-      `The store of checkpoints could not be made: ${made.stderr.trim()}`,
+      `The store of checkpoints could not be created: ${made.stderr.trim()}`,
     );
   await createFolder(join(store, "info"));
   await writeFileAtomic(join(store, "info", "attributes"), ATTRIBUTES, { mode: 0o600 }); // last: marks the store as complete

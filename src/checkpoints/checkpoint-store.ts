@@ -50,7 +50,7 @@ export interface RollbackResult {
   readonly restored: readonly string[];
   /** Files that the user has also changed: the user's changes were kept and the others undone. */
   readonly merged: readonly string[];
-  /** Files that the user has also changed, in the same lines, or that lie outside the project now: nothing was undone in them. */
+  /** Files that the user has also changed, in the same lines, or that are now outside the project: nothing was undone in them. */
   readonly kept: readonly string[];
   /** The changes as a patch. */
   readonly patch: string;
@@ -78,7 +78,7 @@ export function createCheckpoints(
     return withFileLock(
       lock,
       async () => {
-        // Nobody else holds the lock, so a lock of git was left by a process that was killed.
+        // No other process holds our lock, so a lock of git was left behind by a process that was killed.
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
         const project: Project = {
@@ -116,7 +116,7 @@ export function createCheckpoints(
     await limitSize(git);
   }
 
-  /** Deletes the oldest checkpoints of all projects while the store is too large. Looks once an hour. */
+  /** Deletes the oldest checkpoints of all projects while the store is too large. Checks once an hour. */
   async function limitSize(git: CheckpointGit): Promise<void> {
     const stamp = join(location.folder, "size-checked");
     const checked = await unlessMissing(stat(stamp));
@@ -253,7 +253,7 @@ interface Project {
 function refOf(key: string, number: number): string {
   return `refs/checkpoints/${key}/${String(number).padStart(8, "0")}`;
 }
-/** Names the rollback whose files are being written. It stays after a kill, and whoever comes next finishes it. */
+/** Names the rollback whose files are being written. It survives a kill, and the next process finishes it. */
 function pendingRef(key: string): string {
   return `refs/pending/${key}`;
 }

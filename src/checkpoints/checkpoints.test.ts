@@ -174,7 +174,7 @@ test("agent K5: the number, the age and the size of what is kept are limited", a
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("has more than 5 files");
 });
 
-test("agent K5: the home folder and the root folder are no projects", async () => {
+test("agent K5: the home folder and the root folder are not projects", async () => {
   await using lab = await openLab();
   const request = { folder: "/", reason: "r", sessionId: undefined, paths: [] };
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("/ is not a project");

@@ -1,6 +1,6 @@
 import { type Change, isSame, type TreeEntry } from "./compare-trees.ts";
 
-/** Takes the change from `before` to `after` out of a file that somebody has edited since; undefined if that is impossible. */
+/** Takes the change from `before` to `after` out of a file that was edited later; undefined if that is impossible. */
 export type UndoInEdited = (
   edited: TreeEntry,
   after: TreeEntry,

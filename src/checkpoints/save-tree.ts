@@ -67,7 +67,7 @@ export async function saveTree(
 const LIST = ["ls-files", "-z", "--exclude-standard"] as const;
 const UPDATE = ["update-index", "--add", "--remove", "--replace"] as const;
 
-/** The tree with another one at a path. `mktree` needs no index, so the index keeps describing the outer folder only. */
+/** The tree with another tree inserted at a path. `mktree` needs no index, so the index keeps describing the outer folder only. */
 async function graft(git: CheckpointGit, tree: string, path: string, inner: string): Promise<string> {
   const [name = "", ...rest] = path.split("/").filter((part) => part !== "");
   const rows = split(await git.run(["ls-tree", "-z", tree]));

@@ -7,7 +7,7 @@ import type { Checkpoints } from "./checkpoint-store.ts";
 export interface TurnCheckpoints {
   /** The tool, with its changes preceded by a checkpoint. */
   guard(tool: Tool): Tool;
-  /** Saves the files as the turn left them, so that later changes of the user are told apart. */
+  /** Saves the files as the turn left them, so that later changes by the user can be distinguished. */
   endTurn(): Promise<void>;
 }
 

@@ -40,7 +40,8 @@ export function helpPage({ colours }: Terminal): string {
     colours.bold("Exit codes"),
     "  0 done   1 failed or refused   2 wrong usage   78 bad configuration",
     "  chat only: 3 limit reached   4 answer truncated   5 refused by model",
-    "            6 answer does not match the output schema",
+    "             6 answer does not match the output schema",
+    "             7 kept trying what it was not allowed to do",
     "  129 terminal closed   130 interrupted   143 terminated (128 + signal)",
     "  141 the output was closed, as in `hermes … | head`",
   ].join("\n");

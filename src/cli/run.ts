@@ -31,7 +31,7 @@ export async function runCli(
     lostOutput = lossOfOutput(error);
     interruption.abort(lostOutput);
   });
-  // A closed stderr or terminal is no reason to stop in the middle of the work.
+  // A closed stderr or terminal must not stop a command in the middle of its work.
   streams.stderr.on("error", () => undefined);
   streams.stdin.on("error", () => undefined); // the reader of stdin gets the same error
   let interruptedAt = 0;

@@ -20,7 +20,7 @@ export interface KeyFacts {
 
 const sections = await loadSections();
 
-/** Facts of every setting in schema order. The build replaces this file by their JSON. */
+/** Facts of every setting in schema order. The build replaces this file with their JSON. */
 export function keyFacts(): KeyFacts[] {
   return [...sections].flatMap(([name, schema]) => collect(schema, [name]));
 }

@@ -13,7 +13,7 @@ interface ProfileFiles {
   readonly envPath: string;
 }
 
-/** The sources of settings besides the files of a profile. */
+/** The sources of settings other than the files of a profile. */
 export interface ConfigSources {
   readonly variables?: Readonly<Record<string, string | undefined>>;
   /** Settings given as flags. */

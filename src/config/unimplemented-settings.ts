@@ -6,7 +6,7 @@ import { variableOf } from "./variable-name.ts";
  * schema together with its implementation; until then a user who sets one gets a warning.
  */
 const NAMES = {
-  model: "ollama_num_ctx streaming persist_switch_by_default",
+  model: "streaming persist_switch_by_default",
   terminal: "persistent_shell local_persistent ssh_persistent",
   approvals: "cron_mode unattended_mode mcp_reload_confirm destructive_slash_confirm",
   kanban:

@@ -6,6 +6,8 @@ import { type ParsedImage, parseImage } from "../providers/image.ts";
 
 const MAX_BYTES = 5 * 1024 * 1024;
 const MAX_MS = 30_000;
+/** For the conversion of a page to text; a damaged or hostile one may nest elements without end. */
+const MAX_PAGE_MS = 10_000;
 const MAX_REDIRECTS = 5;
 
 /** Where a page is fetched from, and which addresses are allowed. */
@@ -29,7 +31,7 @@ export async function fetchPage(
   try {
     const { url, response } = await follow(http, parseAddress(address), deadline.signal);
     if (response.status >= 400) throw refuse(url, `it answers with status ${response.status}`);
-    const bytes = await readBody(response, url);
+    const bytes = await readBody(response, url, deadline.signal);
     return await convert(bytes, response.header("content-type") ?? "", url, signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -65,10 +67,19 @@ async function follow(
   throw refuse(start, `it redirects more than ${MAX_REDIRECTS} times`);
 }
 
-async function readBody(response: HttpResponse, url: URL): Promise<Buffer> {
+async function readBody(response: HttpResponse, url: URL, signal: AbortSignal): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
-  for (let chunk = await response.read(); chunk !== undefined; chunk = await response.read()) {
+  const read = async (): Promise<Buffer | undefined> => {
+    try {
+      return await response.read();
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof AppError) throw error;
+      throw refuse(url, "the connection was closed before its end");
+    }
+  };
+  for (let chunk = await read(); chunk !== undefined; chunk = await read()) {
     size += chunk.length;
     if (size > MAX_BYTES) throw refuse(url, `it is larger than ${MAX_BYTES / 1024 / 1024} MB`);
     chunks.push(chunk);
@@ -79,19 +90,29 @@ async function readBody(response: HttpResponse, url: URL): Promise<Buffer> {
 async function convert(bytes: Buffer, contentType: string, url: URL, signal: AbortSignal) {
   const [type = ""] = contentType.toLowerCase().split(";");
   if (type.startsWith("image/") && type !== "image/svg+xml") return { image: parseImage(bytes) };
-  if (type === "application/pdf") {
+  const isPage = /^(?:text\/html|application\/xhtml\+xml)$/.test(type);
+  const text = type === "application/pdf" ? "" : decode(bytes, contentType);
+  if (type === "application/pdf" || isPage) {
     const { readDocument } = await import("../lib/documents/read-document.ts");
-    const read = await readDocument("PDF", bytes, {}, signal);
+    const read = isPage
+      ? await readDocument("web page", Buffer.from(text), { base: url.href, maxMs: MAX_PAGE_MS }, signal)
+      : await readDocument("PDF", bytes, {}, signal);
     if ("problem" in read) throw refuse(url, read.problem);
     return { text: [read.text, ...read.omitted.map((note) => `[${note}]`)].join("\n") };
   }
-  const text = new TextDecoder(/charset=["']?([\w-]+)/i.exec(contentType)?.[1] ?? "utf-8").decode(bytes);
-  if (/^(?:text\/html|application\/xhtml\+xml)$/.test(type)) {
-    const { readHtml } = await import("../lib/documents/html-text.ts");
-    return { text: readHtml(text, url.href) };
-  }
   if (text.includes("\0")) throw refuse(url, `its content (${type || "of unknown type"}) is not text`);
   return { text };
+}
+
+/** An unknown character set is read as UTF-8, which shows at least its ASCII characters. */
+function decode(bytes: Buffer, contentType: string): string {
+  const charset = /charset=["']?([\w-]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch (error) {
+    if (error instanceof RangeError) return bytes.toString("utf8");
+    throw error;
+  }
 }
 
 function refuse({ host }: URL, why: string): AppError {

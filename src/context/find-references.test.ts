@@ -7,6 +7,7 @@ it.each([
   ['@file:"my notes.md" and @"two words.txt"', ["@file:my notes.md", "@two words.txt"]],
   ["@README.md @src/ @README.md", ["@README.md", "@src/"]],
   ["@diff @staged @git:3 @folder:docs", ["@diff", "@staged", "@git:3", "@folder:docs"]],
+  ["@folder:. and @folder:.. or @folder:src/. too", ["@folder:.", "@folder:..", "@folder:src/."]],
   ["@url:https://example.com/a?b=c#d.", ["@url:https://example.com/a?b=c#d"]],
   ["@different is a word, @diff. is not", ["@different", "@diff"]],
   ["me@example.com, \\@file:x, `@file:y`, a/@file:z", []],

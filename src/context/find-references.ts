@@ -14,7 +14,7 @@ export type Reference = { readonly source: string } & (
 );
 
 const CODE = /```[\s\S]*?(?:```|$)|`[^`\n]*`/g;
-/** Not after a word, so that mail addresses are no references, and not after a backslash, which keeps the text as it is. */
+/** Not after a word, so that mail addresses are not references, and not after a backslash, which keeps the text as it is. */
 const REFERENCE =
   /(?<![\w@\\/.:-])@(?:(file|folder|url|git):(?:"([^"\n]+)"|([^\s"'`<>]+))|(diff|staged)(?![\w:/.-])|"([^"\n]+)"|([\w~./][^\s"'`<>,;]*))/g;
 const PUNCTUATION = /[.,;:!?)\]}]+$/;
@@ -24,11 +24,16 @@ export function findReferences(text: string): readonly Reference[] {
   const prose = text.replace(CODE, (code) => " ".repeat(code.length));
   const found = new Map<string, Reference>();
   for (const [, kind, quoted, plain = "", word, quotedPath, path = ""] of prose.matchAll(REFERENCE)) {
-    const value = quoted ?? quotedPath ?? (kind === undefined ? path : plain).replace(PUNCTUATION, "");
+    const value = quoted ?? quotedPath ?? withoutPunctuation(kind === undefined ? path : plain);
     const reference = createReference(kind ?? word, value);
     if (reference !== undefined) found.set(reference.source, reference);
   }
   return [...found.values()];
+}
+
+/** `.` and `..` at the end of a path are folders, not the end of a sentence. */
+function withoutPunctuation(written: string): string {
+  return /(?:^|\/)\.{1,2}$/.test(written) ? written : written.replace(PUNCTUATION, "");
 }
 
 function createReference(kind: string | undefined, value: string): Reference | undefined {

@@ -91,6 +91,22 @@ it("agent A11: changes, staged changes and commits come from git, without progra
   await expect(lab.load("@git:11")).rejects.toThrow("@git:11 is not possible");
 });
 
+it("agent A11: git shows no changes of files that may hold credentials, and names these files", async () => {
+  const git = "git -c user.name=a -c user.email=a@b.c";
+  await using lab = await openLab(
+    `git init -q; mkdir -p "my app/.ssh"; echo A=hunter2 > "my app/.env"; echo hunter2 > "my app/.ssh/it's"; echo x > a
+     git add -A; ${git} commit -qm first; git mv "my app/.env" .env; git add -A; ${git} commit -qm second
+     echo B=hunter2 >> .env; echo y >> a; git add -A; echo C=hunter2 >> .env; echo z >> a`,
+  );
+  for (const reference of ["@diff", "@staged", "@git:1", "@git:9"]) {
+    const text = await lab.load(reference);
+    expect(text, reference).not.toContain("hunter2");
+    expect(text, reference).toMatch(/not shown, because they may hold credentials: .*\.env/);
+    if (reference !== "@git:1") expect(text, reference).toMatch(/^\+[xyz]$/m);
+  }
+  expect(await lab.load("@git:9")).toContain(".env, my app/.env, my app/.ssh/it's]");
+});
+
 it.each([
   ["@file:reedme.md", "Did you mean"],
   ["@file:../outside.txt", "is outside of the workspace"],
@@ -156,7 +172,12 @@ it("agent A11, K7: a page is fetched over redirects as text; other answers are r
     else if (path === "/page")
       response.setHeader("content-type", "text/html").end("<p>Hello <b>there</b></p>");
     else if (path === "/large") response.end(Buffer.alloc(6_000_000, "x"));
-    else if (path === "/binary") response.end(Buffer.from([0, 1, 2]));
+    else if (path === "/charset")
+      response.setHeader("content-type", "text/html; charset=x-none").end("<p>caf\u00e9</p>");
+    else if (path === "/cut") {
+      response.setHeader("content-length", 1_000);
+      response.write("half", () => response.destroy());
+    } else if (path === "/binary") response.end(Buffer.from([0, 1, 2]));
     else response.writeHead(404).end();
   });
   await using lab = await openLab("true", { allowsPrivate: true });
@@ -164,6 +185,8 @@ it("agent A11, K7: a page is fetched over redirects as text; other answers are r
   await expect(lab.load(`@url:${site.url}/loop`)).rejects.toThrow("redirects more than 5 times");
   await expect(lab.load(`@url:${site.url}/file`)).rejects.toThrow("Only http and https");
   await expect(lab.load(`@url:${site.url}/large`)).rejects.toThrow("larger than 5 MB");
+  expect(await lab.load(`@url:${site.url}/charset`)).toContain("\ncaf\u00e9\n");
+  await expect(lab.load(`@url:${site.url}/cut`)).rejects.toThrow("the connection was closed before its end");
   await expect(lab.load(`@url:${site.url}/binary`)).rejects.toThrow("is not text");
   await expect(lab.load(`@url:${site.url}/gone`)).rejects.toThrow("status 404");
 });

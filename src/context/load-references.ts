@@ -105,7 +105,9 @@ async function load(
   const { environment, files } = await parts.workspace(signal);
   const root = await files.stat(parts.folder, signal);
   if (isFileProblem(root)) throw refuse(root.message, root.hint);
-  const output = await readGit(environment, root.path, reference, signal);
+  const isSecret = (path: string): boolean =>
+    mayHoldCredentials(posix.join(root.path, path), root.path, parts);
+  const output = await readGit(reference, { environment, folder: root.path, isSecret }, signal);
   return { text: parts.redact(output, { code: true }) };
 }
 
@@ -130,14 +132,18 @@ async function locate(
       `${source} is outside of the workspace ${root.path}.`,
       "Start Hermes in a folder that contains it.",
     );
-  const facts = { home: parts.userHome, cwd: root.path, hermesHome: parts.home };
-  if (isCredentialFile(found.path, parts.home) || judgeRead(found.path, root.path, facts) !== undefined)
+  if (mayHoldCredentials(found.path, root.path, parts))
     throw refuse(`${source} may hold credentials, which are never sent to a model.`, "Remove the reference.");
   if (isWanted) return found;
   throw refuse(
     `${source} is not a ${reference.kind}.`,
     `Use @${found.type === "folder" ? "folder" : "file"}: instead.`,
   );
+}
+
+function mayHoldCredentials(path: string, cwd: string, { home, userHome }: ReferenceParts): boolean {
+  const facts = { home: userHome, cwd, hermesHome: home };
+  return isCredentialFile(path, home) || judgeRead(path, cwd, facts) !== undefined;
 }
 
 async function loadFile(

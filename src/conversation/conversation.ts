@@ -101,7 +101,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     // Another process may have continued the session since it was last loaded.
     const loaded = isStored ? store.loadSession(session.id) : undefined;
     const open = loaded?.openTurn;
-    // A model that the user has just chosen is no switch.
+    // A model that the user has just chosen does not count as a switch.
     const last = newModel === undefined ? store.routes.last(session.id) : undefined;
     model.startTurn({ last, isCostLimited: maxCostUsd !== undefined });
     const events = runTurn(

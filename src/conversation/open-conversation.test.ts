@@ -99,7 +99,13 @@ async function openTestHome(baseUrl: string, apiMode: Exclude<ApiMode, "scripted
   };
 }
 
-test.each(["chat_completions", "anthropic_messages", "codex_responses", "google_generate"] as const)(
+test.each([
+  "chat_completions",
+  "anthropic_messages",
+  "codex_responses",
+  "google_generate",
+  "ollama_chat",
+] as const)(
   "M2: each prompt begins with the bytes of the previous one, across calls, notes and new processes (%s)",
   async (apiMode) => {
     await using server = await startScriptedServer({

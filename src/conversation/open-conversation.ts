@@ -20,15 +20,15 @@ import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { ApprovalsOptions } from "../policy/options.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
+import { withStatedWindows } from "../providers/catalogue/report-stated-window.ts";
 import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
-import { withStatedWindows } from "../providers/catalogue/stated-window.ts";
 import { openFailover } from "../providers/failures/failover.ts";
 import type { ImagePart, Message, UserMessage } from "../providers/message.ts";
 import type { PoolStrategy } from "../providers/pool/choose-key.ts";
 import { createKeyStates } from "../providers/pool/key-states.ts";
 import { findEffort, type ReasoningEffort } from "../providers/provider.ts";
 import type { RouteRequest } from "../providers/routes/choose-provider.ts";
-import { isCostUnknown } from "../providers/routes/resolve-route.ts";
+import { isCostUnknown, isOllamaRoute } from "../providers/routes/resolve-route.ts";
 import { openRoute } from "../providers/routes/route-http.ts";
 import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
 import type { LoadedSession, SessionSummary } from "../sessions/session.ts";
@@ -170,7 +170,10 @@ export async function openConversation(
       { model: request.model.model, provider: request.model.provider },
       signal,
     );
-    const isSmall = resumed === undefined ? smallWindowNotice(route.model, route) : undefined;
+    const isSmall =
+      resumed === undefined
+        ? smallWindowNotice(route.model, route, { isOllama: isOllamaRoute(route) })
+        : undefined;
     for (const sentence of [notice, isSmall])
       if (sentence !== undefined) environment.reporter.onNotice(sentence);
     if (resumed !== undefined && resumed.damagedMessages > 0)

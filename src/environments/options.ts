@@ -4,7 +4,7 @@ import { z } from "zod";
 export const BACKENDS = ["local", "docker", "podman", "ssh", "singularity"] as const;
 export type Backend = (typeof BACKENDS)[number];
 
-/** Backends of the reference implementation that are not built yet: refused by name, never replaced by `local`. */
+/** Backends of the reference implementation that are not built yet: refused by name, never replaced with `local`. */
 const UNBUILT_BACKENDS = ["modal", "managed_modal", "daytona", "vercel_sandbox"];
 
 const DEFAULT_IMAGE = "nikolaik/python-nodejs:python3.11-nodejs20";

@@ -9,7 +9,7 @@ export const HINTS = {
   "reference-refused": "Correct the reference, or write \\@ to send it as text.",
   "reference-too-large": "Name fewer files, or only some lines, as in @file:PATH:1-200.",
   "model-blind":
-    "Choose another model with -m, or one that describes images with auxiliary.vision.model. If it can see them, set agent.image_input_mode to native.",
+    "Choose another model with -m, or set auxiliary.vision.model to a model that describes images. If this model can see images, set agent.image_input_mode to native.",
   "image-undescribed": "Try again, or choose another model with auxiliary.vision.model.",
   "address-private": "To allow such addresses, set security.allow_private_urls.",
   "file-unwritable": "Check free space and permissions of its folder.",
@@ -56,7 +56,7 @@ export const HINTS = {
     "The job stays in the list. Try again, or stop the sandbox. A process of another user can be ended only by that user.",
   "job-unreachable": "Try again; the job itself may still run.",
   "session-not-found": "See `hermes sessions list`.",
-  "session-ambiguous": "Give more of the id.",
+  "session-ambiguous": "Type more of the id.",
   "session-busy": "Wait until that turn has ended, or stop it in its own process.",
   "session-lost": "Another process has taken over this session; continue there.",
   "session-gone":
@@ -89,7 +89,7 @@ export const HINTS = {
   "board-not-empty": "Import into a new board.",
   "board-import-invalid": "Nothing was imported. Export the board again.",
   "board-action-denied": "Act on your own task, or block it with a question to a person.",
-  "task-ambiguous": "Give more of the id.",
+  "task-ambiguous": "Type more of the id.",
   "task-not-found": "See `hermes kanban list`.",
   "task-input-invalid": "Nothing was changed. Correct the input named in the message.",
   "task-move-refused": "See `hermes kanban show` for the state of the task.",

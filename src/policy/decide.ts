@@ -76,7 +76,7 @@ export async function decide(
       nameFiles(files, roots, policy.resolveLinks),
     ),
   );
-  // Also for a call that is not allowed: a file that was not written is only judged once more.
+  // Files of a refused call are added too: a file that was not written is only judged once more.
   policy.written?.add([...writes, ...commandWrites].map(({ path }) => path));
   const isLinked = ({ path, real }: NamedFile): boolean => path !== real;
   const findings = [

@@ -4,15 +4,15 @@ import type { HarmlessState } from "./commands/command-classes.ts";
 import { writtenBy } from "./commands/written-files.ts";
 import type { Invocation } from "./shell-reader/invocation.ts";
 
-/** Whether the files of the project are in a state now. */
+/** Whether the files of the project are now in the given state. */
 export type FileProbe = (state: HarmlessState, signal: AbortSignal) => Promise<boolean>;
 
-/** Programs before which and after which the tree has the same uncommitted changes. */
+/** Programs that do not add to the uncommitted changes of the tree. */
 const QUIET_PROGRAMS = /^(?:cd|pwd|echo|printf|true|test|\[|ls|)$/;
 const QUIET_GIT =
   /^(?:fetch|status|log|diff|show|branch|switch|checkout|reset|restore|clean|pull|rm|rev-parse)$/;
 
-/** The findings without those that lose nothing in the present state of the files. */
+/** Drops the findings that lose nothing in the present state of the files. */
 export async function dropHarmless(
   findings: readonly Finding[],
   invocations: readonly Invocation[],
@@ -26,7 +26,7 @@ export async function dropHarmless(
   return findings.filter((_, at) => !results[at]);
 }
 
-/** Whether the rest of the command leaves the state as it is found, so that the state also holds when it matters. */
+/** Whether no other part of the command changes the state between the probe and the program that depends on it. */
 function keepsState({ state }: HarmlessState, invocations: readonly Invocation[]): boolean {
   const written = invocations.flatMap(writtenBy);
   if (state !== "clean-tree") return !written.some((path) => /(?:^|\/)\.git(?:ignore|\/|$)/.test(path));

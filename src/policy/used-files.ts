@@ -16,8 +16,8 @@ type ResolveLinks = (path: string) => Promise<string>;
 const MAX_RESOLVED = 200;
 
 /**
- * Finds where links lead. `roots` are folders that rules and classes know by the path in the settings: if such a folder is
- * itself behind a link, the files in it keep that path.
+ * Finds where links lead. Rules and classes know `roots` by the paths in the settings, so a file in a root is named by that
+ * path, even if the root itself is behind a link.
  */
 export async function nameFiles(
   files: readonly UsedFile[],

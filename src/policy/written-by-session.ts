@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 
-/** A longer file is no script that an agent has just written. */
+/** A longer file is hardly a script that an agent has just written. */
 const MAX_SCRIPT_BYTES = 256 * 1024;
 /** Older files are forgotten, so that a long session stays small. */
 const MAX_FILES = 2_000;
@@ -8,7 +8,7 @@ const MAX_FILES = 2_000;
 /** The files that calls of one session have written, so that a file that is run later can be judged by its content. */
 export interface WrittenFiles {
   add(paths: readonly string[]): void;
-  /** The content of a file that the session has written; undefined for other files and for what is no short text. */
+  /** The content of a file that the session has written; undefined for other files, for binary files and for long ones. */
   contentOf(path: string): string | undefined;
 }
 

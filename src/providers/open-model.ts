@@ -39,6 +39,10 @@ const OPENERS: { readonly [Mode in ApiMode]: Opener } = {
     const { openGoogleModel } = await import("./google/google-model.ts");
     return openGoogleModel(wireOptions(route, options));
   },
+  async ollama_chat(route, options) {
+    const { openOllamaModel } = await import("./ollama/ollama-model.ts");
+    return openOllamaModel({ ...wireOptions(route, options), windowTokens: route.ollamaWindow });
+  },
   async scripted({ model, contextTokens }, { clock }) {
     const [{ loadScript }, { openScriptedModel }] = await Promise.all([
       import("./scripted/script.ts"),

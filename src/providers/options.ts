@@ -42,6 +42,10 @@ export const modelOptions = z.strictObject({
   context_length: tokens.meta({
     description: "Context window in tokens; unset means the value that the provider reports",
   }),
+  ollama_num_ctx: tokens.meta({
+    description:
+      "Context window in tokens that Ollama loads the model with (num_ctx), sent through Ollama's own API; unset means the server's own setting, and Ollama silently drops the beginning of a longer conversation. Applies to the provider ollama and to servers at port 11434",
+  }),
   max_tokens: tokens.meta({
     description: "Maximum answer length in tokens; unset means the provider's own limit",
   }),

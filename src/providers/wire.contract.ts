@@ -72,7 +72,7 @@ export function wireContract(
       const model = open(testOptions(server.url, { baseUrl: `${server.url}/${path}` }));
       await collect(model.stream(ask("hi"), createTestSignal()));
       expect(server.requests[0]?.path).toMatch(
-        /^\/v1\/(?:chat\/completions|messages|responses|models\/test-model:\w+)\?api-version=2024-10-21(?:&alt=sse)?$/,
+        /^\/(?:v1\/(?:chat\/completions|messages|responses|models\/test-model:\w+)|api\/chat)\?api-version=2024-10-21(?:&alt=sse)?$/,
       );
     },
   );

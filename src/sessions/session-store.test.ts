@@ -363,7 +363,7 @@ test("a session in the middle of a turn is not deleted", async () => {
 test("a damaged, foreign or newer file is refused with its own code and left unchanged", async () => {
   await using folder = await tempFolder();
   const damaged = folder.file("damaged.sqlite");
-  writeFileSync(damaged, "this is no database, but it is longer than a header of one".repeat(40), {
+  writeFileSync(damaged, "this is not a database, but it is longer than the header of one".repeat(40), {
     mode: 0o600,
   });
   await expect(open(damaged)).rejects.toMatchObject({ code: "database-damaged" });

@@ -44,7 +44,7 @@ export function turnLeaseName(sessionId: string): string {
   return `turn/${sessionId}`;
 }
 
-/** Acquires the session's lease, at once if its holder has exited; throws `session-busy` while the holder runs. */
+/** Acquires the session's lease, immediately if its holder has exited; throws `session-busy` while the holder runs. */
 export async function acquireTurn(
   { database, leases, recordEvent, times, afterTurn }: TurnParts,
   session: string | SessionDraft,
@@ -152,7 +152,7 @@ function goneError(path: string): AppError {
   );
 }
 
-/** Names the process that holds the session, and when its lease expires at the latest. */
+/** Names the process that holds the session, and the latest time at which its lease expires. */
 export function createBusyError(
   database: Database,
   sessionId: string,

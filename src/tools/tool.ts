@@ -18,7 +18,7 @@ export interface ToolCallContext {
 /** A function that the model can call; created per session, and may hold state of the session. */
 export interface Tool {
   readonly name: string;
-  /** The group with which it is enabled and disabled. */
+  /** The group of tools that it is enabled and disabled with. */
   readonly toolset: string;
   readonly description: string;
   /** JSON Schema of an object. */

@@ -77,7 +77,7 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       ["SQL", { title: "'); drop table task; --" }, "drop"],
       ["a huge body", { title: "t", body: "x".repeat(300_000) }],
       ["a priority out of range", { title: "t", priority: 2 ** 40 }],
-      ["a priority that is no whole number", { title: "t", priority: 0.5 }],
+      ["a priority that is not a whole number", { title: "t", priority: 0.5 }],
       ["a comma in a skill", { title: "t", skills: ["a,b"] }],
       ["a provider without a model", { title: "t", providerOverride: "p" }],
       ["a branch outside of a worktree", { title: "t", branchName: "b" }],
@@ -344,7 +344,7 @@ export function tasksContract(openLab: () => Promise<BoardLab>): void {
       for (const answer of answers) {
         const claimed = await stage.claim(task.id);
         const worker = stage.worker(claimed);
-        await worker.comment(task.id, "my own words are no answer", never);
+        await worker.comment(task.id, "my own words are not an answer", never);
         expect(await worker.block(task.id, "which one?", "needs_input", never)).toMatchObject({
           status: "blocked",
         });

@@ -289,7 +289,7 @@ class History {
     this.#isAway = false;
     await this.#operate("resume", 1);
     for (let nth = 1; nth <= this.#tasks; nth++) await this.#operate("let-go", nth);
-    // Replaces all dispatchers by one per host, which is enough for the healing phase.
+    // Replaces all dispatchers with one per host, which is enough for the healing phase.
     for (const name of this.#dispatchers.names) {
       this.#scheduler.kill(name);
       this.#dispatchers.bury(name);

@@ -172,7 +172,7 @@ test("agent K2: keys that were typed before the question do not answer it", asyn
 test("agent K2: Ctrl-D does not count as an answer, and the prompt says so and asks again", async () => {
   await using prompt = await openPrompt();
   prompt.type("\u0004");
-  await prompt.shows("That is no answer.");
+  await prompt.shows("That is not an answer.");
   await prompt.shows(ASKED);
   prompt.type("1\r");
   expect(await prompt.exitCode()).toBe(0);

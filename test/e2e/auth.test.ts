@@ -41,7 +41,7 @@ async function openLab() {
   };
 }
 
-test("agent A7: keys are proved, stored only in .env as NAME, NAME_2 and so on, listed without their value, and removed", async () => {
+test("agent A7: keys are tested, stored only in .env as NAME, NAME_2 and so on, listed without their value, and removed", async () => {
   await using lab = await openLab();
   const refused = await lab.add("first-key-that-is-bad");
   expect(refused).toMatchObject({

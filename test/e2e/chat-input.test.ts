@@ -68,7 +68,7 @@ test("C43: the session picker finds a session by its messages, renames it and op
   await chat.shows(/1 turn · just now/);
 });
 
-test("the palette finds commands, and the draft is there again when it is left", async () => {
+test("the palette finds commands, and closing it brings the draft back", async () => {
   await using home = await openChatHome(ANSWERS);
   using chat = home.start();
   await chat.shows("/help");

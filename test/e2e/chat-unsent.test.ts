@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openChatHome } from "../support/chat-home.ts";
 
-/** The texts on the disk that no agent has got. */
+/** The texts on disk that no agent has received. */
 async function keptTexts(home: string): Promise<string> {
   const folder = join(home, "drafts");
   const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith(".json"));
@@ -11,7 +11,7 @@ async function keptTexts(home: string): Promise<string> {
   return texts.join("\n");
 }
 
-test("C23: after kill -9, draft and queue are there on resume, unsent and readable by nobody else", async () => {
+test("C23: after kill -9, draft and queue are restored on resume, unsent and readable by no other user", async () => {
   await using home = await openChatHome([
     { text: "Working.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },
     { text: "Sent only now." },

@@ -49,7 +49,7 @@ test("agent C3: another text is an answer too; a verdict, an empty text and a co
   expect(resultsOf(await ended)[0]).toContain('"answer":"something lighter"');
 });
 
-test("a question about a call cannot be answered with a text", async () => {
+test("a question about a call cannot be answered in words", async () => {
   await using home = await openApprovalHome({
     answers: [{ tools: [{ name: "terminal", input: { command: "echo ran" } }] }, { text: "done" }],
   });
@@ -97,7 +97,7 @@ test("agent K2: a question survives kill -9: its answer reaches the resumed sess
   expect(await home.list()).toEqual([]);
 });
 
-test('agent K2: the terminal shows numbered choices; several numbers, a text and "Decide yourself" are answers', async () => {
+test('agent K2: the terminal shows numbered choices; several numbers, own words and "Decide yourself" are answers', async () => {
   await using home = await openApprovalHome({
     answers: [
       clarify({ ...ASK, multi_select: true }),
@@ -114,7 +114,7 @@ test('agent K2: the terminal shows numbered choices; several numbers, a text and
   await prompt.shows("Numbers such as 1 2, or your own answer: ");
   prompt.type("1 2\r");
   await prompt.shows("A number, or your own answer: ");
-  prompt.type("\r"); // an empty line is no answer
+  prompt.type("\r"); // an empty line is not an answer
   await prompt.shows("A number, or your own answer: ");
   prompt.type("something lighter\r");
   await prompt.shows("Which shade?");

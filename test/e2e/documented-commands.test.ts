@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
 import { ENTRY } from "../support/built-program.ts";
@@ -11,6 +11,7 @@ import {
   documentedPages,
   hermesCommands,
   linkedFiles,
+  namedCommands,
 } from "../support/documented-blocks.ts";
 import { tempHome } from "../support/hermes.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
@@ -104,6 +105,32 @@ describe("every command of README.md and docs/guide works as it is written", () 
     for (const { name, needs } of blocks) expect([undefined, "docker"], name).toContain(needs);
   });
 });
+
+test("every command that the program's own hints name exists, with its options", async () => {
+  await using home = await tempHome();
+  const named = new Set(
+    namedCommands(await builtProgram())
+      .filter(([first]) => first !== "host") // the salt of a digest, which is never printed
+      .map((words) => JSON.stringify(words[0]?.startsWith("-") ? ["chat", ...words] : words)),
+  );
+  const global = (await home.hermes(["--help"])).stdout;
+  expect(named.size).toBeGreaterThan(80);
+  for (const text of named) {
+    const words = JSON.parse(text) as string[];
+    const verbs = words.slice(0, words.findIndex((word) => !/^[a-z]/.test(word)) >>> 0).slice(0, 3);
+    const { exitCode, stdout, stderr } = await home.hermes([...verbs, "--help"]);
+    expect({ words, exitCode, stderr }).toEqual({ words, exitCode: 0, stderr: "" });
+    for (const option of words.filter((word) => /^--?[a-z]/.test(word) && !word.includes(".")))
+      expect(stdout + global, `${words.join(" ")}`).toContain(option.replace(/=.*/, ""));
+  }
+});
+
+/** The text of the bundle: it holds everything that the program can print, without comments. */
+async function builtProgram(): Promise<string> {
+  const folder = dirname(ENTRY);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => /\.c?js$/.test(name));
+  return (await Promise.all(files.map((name) => readFile(join(folder, name), "utf8")))).join("\n");
+}
 
 describeWith("docker", "the commands that need a container engine work as they are written", (docker) => {
   test.each(blocks.filter(({ needs }) => needs === "docker").map((block) => [block.name, block] as const))(

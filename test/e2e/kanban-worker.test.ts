@@ -491,6 +491,15 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
   );
 
   test(
+    "a user who ends a run ends its worker at once there too",
+    async () => {
+      await using board = await openPostgresLab(url);
+      await endByUser({ databaseUrl: board.location.databaseUrl, slug: board.location.slug });
+    },
+    LONG,
+  );
+
+  test(
     "the command line in a worker's shell uses the board of its run, although no settings name the database",
     async () => {
       await using board = await openPostgresLab(url);
@@ -515,6 +524,29 @@ describeWith("postgres", "a board in PostgreSQL", ({ url }) => {
     LONG,
   );
 });
+
+/** No supervisor renews a lease of this length within a test, so it must learn in another way that its run has ended. */
+const HOURS_MS = 10 * 3_600_000;
+
+async function endByUser(location: { readonly databaseUrl?: string; readonly slug?: string }): Promise<void> {
+  await using lab = await openWorkerLab({ leaseMs: HOURS_MS, ...location });
+  const { operator } = lab;
+  const moves: readonly ((id: string) => Promise<unknown>)[] = [
+    (id) => operator.complete(id, { summary: "by hand" }, never),
+    (id) => operator.block(id, "why?", undefined, never),
+    (id) => operator.archive(id, never),
+    (id) => operator.release(id, "mine", never),
+  ];
+  await Promise.all(
+    moves.map(async (move, index) => {
+      const claimed = await lab.claim((await lab.add(`task ${index}`)).id);
+      await lab.superviseScript(claimed, "while :; do sleep 0.1; done");
+      await move(claimed.task.id);
+      await eventually(async () => (await lab.processesOf(claimed)).length === 0);
+      await eventually(async () => (await lab.supervisorsOf(claimed)).length === 0);
+    }),
+  );
+}
 
 describe("a supervisor", () => {
   test(
@@ -590,6 +622,12 @@ describe("a supervisor", () => {
       await sleep(500); // nothing may be written in this time
       expect(await beats()).toBe(before);
     },
+    LONG,
+  );
+
+  test(
+    "a user who completes, blocks, archives or releases a task ends its worker at once, long before the next renewal of its lease",
+    () => endByUser({}),
     LONG,
   );
 

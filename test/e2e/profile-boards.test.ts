@@ -272,7 +272,7 @@ describe("profiles and boards in SQLite", () => {
     async () => {
       await using home = await openHome();
       const damaged = boardPath(home.path, "ops");
-      await writeFile(damaged, "this is no database, and never was one".repeat(200));
+      await writeFile(damaged, "this is not a database, and never was one".repeat(200));
       for (const command of [
         ["rename", "a", "b"],
         ["delete", "a", "--yes"],

@@ -51,7 +51,7 @@ ${settings}providers:
     start: (args: readonly string[], more: Record<string, string> = {}) =>
       startInTerminal(args, { env: { ...env, ...more }, cwd: home.folder }),
     read: (name: string) => readFile(join(home.path, name), "utf8").catch(() => undefined),
-    /** Without the file that remembers which keys were refused, which is no configuration. */
+    /** Without the file that remembers which keys were refused, which is not configuration. */
     files: async () => (await readdir(home.path)).filter((name) => !name.startsWith("keys.sqlite")),
     hermes: home.hermes,
     async [Symbol.asyncDispose]() {
@@ -78,7 +78,7 @@ async function chatAnswers(terminal: TerminalSession): Promise<void> {
   expect(await terminal.exitCode()).toBe(0);
 }
 
-test("without a model, `hermes` finds a local server, proves one of its models, and opens a chat that answers", async () => {
+test("without a model, `hermes` finds a local server, tests one of its models, and opens a chat that answers", async () => {
   await using lab = await openSetup();
   using terminal = await lab.start([]);
   await terminal.shows("Ollama at");
@@ -96,7 +96,7 @@ test("without a model, `hermes` finds a local server, proves one of its models, 
   expect(new Set(lab.local.requests.map(({ body }) => body["model"]))).toEqual(new Set(["large:70b"]));
 });
 
-test("setup stores a pasted key in .env only after it was proved, asks the rest, keeps comments, and ends in the chat", async () => {
+test("setup stores a pasted key in .env only after it was tested, asks the rest, keeps comments, and ends in the chat", async () => {
   await using lab = await openSetup("model: { provider: ollama, default: 'tiny:1b' }\n");
   using terminal = await lab.start(["setup"]);
   await answer(terminal, [

@@ -17,7 +17,7 @@ export interface Reply {
 
 /** One behaviour of real servers, and the expected result of a run. */
 export interface HostileRow {
-  readonly format: "chat" | "anthropic" | "responses" | "google";
+  readonly format: "chat" | "anthropic" | "responses" | "google" | "ollama";
   /** The vendors and gateways that showed this behaviour. */
   readonly who: string;
   readonly does: string;

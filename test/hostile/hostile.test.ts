@@ -28,6 +28,7 @@ import { CHAT_ROWS } from "./chat-rows.ts";
 import { GOOGLE_ROWS } from "./google-rows.ts";
 import type { HostileRow, Reply } from "./hostile-row.ts";
 import { HAS_ZSTD, type HostileServer, startHostileServer } from "./hostile-server.ts";
+import { OLLAMA_ROWS } from "./ollama-rows.ts";
 import { RESPONSES_ROWS } from "./responses-rows.ts";
 
 const PROVIDERS = {
@@ -35,12 +36,14 @@ const PROVIDERS = {
   anthropic: [...providersOf("anthropic_messages"), "custom"],
   responses: ["openai-api", "xai", "lmstudio", "custom"],
   google: [...providersOf("google_generate"), "custom"],
+  ollama: ["ollama", "custom"],
 };
 const API_MODES = {
   chat: "chat_completions",
   anthropic: "anthropic_messages",
   responses: "codex_responses",
   google: "google_generate",
+  ollama: "ollama_chat",
 } as const;
 /** Longer than the stale timeout of every provider. */
 const SILENCE_MS = 1_000_000;
@@ -61,6 +64,7 @@ describe.each([
   ["Anthropic's format", ANTHROPIC_ROWS],
   ["the Responses API", RESPONSES_ROWS],
   ["Gemini's format", GOOGLE_ROWS],
+  ["Ollama's API", OLLAMA_ROWS],
 ] as const)("a server with %s", (_, rows) => {
   const known = rows.filter(({ zstd }) => zstd === undefined || zstd === HAS_ZSTD);
   test.concurrent.each(known.map((row, index) => [row.who, row.does, row, index] as const))(
@@ -225,6 +229,10 @@ const RECOVERED: { readonly [Format in HostileRow["format"]]: Reply } = {
   anthropic: {
     headers: { "content-type": "application/json" },
     body: [JSON.stringify({ content: [{ type: "text", text: "Well." }], stop_reason: "end_turn" })],
+  },
+  ollama: {
+    headers: { "content-type": "application/json" },
+    body: [JSON.stringify({ message: { content: "Well." }, done: true })],
   },
   google: {
     headers: { "content-type": "application/json" },

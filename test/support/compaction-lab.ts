@@ -210,7 +210,7 @@ export function requireValidHistory(
   if (open.length > 0) throw new Error(`${open[0]} has no result`);
 }
 
-/** The text of the last user message that is no note. */
+/** The text of the last user message that is not a note. */
 export function newestText(messages: readonly Message[]): string {
   const newest = messages.findLast((message) => message.role === "user" && message.kind !== "steer");
   return newest?.role === "user" ? textOf(newest) : "";

@@ -62,3 +62,11 @@ export function hermesCommands(script: string): string[][] {
     ];
   });
 }
+
+/** The words after `hermes` in each command that a program's text names in backticks; what is filled in later is left out. */
+export function namedCommands(text: string): string[][] {
+  return [...text.matchAll(/`hermes ([^`\\\n]+)/g)].map(([, rest = ""]) => {
+    const known = rest.replace(/\S*\$\{.*$/, "");
+    return known.split(/\s+/).filter((word) => word !== "");
+  });
+}

@@ -13,6 +13,8 @@ export interface LineOptions {
   /** Called with each line of output as it is printed. */
   readonly onPrint?: (text: string) => void;
   readonly onNote?: (text: string) => void;
+  /** Resolves when the reader of the output has taken what was printed. */
+  readonly drained?: () => Promise<void>;
 }
 
 /** The result of one command line: its output, and the known failure that it ended with. */
@@ -50,7 +52,7 @@ export async function openKanbanLine() {
       print: (text) => print(`${text}\n`),
       write: print,
       draw: print,
-      drained: async () => undefined,
+      drained: options.drained ?? (async () => undefined),
       status: () => undefined,
       note: (text) => {
         output.stderr += `${text}\n`;

@@ -6,6 +6,7 @@ import { parseScript, type ScriptedAnswer, type ScriptInput } from "../../src/pr
 import { findGoogleProblem } from "./google-request-rules.ts";
 import { type AnswerView, anthropicEvents, chatEvents } from "./scripted-events.ts";
 import { googleEvents } from "./scripted-google-events.ts";
+import { ollamaEvents } from "./scripted-ollama-events.ts";
 import { responsesEvents } from "./scripted-responses-events.ts";
 import type { TlsIdentity } from "./tls-identity.ts";
 import { messagesIn, type WireMessage } from "./wire-messages.ts";
@@ -119,7 +120,9 @@ export async function startScriptedServer(
       response.end(JSON.stringify({ error: { message: `no answer number ${number}`, type: "script" } }));
       return;
     }
-    response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
+    const isLines = isOllama(path);
+    const contentType = isLines ? "application/x-ndjson" : "text/event-stream";
+    response.writeHead(200, { "content-type": contentType, "cache-control": "no-cache" });
     response.flushHeaders();
     const events = eventsOf(path);
     let sent = 0;
@@ -136,7 +139,7 @@ export async function startScriptedServer(
         return;
       }
       if (wrong?.type === "event" && sent === wrong.after)
-        response.write(`data: ${JSON.stringify(wrong.payload)}\n\n`);
+        response.write(`${isLines ? "" : "data: "}${JSON.stringify(wrong.payload)}\n\n`);
       if (answer.delay_ms > 0) await new Promise((resolve) => setTimeout(resolve, answer.delay_ms));
       response.write(event);
       sent++;
@@ -193,10 +196,15 @@ function viewOf(
 
 const GOOGLE_METHOD = ":streamGenerateContent";
 
+function isOllama(path: string): boolean {
+  return /\/api\/chat(?:\?|$)/.test(path);
+}
+
 /** The format of an answer, by the path of its request. */
 function eventsOf(path: string): (answer: AnswerView) => Generator<string> {
   if (path.endsWith("/messages")) return anthropicEvents;
   if (path.includes(GOOGLE_METHOD)) return googleEvents;
+  if (isOllama(path)) return ollamaEvents;
   return /\/responses(?:\?|$)/.test(path) ? responsesEvents : chatEvents;
 }
 

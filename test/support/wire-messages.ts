@@ -6,6 +6,8 @@ export interface WireMessage {
   readonly tool_call_id?: string;
   readonly function_call?: { readonly name: string };
   readonly name?: string;
+  /** Ollama's name of a result's tool. */
+  readonly tool_name?: string;
 }
 
 /** The messages of a request body of any wire format. */
@@ -13,7 +15,19 @@ export function messagesIn(body: Readonly<Record<string, unknown>>): readonly Wi
   const { messages = [], input, contents } = body;
   if (Array.isArray(input)) return mergeAnswers(input.map(fromItem));
   if (Array.isArray(contents)) return contents.flatMap(fromContent);
-  return messages as readonly WireMessage[];
+  return fromOllama(messages as readonly WireMessage[]);
+}
+
+/** Ollama's calls have no ids: the results follow their calls in the same order. */
+function fromOllama(messages: readonly WireMessage[]): readonly WireMessage[] {
+  let calls = 0;
+  let results = 0;
+  return messages.map((message) => {
+    if (message.tool_name !== undefined) return { ...message, tool_call_id: `call${results++}` };
+    const { tool_calls: list } = message;
+    if (list === undefined || list.every(({ id }) => id !== undefined)) return message;
+    return { ...message, tool_calls: list.map((call) => ({ ...call, id: `call${calls++}` })) };
+  });
 }
 
 interface ResponsesItem {

@@ -91,7 +91,7 @@ function gainOf(history: readonly Message[], compacted: readonly Message[]): num
 }
 
 /**
- * Replaces the older part of a conversation by a summary. Returns undefined, and changes nothing, if that would gain
+ * Replaces the older part of a conversation with a summary. Returns undefined, and changes nothing, if that would gain
  * nothing, if it was stopped, or if no summary could be written and the conversation can do without one for now.
  */
 export async function* compactHistory(
@@ -138,7 +138,7 @@ export async function* compactHistory(
     replacement,
     kept: split.kept.filter(({ role }) => role !== "tool").length,
     tokensBefore: tokens,
-    // The estimate counts differently than the provider, so only the ratio of two estimates is used.
+    // The estimate differs from the provider's count, so only the ratio of two estimates is used.
     tokensAfter: Math.round((tokens * estimateTokens([compacted, tools])) / estimateTokens([history, tools])),
     durationMs: clock.now() - startedAt,
     ...spent,

@@ -97,7 +97,7 @@ export function createCompactor(
     /** Compacts a conversation that has become long; returns it unchanged while there is no need. */
     async *whenLong(history: Message[], signal: AbortSignal): AsyncGenerator<AgentEvent, Message[]> {
       const windowTokens = compaction.windowTokens();
-      // Without an answer since the last compaction there is only an estimate; the next request tells the size.
+      // Without an answer since the last compaction there is only an estimate; the next answer reports the size.
       if (windowTokens === undefined || anchor === undefined) return history;
       const limit = Math.min(windowTokens * compaction.threshold, compaction.thresholdTokens);
       if (measureHistory(history, tools, anchor) < limit || compaction.clock.now() < retryAt) return history;

@@ -26,7 +26,7 @@ function renderNewest(messages: readonly Message[], maxChars: number): string {
     const line = cut(render(message, 1), maxChars * MESSAGE_SHARE);
     left -= line.length + 1;
     if (left < 0) {
-      lines.push(`[${messages.length - lines.length} older messages are left out here.]`);
+      lines.push(`[${messages.length - lines.length} older messages are omitted here.]`);
       break;
     }
     lines.push(line);

@@ -57,7 +57,7 @@ export function createSummaryMessage(
   };
 }
 
-/** Reads a summary message; undefined if the message is none. `message` is the user's own part, if there is one. */
+/** Reads a summary message; undefined for any other message. `message` is the user's own part, if there is one. */
 export function readSummaryMessage(
   message: UserMessage,
 ): { readonly earlier: EarlierConversation; readonly message: UserMessage | undefined } | undefined {

@@ -35,7 +35,7 @@ async function openLab() {
   };
 }
 
-test("board A8: a file is stored beside the board under its own name and is read back unchanged", async () => {
+test("board A8: a file is stored next to the board under its own name and is read back unchanged", async () => {
   await using lab = await openLab();
   const task = await lab.add("a");
   const attachment = await lab.attach(task.id, "report.pdf", "content");

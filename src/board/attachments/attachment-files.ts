@@ -27,7 +27,7 @@ export interface NewFile {
 }
 
 /**
- * Attaches a file to a task, under its own name or the next free numbered name. A file beside the database is written before
+ * Attaches a file to a task, under its own name or the next free numbered name. A file next to the database is written before
  * its row, so a crash leaves at most a file without a row, which `collectAttachments` removes.
  */
 export async function attachFile(

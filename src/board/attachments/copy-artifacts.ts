@@ -122,7 +122,7 @@ async function findSame(
   );
   for (const attachment of candidates) {
     const content = await readAttachment(source, attachment, signal).catch((error: unknown) => {
-      if (error instanceof AppError) return undefined; // an unreadable attachment is no match; the artifact is copied again
+      if (error instanceof AppError) return undefined; // an unreadable attachment does not match, so the artifact is copied again
       throw error;
     });
     if (content?.equals(bytes) === true) return attachment;

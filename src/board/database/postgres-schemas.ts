@@ -81,7 +81,7 @@ export async function withStagedSchema(
     if (taken.rows.length > 0) return false;
     await dropLeftoverSchemas(client);
     const staged = `${STAGED_SCHEMA}${randomBytes(8).toString("hex")}`;
-    // Released with the connection, so that the lock tells a schema in use from a leftover one.
+    // Released with the connection, so that the lock distinguishes a schema in use from a leftover one.
     await client.query("select pg_advisory_lock(hashtextextended($1, 0))", [staged]);
     try {
       await fill(staged);

@@ -21,7 +21,7 @@ function hasMark(pid: number, mark: string): boolean {
   return [SUPERVISOR_MARK, RUN_MARK].some((name) => findVariable(environ, name)?.startsWith(mark));
 }
 
-/** Undefined on failure: the process has exited or belongs to another user, and this process exits without a report. */
+/** Undefined on failure: the process has exited or belongs to another user. Nothing is reported, because we exit anyway. */
 function attempt<Result>(action: () => Result): Result | undefined {
   try {
     return action();

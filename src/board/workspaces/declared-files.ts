@@ -1,6 +1,6 @@
 import type { Run } from "../task.ts";
 
-/** An artifact as the metadata of a completed run names it. */
+/** An artifact in the metadata of a completed run. */
 export interface DeclaredArtifact {
   /** Relative to the workspace. */
   readonly path: string;
@@ -8,7 +8,7 @@ export interface DeclaredArtifact {
   readonly attachment: string;
 }
 
-/** The artifacts that the metadata of a run names. */
+/** The artifacts in the metadata of a run. */
 export function artifactsIn(metadata: Run["metadata"] | undefined): readonly DeclaredArtifact[] {
   const artifacts: unknown = metadata?.["artifacts"];
   if (!Array.isArray(artifacts) || !artifacts.every(isArtifact)) return [];

@@ -8,7 +8,7 @@ import { findRecord } from "./workspace-record.ts";
 export interface WorkspaceFacts {
   readonly path: string | null;
   readonly branch: string | null;
-  /** A summary of the differences to the commit at which the branch started, in git's words. */
+  /** Git's summary of what has changed since the commit at which the branch started. */
   readonly changes: string | null;
 }
 

@@ -18,7 +18,7 @@ export interface ClipboardParts {
   readonly file: string;
 }
 
-/** Copies a text by the first means that works here, and returns a sentence about it: the terminal's own clipboard, a program, or a file. */
+/** Copies text by the first means that works (the terminal's own clipboard, a program, or a file) and returns a sentence about it. */
 export async function copyText(text: string, { variables, write, file }: ClipboardParts): Promise<string> {
   const isRemote = ["SSH_TTY", "SSH_CONNECTION", "TMUX"].some((name) => variables[name] !== undefined);
   if (isRemote && Buffer.byteLength(text) <= MAX_OSC52_BYTES) {

@@ -26,7 +26,7 @@ const asking = () => ({
   questions: [{ approval: { id: "a_1" } as Approval, number: 1, askedAt: Date.now(), wasTooEarly: false }],
 });
 
-test("C45: a turn of more than 20 s that ends while nobody types rings once; a short one, or one beside a typing person, does not", () => {
+test("C45: a turn of more than 20 s that ends while nobody types rings once; a short one, or one during which the user types, does not", () => {
   const { notifier, written } = openLab("bell");
   const long = working();
   vi.advanceTimersByTime(25_000);

@@ -3,7 +3,7 @@ import { proveRoute } from "../../providers/routes/prove-route.ts";
 import { resolveRoute } from "../../providers/routes/resolve-route.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
-/** Checks that a model is configured. With `online`, sends it a request, because only that proves the key. */
+/** Checks that a model is configured. With `online`, sends it a request, because only that tests the key. */
 export async function checkModel(input: CheckInput): Promise<Finding[]> {
   const { resolved } = input.app;
   return orFinding("model", "fail", async () => {

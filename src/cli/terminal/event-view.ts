@@ -1,4 +1,5 @@
 import type { AgentEvent, AgentEventOf } from "../../agent/events.ts";
+import { endSentence } from "../../lib/text/end-sentence.ts";
 import { textOf } from "../../providers/message.ts";
 import { formatRoute } from "../../providers/provider.ts";
 import { escapeControls } from "./escape-controls.ts";
@@ -102,7 +103,7 @@ export function formatCompaction(
 
 export function formatRetry({ failure, retryInMs }: AgentEventOf<"attempt-failed">): string {
   if (retryInMs === 0) return failure.message; // the compaction that follows is reported itself
-  return `${failure.message} Trying again in ${Math.max(1, Math.round(retryInMs / 1_000))} s.`;
+  return `${endSentence(failure.message)} Trying again in ${Math.max(1, Math.round(retryInMs / 1_000))} s.`;
 }
 
 /** Reports another key or model in one line, with the reason and the cost of the lost cache. */

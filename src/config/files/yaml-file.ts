@@ -84,7 +84,7 @@ function* walk(
   }
 }
 
-/** Replaces common parser messages by actionable ones. */
+/** Replaces common parser messages with actionable ones. */
 function explain(code: string, message: string): string {
   const [, bracket] = /^Flow (?:sequence|map) .* end with a ([\]}])/.exec(message) ?? [];
   if (bracket !== undefined)

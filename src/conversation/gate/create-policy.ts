@@ -16,7 +16,7 @@ interface SessionParts extends Pick<Policy, "useGrant" | "rememberedRules"> {
   cwd(): string;
   /** The environment of the session; its folder is the one that the session was started in. */
   readonly inUse: EnvironmentRequest;
-  /** The model that answers at the moment. */
+  /** The model that currently answers. */
   model(): Model;
   readonly knownTools: ReadonlySet<string>;
   /** The files that earlier processes of the session have written. */

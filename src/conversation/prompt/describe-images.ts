@@ -27,7 +27,7 @@ export interface DescribingParts {
   redact(text: string): string;
 }
 
-/** Replaces images by descriptions of another model where the conversation's model cannot see them. */
+/** Replaces images with another model's descriptions of them where the conversation's model cannot see images. */
 export async function describeImages(
   parts: UserMessage["parts"],
   message: string,

@@ -133,4 +133,7 @@ test("D5: the same message many times gives numbered titles, each free", async (
     "same",
     ...Array.from({ length: 19 }, (_, index) => `same #${index + 2}`),
   ]);
+  const titleOf = async (title: string) => store.list.find(await converse(store, "q", "a", { title }))?.title;
+  expect(await titleOf("same #2")).toBe("same #21");
+  expect([await titleOf("Review #12"), await titleOf("Review #12")]).toEqual(["Review #12", "Review #12 #2"]);
 });

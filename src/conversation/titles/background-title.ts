@@ -14,7 +14,7 @@ export interface TitleParts {
   requireBudget(model: TitleModel): void;
 }
 
-/** Writes the title of a session beside its turns. Disposing ends the request and cuts a title from the message. */
+/** Writes the title of a session while its turns run. Disposing ends the request and cuts a title from the message. */
 export interface BackgroundTitle extends AsyncDisposable {
   /** Starts once, unless the session has a title. */
   start(): void;

@@ -26,7 +26,7 @@ const ANSWER_TIMEOUT_MS = 10_000;
 const ASK_PAUSED_AFTER_MS = 1_000;
 
 /**
- * Ends a command with all its descendants: TERM, KILL after a grace period, and polls of the process table until none is
+ * Ends a command with all its descendants: sends TERM, then KILL after a grace period, and polls until none is
  * left. Resolves to the survivors; undefined if the environment did not answer and the result is unknown.
  */
 export async function endTree(

@@ -144,7 +144,7 @@ export function createJobStore(database: Database, environmentKey: string) {
     },
     /** Records, before the first signal is sent, that Hermes is ending the job. */
     requestKill: (id: string, signal: AbortSignal) => database.write(() => void requestKill.run(id), signal),
-    /** Replaces the process of a job by a surviving one that could not be ended. */
+    /** Replaces the process of a job with a surviving one that could not be ended. */
     follow: (id: string, process: JobProcess, signal: AbortSignal) =>
       database.write(() => void follow.run({ id, process: JSON.stringify(process) }), signal),
     find(id: string): JobRecord | undefined {

@@ -3,7 +3,7 @@ import { systemClock } from "../../lib/time/clock.ts";
 
 const POLL_EVERY_MS = 20;
 const MAX_WAIT_MS = 10_000;
-/** Polls are counted instead of time: after this process was suspended, the first caller still needs its time. */
+/** Counts polls instead of time, so that the first caller gets its full time even if this process was suspended. */
 const MAX_POLLS = MAX_WAIT_MS / POLL_EVERY_MS;
 
 /** Lets one caller connect while the others wait, so that they share its connection instead of opening their own. */
@@ -13,7 +13,7 @@ export function createConnectGate(socket: string) {
     one !== undefined && !one.isSettled && performance.now() < one.until;
 
   return {
-    /** Resolves when the caller should connect: at once for the first caller, otherwise after the first attempt or a timeout. */
+    /** Resolves when the caller should connect: immediately for the first caller, otherwise after the first attempt or a timeout. */
     async wait(signal: AbortSignal): Promise<void> {
       const others = attempt;
       if (!isPending(others)) {

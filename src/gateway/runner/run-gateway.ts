@@ -21,6 +21,7 @@ import type { CommonOptions } from "../platforms/common-options.ts";
 import { createChatRunner } from "../sessions/chat-runner.ts";
 import { createChatTurns } from "../sessions/chat-turns.ts";
 import { surfaceOf } from "../sessions/platform-surface.ts";
+import { KEPT_MS, pruneMessages, removeOldFolders } from "../store/prune-messages.ts";
 import { createGatewayState, GATEWAY_LEASE } from "./gateway-state.ts";
 import { keepConnected } from "./platform-link.ts";
 
@@ -59,6 +60,7 @@ export type GatewayEnd = "stopped" | "restart";
 
 export const GATEWAY_LEASE_MS = 30_000;
 const RENEW_EVERY_MS = 10_000;
+const PRUNE_EVERY_MS = 24 * 3_600_000;
 const never = new AbortController().signal;
 
 /** Holds the one lease of a profile's gateway while `action` runs; `lost` aborts if another process may have taken it. */
@@ -178,6 +180,16 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     );
   };
 
+  const retention = async (): Promise<void> => {
+    for (;;) {
+      await pruneMessages(database, never);
+      await removeOldFolders(parts.cache, clock.now() - KEPT_MS);
+      await clock.sleep(PRUNE_EVERY_MS, stop);
+    }
+  };
+  retention().catch((error: unknown) => {
+    if (!stop.aborted) log.warn("old messages could not be deleted", { error: messageOf(error) });
+  });
   await outbox.abandonAll(never);
   await runner.recover();
   await state.setPhase("running", {}, never);

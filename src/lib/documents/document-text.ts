@@ -1,17 +1,17 @@
 /** The kinds of documents whose text can be read. */
-export type DocumentKind = "PDF" | "Word document" | "Excel workbook" | "Jupyter notebook";
+export type DocumentKind = "PDF" | "Word document" | "Excel workbook" | "Jupyter notebook" | "web page";
 
 /** The text of a document, with marks at each page, sheet or cell. */
 export interface DocumentText {
   readonly text: string;
-  /** What was left out, as sentences without a final full stop. */
+  /** What was omitted, as sentences without a final full stop. */
   readonly omitted: readonly string[];
 }
 
 /** Limits that keep a hostile document from filling memory or context. */
 export const MAX_TEXT_CHARS = 2_000_000;
 export const MAX_PDF_PAGES = 1_000;
-/** Time for the pages of a PDF, after which the rest is left out. */
+/** Time for the pages of a PDF, after which the rest is omitted. */
 export const MAX_PDF_MS = 20_000;
 
 /** Why a document has no text; its message completes "it cannot be read: …". */
@@ -20,7 +20,7 @@ export class UnreadableDocument extends Error {}
 const ZIP = "504b0304";
 const PDF = "255044462d";
 
-/** Finds the kind of a document by its first bytes and its name; undefined if the file is no known document. */
+/** Finds the kind of a document by its first bytes and its name; undefined if the file is not a known document. */
 export function findDocumentKind(path: string, sample: Uint8Array): DocumentKind | undefined {
   const hex = Buffer.from(sample.subarray(0, 8)).toString("hex");
   if (hex.startsWith(PDF) || /\.pdf$/i.test(path)) return "PDF";

@@ -119,3 +119,15 @@ it("agent C3: a PDF with a stream that expands too far is refused before the PDF
 it("a stop ends the reading of a document", async () => {
   await expect(readDocument("PDF", createPdf(1), {}, AbortSignal.abort())).rejects.toThrow();
 });
+
+it("agent A11: a web page that nests elements without end does not block the process", async () => {
+  const page = Buffer.from(`${"<div>".repeat(400_000)}core`);
+  expect(await readDocument("web page", page, { maxMs: 300 }, never)).toEqual({
+    problem: "it takes too long to read",
+  });
+  const plain = Buffer.from('<p>caf\u00e9 <a href="b">link</a></p>');
+  expect(await readDocument("web page", plain, { base: "https://example.com/a/" }, never)).toEqual({
+    text: "caf\u00e9 link (https://example.com/a/b)",
+    omitted: [],
+  });
+});

@@ -7,7 +7,7 @@ it("agent A11: a page becomes its title, headings, lists, links and tables, with
     word, <a href="/a?b=1">link</a> <a href="javascript:x">no</a>.</p>
     <ul><li>first<li>second</ul><pre>a
   b</pre><table><tr><td>1</td><td>2</td></tr></table></body></html>`;
-  expect(readHtml(page, "https://example.com/x/")).toBe(
+  expect(readHtml(page, "https://example.com/x/").text).toBe(
     [
       "A & B",
       "# Head\u00ading",

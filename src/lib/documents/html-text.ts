@@ -1,4 +1,5 @@
 import { Parser } from "htmlparser2";
+import { type DocumentText, TextCollector } from "./document-text.ts";
 
 const HIDDEN = new Set([
   "script",
@@ -19,15 +20,18 @@ const BLOCKS = new Set(
 const MAX_LINK_CHARS = 500;
 
 /** The readable text of a web page, with headings, lists and links in the style of Markdown. */
-export function readHtml(html: string, base: string): string {
-  let text = "";
+export function readHtml(html: string, base: string): DocumentText {
+  const lines: string[] = [];
+  let line = "";
   let title = "";
   let isTitle = false;
   let hidden = 0;
   let kept = 0; // depth of elements in which line breaks count
   const links: string[] = [];
+  const isAtStart = (): boolean => line === "" || line.endsWith("\n");
   const startLine = (prefix = ""): void => {
-    text = `${text.replace(/[ \t]+$/, "")}\n${prefix}`;
+    lines.push(line.trimEnd());
+    line = prefix;
   };
   const parser = new Parser({
     onopentag(name, attributes) {
@@ -36,30 +40,34 @@ export function readHtml(html: string, base: string): string {
       if (hidden > 0) return;
       if (name === "pre") kept++;
       if (name === "a") links.push(resolveLink(attributes["href"], base));
-      if ((name === "td" || name === "th") && !text.endsWith("\n")) text += "\t";
+      if ((name === "td" || name === "th") && !isAtStart()) line += "\t";
       if (BLOCKS.has(name)) startLine(prefixOf(name));
     },
     ontext(more) {
       if (isTitle) title += more;
       if (hidden > 0) return;
       const words = more.replace(/\s+/g, " ");
-      text += kept > 0 ? more : text.endsWith("\n") ? words.trimStart() : words;
+      line += kept > 0 ? more : isAtStart() ? words.trimStart() : words;
     },
     onclosetag(name) {
       if (name === "title") isTitle = false;
       if (HIDDEN.has(name)) hidden--;
       if (hidden > 0) return;
       if (name === "pre") kept--;
-      if (name === "a") text += links.pop() ?? "";
+      if (name === "a") line += links.pop() ?? "";
       if (BLOCKS.has(name)) startLine();
     },
   });
   parser.end(html);
-  const body = text
-    .replace(/[ \t]+$/gm, "")
+  const body = [...lines, line]
+    .join("\n")
+    .replace(/(?<![ \t])[ \t]+$/gm, "")
     .replace(/\n{3,}/g, "\n\n")
     .trim();
-  return title.trim() === "" ? body : `${title.trim().replace(/\s+/g, " ")}\n\n${body}`;
+  const text = new TextCollector();
+  if (title.trim() !== "") text.add(`${title.trim().replace(/\s+/g, " ")}\n\n`);
+  text.add(body);
+  return text.end();
 }
 
 function prefixOf(name: string): string {

@@ -17,19 +17,19 @@ const LIMITS = {
 };
 
 /**
- * Reads the text of a document in a thread of its own, which is ended when it takes too long or needs too much memory. A
+ * Reads the text of a document, or of a web page in UTF-8, in a thread of its own, which is ended when it takes too long or needs too much memory. A
  * damaged or hostile document is a problem, never an exception.
  */
 export async function readDocument(
   kind: DocumentKind,
   bytes: Uint8Array,
-  limits: Partial<typeof LIMITS>,
+  options: Partial<typeof LIMITS> & Pick<DocumentOrder, "base">,
   signal: AbortSignal,
 ): Promise<DocumentAnswer> {
-  const { maxMs, maxGrowthBytes } = { ...LIMITS, ...limits };
+  const { maxMs, maxGrowthBytes, base } = { ...LIMITS, ...options };
   using deadline = openDeadline(signal, maxMs);
   const worker = new Worker(documentWorkerCode(), {
-    workerData: { kind, bytes } satisfies DocumentOrder,
+    workerData: { kind, bytes, base } satisfies DocumentOrder,
     execArgv: [],
     env: {},
     stdout: true, // a library's own messages must not appear in our output

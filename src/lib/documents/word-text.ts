@@ -8,7 +8,7 @@ const NOTES = [
   ["word/comments.xml", "comments"],
 ] as const;
 
-/** Reads the text of a Word document: headings, lists, tables, notes and comments; deleted text is left out. */
+/** Reads the text of a Word document: headings, lists, tables, notes and comments; deleted text is omitted. */
 export function readWord(bytes: Uint8Array): DocumentText {
   const archive = openZipArchive(bytes);
   const body = archive.read("word/document.xml");

@@ -123,7 +123,7 @@ function redactAndCut(text: string, redactor: Redactor): string {
 const MAX_DEPTH = 8;
 const MAX_ERRORS = 20;
 
-/** Prepares a value for JSON: replaces each error by an object with its message, code, stack and causes. */
+/** Prepares a value for JSON: replaces each error with an object with its message, code, stack and causes. */
 function expandErrors(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null || depth > MAX_DEPTH) return value;
   if (value instanceof Error) return plainError(value, depth);

@@ -8,7 +8,7 @@ import { findVendorKeys, isLongLivedKey } from "./vendor-keys.ts";
 
 /** Hides secrets in text for a model or a log. Not for text that is executed or written to the user's files. */
 export interface Redactor {
-  /** Replaces each secret by a mark, in time proportional to the length of the text. */
+  /** Replaces each secret with a mark, in time proportional to the length of the text. */
   redact(text: string, options?: RedactOptions): string;
 }
 

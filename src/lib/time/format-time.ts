@@ -6,6 +6,16 @@ export function formatTime(time: number): string {
   return `${day} ${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}`;
 }
 
+/** Formats the time of day in local time, to the second. */
+export function formatClock(time: number): string {
+  return new Date(time).toLocaleTimeString("en-GB");
+}
+
+/** Formats a time as it is said at another time: the time of day if it is less than a day away, else the day too. */
+export function formatNear(time: number, from: number): string {
+  return Math.abs(time - from) < 86_400_000 ? formatClock(time) : formatTime(time);
+}
+
 const UNITS: readonly (readonly [string, number])[] = [
   ["day", 86_400_000],
   ["hour", 3_600_000],

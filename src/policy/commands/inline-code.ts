@@ -285,7 +285,7 @@ function writesPath({ method, tokens, chained }: CodeCall, path: string): boolea
 function findNetworkUse(inspector: Inspector): Match | undefined {
   const { strings, tokens } = inspector;
   if (strings.some(isMetadataAddress))
-    return { class: "cloud-metadata", effect: "asks the metadata service of the cloud" };
+    return { class: "cloud-metadata", effect: "asks the cloud's metadata service" };
   const hasSocket = hasName(inspector, SOCKETS);
   if (
     hasSocket &&

@@ -1,4 +1,4 @@
-/** What a text of SQL destroys, as the end of a sentence; undefined if nothing. */
+/** What SQL text destroys, as the end of a sentence; undefined if nothing. */
 export function findSqlLoss(text: string): string | undefined {
   for (const statement of statementsOf(text)) {
     const words = statement

@@ -41,6 +41,7 @@ const LIST_FORMATS: { readonly [Mode in Exclude<ApiMode, "scripted">]: ListForma
     headers: { "anthropic-version": "2023-06-01" },
     countParameter: "limit",
   },
+  ollama_chat: bearer,
   google_generate: { keyHeader: (key) => ({ "x-goog-api-key": key }), countParameter: "pageSize" },
 };
 const MAX_ENTRIES = "1000"; // the most that both vendors with such a parameter allow
@@ -53,8 +54,9 @@ function listRequest({ apiMode, baseUrl, key, headers: ownHeaders }: Route): {
   if (apiMode === "scripted") throw unlisted("A scripted model has no server.");
   const { keyHeader, headers, countParameter } = LIST_FORMATS[apiMode];
   const { base, search } = splitQuery(baseUrl);
-  // Other clients of Anthropic's format expect an address without a version.
-  const isUnversioned = apiMode === "anthropic_messages" && !/\/v\d+$/.test(base);
+  // Other clients of these formats expect an address without a version.
+  const isUnversioned =
+    (apiMode === "anthropic_messages" || apiMode === "ollama_chat") && !/\/v\d+$/.test(base);
   const url = new URL(`${base}${isUnversioned ? "/v1" : ""}/models${search}`);
   if (countParameter !== undefined) url.searchParams.set(countParameter, MAX_ENTRIES);
   return { url, headers: { ...headers, ...(key === undefined ? {} : keyHeader(key)), ...ownHeaders } };

@@ -118,6 +118,18 @@ test("B2: the settings and the favourites add to a server's list, and the data f
   ]);
 });
 
+test("B2: the provider of the settings is listed before a model is chosen, and a named provider even at the same address", async () => {
+  const address = "http://127.0.0.1:1/v1";
+  const providers = { mine: { base_url: address, model: "usual", models: ["other"] } };
+  await using lab = await openLab({ model: { provider: "custom", base_url: address }, providers });
+  lab.lists.set("custom", [{ name: "one" }]);
+  const groups = await lab.load();
+  expect(groups.map(({ provider, models }) => [provider, models.map(({ name }) => name)])).toEqual([
+    ["custom", ["one"]],
+    ["mine", ["other", "usual"]],
+  ]);
+});
+
 test("M6: only usable providers are listed, the current one first; the others are listed on request", async () => {
   await using lab = await openLab({
     model: { provider: "xai", default: "grok-4" },

@@ -14,7 +14,7 @@ export interface CatalogueParts extends ListParts {
 }
 
 export interface CatalogueRequest {
-  /** Only this provider. Naming it allows to ask its server. */
+  /** Only this provider; its server is asked even where a request without a name asks only local servers. */
   readonly provider?: string | undefined;
   readonly use: ListUse;
   /** Whether providers without a key are included. */

@@ -70,8 +70,9 @@ function favouritesOf({ model }: RouteSettings, provider: string): string[] {
 }
 
 function configuredModels({ providers }: RouteSettings, provider: string): string[] {
-  const models = (Object.hasOwn(providers, provider) ? providers[provider]?.models : undefined) ?? [];
-  return Array.isArray(models) ? models : Object.keys(models);
+  const { model, models = [] } = (Object.hasOwn(providers, provider) ? providers[provider] : undefined) ?? {};
+  const names = Array.isArray(models) ? models : Object.keys(models);
+  return model === undefined ? names : [model, ...names];
 }
 
 function knownAt({ profile, baseUrl }: Route, data: ModelData): Iterable<string> {

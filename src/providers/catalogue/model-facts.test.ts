@@ -57,9 +57,11 @@ test("a dated name and an aggregator's name mean the same model", () => {
 });
 
 test("B1: a small window gives a notice, unless the user has set it", () => {
-  const notice = (contextTokens: number | undefined, contextSource: "list" | "setting") =>
-    smallWindowNotice("m", { contextTokens, contextSource });
+  const notice = (contextTokens: number | undefined, contextSource: "list" | "setting", isOllama = false) =>
+    smallWindowNotice("m", { contextTokens, contextSource }, { isOllama });
   expect(notice(8_192, "list")).toContain("only 8192 tokens");
+  expect(notice(8_192, "list")).toContain("set model.context_length");
+  expect(notice(8_192, "list", true)).toContain("set model.ollama_num_ctx");
   expect(notice(64_000, "list")).toBeUndefined();
   expect(notice(8_192, "setting")).toBeUndefined();
   expect(notice(undefined, "list")).toBeUndefined();

@@ -11,7 +11,7 @@ export interface ModelFacts {
 
 /**
  * Who states the context window, most trusted first: the setting, the server in an error, the server in its list of models,
- * the data file, or nobody.
+ * the data file, or no source.
  */
 export type WindowSource = "setting" | "error" | "list" | "data" | "default";
 
@@ -33,7 +33,7 @@ export interface ResolvedFacts {
   readonly price: ModelPrice | undefined;
 }
 
-/** The window of a model that nobody describes: most models of 2026 have at least this one. */
+/** The window of a model that no source describes: most models of 2026 have at least this one. */
 const DEFAULT_WINDOW = 128_000;
 /** Below this window, a conversation with tools has little room. */
 const SMALL_WINDOW = 64_000;
@@ -42,10 +42,11 @@ const SMALL_WINDOW = 64_000;
 export function smallWindowNotice(
   model: string,
   { contextTokens, contextSource }: { contextTokens: number | undefined; contextSource: WindowSource },
+  { isOllama }: { readonly isOllama: boolean },
 ): string | undefined {
   if (contextTokens === undefined || contextTokens >= SMALL_WINDOW || contextSource === "setting")
     return undefined;
-  return `${model} has a context window of only ${contextTokens} tokens, so long results are shortened early. If the window is larger, set model.context_length.`;
+  return `${model} has a context window of only ${contextTokens} tokens, so long results are shortened early. ${isOllama ? "To let Ollama load it with a larger one, set model.ollama_num_ctx." : "If the window is larger, set model.context_length."}`;
 }
 
 /** Chooses among the sources. An aggregator cannot raise the window that the vendor of the model states. */

@@ -3,9 +3,12 @@ import type { RouteSettings, Variable } from "../routes/choose-provider.ts";
 import { PROFILES } from "../routes/profiles.ts";
 import { type Route, resolveRoute } from "../routes/resolve-route.ts";
 
-/** The route of the configured model; undefined if there is none. */
+/** The route of the configured model, or of its provider if no model is chosen yet; undefined if there is none. */
 export function findCurrentRoute(settings: RouteSettings, variable: Variable): Route | undefined {
-  return unlessRefused(() => resolveRoute(settings, {}, variable));
+  return (
+    unlessRefused(() => resolveRoute(settings, {}, variable)) ??
+    unlessRefused(() => resolveRoute(settings, { model: "any" }, variable))
+  );
 }
 
 /** The providers that have a key or need none, each with the route to one of its models. */
@@ -19,7 +22,10 @@ export function listUsableRoutes(settings: RouteSettings, variable: Variable): R
   });
   // A preset may have the address of the current model.
   return routes.filter(
-    ({ provider, baseUrl }) => provider === current?.provider || baseUrl !== current?.baseUrl,
+    ({ provider, baseUrl }) =>
+      provider === current?.provider ||
+      baseUrl !== current?.baseUrl ||
+      Object.hasOwn(settings.providers, provider),
   );
 }
 

@@ -166,7 +166,7 @@ describe("A7: the action for each kind of failure, with two keys and a fallback"
 });
 
 describe("A7: key pools", () => {
-  it("leaves a key out for as long as its error says, in every process, and one server's errors never affect another's keys", async () => {
+  it("skips a key for as long as its error says, in every process, and one server's errors never affect another's keys", async () => {
     const limited = { kind: "rate-limited", status: 429 } as const;
     const cooldowns: readonly [readonly Failing[], number][] = [
       [[limited, limited], HOUR],
@@ -188,7 +188,7 @@ describe("A7: key pools", () => {
     }
   });
 
-  it("uses a sole key again although it cools down, and never leaves it out for an hour", async () => {
+  it("uses a sole key again although it cools down, and never skips it for an hour", async () => {
     await using lab = await openLab(
       { "a K1": ["auth"], b: [] },
       { primary: routeOf("a", ["k1"]), fallbacks: chain(routeOf("b")) },
@@ -274,6 +274,14 @@ describe("A7: fallback", () => {
     expect((await lab.turn({ last: { provider: "a", model: "m", keySource: undefined } })).switches).toEqual(
       [],
     );
+  });
+
+  it("skips the entry that is the model of the session itself", async () => {
+    const fallbacks = chain(routeOf("a"), routeOf("a", ["other"]), routeOf("b"));
+    await using lab = await openLab({ a: ["not-found"], "a OTHER": ["auth"] }, { fallbacks });
+    expect((await lab.turn()).asked).toEqual(["a", "a OTHER", "b"]);
+    await using alone = await openLab({ a: ["not-found"] }, { fallbacks: chain(routeOf("a")) });
+    expect((await alone.turn()).last).toMatchObject({ failure: { message: "a failed: not-found." } });
   });
 
   it("stays in use while the reset time of the primary server lies in the future", async () => {

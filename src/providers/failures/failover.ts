@@ -32,7 +32,6 @@ export interface RouteSwitched {
 }
 
 export interface FailoverOptions extends Omit<RetryOptions, "hasSpareKey">, RouteChainOptions {
-  readonly primary: Route;
   /** The cooldown of a key that reached a limit, if the server states none. */
   readonly cooldownMs: number;
 }
@@ -97,7 +96,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
     if (from.provider !== to.provider || from.model !== to.model) return { ...switched, reason: RETURNS };
     const key = primary.keys.find(({ source }) => source === from.keySource);
     const state = key && stateOf(key, await states.of(serverOf(primary), signal));
-    const why = isCooling(state, clock.now()) ? describeCooling(state) : "is not set any more";
+    const why = isCooling(state, clock.now()) ? describeCooling(state) : "is no longer set";
     return { ...switched, reason: `${from.keySource} ${why}.` };
   }
 
@@ -138,7 +137,7 @@ export async function openFailover(options: FailoverOptions): Promise<FailoverMo
     recording = recording.then(() => states.recordUse(serverOf(candidate.route), fingerprintOf(key), signal));
   }
 
-  /** A key that the server accepts no longer cools down. */
+  /** Ends the cooldown of a key that the server has accepted. */
   async function endCooldown(candidate: Candidate, signal: AbortSignal): Promise<void> {
     const { route } = candidate;
     if (accepted === candidate || (route.key === undefined && !hasChoice)) return;

@@ -12,8 +12,8 @@ export interface CooldownOptions {
 }
 
 /**
- * How long a key is left out after a failure; undefined if the failure is not about the key. A time that the server
- * states is used as it is. Without one, the only key of a provider is left out for minutes at most, because there is no
+ * How long a key is skipped after a failure; undefined if the failure is not about the key. A time that the server
+ * states is used as it is. Without one, the only key of a provider is skipped for minutes at most, because there is no
  * other key and the limit may have been short.
  */
 export function findCooldown(

@@ -11,9 +11,9 @@ export interface KeyState {
   /** In how many turns the key was used. */
   readonly uses: number;
   readonly usedAt: number | undefined;
-  /** Until when the key is left out; undefined if its last request was accepted. */
+  /** Until when the key is skipped; undefined if its last request was accepted. */
   readonly coolingUntil: number | undefined;
-  /** Why the key is left out. */
+  /** Why the key is skipped. */
   readonly kind: FailureKind | undefined;
 }
 

@@ -38,9 +38,7 @@ export function parseKey(text: string, source: string): PoolKey | undefined {
   throw new AppError(
     "config-invalid",
     `${source} is not a key: it contains line breaks or non-ASCII characters.`,
-    {
-      hint: `Copy the key again, and store it with \`hermes config set ${source}\`.`,
-    },
+    { hint: "Copy the key again, in one line and without quotes or spaces around it." },
   );
 }
 

@@ -6,6 +6,7 @@ export const API_MODES = [
   "anthropic_messages",
   "codex_responses",
   "google_generate",
+  "ollama_chat",
 ] as const;
 
 export type ApiMode = (typeof API_MODES)[number] | "scripted";

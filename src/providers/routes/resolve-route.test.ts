@@ -468,10 +468,10 @@ describe("keys", () => {
     const named = { providers: { lab: { base_url } } };
     expect(hintOf(named, { model: "lab:m" })).toContain("`hermes config set providers.lab.key_env NAME`");
     expect(hintOf({ providers: LAB }, { model: "lab:m" })).toBe(
-      "Put LAB_KEY into the environment or into .env of the profile.",
+      "Add it with `hermes auth add lab`, or put LAB_KEY into the environment.",
     );
     expect(hintOf({ providers: { anthropic: { base_url } } }, { model: "anthropic:m" })).toContain(
-      "`hermes config set ANTHROPIC_API_KEY`",
+      "`hermes auth add anthropic`",
     );
   });
 
@@ -522,6 +522,33 @@ describe("the wire format and the limits", () => {
       apiMode,
       timeouts: { staleMs, requestMs },
     });
+  });
+
+  it("A10, M6: with a window for Ollama, its own API is used, which can set one; other servers are not affected", () => {
+    const ollama_num_ctx = 65_536;
+    const model = { provider: "ollama", default: "qwen3:8b", ollama_num_ctx };
+    const expected = {
+      apiMode: "ollama_chat",
+      ollamaWindow: 65_536,
+      contextTokens: 65_536,
+      contextSource: "setting",
+    };
+    expect(resolve({ model })).toMatchObject(expected);
+    expect(
+      resolve({ model: { base_url: "http://box:11434/v1", default: "m", ollama_num_ctx } }),
+    ).toMatchObject(expected);
+    // A session that began before the setting was made obeys it as well.
+    const kept = { address: "http://127.0.0.1:11434/v1", apiMode: "chat_completions" };
+    expect(resolve({ model }, { provider: "ollama", model: "qwen3:8b", kept })).toMatchObject(expected);
+    for (const other of [
+      { ...model, ollama_num_ctx: null },
+      { ...model, api_mode: "chat_completions" as const },
+      { base_url: "http://localhost:8000/v1", default: "m", ollama_num_ctx },
+    ])
+      expect(resolve({ model: other })).toMatchObject({
+        apiMode: "chat_completions",
+        ollamaWindow: undefined,
+      });
   });
 
   it("A10: a configured wire format overrides the one that the address suggests", () => {

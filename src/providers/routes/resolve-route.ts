@@ -39,6 +39,8 @@ export interface Route {
   readonly baseUrl: string;
   /** The setting that contains the address, or that would override the provider's own address. */
   readonly addressKey: string;
+  /** The window that Ollama is told to load the model with. */
+  readonly ollamaWindow?: number | undefined;
   /** The keys that may be sent to this server, in their order; `key` is one of them. */
   readonly keys: readonly PoolKey[];
   readonly key: string | undefined;
@@ -94,12 +96,21 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
     });
   }
 
-  const apiMode = setMode ?? chooseMode(provider, profile, { baseUrl, model });
+  const apiMode =
+    setMode === undefined || kept?.apiMode !== undefined
+      ? toOllamaMode(
+          setMode ?? chooseMode(provider, profile, { baseUrl, model }),
+          provider,
+          baseUrl,
+          settings,
+        )
+      : setMode;
+  const ollamaWindow = apiMode === "ollama_chat" ? (settings.model.ollama_num_ctx ?? undefined) : undefined;
   const keys = findKeys(settings, choice, baseUrl, variable);
   const [key] = keys;
   if (key === undefined && profile.needsKey && isSameServer(baseUrl, profile.baseUrl)) {
     throw new AppError("provider-key-missing", `There is no key for the provider ${provider}.`, {
-      hint: howToSetKey(named?.key_env, profile),
+      hint: howToAddKey(provider, named?.key_env, profile),
     });
   }
   const missing =
@@ -111,7 +122,9 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const ofModel = modelSettings(named?.models, model);
   const configured = {
     contextTokens:
-      (choice.isConfigured ? settings.model.context_length : null) ?? positive(ofModel["context_length"]),
+      (choice.isConfigured ? settings.model.context_length : null) ??
+      positive(ofModel["context_length"]) ??
+      ollamaWindow,
     price: priceOf(ofModel["price"]),
   };
   return {
@@ -137,6 +150,7 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
     connectTimeoutMs: milliseconds(named?.connect_timeout_seconds),
     caFile: ofServer?.ssl_ca_cert,
     verifiesTls: ofServer?.ssl_verify ?? true,
+    ollamaWindow,
     configured,
     ...resolveFacts({ configured, ...findDataFacts(BUNDLED_DATA, { profile: profileId, baseUrl, model }) }),
   };
@@ -242,7 +256,7 @@ function explainMissingKey(
   )
     return {
       withheld,
-      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToSetKey(undefined, PROFILES[vendor])}`,
+      text: `${withheld} was not sent, because ${hostOf(baseUrl)} belongs to ${vendor}. ${howToAddKey(vendor, undefined, PROFILES[vendor])}`,
     };
   if (addressKey === "model.base_url") {
     const { stored, ofKey } = settings.modelAddress;
@@ -272,17 +286,12 @@ function explainMissingKey(
       withheld,
       text: `${withheld} was not sent, because ${addressKey} is not encrypted. Use https, or allow it anyway with \`hermes config set providers.${provider}.key_env ${withheld}\`.`,
     };
-  return { text: howToSetKey(named?.key_env, profile) };
+  return { text: howToAddKey(provider, named?.key_env, profile) };
 }
 
-function howToSetKey(keyEnv: string | undefined, profile: ProviderProfile | undefined): string {
+function howToAddKey(provider: string, keyEnv: string | undefined, profile: ProviderProfile | undefined) {
   const variables = keyEnv === undefined ? (profile?.keyVariables ?? []) : [keyEnv];
-  // `hermes config set` does not accept a variable with a custom name.
-  const command =
-    keyEnv === undefined ? `Store it with \`hermes config set ${variables[0]}\`, or put` : "Put";
-  const destination =
-    keyEnv === undefined ? "into the environment" : "into the environment or into .env of the profile";
-  return `${command} ${variables.join(" or ")} ${destination}.`;
+  return `Add it with \`hermes auth add ${provider}\`, or put ${variables.join(" or ")} into the environment.`;
 }
 
 /** The wire format that the session or the settings name. */
@@ -314,6 +323,22 @@ function chooseMode(
     return "anthropic_messages";
   const isGoogle = isSameServer(baseUrl, PROFILES.gemini.baseUrl) && !/\/openai\/?$/.test(pathname);
   return isGoogle ? "google_generate" : profile.apiMode;
+}
+
+const OLLAMA_PORT = "11434";
+
+/** Whether the server of a route is Ollama: by its provider, or for a server without a profile by its port. */
+export function isOllamaRoute({ provider, baseUrl }: Pick<Route, "provider" | "baseUrl">): boolean {
+  if (provider === "ollama") return true;
+  return (
+    findProfile(provider)?.baseUrl === undefined && baseUrl !== "" && new URL(baseUrl).port === OLLAMA_PORT
+  );
+}
+
+/** Ollama's own API instead of its compatible one if a window is set: only its own API accepts one. */
+function toOllamaMode(mode: ApiMode, provider: string, baseUrl: string, { model }: RouteSettings): ApiMode {
+  const isOllama = isOllamaRoute({ provider, baseUrl });
+  return isOllama && mode === "chat_completions" && model.ollama_num_ctx !== null ? "ollama_chat" : mode;
 }
 
 function scriptedRoute(model: string, contextTokens: number | null): Route {

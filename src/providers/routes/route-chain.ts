@@ -16,6 +16,8 @@ export interface Fallback {
 }
 
 export interface RouteChainOptions {
+  /** The route of the session's model. */
+  readonly primary: Route;
   readonly fallbacks: readonly Fallback[];
   readonly strategies: Readonly<Record<string, PoolStrategy>>;
   readonly states: KeyStates;
@@ -50,7 +52,15 @@ interface FallbackFilter extends KeyFilter {
 }
 
 /** Finds usable keys and models, and owns their connections. */
-export function createRouteChain({ fallbacks, strategies, states, clock, random, open }: RouteChainOptions) {
+export function createRouteChain({
+  primary,
+  fallbacks,
+  strategies,
+  states,
+  clock,
+  random,
+  open,
+}: RouteChainOptions) {
   const opened = new Map<string, Candidate>();
 
   async function openCandidate(index: number, route: Route): Promise<Candidate> {
@@ -89,6 +99,7 @@ export function createRouteChain({ fallbacks, strategies, states, clock, random,
       if (at < after) continue;
       try {
         const route = resolve();
+        if (isSameTarget(route, primary)) continue; // the session may use a model of the chain
         if (isCostLimited && isCostUnknown(route)) {
           tried.push({ name, message: "its price is not known, so its cost cannot be limited." });
           continue;
@@ -112,6 +123,12 @@ export function createRouteChain({ fallbacks, strategies, states, clock, random,
       for (const { http } of opened.values()) await http[Symbol.asyncDispose]();
     },
   };
+}
+
+function isSameTarget(one: Route, other: Route): boolean {
+  const targetOf = ({ provider, model, baseUrl, keys }: Route) =>
+    JSON.stringify([provider, model, baseUrl, keys.map(({ value }) => value)]);
+  return targetOf(one) === targetOf(other);
 }
 
 /** A server without a key can cool down as well, for instance if it is overloaded and states how long. */

@@ -13,7 +13,7 @@ export function findString(fields: JsonObject, name: string): string | undefined
   return typeof value === "string" ? value : undefined;
 }
 
-/** Reads a token count; undefined if the value is none, such as a fraction, which could not be stored. */
+/** Reads a token count; undefined for any other value, such as a fraction, which could not be stored. */
 export function findCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : undefined;
 }

@@ -6,6 +6,7 @@ import type { Usage } from "../provider.ts";
 import type { AnswerPart, FinishPart } from "./answer-part.ts";
 import type { Attempt } from "./attempt.ts";
 import { type JsonObject, parseObject } from "./json-object.ts";
+import { createLineParser } from "./line-parser.ts";
 import { TroubleError } from "./trouble-error.ts";
 
 export interface AnswerReader {
@@ -33,14 +34,21 @@ export interface WrittenRequest {
 export interface WireExchange {
   write(): WrittenRequest | Promise<WrittenRequest>;
   readonly reader: AnswerReader;
+  /** How the pieces of a stream are separated: as server-sent events (the default), or as one JSON object per line. */
+  readonly framing?: "events" | "lines";
 }
 
+const SERVER_SENT = /^\s*(?:data|event|id|retry|:)/;
 const TRAILER_TIMEOUT_MS = 1_000; // wait for the usage, which may follow the finish reason
 const LARGEST_HEAD = 64 * 1024;
 const LARGEST_EVENT = 16 * 1024 * 1024;
 
 /** Sends a request and reads its answer. The methods reject on every failure, and when the attempt is aborted. */
-export function streamCall({ write, reader }: WireExchange, http: HttpClient, attempt: Attempt) {
+export function streamCall(
+  { write, reader, framing = "events" }: WireExchange,
+  http: HttpClient,
+  attempt: Attempt,
+) {
   let answer: HttpResponse | undefined;
   let answering: Promise<HttpResponse> | undefined;
   const decoder = new TextDecoder();
@@ -48,19 +56,33 @@ export function streamCall({ write, reader }: WireExchange, http: HttpClient, at
   let nextPart = 0;
   let head: string | undefined = ""; // the text before the first event, because the body may not be a stream
   let isOver = false;
-  const parser = createParser({
-    maxBufferSize: LARGEST_EVENT,
-    onError({ type }) {
-      // Other errors are unknown lines, which are ignored.
-      if (type === "max-buffer-size-exceeded") throw new TroubleError({ type: "malformed" });
-    },
-    onEvent({ data, event }) {
-      head = undefined;
-      if (isOver || data.trim() === "") return;
-      parts.push(...reader.take(data, event));
-      if (reader.isOver) end();
-    },
-  });
+  const take = (data: string, event: string | undefined): void => {
+    if (isOver || data.trim() === "") return;
+    head = undefined;
+    parts.push(...reader.take(data, event));
+    if (reader.isOver) end();
+  };
+  const refuseLong = (): never => {
+    throw new TroubleError({ type: "malformed" });
+  };
+  const parser =
+    framing === "lines"
+      ? createLineParser({
+          maxLength: LARGEST_EVENT,
+          onLine: (line) => take(line, undefined),
+          onTooLong: refuseLong,
+        })
+      : createParser({
+          maxBufferSize: LARGEST_EVENT,
+          onError({ type }) {
+            // Other errors are unknown lines, which are ignored.
+            if (type === "max-buffer-size-exceeded") refuseLong();
+          },
+          onEvent: ({ data, event }) => {
+            head = undefined;
+            take(data, event);
+          },
+        });
   const feed = (text: string): void => {
     if (head !== undefined && head.length < LARGEST_HEAD) head += text;
     parser.feed(text);
@@ -74,7 +96,8 @@ export function streamCall({ write, reader }: WireExchange, http: HttpClient, at
   /** Reads a body that was not sent as a stream, or not with the content type of one. */
   const takeBody = (response: HttpResponse, body: string): void => {
     if (isOver) return;
-    if (/^\s*(?:data|event|id|retry|:)/.test(body)) {
+    const isStream = framing === "lines" ? /^\s*\{.*\}\s*\n\s*\{/.test(body) : SERVER_SENT.test(body);
+    if (isStream) {
       parser.feed(`${body}\n\n`);
     } else {
       const whole = parseObject(body);

@@ -83,7 +83,7 @@ export function createSessionBrancher(
     const last = entries.at(-1);
     const lastTurn = last && turns.get(last.turnKey);
     if (last?.message.role !== "tool" || lastTurn === undefined) return;
-    // A conversation has no two messages of the user in a row, and the next message is the user's.
+    // A conversation never has two user messages in a row, and the next message is the user's.
     addAnswer.run({ turn: lastTurn, body: JSON.stringify([{ type: "text", text: CUT_ANSWER }]) });
     cutTurn.run(lastTurn);
   }

@@ -19,9 +19,11 @@ export function parseTitle(text: string): string {
 /** Appends a number to a title that is already taken, as in `name #2`. */
 export function createTitleNumberer(database: Database): (title: string) => string {
   const find = database.prepare("select 1 from session where title = ?");
-  return (title) => {
+  return (wanted) => {
+    if (find.get(wanted) === undefined) return wanted;
+    const first = wanted.replace(/ #\d+$/, "");
+    const title = find.get(first) === undefined ? wanted : first; // after `name` and `name #2` comes `name #3`
     const isTaken = (number: number): boolean => find.get(numbered(title, number)) !== undefined;
-    if (find.get(title) === undefined) return title;
     // A script may send the same message thousands of times, so the numbers are not tried one by one.
     let taken = 1;
     let free = 2;

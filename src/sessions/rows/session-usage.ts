@@ -2,7 +2,7 @@ import type { Database } from "../../lib/sqlite/database.ts";
 import type { Usage } from "../../providers/provider.ts";
 import type { UsageTotals } from "../session.ts";
 
-/** A request that is no step of a turn, such as one for a title. */
+/** A request that is not a step of a turn, such as one for a title. */
 export interface AuxiliaryRequest {
   readonly provider: string;
   readonly model: string;
@@ -42,7 +42,7 @@ const SUMS = `
   coalesce(sum(cost_usd), 0.0) as costUsd,
   count(*) filter (where (message_key is not null or is_review = 1) and cost_usd is null) as unpriced`;
 
-/** A cross join keeps the order of its tables: from the turns of the time to their calls, by indexes. */
+/** The cross joins make SQLite read the tables in the written order: the turns of the period first, then their calls. */
 export const USAGE_SQL = {
   session: `select ${SUMS} from request where session_key = (select key from session where id = ?)`,
   byModel: `select provider || '/' || model as name, ${SUMS} from request
@@ -68,7 +68,7 @@ export function createSessionUsage(database: Database) {
     return totals;
   };
   return {
-    /** Counts a request beside the conversation; its cost belongs to the session's last turn. */
+    /** Counts a request that is not part of the conversation; its cost belongs to the session's last turn. */
     async addRequest(
       sessionId: string,
       { provider, model, usage, costUsd }: AuxiliaryRequest,

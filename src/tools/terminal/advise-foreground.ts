@@ -1,4 +1,4 @@
-/** Limits the work for a long program inside a command line. */
+/** Only the beginning of a longer command is checked, because it may contain a whole program. */
 const MAX_CHECKED_CHARS = 20_000;
 const HERE_DOCUMENT = /<<-?[ \t]*(["']?)([A-Za-z_]\w*)\1([^\n]*)\n(?:[\s\S]*?\n)??[ \t]*\2[ \t]*(?=\n|$)/g;
 const QUOTED = /\\[\s\S]|'[^']*'|"(?:[^"\\]|\\[\s\S])*"|`[^`]*`/g;

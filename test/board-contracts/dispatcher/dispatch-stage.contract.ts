@@ -73,8 +73,13 @@ export class ScriptedHost implements DispatchHost {
     return this.elsewhere;
   }
 
+  /** The slots that were reserved and neither given to a supervisor nor released. */
+  slotsInHand = 0;
+
   async reserveSlot() {
-    return { giveTo: async () => undefined, release: async () => undefined };
+    this.slotsInHand++;
+    const letGo = async () => void this.slotsInHand--;
+    return { giveTo: letGo, release: letGo };
   }
 }
 

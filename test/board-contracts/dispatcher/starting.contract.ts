@@ -235,6 +235,35 @@ export function startingContract(openLab: () => Promise<BoardLab>): void {
     expect(await stage.runs(id)).toHaveLength(1);
   });
 
+  it("a slot of the host is released if its task is not started, whatever the reason", async () => {
+    await using stage = await openDispatchStage(openLab);
+    const { host } = stage;
+    const [taken, failing, lost] = [
+      await stage.add("taken"),
+      await stage.add("failing"),
+      await stage.add("lost"),
+    ];
+    const reserve = host.reserveSlot.bind(host);
+    host.reserveSlot = async () => {
+      if ((await stage.runs(taken.id)).length === 0) await stage.claim(taken.id, { hostId: "host-2" });
+      return reserve();
+    };
+    const start = host.onStart;
+    host.onStart = async (claimed) => {
+      if (claimed.task.id === failing.id) return { kind: "failed", cause: "spawn", error: "no room" };
+      if (claimed.task.id === lost.id) throw new Error("the start was lost");
+      return start(claimed);
+    };
+    const report = await stage.tick();
+    expect(report).toMatchObject({ concurrent_claimed: [taken.id], spawned: [] });
+    expect(await stage.runs(failing.id)).toHaveLength(1);
+    expect(await stage.runs(lost.id)).toHaveLength(1);
+    expect(host.slotsInHand).toBe(0);
+    await stage.add("fine");
+    await stage.tick();
+    expect(host.slotsInHand).toBe(0);
+  });
+
   it("B6.34, B6.37, G23: a quota or credential failure defers the next attempt by its type, not by its message", async () => {
     await using stage = await openDispatchStage(openLab);
     const typed = await stage.add("typed");

@@ -126,8 +126,10 @@ function restingReason({
     return ["triage", "It is in triage and has no body yet.", `hermes kanban specify ${seq} --body TEXT`];
   if (parents.length > 0) {
     const names = parents.map((parent) => `#${parent.seq} ${parent.title} (${parent.status})`);
-    const release = `Complete the task that it waits for, or: hermes kanban unlink ${parents[0]?.seq} ${seq}`;
-    return ["parents", `It waits for ${names.join(", ")}.`, release];
+    const isOne = parents.length === 1;
+    const text = isOne ? `It waits for ${names[0]}.` : `It waits for:\n${names.join("\n")}`;
+    const what = isOne ? "the task that it waits for" : "these tasks";
+    return ["parents", text, `Complete ${what}, or: hermes kanban unlink ${parents[0]?.seq} ${seq}`];
   }
   if (status === "scheduled") {
     const text = `It is scheduled for ${formatDue(task.scheduled_at, eligible.now)}.`;

@@ -83,7 +83,7 @@ export interface NewAttachment {
   readonly size: number;
   /** Hash of the content, in hex. */
   readonly sha256?: string;
-  /** Content to store in the database; without it the content is a file beside the database. */
+  /** Content to store in the database; without it the content is a file next to the database. */
   readonly shared?: SharedContent;
 }
 

@@ -44,19 +44,40 @@ export function sortPlan<One extends Pick<PlannedTask, "key" | "after">>(
   const byKey = new Map(plan.map((one) => [one.key, one]));
   if (byKey.size < plan.length) throw invalidInput("Two tasks of the plan have the same key.");
   const sorted = new Set<One>();
-  const visit = (one: One, path: readonly One[]): void => {
-    if (path.includes(one)) {
-      const names = [...path.slice(path.indexOf(one)), one].map(({ key }) => JSON.stringify(key));
-      throw new AppError("task-link-cycle", `A task of the plan waits for itself: ${names.join(" after ")}.`);
-    }
-    if (sorted.has(one)) return;
-    for (const key of one.after) {
+  for (const start of plan) {
+    // Not recursive, because a chain of tasks may be longer than the stack of calls.
+    const path: { readonly one: One; visited: number }[] = [];
+    const onPath = new Set<One>();
+    const enter = (one: One): void => {
+      if (sorted.has(one)) return;
+      path.push({ one, visited: 0 });
+      onPath.add(one);
+    };
+    enter(start);
+    for (let last = path.at(-1); last !== undefined; last = path.at(-1)) {
+      const { one } = last;
+      const key = one.after[last.visited++];
+      if (key === undefined) {
+        path.pop();
+        onPath.delete(one);
+        sorted.add(one);
+        continue;
+      }
       const before = byKey.get(key);
       if (before === undefined) throw invalidInput(`No task of the plan is called ${JSON.stringify(key)}.`);
-      visit(before, [...path, one]);
+      if (onPath.has(before)) throw cycleOf([...onPath], before);
+      enter(before);
     }
-    sorted.add(one);
-  };
-  for (const one of plan) visit(one, []);
+  }
   return [...sorted];
 }
+
+function cycleOf(path: readonly Pick<PlannedTask, "key">[], repeated: Pick<PlannedTask, "key">): AppError {
+  const names = [...path.slice(path.indexOf(repeated)), repeated].map(({ key }) => JSON.stringify(key));
+  const shown = names.length > SHOWN_OF_CYCLE ? [...names.slice(0, SHOWN_OF_CYCLE), "…"] : names;
+  return new AppError("task-link-cycle", `A task of the plan waits for itself: ${shown.join(" after ")}.`, {
+    hint: "Remove one of these dependencies from the plan.",
+  });
+}
+
+const SHOWN_OF_CYCLE = 20;

@@ -35,7 +35,7 @@ const HELP: readonly ChatCommand[] = [
   },
 ];
 
-/** All slash commands. A command is here only if what it does exists. */
+/** All slash commands. A command is listed only once it is implemented. */
 export const CHAT_COMMANDS: readonly ChatCommand[] = [
   ...HELP,
   ...SESSION_COMMANDS,
@@ -60,7 +60,7 @@ export function findCommand(name: string): ChatCommand {
   throw wrongUse(
     `There is no command /${name}; nothing was sent.`,
     names === undefined
-      ? "/help lists the commands. //text sends a text with a slash."
+      ? "/help lists the commands. //text sends text with a slash."
       : `Did you mean ${names}?`,
   );
 }
@@ -78,7 +78,10 @@ export async function runChatCommand(chat: ChatControl, name: string, argument: 
   const command = findCommand(name);
   if (command.when === "idle" && chat.state().turn !== undefined) {
     const key = chat.keys().label("stop");
-    throw wrongUse(`/${command.name} needs the turn to be over.`, `Stop it with ${key ?? "/stop"}, or wait.`);
+    throw wrongUse(
+      `/${command.name} needs the turn to have ended.`,
+      `Stop it with ${key ?? "/stop"}, or wait.`,
+    );
   }
   await command.run(chat, argument);
 }

@@ -64,7 +64,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     run(chat, word) {
       const detail = DETAILS.find((name) => name === word);
       if (word !== "" && detail === undefined)
-        throw wrongUse(`"${word}" is no such level.`, `Type ${DETAILS.join(", ")}.`);
+        throw wrongUse(`"${word}" is not a level.`, `Type ${DETAILS.join(", ")}.`);
       if (detail !== undefined) chat.display.detail = detail;
       chat.print([`Calls are shown with: ${chat.display.detail}`]);
     },

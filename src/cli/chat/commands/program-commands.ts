@@ -16,7 +16,7 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
         if (value.length === 0) return chat.runInTerminal(["config", "set", key]);
         throw wrongUse(
           "A secret is not typed into the input line.",
-          `Type /config ${key} alone; it is asked for.`,
+          `Type /config ${key} alone; you are then asked for it.`,
         );
       }
       return chat.runCli(

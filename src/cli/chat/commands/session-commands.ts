@@ -94,7 +94,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     complete: () => EFFORTS.map((value) => ({ value, summary: "" })),
     async run(chat, word) {
       const reasoning = findEffort(word);
-      if (reasoning === undefined) throw wrongUse(`"${word}" is no level.`, `Type ${EFFORTS.join(", ")}.`);
+      if (reasoning === undefined) throw wrongUse(`"${word}" is not a level.`, `Type ${EFFORTS.join(", ")}.`);
       await chat.reopen({ reasoning });
       chat.print([`Reasoning effort from now on: ${reasoning}`]);
     },
@@ -109,7 +109,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
       const { sessionId } = requireFacts(chat);
       const format = word === "md" ? "markdown" : word || "markdown";
       const ending = EXPORTS[format];
-      if (ending === undefined) throw wrongUse(`"${word}" is no format.`, "Type markdown, jsonl or html.");
+      if (ending === undefined) throw wrongUse(`"${word}" is not a format.`, "Type markdown, jsonl or html.");
       return chat.runCli([
         "sessions",
         "export",

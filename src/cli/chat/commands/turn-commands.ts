@@ -48,7 +48,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
     summary: "give the running turn a note",
     when: "always",
     run(chat, text) {
-      if (text === "") throw wrongUse("/steer needs a text.", "Type /steer use vitest, not jest");
+      if (text === "") throw wrongUse("/steer needs text.", "Type /steer use vitest, not jest");
       if (chat.state().turn === undefined) chat.print(["No turn runs, so the note is sent as a message."]);
       chat.dispatch({ type: "steer", text });
     },
@@ -69,7 +69,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
       if (word === "")
         return chat.print([`${chat.state().busyMode}; the setting is display.busy_input_mode`]);
       const mode = BUSY_MODES.find((name) => name === word);
-      if (mode === undefined) throw wrongUse(`"${word}" is no such mode.`, `Type ${BUSY_MODES.join(", ")}.`);
+      if (mode === undefined) throw wrongUse(`"${word}" is not a mode.`, `Type ${BUSY_MODES.join(", ")}.`);
       chat.dispatch({ type: "busy-mode", mode });
     },
   },

@@ -8,11 +8,11 @@ import { quoteLine } from "../../terminal/quote-text.ts";
 
 /** The images of drafts. A draft has a mark for each, such as `[image 1: shot.png 214 kB]`. */
 export interface AttachedImages {
-  /** Reads an image and returns its mark; undefined if the file is no image that can be sent. */
+  /** Reads an image and returns its mark; undefined if the file is not an image that can be sent. */
   add(path: string, folder: string): Promise<string | undefined>;
   /** Like `add`, but an image that cannot be sent is an error. */
   require(path: string, folder: string): Promise<string>;
-  /** The mark of an image that is no file. */
+  /** The mark of an image that is not a file. */
   addBytes(bytes: Uint8Array, name: string): string;
   /** The images whose marks a message has. */
   of(text: string): readonly ImagePart[];

@@ -57,7 +57,7 @@ function filterKinds(typed: string): CompletionItem[] {
   return KINDS.filter(({ value }) => value.startsWith(typed));
 }
 
-/** The entries beside the one that is being typed; folders end in a slash, hidden ones show when asked for. */
+/** The siblings of the entry that is being typed; folders end in a slash, and hidden ones are listed after a typed dot. */
 async function listNames(path: string, folder: string, foldersOnly: boolean): Promise<string[]> {
   const parent = path.slice(0, path.lastIndexOf("/") + 1);
   const start = path.slice(parent.length);

@@ -22,7 +22,7 @@ export interface HistoryStore {
 
 /** When the file has twice as many entries, the older half is removed. */
 const MAX_ENTRIES = 2_000;
-/** A longer message is a pasted file, which nobody looks for in the history. */
+/** A longer message is a pasted file, which no user searches for in the history. */
 const MAX_CHARS = 20_000;
 
 const storedEntry = z.object({ text: z.string(), session: z.string(), folder: z.string() });

@@ -130,7 +130,7 @@ test("keys: unknown sequences and pages are neither typed nor obeyed", () => {
   expect(line.draft()).toBe("");
 });
 
-test("C21: history is entered with a draft, entries are edited, and the way back finds all as it was left", () => {
+test("C21: history is entered with a draft, entries are edited, and the way back restores everything as it was", () => {
   const { press, type, line } = openLine();
   for (const text of ["first", "second"]) {
     type(text);

@@ -50,7 +50,7 @@ export interface InputLineParts {
   rows(): number;
   readonly complete: CompletionSource;
   now(): number;
-  /** `startedTypingAt`: when the text was begun. */
+  /** `startedTypingAt`: when the user started to type the text. */
   onSubmit(text: string, startedTypingAt: number): void;
   /** A message for the history of later chats. */
   onRemember(text: string): void;
@@ -66,7 +66,7 @@ export function createInputLine(parts: InputLineParts): InputLine {
   const accept = (item: CompletionItem, typed: string): void => {
     if (item.value.startsWith(typed)) editor.replace(0, item.value.slice(typed.length));
     else editor.replace(typed.length, item.value);
-    // A folder is followed by what it contains.
+    // After a folder, offer what it contains.
     if (item.value.endsWith("/")) completion.refresh(editor.beforeCaret(), false);
     else completion.close();
   };

@@ -4,7 +4,7 @@ export interface KeyboardProtocol {
   enter(): string;
   /** What to write when it is given back. */
   leave(): string;
-  /** Takes an answer of the terminal. Returns what to write, or undefined if the sequence is no answer. */
+  /** Takes an answer of the terminal. Returns what to write, or undefined if the sequence is not an answer. */
   answer(sequence: string): string | undefined;
 }
 

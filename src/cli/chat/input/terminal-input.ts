@@ -18,11 +18,11 @@ export interface TerminalInputParts {
 }
 
 /**
- * What was typed before the terminal was ours arrives first, and at once unless the machine is busy. The terminal has turned
- * its Enter into a line feed.
+ * Text that was typed before the terminal was ours arrives first, immediately unless the machine is busy. The terminal has
+ * turned its Enter into a line feed.
  */
 const TYPED_AHEAD_MS = 100;
-/** Nobody types two characters and Enter this fast. */
+/** No person types two characters and Enter this fast. */
 const BURST_MS = 8;
 const PASTE_ENDS_AFTER_MS = 1_000;
 const PASTE_END = "\u001b[201~";

@@ -47,7 +47,7 @@ export interface ChatPanelParts {
 }
 
 const RECENT_SESSIONS = 30;
-/** No server is asked, so nothing is waited for. */
+/** No server is asked, so there is no wait. */
 const NO_SERVER_MS = 1;
 
 export function createChatPanels(parts: ChatPanelParts, signal: AbortSignal): ChatPanels {

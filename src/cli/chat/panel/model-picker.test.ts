@@ -49,7 +49,7 @@ test("C44: recent models are first, then favourites, then all; one that cannot b
     expect.stringMatching(/^ {2}favoured .*favourite$/),
     expect.stringMatching(/^ {2}claude-sonnet-4 +openrouter/),
     expect.stringMatching(/^ {2}sonar-pro .*no PERPLEXITY_API_KEY$/),
-    "  Enter: this session (cache of 61k is lost, about $0.18) · Ctrl+S: for good",
+    "  Enter: this session (cache of 61k is lost, about $0.18) · Ctrl+S: permanently",
   ]);
 });
 

@@ -23,7 +23,7 @@ export interface ModelPickerParts {
   readonly cachedTokens: number;
   readonly query?: string | undefined;
   onChoose(model: ListedModel): void;
-  /** Undefined where the choice is for good anyway. */
+  /** Undefined where the choice is permanent anyway. */
   readonly onKeep?: ((model: ListedModel) => void) | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createModelPicker(parts: ModelPickerParts): Panel {
       const enter = keys.label("send") ?? "Enter";
       const keep = keys.label("stash");
       if (onKeep === undefined) return `${enter}: for new sessions`;
-      const kept = keep === undefined ? "" : ` · ${keep}: for good`;
+      const kept = keep === undefined ? "" : ` · ${keep}: permanently`;
       return `${enter}: this session${lostCache(parts.cachedTokens, model)}${kept}`;
     },
     onChoose,

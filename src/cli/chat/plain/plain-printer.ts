@@ -11,7 +11,7 @@ import { createMarkdownSpeaker } from "./speak-markdown.ts";
 /** Turns entries into whole lines for a screen reader. Every line begins with a word that can be searched for. */
 export interface PlainPrinter {
   print(entry: Entry): string[];
-  /** What only the state tells: calls that have started, messages that were queued. */
+  /** What only the state contains: calls that have started, messages that were queued. */
   announce(before: ChatState, after: ChatState): string[];
 }
 

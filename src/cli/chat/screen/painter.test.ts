@@ -7,7 +7,7 @@ import { createScreen } from "./screen.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** A terminal that tells its new size some time after it has rewrapped its lines, as real ones do. */
+/** A terminal that reports its new size some time after it has rewrapped its lines, as real ones do. */
 function openLab({ isInTmux = false } = {}) {
   const terminal = new Terminal({ cols: 80, rows: 24, scrollback: 10_000, allowProposedApi: true });
   const told = { columns: 80, rows: 24 };
@@ -57,7 +57,7 @@ function openLab({ isInTmux = false } = {}) {
 
 test.each([
   ["C5: no byte is written until the size has been quiet for 80 ms", false, 79],
-  ["C5: in tmux, which tells a new size up to 250 ms late, no byte is written for 300 ms", true, 299],
+  ["C5: in tmux, which reports a new size up to 250 ms late, no byte is written for 300 ms", true, 299],
 ])("%s", (_, isInTmux, quietMs) => {
   const lab = openLab({ isInTmux });
   lab.painter.start();

@@ -6,7 +6,7 @@ export interface Painter extends Disposable {
   append(lines: readonly string[]): void;
   /** The live area may have changed. */
   schedule(): void;
-  /** Draws everything anew below the finished lines, for a terminal that another program has written to. */
+  /** Redraws everything below the finished lines, for a terminal that another program has written to. */
   redraw(): void;
   /** Starts to paint, with a frame at once. */
   start(): void;
@@ -27,7 +27,7 @@ const FRAME_MS = 33;
  * the wrong rows, so nothing is written until the size has not changed for this long.
  */
 const RESIZE_QUIET_MS = 80;
-/** tmux rewraps at once, but tells a program only four times a second. */
+/** tmux rewraps immediately, but informs a program only four times a second. */
 const TMUX_QUIET_MS = 300;
 
 export function createPainter({ screen, stdout, isInTmux, live }: PainterParts): Painter {

@@ -2,7 +2,7 @@ import type { AgentEventOf } from "../../../agent/events.ts";
 
 type ToolEnd = Pick<AgentEventOf<"tool-end">, "tool" | "text" | "display" | "outcome" | "denied">;
 
-/** The argument that tells most about a call: its command, path or pattern. */
+/** The argument that says most about a call: its command, path or pattern. */
 export function mainArgument(input: string): string {
   const value = parseObject(input);
   const main = ["command", "path", "pattern", "query", "action", "question"]

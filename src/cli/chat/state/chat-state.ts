@@ -33,7 +33,7 @@ export interface Question {
   readonly approval: Approval;
   readonly number: number;
   readonly askedAt: number;
-  /** Whether a bare number was typed too early to count; the next one does. */
+  /** Whether a bare number was typed too early to count; the next one counts. */
   readonly wasTooEarly: boolean;
 }
 
@@ -65,7 +65,7 @@ export interface ChatState {
   /** Notes to the running turn that the model has not seen yet. */
   readonly steers: readonly string[];
   readonly questions: readonly Question[];
-  /** A message that Enter on the empty line sends, offered by a notice. */
+  /** A message that a notice has offered: Enter on the empty line sends it. */
   readonly offer: string | undefined;
   /** Files that a call of this turn failed to write and that no later call has written. */
   readonly failedWrites: readonly string[];
@@ -73,9 +73,9 @@ export interface ChatState {
   readonly costUsd: number | undefined;
   /** A short message in the status line, until the given time. */
   readonly hint: { readonly text: string; readonly until: number } | undefined;
-  /** Whether the next Ctrl-C leaves the chat, until the given time. */
+  /** Until this time, the next Ctrl-C leaves the chat. */
   readonly leavesUntil: number;
-  /** Whether the next Esc clears the draft, until the given time. */
+  /** Until this time, the next Esc clears the draft. */
   readonly clearsUntil: number;
   readonly isLeaving: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Approval } from "../../../approvals/approval.ts";
 
-/** Something that the chat prints once and for all, without its form: a printer turns it into lines. */
+/** Something that the chat prints once; a printer decides its form and turns it into lines. */
 export type Entry =
   | { readonly kind: "greeting"; readonly parts: readonly string[] }
   | { readonly kind: "user"; readonly text: string; readonly how: "sent" | "steer" }

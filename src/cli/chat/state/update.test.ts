@@ -243,7 +243,7 @@ test("C36: text that is not a number stays a message, and says that a question w
   });
 });
 
-test("C36: a number that was begun before the question, or in its first second, needs to be typed again", () => {
+test("C36: a number whose typing started before the question, or in its first second, needs to be typed again", () => {
   const chat = openAsking();
   chat.wait(500);
   chat.type("1");
@@ -345,7 +345,7 @@ test.each([
   ]);
 });
 
-test("C36: a text that was begun before a clarification stays a message", () => {
+test("C36: text whose typing started before a clarification stays a message", () => {
   const chat = openWorking();
   chat.event({ type: "approval-asked", approval: CLARIFICATION });
   chat.wait(2_000);
@@ -354,7 +354,7 @@ test("C36: a text that was begun before a clarification stays a message", () => 
   expect(chat.state().queue).toEqual(["also update the changelog"]);
 });
 
-test("a number that is no choice of a clarification is asked for again", () => {
+test("a number that is not a choice of a clarification is asked for again", () => {
   const chat = openWorking();
   chat.event({ type: "approval-asked", approval: CLARIFICATION });
   chat.wait(2_000);

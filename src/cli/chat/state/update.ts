@@ -227,7 +227,7 @@ function answer(
 ): Update | undefined {
   const { approval, askedAt } = question;
   if (approval.kind === "clarification") {
-    if (startedTypingAt < askedAt) return undefined; // begun before the question, so meant for something else
+    if (startedTypingAt < askedAt) return undefined; // started before the question, so meant for something else
     const { choices = [] } = approval.details;
     if (choices.length > 0 && /^\d+$/.test(typed) && choices[Number(typed) - 1] === undefined)
       return result(state, [
@@ -262,7 +262,7 @@ function impossible(
   if (choice === "session" && details.session === undefined)
     return "This call cannot be allowed for the session. Choose 1 or 4.";
   if (choice === "always" && details.always === undefined)
-    return "This call cannot be allowed for good. Choose 1, 2 or 4.";
+    return "This call cannot be allowed permanently. Choose 1, 2 or 4.";
   if (choice === "because" && reason === undefined)
     return "Type the reason after the number: 5 use git rm instead";
   return undefined;

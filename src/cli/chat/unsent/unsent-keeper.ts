@@ -14,7 +14,7 @@ export interface UnsentKeeper {
 
 export interface KeeperParts {
   readonly store: UnsentStore;
-  /** The texts now. */
+  /** The current texts. */
   read(): Unsent;
   onFailure(error: unknown): void;
 }

@@ -12,7 +12,7 @@ import {
   serialiseIdentity,
 } from "../../../lib/process/process-identity.ts";
 
-/** What a person typed that the agent has not got. */
+/** What a person typed and the agent has not received. */
 export interface Unsent {
   readonly draft: string;
   /** The draft that was set aside. */

@@ -18,7 +18,7 @@ import { enterChatModes } from "./terminal-modes.ts";
 
 /** The terminal of a chat: it shows entries and the live area, and reports what the person types. */
 export interface ChatWindow extends Disposable {
-  /** Shows the state, after the entries that have been printed for good. */
+  /** Shows the state, after the entries that have been printed permanently. */
   show(state: ChatState, entries: readonly Entry[]): void;
   draft(): string;
   setDraft(text: string): void;
@@ -51,7 +51,7 @@ export interface ChatWindowParts {
   readonly colours: Colours;
   keys(): KeyBindings;
   readonly complete: CompletionSource;
-  /** `startedTypingAt`: when the text was begun. */
+  /** `startedTypingAt`: when the user started to type the text. */
   onSubmit(text: string, startedTypingAt: number): void;
   /** A message for the history of later chats. */
   onRemember(text: string): void;

@@ -10,7 +10,7 @@ export function suspendProcess(leave: () => void, enter: () => void): void {
     enter();
   };
   process.once("SIGCONT", comeBack);
-  // Without a shell that controls jobs the process does not stop, and nobody continues it.
+  // Without a shell that controls jobs the process does not stop, and no shell continues it.
   setTimeout(comeBack, STOPS_WITHIN_MS);
   process.kill(process.pid, "SIGTSTP");
 }

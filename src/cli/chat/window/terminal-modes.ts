@@ -18,7 +18,7 @@ export function enterChatModes({ stdin, stdout }: ModeStreams, keyboard: Keyboar
   return {
     [Symbol.dispose]() {
       stdin.pause();
-      // A closed terminal cannot be set back, and needs not to be.
+      // A closed terminal cannot be restored and need not be.
       if (!stdin.destroyed) stdin.setRawMode(wasRaw);
       stdout.write(keyboard.leave() + PASTE_OFF + SHOW_CURSOR);
     },

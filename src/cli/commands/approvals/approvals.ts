@@ -36,12 +36,12 @@ export function build(context: CommandContext): Command {
     .argument(...ID)
     .argument("[reason...]", "reason that the model gets")
     .action((id, reason, options) => deny(context, id, reason, options));
-  add("answer", "Answer a question of the model: with the number of a choice, or with a text.", [
+  add("answer", "Answer a question of the model: with the number of a choice, or in your own words.", [
     "hermes approvals answer a_1f2e3d 2",
     'hermes approvals answer a_1f2e3d "Use PostgreSQL 16"',
   ])
     .argument(...ID)
-    .argument("<text...>", "number of a choice (several are separated by spaces), or a text")
+    .argument("<text...>", "number of a choice (several are separated by spaces), or your own words")
     .action((id, words, options) => answerQuestion(context, id, words, options));
   add("rules", "List the rules in force here, strongest first.", ["hermes approvals rules"]).action(
     (options) => listRules(context, options),

@@ -7,19 +7,19 @@ export function build(context: CommandContext): Command {
   const { terminal } = context;
   const auth = defineCommand("hermes auth", "Add, list, test and remove keys of model providers.", terminal);
   const add = verbsOf(auth, terminal, { json: true });
-  add("add", "Add a key; it is typed hidden or read from standard input, and proved with one request.", [
+  add("add", "Add a key, typed without echo or read from standard input, and test it with one request.", [
     "hermes auth add openai-api",
     "pass show openai | hermes auth add openai-api --no-test",
     "hermes auth add openrouter --model openai/gpt-5",
   ])
     .argument("<provider>", "e.g. openai-api, or a name below `providers`")
-    .option("-m, --model <name>", "model for the request that proves the key")
+    .option("-m, --model <name>", "model for the request that tests the key")
     .option("--no-test", "store the key without a request")
     .action((provider, options) => addKey(context, provider, options));
   add("list", "List the keys with their state.", ["hermes auth list", "hermes auth list openai-api --json"])
     .argument("[provider]", "only the keys of this provider")
     .action((provider, options) => listAllKeys(context, provider, options));
-  add("test", "Send one request with each key; a key that works is used again at once.", [
+  add("test", "Send one request with each key; a key that works is used again immediately.", [
     "hermes auth test",
     "hermes auth test openai-api#2",
   ])

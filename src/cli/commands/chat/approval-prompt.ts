@@ -99,7 +99,7 @@ async function choose(
     const text = (await terminal.ask(`  Choose 1-${choices.length}${more}: `, signal))?.trim();
     if (text === undefined) {
       ends++;
-      terminal.note("\n  That is no answer. Choose a number; Ctrl-C stops the turn.");
+      terminal.note("\n  That is not an answer. Choose a number; Ctrl-C stops the turn.");
       continue;
     }
     if (text === "s" && whole !== undefined) terminal.note(quoteBlock("", whole, terminal.noteColumns));

@@ -66,7 +66,7 @@ export function build(context: CommandContext): Command {
     })
     .addHelpText(
       "after",
-      "\nIn a task, @file:PATH:1-20, @PATH, @folder:PATH, @diff, @staged, @git:3 and\n@url:ADDRESS add what they name; \\@ keeps the text as it is.\nPiped input is added to the task. A silent pipe that only the calling program\nholds open is ignored; add - to wait for it. Other writers are waited for.\nExit codes: 0 answered, 1 failed, 3 limit reached, 4 answer truncated, 5 refused\nby the model, 6 answer does not match the output schema, 7 the model kept trying\nwhat it was not allowed to do, 78 bad configuration,\n128+N ended by signal N, 141 the output was closed and the turn was stopped.",
+      "\nIn a task, @file:PATH:1-20, @PATH, @folder:PATH, @diff, @staged, @git:3 and\n@url:ADDRESS add what they name; \\@ keeps the text as it is.\nPiped input is added to the task. A silent pipe that only the calling program\nholds open is ignored; add - to wait for it. Any other pipe is read to its end.\nExit codes: 0 answered, 1 failed, 3 limit reached, 4 answer truncated, 5 refused\nby the model, 6 answer does not match the output schema, 7 the model kept trying\nwhat it was not allowed to do, 78 bad configuration,\n128+N ended by signal N, 141 the output was closed and the turn was stopped.",
     );
   return withExamples(command, [
     'hermes -z "Which files here are larger than 1 MB?"',

@@ -20,7 +20,7 @@ export async function askForAnswer(
     const text = (await terminal.ask(`  ${numbers}, or your own answer: `, signal))?.trim();
     if (text === undefined) {
       ends++;
-      terminal.note("\n  That is no answer. Ctrl-C stops the turn.");
+      terminal.note("\n  That is not an answer. Ctrl-C stops the turn.");
     } else if (text === `${choices.length}`) return DECIDE_YOURSELF;
     else if (text !== "") return parseClarification(text, details);
   }

@@ -29,7 +29,7 @@ ${cases.join("\n")}
   case "$at $previous" in
 ${optionCases.join("\n")}
   esac
-  # Options are listed only when one is begun; there are too many of them.
+  # Options are listed only once the user has typed a dash; there are too many of them.
   [[ $current == -* ]] || words=" $words" words="\${words// -+([^ ])/}"
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -32,7 +32,7 @@ export function build(context: CommandContext): Command {
     "hermes config set ANTHROPIC_API_KEY   # prompts for the key",
   ])
     .argument("<key>", "setting, or the variable of a provider's key")
-    .argument("[value]", "new value; lists and maps as JSON; omit it for a secret to be prompted")
+    .argument("[value]", "new value; lists and maps as JSON; omit it to be prompted for a secret")
     .action((key, value) => setSetting(context, key, value));
   addPlain("unset", "Remove a value; the default applies again.", ["hermes config unset terminal.timeout"])
     .argument("<key>")

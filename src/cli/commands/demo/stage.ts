@@ -103,7 +103,7 @@ export async function openStage(
     mayHaveSandbox = false;
     return end;
   };
-  /** For a `process.exit` elsewhere: after a closed output or a second Ctrl-C. */
+  /** Cleans up if other code calls `process.exit`: after a closed output or a second Ctrl-C. */
   const onExit = (): void => {
     for (const child of running) child.kill("SIGKILL");
     if (mayHaveSandbox)

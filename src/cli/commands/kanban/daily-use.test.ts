@@ -122,6 +122,50 @@ describe("a board in daily use", () => {
     expect(await line.ok(["why", "1"])).toContain("scheduled for 2099-01-31 09:30");
   }, 60_000);
 
+  test("why lists several parents one below the other, wrapped to the width", async () => {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "Design"]);
+    await line.ok(["create", "Measure the load of the server with 200 requests per second for ten minutes"]);
+    await line.ok(["create", "Build", "--parent", "1", "--parent", "2"]);
+    expect(await line.ok(["why", "3"], COLUMNS)).toBe(
+      "#3 Build\nIt waits for:\n    #1 Design (ready)\n    #2 Measure the load of the server with 200 requests per second for ten\n      minutes (ready)\n" +
+        "  Complete these tasks, or: hermes kanban unlink 1 3\n",
+    );
+  });
+
+  test("a failed task shows its error without the exit code, when it is retried, and the day of old events", async () => {
+    await using line = await openKanbanLine();
+    await line.ok(["create", "Build", "--assignee", "coder"]);
+    await line.ok(["claim", "1"]);
+    const Sqlite = await loadSqlite();
+    const change = (sql: string) => {
+      const file = new Sqlite(join(line.home, "board.sqlite"));
+      file.exec(sql);
+      file.close();
+    };
+    await line.ok(["release", "1"]);
+    const error = "the worker ended with code 1: the model refused\nmore output";
+    const soon = Date.now() + 600_000;
+    const guard = JSON.stringify({ reason: "backoff", until: soon });
+    change(`update run set outcome = 'crashed', error = '${error}';
+      update task set not_before = ${soon}, consecutive_failures = 1, last_failure_error = '${error}';
+      update event set kind = 'respawn_guarded', payload = '${guard}' where kind = 'reclaimed'`);
+    const clock = (time: number) => new Date(time).toLocaleTimeString("en-GB");
+    expect(await line.ok(["list"], COLUMNS)).toMatch(
+      new RegExp(`Build +retry at ${clock(soon).slice(0, 5)}$`, "m"),
+    );
+    const page = await line.ok(["show", "1"], COLUMNS);
+    expect(page).toContain("failed: the model refused");
+    expect(page).toMatch(new RegExp(`^  \\d\\d:\\d\\d:\\d\\d  waits until ${clock(soon)}: pause`, "m"));
+    change(
+      "update task set status = 'blocked', block_sticky = 1; update event set created_at = 0 where id = 1",
+    );
+    expect(await line.ok(["list"], COLUMNS)).toMatch(/Build +the model refused$/m);
+    const old = await line.ok(["show", "1"], COLUMNS);
+    expect(old).toMatch(/^ {2}19(69|70)-\d\d-\d\d \d\d:\d\d {2}created by alice/m);
+    expect(old).toMatch(/^ {2}20\d\d-\d\d-\d\d \d\d:\d\d {2}started by coder/m);
+  });
+
   test("tail and watch print sentences with titles and skip internal events", async () => {
     await using line = await openKanbanLine();
     await line.ok(["create", "Design"]);

@@ -95,7 +95,7 @@ export function showTask(open: OpenBoardContext, text: string): Promise<TaskDeta
 const IDS = /t_[0-9a-f]{12}/g;
 const COMMANDS = /`[^`]*`/g;
 
-/** Replaces task ids by numbers in an error. Errors about an unknown or ambiguous id keep the id. */
+/** Replaces task ids with numbers in an error. Errors about an unknown or ambiguous id keep the id. */
 async function withNumbers({ store, signal }: OpenBoardContext, error: unknown): Promise<unknown> {
   if (!(error instanceof AppError) || signal.aborted) return error;
   if (error.code === "task-not-found" || error.code === "task-ambiguous") return error;

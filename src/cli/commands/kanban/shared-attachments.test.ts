@@ -113,6 +113,21 @@ describeWith("postgres", "attachments of a board that several hosts share", ({ u
     expect(SOME.equals(await readFile(path))).toBe(true);
   });
 
+  test("kanban.shared_attachments_mb limits what the database stores, and the error names it", async () => {
+    await using database = await openOwnDatabase(url);
+    await using line = await openKanbanLine();
+    const file = join(line.folder, "large.bin");
+    await writeFile(file, Buffer.alloc(1.5 * MIB));
+    const env = { HERMES_KANBAN_DATABASE_URL: database.url, HERMES_KANBAN_SHARED_ATTACHMENTS_MB: "2" };
+    await line.ok(["create", "look at it"], { env });
+    await line.ok(["attach", "1", file], { env });
+    expect((await line.run(["attach", "1", file], { env })).failure).toMatchObject({
+      hint: expect.stringContaining("kanban.shared_attachments_mb"),
+    });
+    const { attachments } = await line.json<{ attachments: readonly object[] }>(["show", "1"], { env });
+    expect(attachments).toHaveLength(1);
+  });
+
   test("two concurrent uploads get different names and cannot exceed the limit together", async () => {
     await using lab = await openLab({ limitBytes: 6 * MIB });
     const [one, two] = [await lab.add("a"), await lab.add("b")];

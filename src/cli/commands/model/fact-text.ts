@@ -24,7 +24,7 @@ export const WINDOW_SOURCES: { readonly [Source in WindowSource]: string } = {
   error: "stated by the server in an error",
   list: "from the list of the server",
   data: "from the data file",
-  default: "assumed, because nobody states it",
+  default: "assumed, because no source states it",
 };
 
 /** Facts as fields of JSON. */

@@ -112,6 +112,6 @@ function emptyText(found: readonly ProviderModels[], words: readonly string[]): 
   if (found.some(({ models }) => models.length > 0))
     return `No model matches ${words.join(" ")}. See \`hermes model list --all\`.`;
   return found.length === 0
-    ? "No provider is set up. See `hermes model list --all`, and store a key with `hermes config set`."
+    ? "No provider is set up. Run `hermes setup`, or add a key with `hermes auth add PROVIDER`; `hermes model list --all` shows well-known models."
     : "The server lists no models. Name one with `hermes model set NAME`.";
 }

@@ -28,7 +28,7 @@ export function build(context: CommandContext): Command {
   const add = verbsOf(model, terminal, { json: true });
   const show = defineCommand(
     "show",
-    "Show the current model. Without a verb, `hermes model` lets you choose one at a terminal and does the same elsewhere.",
+    "Show the current model. `hermes model` without a verb lets you choose one at a terminal; elsewhere it shows the current one.",
     terminal,
   )
     .option("--json", "print JSON")

@@ -51,7 +51,7 @@ export async function setModel(
   for (const sentence of warnOfOverrides(app, changes)) terminal.note(`  ${sentence}`);
 }
 
-/** Refuses a name that is nearly right, by what is stored; asks no server. */
+/** Refuses a name that is nearly the name of a stored model; asks no server. */
 export async function requireKnown(parts: CatalogueParts, route: Route, signal: AbortSignal): Promise<void> {
   const [{ list }, data] = await Promise.all([
     loadList(parts, route, "stored", signal),
@@ -108,7 +108,7 @@ function withoutAddress(model: CatalogueParts["settings"]["model"]) {
   };
 }
 
-/** Settings that the user may have forgotten and that decide against the new model. */
+/** Settings that override the new model, or facts about it, and that the user may have forgotten. */
 export function* warnOfOverrides({ resolved }: App, changes: readonly ModelChange[]): Generator<string> {
   for (const { key } of changes) {
     const statements = resolved.settings.get(`model.${key}`)?.statements ?? [];

@@ -3,7 +3,12 @@ import { loadList } from "../../../providers/catalogue/load-list.ts";
 import { describeModel } from "../../../providers/catalogue/merge-models.ts";
 import { smallWindowNotice } from "../../../providers/catalogue/model-facts.ts";
 import { createRouteCatalogue, NOTHING_TYPED } from "../../../providers/catalogue/route-catalogue.ts";
-import { type Route, resolveRoute } from "../../../providers/routes/resolve-route.ts";
+import {
+  isLocalRoute,
+  isOllamaRoute,
+  type Route,
+  resolveRoute,
+} from "../../../providers/routes/resolve-route.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { printFields } from "../../terminal/table.ts";
 import { factFields, formatAbilities, WINDOW_SOURCES } from "./fact-text.ts";
@@ -45,15 +50,23 @@ export async function showModel(context: CommandContext, { json }: JsonOption): 
     [
       "price",
       price === undefined
-        ? "unknown"
+        ? isLocalRoute(route)
+          ? "none: the server is in your own network"
+          : "unknown"
         : `$${price.input} in, $${price.output} out, $${price.cacheRead} from cache, $${price.cacheWrite} into cache, per million tokens`,
     ],
     ["abilities", formatAbilities(facts)],
     ["change", "`hermes model list`, then `hermes model set NAME`; `-m NAME` for one run"],
   ]);
-  const notice = smallWindowNotice(route.model, route);
+  const isOllama = isOllamaRoute(route);
+  const notice =
+    smallWindowNotice(route.model, route, { isOllama }) ??
+    (isOllama && route.contextSource !== "setting" ? OLLAMA_WINDOW : undefined);
   if (notice !== undefined) terminal.note(`hermes: ${notice}`);
 }
+
+const OLLAMA_WINDOW =
+  "Ollama may load the model with a smaller window, and then silently drops the beginning of a longer conversation. Set model.ollama_num_ctx to the window that you want.";
 
 function originOfModel(app: App, { provider }: Route): string {
   const named = app.resolved.config.providers[provider]?.model;

@@ -9,7 +9,7 @@ import { findProfileId } from "../../../profiles/profile-id.ts";
 
 const pendingRename = z.strictObject({ from: z.string(), to: z.string(), id: z.string() });
 
-/** The journal of a rename. It is stored beside the profiles from before the first change until after the last. */
+/** The journal of a rename. It is stored next to the profiles from before the first change until after the last. */
 export type PendingRename = z.infer<typeof pendingRename>;
 
 /** Finds an unfinished rename, whose process may have exited. */

@@ -152,7 +152,7 @@ function addSnapshots(context: CommandContext, add: AddVerb, ofTask: (command: C
     .argument("<snapshot>", "snapshot name or id")
     .option("--task <name>", "replace the sandbox of this task (default: the task of the snapshot)")
     .option("-y, --yes", "skip the confirmation")
-    .option("--force", "restore it even if it is in use, runs a job or cannot be saved first")
+    .option("--force", "restore even if the sandbox is in use, runs a job or cannot be saved first")
     .action(async (snapshot, options) => (await VERBS.snapshots()).restoreFrom(context, snapshot, options));
   add("prune", "Remove old snapshots and images that no sandbox needs.", [
     "hermes sandbox prune --older-than 7d --dry-run",

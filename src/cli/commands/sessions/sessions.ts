@@ -122,7 +122,7 @@ export function build(context: CommandContext): Command {
     "hermes sessions prune --older-than 30d --source oneshot --yes",
   ])
     .addOption(
-      new Option("--older-than <age>", "last used before this time")
+      new Option("--older-than <age>", "only sessions unused for at least this long")
         .argParser(parseAge)
         .default(PRUNE_AGE_MS, "90d"),
     )

@@ -53,7 +53,7 @@ export async function chooseModel(
       const chosen = await follow(context, app, way);
       if (chosen !== undefined) return chosen;
     } catch (error) {
-      // A refused key or a silent server is an answer, not the end: another way may work.
+      // A refused key or a silent server does not end the setup: another choice may work.
       if (context.signal.aborted || !(error instanceof AppError) || error.code === "interrupted") throw error;
       terminal.note(`\n${terminal.colours.red("✗")} ${error.message}\n  ${error.hint}`);
     }

@@ -24,7 +24,8 @@ export async function pickModel(
     if (shown.length > 0) {
       terminal.note(`\nModels of ${server}:\n`);
       printRows(context, shown.slice(0, SHOWN).map(describe));
-      if (shown.length > SHOWN) terminal.note(`      ${shown.length - SHOWN} more; a word shows fewer`);
+      if (shown.length > SHOWN)
+        terminal.note(`      ${shown.length - SHOWN} more; type a word to narrow the list`);
     }
     const first = shown.length === models.length ? (preset ?? shown[0]?.name) : shown[0]?.name;
     const suggestion = first === undefined ? "" : ` [${first}]`;

@@ -103,6 +103,35 @@ describeWith("docker", "ensureSandbox", (service) => {
     expect(await lab.containers()).toEqual([next.id]);
   });
 
+  it(
+    "C52: a removal that begins just before the start of a stopped sandbox is awaited like any other",
+    LONG,
+    async () => {
+      await using lab = await openDockerLab(service);
+      const spec = await lab.spec();
+      const { id } = await ensure(lab, spec);
+      await lab.docker("stop", id);
+      const refused = join(lab.folder, "refused");
+      const polled = join(lab.folder, "polled");
+      // The engine refuses to start the container, reports "removing" once, and then really removes it.
+      const removing = await lab.wrap(`
+      if [ "$1 $2" = "start ${id}" ]; then
+        touch ${refused}
+        echo "Error response from daemon: container is marked for removal and cannot be started" >&2
+        exit 1
+      fi
+      if [ "$1" = container ] && [ -e ${refused} ] && ! [ -e ${polled} ]; then
+        real "$@" | sed 's/"Status": *"exited"/"Status": "removing"/'
+        touch ${polled}
+        real rm -f ${id} > /dev/null
+        exit
+      fi`);
+      const next = await ensure(lab, spec, removing);
+      expect(next.how).toBe("created");
+      expect(await lab.containers()).toEqual([next.id]);
+    },
+  );
+
   it("C52: a sandbox that stays in the state `dead` is replaced instead of started", LONG, async () => {
     await using lab = await openDockerLab(service);
     const spec = await lab.spec();

@@ -54,7 +54,7 @@ export async function ensureSandbox(
     if (ensured === undefined) continue;
     if (spec.persistAcrossProcesses) {
       if (ensured.how === "created") await reportLoss(search, ensured.id);
-      // Also for an existing sandbox: the process that created it may have been killed before it wrote the record.
+      // An existing sandbox is recorded too: the process that created it may have been killed before it wrote the record.
       await recordSandbox(engine, spec, { id: ensured.id, task: spec.task });
     }
     return ensured;
@@ -183,7 +183,8 @@ async function start(
 ): Promise<EnsuredSandbox | undefined> {
   const started = await startContainer(search.engine, found, search.signal);
   if (!("complaint" in started)) return { id: found.id, name: found.name, how: "started", drift };
-  if (started.container === undefined) return undefined;
+  // Another process has removed it, or began to after we found it.
+  if (started.container === undefined || ENDING.includes(started.container.state)) return undefined;
   const reason = `cannot be started: ${started.complaint}`;
   if (search.spec.onDrift === "replace") return replace(search, found, `it ${reason}`);
   throw new AppError("sandbox-unavailable", `The sandbox ${found.name} ${reason}`, {

@@ -38,7 +38,7 @@ export function replacedFolder(store: SandboxStore): string {
   return join(snapshotsFolder(store), "aside");
 }
 
-/** A file beside the persistent folders; while it exists, they belong to a container that is still being created. */
+/** A file next to the persistent folders; while it exists, they belong to a container that is still being created. */
 export function incompleteMark(operationId: string): string {
   return `.unfinished-${operationId}`;
 }

@@ -70,7 +70,7 @@ describe("createMount", () => {
     }
   });
 
-  it("F20: allows folders beside and below the refused ones", async () => {
+  it("F20: allows folders next to and below the refused ones", async () => {
     await using here = await machine();
     const below = join(here.host.userHome, "..project");
     await mkdir(below);

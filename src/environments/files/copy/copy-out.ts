@@ -176,7 +176,7 @@ function tooLarge(path: TargetPath, { maxBytes }: CopyOptions): CopyProblem {
   return createEnvironmentProblem(createFileProblem("too-large", path, `the limit is ${maxBytes} bytes`));
 }
 
-/** Removes temporary files that killed processes left beside the target. */
+/** Removes temporary files that killed processes left next to the target. */
 async function sweepAbandoned(folder: HostPath, signal: AbortSignal): Promise<void> {
   for (const name of await readdir(folder)) {
     if (!isTemporaryName(name)) continue;

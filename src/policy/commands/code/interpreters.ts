@@ -13,7 +13,7 @@ interface Interpreter {
   readonly code: RegExp;
   /** Options that take the next word as their value. */
   readonly valued: RegExp;
-  /** Options with which it runs a module or prints something instead of a program. */
+  /** Options that make it run a module or print something, instead of running a program. */
   readonly other: RegExp;
 }
 

@@ -7,20 +7,20 @@ const PARTITIONERS =
   /^(?:fdisk|sfdisk|gdisk|sgdisk|cfdisk|parted|wipefs|blkdiscard|losetup|partx|resize2fs|tune2fs|fsck|fsck\..+|e2fsck|badblocks|hdparm|nvme|mdadm|dmsetup|cryptsetup)$/;
 const VOLUME_VERBS = /^(?:destroy|rollback|create|labelclear|detach|offline)$/;
 
-/** Operands of `dd` with which it fills a file of the project with zeros or random numbers, or only measures. */
+/** Operands of a `dd` that fills a file of the project with zeros or random data, or only measures speed. */
 function isPlainOperand(word: string): boolean {
   if (word.startsWith("of=")) return /^of=(?:\/dev\/null|(?!\/|~|.*\.\.)[\w./-]+)$/.test(word);
   return !word.startsWith("if=") || /^if=\/dev\/(?:zero|u?random)$/.test(word);
 }
 
-/** Disks, images of disks, and files that cannot be restored. */
+/** Disks, disk images, and files that cannot be restored. */
 export const checkDisks: ClassRule = ({ name, args }) => {
   const writes = (effect: string): Match => ({ class: "disk-write", effect });
   if (args.length === 0 || hasOption(args, /^--(?:help|version)$/)) return undefined;
   if (name === "ddrescue" || name === "dcfldd" || (name === "dd" && !args.every(isPlainOperand)))
-    return writes("copies raw data, and overwrites its target without a question");
+    return writes("copies raw data, and overwrites its target without asking");
   if (name === "mv" && /^\/+dev\//.test(operandsOf(args).at(-1) ?? ""))
-    return writes("replaces a device by a file");
+    return writes("replaces a device with a file");
   if (FORMATTERS.test(name)) return writes("makes a new file system, which destroys the old content");
   if (name === "shred" || name === "srm" || name === "wipe" || name === "scrub")
     return writes("makes files unrecoverable");

@@ -12,7 +12,7 @@ export const checkGit: ClassRule = ({ name, args, cwd }) => {
   if (hasOption(rest, /^(?:-h|--help)$/)) return undefined;
   const work = checkWork(verb, rest);
   // Options of git itself, such as `-C`, may name another repository.
-  if (work !== undefined && args[0] === verb && cwd !== undefined && !LOST_FOR_GOOD.test(verb))
+  if (work !== undefined && args[0] === verb && cwd !== undefined && !ALWAYS_LOST.test(verb))
     return hasOption(rest, /^-[a-zA-Z]*[xX]/)
       ? work
       : { ...work, harmlessIf: { state: "clean-tree", paths: [cwd] } };
@@ -20,7 +20,7 @@ export const checkGit: ClassRule = ({ name, args, cwd }) => {
 };
 
 /** Verbs that lose work even if nothing is uncommitted in this folder. */
-const LOST_FOR_GOOD = /^(?:stash|worktree|submodule)$/;
+const ALWAYS_LOST = /^(?:stash|worktree|submodule)$/;
 
 function checkWork(verb: string, rest: readonly string[]): Match | undefined {
   switch (verb) {
@@ -84,7 +84,7 @@ function checkHistory(verb: string, rest: readonly string[]): Match | undefined 
     case "branch":
       return hasOption(rest, /^-[a-zA-Z]*D/) ||
         (hasOption(rest, /^(?:-[a-zA-Z]*d|--delete)$/) && hasOption(rest, /^(?:-[a-zA-Z]*f|--force)$/))
-        ? forgets("removes branches, even with commits that exist nowhere else")
+        ? forgets("removes branches, even if their commits exist nowhere else")
         : undefined;
     case "reflog":
       return /^(?:expire|delete)$/.test(rest[0] ?? "")

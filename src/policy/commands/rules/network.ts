@@ -26,7 +26,7 @@ const SHELLS = ["sh", "bash", "zsh", "dash", "ksh"];
 /** Requests to the address that gives cloud machines their credentials. */
 export const checkMetadata: ClassRule = ({ name, args }) =>
   CLIENTS.test(name) && args.some(isMetadataAddress)
-    ? { class: "cloud-metadata", effect: "asks the metadata service of the cloud" }
+    ? { class: "cloud-metadata", effect: "asks the cloud's metadata service" }
     : undefined;
 
 /** Shells whose input and output another machine controls. */

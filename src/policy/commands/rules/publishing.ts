@@ -73,7 +73,7 @@ const TABLE: readonly Verbs[] = [
     programs: /^(?:gh|glab)$/,
     verbs:
       /^(?:release (?:create|delete|upload|edit)|repo (?:delete|archive|rename|edit|create)|secret (?:set|delete|remove)|variable (?:set|delete)|workflow (?:disable|enable)|ssh-key|gpg-key|auth (?:login|logout|setup-git|refresh)|gist create|issue delete|run delete|cache delete)\b/,
-    effect: "changes something on the code host that others see",
+    effect: "changes something that others see on the code host",
   },
   {
     class: "deploy",
@@ -127,20 +127,20 @@ const TABLE: readonly Verbs[] = [
     programs: /^aws$/,
     verbs:
       /^(?:s3 (?:rm|rb|mv)|s3 sync .*|[\w-]+ (?:delete|terminate|stop|reboot|remove|deregister|disable|put|update|create|modify|run|revoke|detach|purge|start|attach|reset|restore)-[\w-]+|cloudformation deploy|lambda invoke|ssm send-command)/,
-    effect: "changes resources of the cloud",
+    effect: "changes cloud resources",
   },
   {
     class: "deploy",
     programs: /^(?:gcloud|az|doctl|linode-cli|hcloud|oci|ibmcloud|scw|exo|vultr-cli|openstack)$/,
     verbs:
       /(?:^|\s)(?:delete|remove|destroy|deploy|create|update|stop|reset|restart|purge|terminate|rebuild|start|import|set-iam-policy|add-iam-policy-binding)\b/,
-    effect: "changes resources of the cloud",
+    effect: "changes cloud resources",
   },
   {
     class: "deploy",
     programs: /^(?:gsutil|s3cmd|mc|rclone|azcopy)$/,
     verbs: /^(?:rm|rb|del|delete|mv|move|purge|rsync -d|sync|remove|rmdirs?|cleanup|deletefile)\b/,
-    effect: "removes or overwrites files of the cloud",
+    effect: "removes or overwrites files in the cloud",
   },
   {
     class: "deploy",
@@ -167,7 +167,7 @@ export const checkPublishing: ClassRule = ({ name, args }) => {
       (word, at) => /^(?:-X|--method)$/.test(args[at - 1] ?? "") && /^(?:DELETE|PUT|PATCH)$/i.test(word),
     )
   )
-    return { class: "publish", effect: "changes something on the code host that others see" };
+    return { class: "publish", effect: "changes something that others see on the code host" };
   const line = operands.join(" ").slice(0, MAX_LINE_LENGTH);
   for (const { class: found, verbs, effect } of rows) {
     if (!verbs.test(line) || (name === "aws" && /^s3 sync/.test(line) && !hasOption(args, /^--delete$/)))

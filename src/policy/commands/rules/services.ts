@@ -70,8 +70,8 @@ export const checkKills: ClassRule = ({ name, args, upstream }) => {
   if (name === "killall" || name === "killall5" || name === "skill")
     return hasOption(args, /^(?:-l|--list|-V|--version|-0)$/)
       ? undefined
-      : kill("kills every process with a name");
-  if (name === "pkill" && isForced(args)) return kill("kills every process that matches a pattern, at once");
+      : kill("kills every process with a given name");
+  if (name === "pkill" && isForced(args)) return kill("forcibly kills every process that matches a pattern");
   if (name === "pkill" && hasOption(args, /^-[a-zA-Z]*[uUtGP]$|^--(?:uid|euid|group|terminal)/))
     return kill("ends every process of a user, a terminal or a group");
   if (name === "pkill" && isBroad(args)) return kill("ends every process with a common name");
@@ -79,7 +79,7 @@ export const checkKills: ClassRule = ({ name, args, upstream }) => {
   if (name === "kill" && search && (isForced(args) || isBroad(search.args)))
     return kill("kills every process that matches a pattern");
   if (name === "kill" && isForced(args) && upstream.find("ps"))
-    return kill("kills every process that matches a pattern, at once");
+    return kill("forcibly kills every process that matches a pattern");
   if (
     name === "fuser" &&
     hasOption(args, /^-[a-zA-Z]*k|^--kill$/) &&
@@ -158,8 +158,8 @@ export const checkTraces: ClassRule = (invocation) => {
   if (name === "history" && hasOption(args, /^-[a-z]*[cd]/))
     return { class: "trace-removal", effect: "removes the history of commands" };
   if (name === "journalctl" && hasOption(args, /^--(?:vacuum|rotate)/))
-    return { class: "trace-removal", effect: "removes logs of the system" };
+    return { class: "trace-removal", effect: "removes system logs" };
   if ((name === "logrotate" && hasOption(args, /^-[a-z]*f/)) || name === "wevtutil")
-    return { class: "trace-removal", effect: "removes logs of the system" };
+    return { class: "trace-removal", effect: "removes system logs" };
   return undefined;
 };

@@ -36,9 +36,9 @@ export const checkWindows: ClassRule = ({ name, args, upstream }) => {
     case "reg":
       return /^(?:delete|add|import)\b/.test(line) ? destroys("changes the registry") : undefined;
     case "taskkill":
-      return hasOption(args, FORCED) ? destroys("kills processes at once") : undefined;
+      return hasOption(args, FORCED) ? destroys("kills processes forcibly") : undefined;
     case "stop-process":
-      return hasOption(args, /^-force$/i) ? destroys("kills processes at once") : undefined;
+      return hasOption(args, /^-force$/i) ? destroys("kills processes forcibly") : undefined;
     case "set-executionpolicy":
       return destroys("lets PowerShell run every script");
     case "powershell":

@@ -8,7 +8,7 @@ interface Wrapper {
   readonly operands?: number;
   /** Whether NAME=value words may precede the command. */
   readonly assigns?: boolean;
-  /** Options with which the wrapper starts no program. */
+  /** Options that keep the wrapper from starting a program. */
   readonly inert?: RegExp;
   /** The option whose value a shell runs. */
   readonly text?: RegExp;

@@ -36,7 +36,7 @@ export function evaluateOutput(
   }
 }
 
-/** `which X`, `command -v X` and `type -P X` print a path of X, and X stands for it. */
+/** `which X`, `command -v X` and `type -P X` print a path of X; the name X is used in its place. */
 function locatedProgram(name: string, args: readonly string[]): string | undefined {
   const searches = name === "which" || /^-[vpP]+$/.test(args[0] ?? "");
   const programs = args.filter((word) => !word.startsWith("-"));

@@ -48,7 +48,7 @@ export function addVerbs(kanbanContext: KanbanContext, _: unknown, kanban: Comma
   ])
     .alias("new")
     .argument("<slug>", "up to 64 letters a-z, digits, - and _")
-    .option("--name <text>", "display name (default: the slug in capitals)")
+    .option("--name <text>", "display name (default: made from the slug, as in My Team)")
     .option("--description <text>", "description")
     .option("--icon <text>", "icon, such as an emoji")
     .option("--color <text>", "colour, such as #3377ff")

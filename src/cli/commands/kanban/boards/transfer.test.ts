@@ -140,3 +140,38 @@ async function exportOneFile(line: KanbanLine): Promise<{ readonly file: string;
   await line.ok(["attach", id, file]);
   return { file, text: await line.ok(["export"]) };
 }
+
+test("an export waits for a slow reader, and then continues", async () => {
+  await using line = await openKanbanLine();
+  const tasks = Array.from({ length: 3_000 }, (_, index) => ({
+    title: `Task ${index}`,
+    body: "x".repeat(200),
+  }));
+  await writeFile(join(line.folder, "plan.yaml"), JSON.stringify({ tasks }));
+  await line.ok(["plan", join(line.folder, "plan.yaml")]);
+  let printed = 0;
+  let isSlow = (): void => undefined;
+  const slow = new Promise<void>((resolve) => {
+    isSlow = resolve;
+  });
+  let read = (): void => undefined;
+  const isRead = new Promise<void>((resolve) => {
+    read = resolve;
+  });
+  const exporting = line.ok(["export"], {
+    onPrint(text) {
+      printed += text.length;
+    },
+    drained() {
+      isSlow();
+      return isRead;
+    },
+  });
+  await Promise.race([slow, exporting]);
+  await new Promise((resolve) => setTimeout(resolve, 200)); // an export that does not wait has printed much by now
+  const early = printed;
+  read();
+  const text = await exporting;
+  expect(text.trimEnd().split("\n").length).toBeGreaterThan(3_000);
+  expect(early).toBeLessThan(text.length / 2);
+});

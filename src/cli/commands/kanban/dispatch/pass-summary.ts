@@ -1,7 +1,7 @@
 import { OUTCOMES, type PassReport } from "../../../../board/dispatcher/pass-report.ts";
 import { GUARDS } from "../../../../board/dispatcher/reasons/guards.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
-import { formatTime } from "../../../../lib/time/format-time.ts";
+import { formatNear } from "../../../../lib/time/format-time.ts";
 import { briefName } from "../views/event-line.ts";
 
 /** How many tasks of one outcome are named; the rest are counted. */
@@ -92,6 +92,7 @@ function detailOf(report: PassReport, outcome: Outcome, id: string): string {
   if (outcome !== "respawn_guarded") return "";
   const guard = report.respawn_guarded.find(({ task_id }) => task_id === id);
   if (guard === undefined) return "";
-  if (guard.reason !== "branch_busy") return ` (${GUARDS[guard.reason]}, until ${formatTime(guard.until)})`;
+  if (guard.reason !== "branch_busy")
+    return ` (${GUARDS[guard.reason]}, until ${formatNear(guard.until, report.looked_at)})`;
   return ` (it waits for its branch${guard.met_by === undefined ? "" : `, which #${guard.met_by} uses`})`;
 }

@@ -4,12 +4,13 @@ import { type Explanation, explainTask } from "../../../../board/dispatcher/reas
 import type { Task } from "../../../../board/task.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
-import { wrapText } from "../../../terminal/fit-text.ts";
+import { wrapIndented, wrapText } from "../../../terminal/fit-text.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, withTasks } from "../kanban-context.ts";
 import { onBoard, onTasks } from "../verb.ts";
 import { escapedName } from "../views/event-line.ts";
 
 const MAX_LINES = 20;
+const LIST_INDENT = 4;
 
 /** The verbs that explain why a task does not start, and that let it start. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
@@ -52,6 +53,9 @@ async function why(open: OpenBoardContext, text: string, { json }: JsonOption): 
   const { task } = await open.store.show(answer.task_id, open.signal);
   terminal.print(terminal.colours.bold(`#${task.seq} ${escapeControls(task.title)}`));
   const width = terminal.columns ?? Number.POSITIVE_INFINITY;
-  terminal.print(wrapText(escapeControls(answer.text), width, MAX_LINES).join("\n"));
+  const [sentence = "", ...list] = escapeControls(answer.text).split("\n");
+  terminal.print(wrapText(sentence, width, MAX_LINES).join("\n"));
+  for (const line of list)
+    terminal.print(`    ${wrapIndented(line, width - LIST_INDENT, 2).replaceAll("\n", "\n    ")}`);
   if (answer.release !== "") terminal.print(`  ${escapeControls(answer.release)}`);
 }

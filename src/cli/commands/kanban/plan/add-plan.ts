@@ -22,7 +22,7 @@ item for the previous number. Text below an item is its body:
 In YAML, each task has a title and, optionally, key, body, assignee, after,
 priority, tenant, project, workspace, branch, max_runtime, max_retries, model,
 provider, scheduled_at, triage, hold, idempotency_key, and nested tasks.
-Fields beside the list apply to all tasks. \`after\` takes keys, titles and
+Fields next to the list apply to all tasks. \`after\` takes keys, titles and
 numbers of existing tasks (#12).`;
 
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {

@@ -90,12 +90,17 @@ export function parsePlan(text: string, format: "yaml" | "markdown"): Plan {
     );
   }
   const keys = parsed.map(({ fields }) => fields.key ?? fields.title);
+  const [firstWithKey, firstWithTitle] = [new Map<string, number>(), new Map<string, number>()];
+  for (const [index, { fields }] of [...parsed.entries()].toReversed()) {
+    firstWithKey.set(keys[index] ?? "", index);
+    firstWithTitle.set(fields.title, index);
+  }
   const keyOf = (name: string): string | undefined =>
-    keys.find((key) => key === name) ?? keys[parsed.findIndex(({ fields }) => fields.title === name)];
+    firstWithKey.has(name) ? name : keys[firstWithTitle.get(name) ?? -1];
   const outside: { key: string; location: string; name: string }[] = [];
   const plan = parsed.map((one, index): PlannedTask => {
     const key = keys[index] ?? "";
-    if (keys.indexOf(key) !== index)
+    if (firstWithKey.get(key) !== index)
       problems.push(
         `${one.locationOf()}: ${JSON.stringify(key)} occurs twice in the plan; give one of them a key (YAML) or another title`,
       );

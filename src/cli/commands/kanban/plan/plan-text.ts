@@ -11,7 +11,7 @@ export interface WrittenTask {
   readonly predecessor: number | undefined;
 }
 
-const ITEM = /^(\s*)(?:[-*+]|(\d+)[.)])\s+(?:\[([ xX])\]\s+)?(.*\S)\s*$/;
+const ITEM = /^\s*(?:[-*+]|(\d+)[.)])\s+(?:\[([ xX])\]\s+)?(.*\S)\s*$/;
 
 interface OpenItem {
   readonly indent: number;
@@ -31,10 +31,13 @@ export function parseMarkdownPlan(text: string): readonly WrittenTask[] {
   let open: OpenItem[] = [top];
   const bodies: string[][] = [];
   let isCode = false;
-  for (const [number, line] of text.split(/\r?\n/).entries()) {
+  for (const [number, line] of text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .entries()) {
     if (/^\s*(```|~~~)/.test(line)) isCode = !isCode;
     const item = isCode ? null : ITEM.exec(line);
-    const indent = /^\s*/.exec(line)?.[0].length ?? 0;
+    const indent = indentOf(line);
     if (item === null) {
       const current = open.at(-1);
       const isBody =
@@ -45,7 +48,7 @@ export function parseMarkdownPlan(text: string): readonly WrittenTask[] {
     }
     while (open.length > 1 && (open.at(-1)?.indent ?? -1) >= indent) open.pop();
     const outer = open.at(-1) ?? top;
-    const [, , isNumbered, mark = " ", words = ""] = item;
+    const [, isNumbered, mark = " ", words = ""] = item;
     const index = tasks.length;
     const previous = isNumbered === undefined ? undefined : outer.numbered;
     const predecessor = previous ?? (outer === top ? undefined : outer.index);
@@ -63,6 +66,16 @@ export function parseMarkdownPlan(text: string): readonly WrittenTask[] {
       fields: { ...rest, ...(done === true && { done }), ...(body !== "" && { body }) },
     };
   });
+}
+
+const TAB = 4;
+
+/** The column at which the text of a line begins. A tab ends at the next multiple of four, as Markdown defines it. */
+function indentOf(line: string): number {
+  let column = 0;
+  for (const character of /^\s*/.exec(line)?.[0] ?? "")
+    column += character === "\t" ? TAB - (column % TAB) : 1;
+  return column;
 }
 
 const MARK = /\s+(?:@([\w.-]+)|!(-?\d+)|\(after:\s*((?:[^()]|\([^()]*\))*)\))$/;

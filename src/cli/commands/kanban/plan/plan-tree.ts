@@ -4,6 +4,9 @@ import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { cutText, textWidth } from "../../../terminal/fit-text.ts";
 import type { Terminal } from "../../../terminal/terminal.ts";
 
+/** Deeper tasks begin a tree of their own, because their indentation would leave no room for the titles. */
+const MAX_DEPTH = 12;
+
 /** Renders a plan as a tree: each task once, below its last dependency, with its number if it was created. */
 export function renderPlan(
   plan: readonly PlannedTask[],
@@ -11,14 +14,24 @@ export function renderPlan(
   { columns, colours }: Pick<Terminal, "columns" | "colours">,
 ): string {
   const numberOf = new Map(made?.map(({ seq }, index) => [plan[index]?.key ?? "", `#${seq}`]));
+  const children = new Map<string | undefined, PlannedTask[]>();
+  for (const one of plan) {
+    const above = one.after.at(-1);
+    const siblings = children.get(above) ?? [];
+    children.set(above, siblings);
+    siblings.push(one);
+  }
   const lines: string[] = [];
-  const draw = (one: PlannedTask, lead: string, below: string): void => {
+  /** The tasks with which further trees begin. */
+  const roots = [...(children.get(undefined) ?? [])];
+  const draw = (one: PlannedTask, lead: string, below: string, depth: number): void => {
     const { assignee, priority = 0 } = one.task;
-    const others = one.after.slice(0, -1).map((key) => numberOf.get(key) ?? key);
+    const isCutOff = depth === 0 && one.after.length > 0;
+    const others = one.after.slice(0, isCutOff ? undefined : -1).map((key) => numberOf.get(key) ?? key);
     const marks = [
       ...(assignee ? [`@${assignee}`] : []),
       ...(priority === 0 ? [] : [`!${priority}`]),
-      ...(others.length === 0 ? [] : [`(also after ${others.join(", ")})`]),
+      ...(others.length === 0 ? [] : [`(${isCutOff ? "" : "also "}after ${others.join(", ")})`]),
     ];
     const number = numberOf.get(one.key);
     const width = columns ?? Number.POSITIVE_INFINITY;
@@ -26,12 +39,16 @@ export function renderPlan(
     const head = `${lead}${number === undefined ? "" : `${number} `}`;
     const room = Math.max(12, width - head.length - textWidth(end));
     lines.push(`${head}${cutText(escapeControls(one.task.title), room)}${colours.dim(end)}`);
-    const children = plan.filter(({ after }) => after.at(-1) === one.key);
-    for (const [index, child] of children.entries()) {
-      const isLast = index === children.length - 1;
-      draw(child, `${below}${isLast ? "└─ " : "├─ "}`, `${below}${isLast ? "   " : "│  "}`);
+    const next = children.get(one.key) ?? [];
+    if (depth === MAX_DEPTH) {
+      roots.push(...next);
+      return;
+    }
+    for (const [index, child] of next.entries()) {
+      const isLast = index === next.length - 1;
+      draw(child, `${below}${isLast ? "└─ " : "├─ "}`, `${below}${isLast ? "   " : "│  "}`, depth + 1);
     }
   };
-  for (const root of plan) if (root.after.length === 0) draw(root, "", "");
+  for (const root of roots) draw(root, "", "", 0); // the list grows meanwhile
   return lines.join("\n");
 }

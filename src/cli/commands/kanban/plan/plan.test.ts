@@ -147,6 +147,45 @@ describe("kanban plan", () => {
     expect(await line.json(["list"])).toEqual([]);
   });
 
+  test("a chain of thousands of tasks is sorted and drawn, in either order, and is never indented out of sight", async () => {
+    await using line = await openKanbanLine();
+    const count = 12_000;
+    const tasks = Array.from({ length: count }, (_, index) => ({
+      title: `Task ${index}`,
+      ...(index > 0 && { after: [`Task ${index - 1}`] }),
+    }));
+    for (const [name, plan] of [
+      ["up.yaml", tasks],
+      ["down.yaml", tasks.toReversed()],
+    ] as const) {
+      const drawn = await line.ok(
+        ["plan", await write(line, name, JSON.stringify({ tasks: plan })), "--dry-run"],
+        { columns: 80 },
+      );
+      const lines = drawn.trimEnd().split("\n");
+      expect(lines).toHaveLength(count);
+      for (const text of lines) expect(text.length).toBeLessThanOrEqual(80);
+      expect(lines.join("\n")).toMatch(/^Task \d+ {2}\(after Task \d+\)$/m);
+    }
+    const cycle = await write(line, "cycle.md", "- A (after: B)\n- B (after: A)\n");
+    expect((await line.run(["plan", cycle])).failure).toMatchObject({
+      code: "task-link-cycle",
+      hint: "Remove one of these dependencies from the plan.",
+    });
+  }, 120_000);
+
+  test("a byte order mark and tabs, alone or mixed with spaces, indent a Markdown plan as in other programs", async () => {
+    await using line = await openKanbanLine();
+    const tree = "One\n├─ Two\n│  └─ Three\n└─ Four\n";
+    for (const text of [
+      "- One\n\t- Two\n\t\t- Three\n\t- Four\n",
+      "\uFEFF- One\r\n\t- Two\r\n\t\t- Three\r\n\t- Four\r\n",
+      "- One\n    - Two\n\t\t- Three\n\t- Four\n",
+      "- One\n  - Two\n \t- Three\n  - Four\n",
+    ])
+      expect(await line.ok(["plan", await write(line, "a.md", text), "--dry-run"]), text).toBe(tree);
+  });
+
   test("reports how many tasks it created and how many already existed", async () => {
     await using line = await openKanbanLine();
     const one = "tasks:\n- title: a\n  idempotency_key: k\n";

@@ -63,7 +63,7 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
     .option("--tenant <name>", "tenant (default: that of the first parent with a tenant)")
     .option("--priority <number>", "higher runs first (default: 0)", parseWhole)
     .addOption(
-      new Option("--triage", "create it in triage, to be specified later").conflicts([
+      new Option("--triage", "create it in triage, to be described later").conflicts([
         "initialStatus",
         "scheduledAt",
       ]),

@@ -39,9 +39,11 @@ function formatQuestion({ id, profile, state, call }: AnsweredQuestion): string 
 
 /** The verbs that return a task from triage, blocked, failed, done or review. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
-  add("specify", "Specify a task in triage; it then waits for its parents or becomes ready.", [
-    'hermes kanban specify 12 --body "Use PostgreSQL 16" --assignee coder',
-  ])
+  add(
+    "specify",
+    "Write the description of a task in triage; it then waits for its parents or becomes ready.",
+    ['hermes kanban specify 12 --body "Use PostgreSQL 16" --assignee coder'],
+  )
     .argument("<task>")
     .option("--title <text>", "new title")
     .addOption(new Option("--body <text>", "description, with acceptance criteria").conflicts("bodyFile"))

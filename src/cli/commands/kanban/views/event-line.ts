@@ -1,6 +1,6 @@
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
 import type { BoardEvent, RunOutcome } from "../../../../board/task.ts";
-import { formatTime } from "../../../../lib/time/format-time.ts";
+import { formatClock, formatNear, formatTime } from "../../../../lib/time/format-time.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { cutText } from "../../../terminal/fit-text.ts";
 import { GUARD_REASONS } from "./task-lines.ts";
@@ -66,11 +66,12 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   stale: () => "its worker stopped responding",
   gave_up: ({ payload }) =>
     `gave up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
-  respawn_guarded: ({ payload }, { text }) => {
+  respawn_guarded: ({ payload, created_at }, { text }) => {
     const reason = text("reason");
     if (reason === "worker_leaving") return ""; // lasts only seconds
     if (reason === "branch_busy") return "waits for its branch, which is checked out elsewhere";
-    const until = typeof payload["until"] === "number" ? ` until ${formatTime(payload["until"])}` : "";
+    const until =
+      typeof payload["until"] === "number" ? ` until ${formatNear(payload["until"], created_at)}` : "";
     return `waits${until}: ${GUARD_REASONS[reason as keyof typeof GUARD_REASONS] ?? "it is not retried yet"}`;
   },
   skipped_nonspawnable: (_, { text }) => `cannot be started${after(": ", text("reason"))}`,
@@ -114,11 +115,14 @@ function fieldWords(field: string): string {
 const LENGTH = 200;
 const TITLE_WIDTH = 40;
 
-/** Formats an event as a sentence with its time and, with `withTask`, its task; undefined for internal events. */
+/**
+ * Formats an event as a sentence with its time and, with `withTask`, its task; undefined for internal events. The day is
+ * added to the time of an event that is not of today, and to all with `withDay`.
+ */
 export function formatEvent(
   event: BoardEvent,
   names: Names,
-  { withTask }: { readonly withTask: boolean },
+  { withTask, withDay = !isToday(event) }: { readonly withTask: boolean; readonly withDay?: boolean },
 ): string | undefined {
   const text = (key: string): string => {
     const value = event.payload[key];
@@ -132,7 +136,12 @@ export function formatEvent(
       : format(event, { text, nameOf });
   if (sentence === "") return undefined;
   const subject = withTask && event.task_id !== null ? `${taskNameOf(names, event.task_id)}: ` : "";
-  return escapeControls(`${clockOf(event.created_at)}  ${subject}${sentence}`);
+  const time = withDay ? formatTime(event.created_at) : formatClock(event.created_at);
+  return escapeControls(`${time}  ${subject}${sentence}`);
+}
+
+export function isToday({ created_at }: Pick<BoardEvent, "created_at">): boolean {
+  return new Date(created_at).toDateString() === new Date().toDateString();
 }
 
 /** The ids of all tasks that the sentence names. */
@@ -160,8 +169,4 @@ function after(prefix: string, text: string, suffix = ""): string {
 
 function shortened(text: string): string {
   return cutText(text.replaceAll(/\s+/g, " ").trim(), LENGTH);
-}
-
-function clockOf(time: number): string {
-  return new Date(time).toLocaleTimeString("en-GB");
 }

@@ -21,8 +21,8 @@ import {
 } from "../kanban-context.ts";
 import { describeAssignee, onBoard } from "../verb.ts";
 import { lastLineOf } from "../work/log.ts";
-import { formatEvent, formatOutcome, tasksIn } from "./event-line.ts";
-import { ageOf } from "./task-lines.ts";
+import { formatEvent, formatOutcome, isToday, tasksIn } from "./event-line.ts";
+import { ageOf, briefError } from "./task-lines.ts";
 
 const EVENTS = 10;
 const LABEL = 11;
@@ -98,7 +98,10 @@ function pageOf(page: Page, terminal: Terminal): string {
     const text = escapeControls(`${formatTime(created_at)}  ${author}: ${body.trimEnd()}`);
     return `  ${wrapped(text, width - INDENT, INDENT)}`;
   });
-  const last = events.flatMap((event) => formatEvent(event, names, { withTask: false }) ?? []).slice(-EVENTS);
+  const withDay = !events.every(isToday);
+  const last = events
+    .flatMap((event) => formatEvent(event, names, { withTask: false, withDay }) ?? [])
+    .slice(-EVENTS);
   return [
     `${colours.bold(`#${task.seq} ${escapeControls(task.title)}`)}\n${facts.join("\n")}`,
     ...(task.body === null || task.body.trim() === "" ? [] : [escapeControls(task.body.trimEnd())]),
@@ -134,7 +137,7 @@ function runLine(run: Run): string {
     ...cost,
     ...used,
   ];
-  const detail = (run.summary ?? run.error ?? "").split("\n", 1)[0];
+  const detail = run.summary?.split("\n", 1)[0] ?? briefError(run.error ?? "");
   return `${facts.join("  ")}  ${formatOutcome(run.outcome)}${detail ? `: ${detail}` : ""}`;
 }
 
@@ -165,7 +168,7 @@ function factsOf({
     ["branch", workspace.branch ?? ""],
     ["changes", workspace.changes ?? ""],
     ["files", attachments.map(({ filename, size }) => `${filename} (${formatBytes(size)})`).join(", ")],
-    ["waits for", listed(parents)],
+    ["after", listed(parents)],
     ["blocks", listed(children)],
     ["until", task.scheduled_at === null ? "" : formatTime(task.scheduled_at)],
     [

@@ -68,7 +68,7 @@ function reasonOf(
   const { id, status } = task;
   if (task.hold && status !== "done" && status !== "archived") return "held";
   const parents = (waitsFor.get(id) ?? []).map((seq) => `#${seq}`);
-  const question = oneLine(blockReasons.get(id) ?? task.last_failure_error ?? "");
+  const question = oneLine(blockReasons.get(id) ?? briefError(task.last_failure_error ?? ""));
   if (status === "running") return `for ${ageOf(now - (runningSince.get(id) ?? now))}`;
   if (status === "review") return `by ${task.reviewer ?? "a reviewer"}`;
   if (status === "triage") return task.triage_reason === "block_loop" ? question : "to be specified";
@@ -82,10 +82,11 @@ function reasonOf(
       return guard.waitsForTask === 0
         ? "waits for its branch"
         : `waits for its branch, which #${guard.waitsForTask} uses`;
+    if (guard?.reason === "backoff") return `retry at ${briefTime(guard.until, now)}`;
     if (guard !== undefined)
       return `until ${briefTime(guard.until, now)}: ${GUARD_REASONS[guard.reason as keyof typeof GUARD_REASONS] ?? ""}`;
     if (task.not_before !== null && task.not_before > now)
-      return `until ${briefTime(task.not_before, now)}: pause after a failure`;
+      return `retry at ${briefTime(task.not_before, now)}`;
     return task.assignee === null ? "unassigned" : "";
   }
   return oneLine(task.result ?? "");
@@ -101,6 +102,11 @@ export const GUARD_REASONS: Readonly<Record<Exclude<GuardReason, "branch_busy">,
   recent_success: "it was just completed",
   active_pr: "its pull request is open",
 };
+
+/** An error of a run in one line, without the words that a failed run repeats. */
+export function briefError(error: string): string {
+  return (error.split("\n", 1)[0] ?? "").replace(/^the worker ended with code \d+: /, "");
+}
 
 /** The time of day if it is less than a day away, else the date. */
 function briefTime(time: number, now: number): string {

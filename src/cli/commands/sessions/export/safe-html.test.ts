@@ -30,7 +30,7 @@ test.each([
   expectSafe(renderMarkdownAsHtml(text));
 });
 
-test("D3: no text of hostile pieces yields a tag, attribute or address that we did not write", () => {
+test("D3: text made of hostile pieces yields no tag, attribute or address that we did not write", () => {
   const piece = fc.constantFrom(
     ..."<|>|\"|'|&|`|```|\n|\n\n|[a](|)|![|]|(|javascript:|https://x|<script|onload=|# |- |> |1. |**|_|~~|||\\|<b>|&lt;|&#60;|\u0000".split(
       "|",

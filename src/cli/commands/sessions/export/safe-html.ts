@@ -100,7 +100,7 @@ function renderInline(tokens: readonly Token[]): string {
           return `<a href="${escapeHtml(href)}" rel="noreferrer">${inner()}</a>`;
         }
         case "image":
-          return escapeHtml(token.raw); // loading it would tell its server who reads the page
+          return escapeHtml(token.raw); // loading it would reveal to its server who reads the page
         case "escape":
           return escapeHtml(token["text"]);
         case "text":

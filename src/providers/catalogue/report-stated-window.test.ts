@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type ModelEvent, type ModelFailure, NO_USAGE } from "../provider.ts";
-import { withStatedWindows } from "./stated-window.ts";
+import { withStatedWindows } from "./report-stated-window.ts";
 
 test("B1: a window that a failure states is reported before the failure is passed on", async () => {
   const failure: ModelFailure = {
