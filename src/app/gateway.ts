@@ -17,6 +17,7 @@ import { systemClock } from "../lib/time/clock.ts";
 import type { TurnHost } from "../turns/turn-host.ts";
 import type { App } from "./app.ts";
 import { openAppSessions } from "./approvals.ts";
+import { sendBoardNotices } from "./board-notices.ts";
 import { turnLimits } from "./conversation.ts";
 import { runAppDispatcher } from "./run-dispatcher.ts";
 import { openTurnHost } from "./turn-host.ts";
@@ -118,21 +119,31 @@ function createServices(
 ): readonly GatewayService[] {
   const dispatcher: GatewayService = {
     name: "dispatcher",
-    run: (signal) =>
-      runAppDispatcher(
+    run(signal, say) {
+      let notices = Promise.resolve();
+      return runAppDispatcher(
         app,
         {
           log,
           reload: async () => ({ ...app, resolved: await app.reload() }),
-          settled: async () => undefined,
-          onPass: () => undefined,
+          settled: () => notices,
+          onPass({ board }, store) {
+            if (store === undefined) return;
+            notices = notices
+              .then(() => sendBoardNotices(store, { profile: app.profile.name, say }, signal))
+              .catch((error: unknown) => {
+                if (!signal.aborted)
+                  log.warn("chats could not be told about tasks", { board, error: messageOf(error) });
+              });
+          },
           onIdle: (report) =>
             log.warn("no task is started although tasks are ready", { board: report.board }),
           onFailure: (board, error) =>
             log.error("a board could not be dispatched", { board, error: messageOf(error) }),
         },
         signal,
-      ),
+      );
+    },
   };
   return app.resolved.config.kanban.dispatch_in_gateway ? [dispatcher] : [];
 }

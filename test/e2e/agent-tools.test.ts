@@ -164,7 +164,7 @@ describe("the tools in a whole run", () => {
 });
 
 describe("the beginning of every prompt", () => {
-  it("M2: the system prompt and tools of a first request take at most 6,000 tokens", async () => {
+  it("M2: the system prompt and tools of the first request of a single run take at most 1,600 tokens", async () => {
     await using home = await tempHome();
     const { requests } = await runTask(home, [{ text: "ok" }]);
     const { body } = requests[0] ?? {};
@@ -172,7 +172,7 @@ describe("the beginning of every prompt", () => {
     expect(system?.role).toBe("system");
     expect(toolsOf(body)).toHaveLength(8);
     const tokens = countTokens(String(system?.content)) + countTokens(JSON.stringify(body?.["tools"]));
-    expect(tokens).toBeLessThanOrEqual(6_000);
+    expect(tokens).toBeLessThanOrEqual(1_600);
   });
 
   it("A11: the prompt contains the identity from SOUL.md and the instructions of the project", async () => {

@@ -173,3 +173,24 @@ test("K11: status shows when each platform was last heard", async () => {
     /gateway +running, process \d+[\s\S]*dispatcher +runs here[\s\S]*scripted +connected +less than a minute ago/,
   );
 });
+
+test("E6: a chat that has subscribed to a task is told once what became of it, also after a kill", async () => {
+  await using lab = await open({ answers: [] });
+  const gateway = await lab.home.run();
+  const { id } = (await lab.home.hermes(["kanban", "create", "Paint the door", "--json"])).json<{
+    id: string;
+  }>();
+  const chat = ["--platform", "scripted", "--chat-id", "anna"];
+  const subscribed = await lab.home.hermes(["kanban", "notify-subscribe", id, ...chat]);
+  expect(subscribed).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining("is told what becomes of #1"),
+  });
+  await lab.home.hermes(["kanban", "block", id, "which colour?"]);
+  expect(await lab.service.texts(1)).toEqual(["#1 Paint the door is blocked: which colour?"]);
+  await gateway.kill();
+  await lab.home.hermes(["kanban", "complete", id, "--summary", "it is green"]);
+  await using _next = await lab.home.run();
+  await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("#1 Paint the door is done. it is green");
+  expect(lab.service.delivered.filter(({ text }) => text.includes("which colour"))).toHaveLength(1);
+});

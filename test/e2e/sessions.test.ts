@@ -208,6 +208,15 @@ test("agent D3: a session is exported as a web page and as Markdown, escaped, fi
   expect(await run("--format", "html", "--only", "prompts")).not.toContain("done");
   expect((await run("--only", "prompts")).trim().split("\n")).toHaveLength(2);
   expect((await home.hermes(["sessions", "export", "latest", "--format", "pdf"])).exitCode).toBe(2);
+  expect(await run("--format", "md")).toBe(markdown);
+  const file = join(home.path, "session.html");
+  await run("-o", file);
+  expect(await readFile(file, "utf8")).toBe(html);
+  const refused = (output: string) => home.hermes(["sessions", "export", "latest", "-o", output]);
+  expect((await refused(file)).stderr).toMatch(/it already exists\.\n {2}Remove it/);
+  expect((await refused(join(home.path, "no", "x.md"))).stderr).toMatch(
+    /its folder does not exist\.\n {2}Create/,
+  );
 });
 
 test("agent D4: pruning lists what it would delete, asks, and says what it deleted; stats sum up what is left", async () => {

@@ -16,7 +16,7 @@ import { keepMessage } from "../inbox/kept-message.ts";
 import { deliver } from "../outbox/deliver.ts";
 import { createOutbox } from "../outbox/outbox.ts";
 import { splitText } from "../outbox/split-text.ts";
-import type { Capabilities, Connection, Platform } from "../platform.ts";
+import type { Capabilities, Connection, Platform, Target } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
 import { createChatRunner } from "../sessions/chat-runner.ts";
 import { createChatTurns } from "../sessions/chat-turns.ts";
@@ -52,8 +52,11 @@ export interface GatewayParts {
 
 export interface GatewayService {
   readonly name: string;
-  run(signal: AbortSignal): Promise<void>;
+  run(signal: AbortSignal, say: Say): Promise<void>;
 }
+
+/** Adds a text to the outbox; `source` names it for all time, so that saying it twice is saying it once. */
+export type Say = (source: string, target: Target, text: string) => Promise<void>;
 
 /** Why the gateway ends. */
 export type GatewayEnd = "stopped" | "restart";
@@ -194,9 +197,14 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   await runner.recover();
   await state.setPhase("running", {}, never);
   const ending = new AbortController();
+  const say: Say = async (source, target, text) => {
+    const contents = split(target.platform, text);
+    await database.write(() => outbox.add({ source, target, contents }), never);
+    onAdded(target.platform);
+  };
   const services = parts.services.map(async ({ name, run }) => {
     // A service that fails does not take the platforms with it.
-    await run(AbortSignal.any([stop, ending.signal])).catch((error: unknown) => {
+    await run(AbortSignal.any([stop, ending.signal]), say).catch((error: unknown) => {
       if (!stop.aborted) log.error("a part of the gateway failed", { part: name, error: messageOf(error) });
     });
   });

@@ -144,12 +144,14 @@ export function build(context: CommandContext): Command {
   const addPlain = verbsOf(sessions, terminal);
   addPlain("export", "Write JSON lines, Markdown or HTML.", [
     "hermes sessions export latest > session.jsonl",
-    "hermes sessions export latest --format html -o session.html",
+    "hermes sessions export latest -o session.html",
     "hermes sessions export latest --format markdown --only answers",
   ])
     .argument(...SESSION)
     .addOption(
-      new Option("--format <format>", "format of the export").choices(EXPORT_FORMATS).default("jsonl"),
+      new Option("--format <format>", "format; by default that of the file's name, or jsonl").choices(
+        EXPORT_FORMATS,
+      ),
     )
     .option("-o, --output <file>", "write to a new file instead of standard output")
     .addOption(

@@ -1,4 +1,5 @@
 import { writeFile } from "node:fs/promises";
+import { extname } from "node:path";
 import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
 import { createRedactor } from "../../../../lib/redact/redactor.ts";
 import type { CommandContext } from "../../../context.ts";
@@ -6,8 +7,16 @@ import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { requireSession, requireStore } from "../require-session.ts";
 import type { ExportedSession } from "./exported-session.ts";
 
-export const EXPORT_FORMATS = ["jsonl", "markdown", "html"] as const;
+export const EXPORT_FORMATS = ["jsonl", "markdown", "md", "html"] as const;
 type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** The format of a file whose name suggests one. */
+const FORMAT_OF_NAME: Readonly<Record<string, ExportFormat>> = {
+  ".html": "html",
+  ".htm": "html",
+  ".md": "markdown",
+  ".markdown": "markdown",
+};
 
 export interface ExportOptions {
   readonly format?: ExportFormat;
@@ -19,8 +28,9 @@ export interface ExportOptions {
 export async function exportSession(
   context: CommandContext,
   which: string,
-  { format = "jsonl", output, redact = false, only }: ExportOptions,
+  { format: wanted, output, redact = false, only }: ExportOptions,
 ): Promise<void> {
+  const format = wanted ?? FORMAT_OF_NAME[extname(output ?? "").toLowerCase()] ?? "jsonl";
   const { resolved } = await context.openApp();
   using store = await requireStore(context);
   const { session } = store.loadSession(requireSession(store, which).id);
@@ -43,11 +53,18 @@ export async function exportSession(
   try {
     await writeFile(output, `${text}\n`, { flag: "wx", mode: 0o600 });
   } catch (error) {
-    const why = errnoOf(error) === "EEXIST" ? "it already exists" : messageOf(error);
-    throw new AppError("file-unwritable", `${output}: ${why}.`, { cause: error });
+    const [why, hint] = UNWRITABLE[errnoOf(error) ?? ""] ?? [messageOf(error)];
+    const options = hint === undefined ? { cause: error } : { cause: error, hint };
+    throw new AppError("file-unwritable", `${output}: ${why}.`, options);
   }
   context.terminal.note(`Wrote ${entries.length} messages to ${output}.`);
 }
+
+const UNWRITABLE: Readonly<Record<string, readonly [why: string, hint?: string]>> = {
+  EEXIST: ["it already exists", "Remove it, or give the name of a new file."],
+  ENOENT: ["its folder does not exist", "Create the folder first, or name another one."],
+  ENOTDIR: ["its folder is a file", "Name a file in a folder that exists."],
+};
 
 const ROLES = { prompts: "user", answers: "assistant" } as const;
 
@@ -57,7 +74,8 @@ async function render(
   redact: ((text: string) => string) | undefined,
 ): Promise<string> {
   if (format === "html") return (await import("./html.ts")).renderHtml(exported);
-  if (format === "markdown") return (await import("./markdown.ts")).renderMarkdown(exported);
+  if (format === "markdown" || format === "md")
+    return (await import("./markdown.ts")).renderMarkdown(exported);
   const { redactJson } = await import("../../../../lib/redact/redact-json.ts");
   const { session, usage, entries } = exported;
   const records = [
