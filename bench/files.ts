@@ -3,12 +3,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { forkSandbox } from "../src/environments/docker/operations/fork-sandbox.ts";
 import { pruneImages } from "../src/environments/docker/snapshots/prune-snapshots.ts";
 import type { Environment } from "../src/environments/environment.ts";
+import { replaceText } from "../src/environments/files/edit/replace-text.ts";
 import { createEnvironmentFiles } from "../src/environments/files/environment-files.ts";
 import { type Bench, type Measurement, median, medians, milliseconds } from "./bench.ts";
 import { type BenchSandbox, withSandbox } from "./sandbox.ts";
 
 const ROUNDS = 25;
 const FORKS = 5;
+const EDITS = 5;
+const EDITED_LINES = 250_000;
 const BYTES = 1_000_000;
 const FILE = "/workspace/measured";
 /** Time in which an environment prepares for the next command, as it does while a model thinks. */
@@ -21,9 +24,28 @@ export const filesBench: Bench = {
   run: () =>
     withSandbox(async (place) => {
       await using sandbox = place.open();
-      return [...(await measure(sandbox)), await forks(place)];
+      return [await missedEdit(), ...(await measure(sandbox)), await forks(place)];
     }),
 };
+
+/** An edit of a large file whose old text does not occur in it: all ways to find it are tried, and a suggestion is made. */
+async function missedEdit(): Promise<Measurement> {
+  const line = (n: number): string => `  const value${n} = compute(${n}, "some text here"); // ok\n`;
+  const content = Array.from({ length: EDITED_LINES }, (_, n) => line(n)).join("");
+  const wanted = '  const value77 = computed(77, "some text here");\n';
+  const found = await medians(
+    EDITS,
+    async () => void replaceText(content, wanted, "", { all: false }),
+    async () => void content.split("\n").map((text) => text.trim().toLowerCase()),
+  );
+  return {
+    name: `a missed edit of ${Math.round(content.length / 1e6)} MB ÷ splitting it into trimmed lines`,
+    ours: milliseconds(found.ours),
+    peer: milliseconds(found.peer),
+    ratio: found.ours / found.peer,
+    budget: { max: 40 },
+  };
+}
 
 async function measure(environment: Environment): Promise<Measurement[]> {
   const session = environment.openSession();

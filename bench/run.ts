@@ -1,9 +1,11 @@
 import { agentBench } from "./agent.ts";
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { boardBench } from "./board.ts";
+import { chatBench } from "./chat.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
+import { localSandboxBench } from "./local-sandbox.ts";
 import { safetyBench } from "./safety.ts";
 import { sessionsBench } from "./sessions.ts";
 import { startBench } from "./start.ts";
@@ -13,12 +15,14 @@ import { startBench } from "./start.ts";
 const BENCHES: readonly Bench[] = [
   startBench,
   execBench,
+  localSandboxBench,
   filesBench,
   sessionsBench,
   agentBench,
   safetyBench,
   boardBench,
   dispatchBench,
+  chatBench,
 ];
 
 const words = process.argv.slice(2);

@@ -21,7 +21,7 @@ import { build, transform } from "esbuild";
 const KEEP_OLD_MS = 60 * 60 * 1_000;
 const COMPILE_WITHIN_MS = 60_000;
 // The same values as in src/load-program.ts.
-const KINDS = ["sandbox", "kanban", "task"];
+const KINDS = ["sandbox", "kanban", "task", "chat"];
 const HEAD_BYTES = 8;
 
 /** Bundles only the English messages of zod: the other fifty languages are more than half of its code. */
@@ -44,10 +44,21 @@ const oneUndici = {
   },
 };
 
-/** Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. */
+/**
+ * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Its segmenter takes longer
+ * than all of Node to create, and is needed only for text that is not ASCII.
+ */
 const onlyEditor = {
   name: "only-editor",
   setup(building) {
+    building.onLoad({ filter: /pi-tui[/\\]dist[/\\]utils\.js$/ }, ({ path }) => {
+      const eager = 'const segmenter = new Intl.Segmenter(undefined, { granularity: "grapheme" });';
+      const text = readFileSync(path, "utf8");
+      if (!text.includes(eager)) throw new Error("the segmenter of pi-tui is created in another way now");
+      const lazy = `let created; const segmenter = { segment: (text) =>
+        (created ??= new Intl.Segmenter(undefined, { granularity: "grapheme" })).segment(text) };`;
+      return { contents: text.replace(eager, lazy) };
+    });
     building.onLoad({ filter: /pi-tui[/\\]dist[/\\]terminal\.js$/ }, () => ({
       contents: "export class ProcessTerminal {}",
     }));

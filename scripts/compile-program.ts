@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
 import {
   type CommandKind,
   compiledCodePath,
@@ -49,7 +50,7 @@ const createModel = () => {
 type Needed = readonly [pack: PackName, chunks: readonly string[], compiled: Buffer | undefined];
 type Run = (...words: readonly string[]) => Promise<number>;
 
-const WARM_UP: Readonly<Record<CommandKind, (run: Run) => Promise<void>>> = {
+const WARM_UP: Readonly<Record<Exclude<CommandKind, "chat">, (run: Run) => Promise<void>>> = {
   async sandbox(run) {
     await run("sandbox", "exec", "--", "true");
     // A client that does nothing, and a fake engine that reports a running sandbox.
@@ -84,6 +85,34 @@ const WARM_UP: Readonly<Record<CommandKind, (run: Run) => Promise<void>>> = {
     server.closeAllConnections();
   },
 };
+
+/** A chat in a terminal that does not exist: its first prompt, one turn, and its end. */
+async function warmUpChat(program: LoadedProgram["program"], atPrompt: () => void): Promise<void> {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, isRaw: false, setRawMode: () => stdin });
+  let shown = "";
+  let check: () => void = () => undefined;
+  const write = (bytes: Buffer, _: string, done: () => void): void => {
+    shown += bytes;
+    check();
+    done();
+  };
+  const stdout = Object.assign(new Writable({ write }), { isTTY: true, columns: 80, rows: 24 });
+  const shows = (text: RegExp): Promise<void> =>
+    new Promise((resolve) => {
+      check = () => {
+        if (text.test(shown)) resolve();
+      };
+      check();
+    });
+  const streams = Object.create(process, { stdin: { value: stdin }, stdout: { value: stdout } });
+  const chat = program.runCli([], streams);
+  await shows(/\/help/);
+  atPrompt();
+  stdin.write("a task\r");
+  await shows(/✓[\s\S]*done/);
+  stdin.write("\u0004\u0004");
+  await chat;
+}
 
 const TOOL = "terminal";
 const INPUT = { command: "echo done" };
@@ -218,8 +247,9 @@ async function warmUp(): Promise<{ read: LoadedProgram["read"]; needed: readonly
   }
   Object.assign(process.env, { TERMINAL_ENV: "local" });
   Object.assign(process.env, { HERMES_MODEL_PROVIDER: "scripted", HERMES_MODEL_DEFAULT: model });
-  await WARM_UP[kind](run);
-  keep(kind === "kanban" ? "settings" : kind);
+  if (kind === "chat") await warmUpChat(program, () => keep("chat"));
+  await WARM_UP[kind === "chat" ? "task" : kind](run); // the turns of a chat need what those of a task need
+  keep(kind === "kanban" ? "settings" : kind === "chat" ? "turn" : kind);
   rmSync(join(home, "config.yaml"), { force: true });
   for (const name of Object.keys(process.env)) if (!(name in given)) delete process.env[name];
   Object.assign(process.env, given);

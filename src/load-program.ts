@@ -18,17 +18,21 @@ type Chunk = (
  * Each kind of command has its own pack of source and compiled code, because reading code that a command does not need would
  * take longer than most commands.
  */
-export const COMMAND_KINDS = ["sandbox", "kanban", "task"] as const;
+export const COMMAND_KINDS = ["sandbox", "kanban", "task", "chat"] as const;
 export type CommandKind = (typeof COMMAND_KINDS)[number];
 
-/** `settings` has the additional chunks that the commands of the board need when a setting is set. */
-export type PackName = CommandKind | "settings";
+/**
+ * `settings` has the additional chunks that the commands of the board need when a setting is set, `turn` those that a chat needs
+ * after its first prompt.
+ */
+export type PackName = CommandKind | "settings" | "turn";
 
 /** Chunks by name; a string names the other pack that contains the chunk. */
 type Pack = Readonly<Record<string, Chunk | PackName>>;
 
 /** Guesses the kind of a command line; a wrong guess only costs time. */
-export function guessCommandKind([word]: readonly string[]): CommandKind {
+export function guessCommandKind([word, ...others]: readonly string[]): CommandKind {
+  if (word === undefined || (/^-[cr]$/.test(word) && others.length < 2)) return "chat";
   return COMMAND_KINDS.find((kind) => kind === word) ?? "task";
 }
 

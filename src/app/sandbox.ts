@@ -37,6 +37,8 @@ export async function openNotifyingEnvironment(
     get busy() {
       return environment.busy;
     },
+    outside: environment.outside,
+    explainRefusal: environment.explainRefusal,
     [Symbol.asyncDispose]: () => environment[Symbol.asyncDispose](),
   };
 }

@@ -1,6 +1,7 @@
-import { createHash, randomUUID } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   chmod,
+  cp,
   lstat,
   mkdir,
   readFile,
@@ -13,7 +14,7 @@ import {
   writeFile,
 } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
-import { errnoOf } from "../lib/errors.ts";
+import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
 import { unlessMissing } from "../lib/files/unless-missing.ts";
 import type { CheckpointGit } from "./checkpoint-git.ts";
 import { type Change, isSame, type TreeEntry } from "./compare-trees.ts";
@@ -21,8 +22,12 @@ import { type Change, isSame, type TreeEntry } from "./compare-trees.ts";
 const LINK = "120000";
 const PROGRAM = "100755";
 
+/** Holds the new content of files in the project until all of it is written. */
+const STAGING = ".hermes-rollback";
+
 /**
- * Gives files of a folder their new content, each in one step. A file that is no longer in the expected old state is left
+ * Gives files of a folder their new content. All content is written to a folder beside the files first, so that a full disk
+ * changes nothing; then each file is replaced in one step. A file that is no longer in the expected old state is left
  * alone and returned. Applying the same changes again, for example after a crash, finishes what is left of them.
  */
 export async function applyChanges(
@@ -31,7 +36,9 @@ export async function applyChanges(
   changes: readonly Change[],
 ): Promise<{ readonly skipped: readonly string[] }> {
   const root = await realpath(folder);
+  const staging = join(root, STAGING);
   const skipped: string[] = [];
+  const due: { readonly target: string; readonly to: TreeEntry | undefined; readonly staged: string }[] = [];
   // Removals first: a file may have to make room for a folder of the same name.
   const sorted = changes.toSorted(
     (one, other) => Number(one.to !== undefined) - Number(other.to !== undefined),
@@ -45,9 +52,27 @@ export async function applyChanges(
     const now = await describeFile(target);
     if (isSame(now, to)) continue;
     if (!isSame(now, from)) skipped.push(path);
-    else if (to === undefined) await removeFile(root, target);
-    else await replaceFile(git, target, to);
+    else due.push({ target, to, staged: join(staging, String(due.length)) });
   }
+  await rm(staging, { recursive: true, force: true }); // of a process that was killed
+  try {
+    if (due.some(({ to }) => to !== undefined)) await mkdir(staging, { mode: 0o700 });
+    for (const { target, to, staged } of due) if (to !== undefined) await stage(git, to, { target, staged });
+  } catch (error) {
+    await rm(staging, { recursive: true, force: true });
+    throw new AppError("checkpoint-failed", `No file was changed: ${messageOf(error)}`, { cause: error });
+  }
+  try {
+    for (const { target, to, staged } of due) {
+      if (to === undefined) await removeFile(root, target);
+      else await replaceFile(staged, target);
+    }
+  } catch (error) {
+    throw new AppError("rollback-unfinished", `Not all files could be replaced: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+  await rm(staging, { recursive: true, force: true });
   return { skipped };
 }
 
@@ -78,22 +103,33 @@ function blobId(content: Buffer): string {
   return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 }
 
-async function replaceFile(git: CheckpointGit, target: string, { mode, id }: TreeEntry): Promise<void> {
-  await mkdir(dirname(target), { recursive: true });
-  const temporary = `${target}.hermes-${randomUUID()}`;
-  try {
-    const content = await git.readBlob(id);
-    if (mode === LINK) await symlink(content.toString(), temporary);
-    else {
-      const old = await unlessMissing(lstat(target));
-      await writeFile(temporary, content, { flag: "wx" });
-      if (old?.isFile()) await chmod(temporary, old.mode & 0o666);
-      if (mode === PROGRAM) await chmod(temporary, ((old?.mode ?? 0o644) & 0o777) | 0o111);
-    }
-    await rename(temporary, target);
-  } catch (error) {
-    await rm(temporary, { force: true });
+/** Writes the new content with the mode that the file will have. */
+async function stage(
+  git: CheckpointGit,
+  { mode, id }: TreeEntry,
+  { target, staged }: { readonly target: string; readonly staged: string },
+): Promise<void> {
+  const content = await git.readBlob(id);
+  if (mode === LINK) return symlink(content.toString(), staged);
+  const old = await unlessMissing(lstat(target)).catch((error: unknown) => {
+    if (errnoOf(error) === "ENOTDIR") return undefined;
     throw error;
+  });
+  await writeFile(staged, content, { flag: "wx", flush: true });
+  if (old?.isFile()) await chmod(staged, old.mode & 0o666);
+  if (mode === PROGRAM) await chmod(staged, ((old?.mode ?? 0o644) & 0o777) | 0o111);
+}
+
+async function replaceFile(staged: string, target: string): Promise<void> {
+  await mkdir(dirname(target), { recursive: true });
+  try {
+    await rename(staged, target);
+  } catch (error) {
+    if (errnoOf(error) !== "EXDEV") throw error;
+    // The file is on another file system, mounted in the project: only a name beside it can replace it in one step.
+    const beside = `${target}.hermes-rollback`;
+    await cp(staged, beside, { verbatimSymlinks: true, force: true });
+    await rename(beside, target);
   }
 }
 

@@ -223,7 +223,13 @@ export function createCheckpoints(
               after: result,
             });
             await git.run(["update-ref", pendingRef(key), await commitOf(git, key, number)]);
-            const skipped = await finishRollback(project);
+            const skipped = await finishRollback(project).catch(async (error: unknown) => {
+              if (error instanceof AppError && error.code === "rollback-unfinished") throw error;
+              // Nothing was changed, so there is nothing that a later process could finish.
+              for (const ref of [pendingRef(key), refOf(key, number)])
+                await git.run(["update-ref", "-d", ref]);
+              throw error;
+            });
             const isWritten = (name: string): boolean => !skipped.includes(name);
             return {
               project: root,

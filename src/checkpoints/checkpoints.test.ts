@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmod, lstat, mkdir, readFile, readlink, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
+import { scale } from "../../test/support/scale.ts";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../test/support/turnable-clock.ts";
 import { exists } from "../lib/files/unless-missing.ts";
@@ -172,6 +173,36 @@ test("agent K5: the number, the age and the size of what is kept are limited", a
   expect(await numbers()).toEqual([7]);
   for (let file = 0; file < 6; file++) await lab.write(`f${file}`, "");
   await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("has more than 5 files");
+});
+
+test("agent K5: a repository with many files is restored, and one with more than the limit is refused before it is read", async () => {
+  await using lab = await openLab({ max_files: scale.checkpointFiles + 1 });
+  lab.git("init", "-q");
+  for (let file = 0; file < scale.checkpointFiles; file++) {
+    if (file % 500 === 0) await mkdir(join(lab.project, `d${file / 500}`));
+    await writeFile(join(lab.project, `d${Math.floor(file / 500)}`, `f${file}`), `${file}`);
+  }
+  await lab.turn(async () => {
+    await rm(join(lab.project, "d0"), { recursive: true });
+    await lab.write("d1/f500", "changed");
+  });
+  expect((await lab.rollBack()).restored).toHaveLength(501);
+  expect([await lab.read("d0/f499"), await lab.read("d1/f500")]).toEqual(["499", "500"]);
+  await lab.write("more/a", "");
+  await lab.write("more/b", "");
+  const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
+  await expect(lab.checkpoints.take(request, signal)).rejects.toThrow("so its files were not saved");
+});
+
+test("agent K5: without git, the checkpoint is refused with a reason that names it", async () => {
+  await using lab = await openLab();
+  await using bin = await tempFolder();
+  const checkpoints = createCheckpoints(
+    { ...lab.location, variables: { PATH: bin.path } },
+    { options: checkpointOptions.parse({}), clock: lab.clock },
+  );
+  const request = { folder: lab.project, reason: "r", sessionId: undefined, paths: [] };
+  await expect(checkpoints.take(request, signal)).rejects.toThrow(/git/);
 });
 
 test("agent K5: the home folder and the root folder are not projects", async () => {

@@ -31,8 +31,8 @@ export async function saveTree(
   const listed = split(await git.run([...LIST, "--others", "--modified"]));
   const inner = listed.filter((path) => path.endsWith("/"));
   const files = [...new Set([...listed.filter((path) => !path.endsWith("/")), ...forced])];
-  const known = split(await git.run([...LIST, "--cached"])).length;
-  if (Math.max(known, files.length) > limits.maxFiles)
+  const known = split(await git.run([...LIST, "--cached"]));
+  if (new Set([...known, ...files]).size > limits.maxFiles)
     throw new AppError(
       "checkpoint-failed",
       `${folder} has more than ${limits.maxFiles} files, so its files were not saved.`,

@@ -506,6 +506,7 @@ function toolParts(
       maxForegroundTimeout: environment.options.max_foreground_timeout,
     },
     canNotify: surface.canNotify,
+    hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
     findAnswer:
       surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
     redact: (text, options) => redactor.redact(text, options),

@@ -10,13 +10,18 @@ export interface Containment {
   readonly reason: string;
   /** Whether commands can signal processes of the host. */
   readonly sharesProcesses: boolean;
+  /** Classes of commands that the sandbox prevents, so that nobody needs to be asked about them. */
+  readonly contains?: ReadonlySet<string>;
 }
 
 /** Describes an environment by its settings. Anything that the settings do not prove counts as reachable. */
 export function describeContainment(options: TerminalOptions): Containment {
   const { backend } = options;
-  if (backend === "local")
-    return { isIsolated: false, reason: "Commands run on this machine.", sharesProcesses: true };
+  if (backend === "local") {
+    const reason = "Commands run on this machine.";
+    if (options.local_sandbox === "off") return { isIsolated: false, reason, sharesProcesses: true };
+    return { isIsolated: false, reason, sharesProcesses: true, contains: classesContainedBy(options) };
+  }
   const opening =
     backend === "docker" || backend === "podman"
       ? findOpening(options)
@@ -28,6 +33,21 @@ export function describeContainment(options: TerminalOptions): Containment {
         sharesProcesses: false,
       }
     : { isIsolated: false, reason: `The sandbox is not isolated: ${opening}.`, sharesProcesses: false };
+}
+
+/**
+ * Classes whose commands fail in the local sandbox. Its commands can still change and remove files of the project, so the
+ * classes that do so keep asking.
+ */
+function classesContainedBy(options: TerminalOptions): ReadonlySet<string> {
+  const { local_sandbox, local_sandbox_network, local_sandbox_writable } = options;
+  const hasNetwork = local_sandbox === "workspace" && local_sandbox_network;
+  return new Set([
+    ...["privileged", "system-settings", "service-control", "scheduled-task", "process-kill"],
+    ...["container-control", "container-escape"],
+    ...(local_sandbox_writable.length > 0 ? [] : ["system-file-write", "startup-file-write"]),
+    ...(hasNetwork ? [] : ["data-upload", "remote-shell", "cloud-metadata", "publish", "git-force-push"]),
+  ]);
 }
 
 /**

@@ -78,4 +78,11 @@ export interface Environment extends AsyncDisposable {
   /** Resolves however the command ends. Rejects only if the command could not be started or `signal` was already aborted. */
   run(request: CommandRequest, signal: AbortSignal): Promise<CommandResult>;
   readonly busy: number;
+  /**
+   * The same machine without the sandbox, if commands run in a sandbox of this machine. It runs what a person has allowed,
+   * and our programs that watch processes. Disposed with this environment.
+   */
+  readonly outside?: Environment | undefined;
+  /** What the sandbox has to do with an error message, and what would allow it; undefined if it has nothing to do with it. */
+  readonly explainRefusal?: ((message: string) => string | undefined) | undefined;
 }

@@ -8,7 +8,8 @@ type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Enviro
 const OPEN: { readonly [Kind in Backend]: Open } = {
   local: async ({ options, variables, profile, cwd }) => {
     const { openLocalEnvironment } = await import("./local/local-environment.ts");
-    return openLocalEnvironment({ options, variables, profileHome: profile.home, cwd });
+    const { home: profileHome, root: rootHome } = profile;
+    return openLocalEnvironment({ options, variables, profileHome, rootHome, cwd });
   },
   docker: openContainer,
   podman: openContainer,

@@ -16,6 +16,7 @@ function settingOf(...backends: readonly Backend[]) {
     schema.meta({ description, ...usedBy, ...(env === undefined ? {} : { env }) });
 }
 const setting = settingOf();
+const forLocal = settingOf("local");
 const forEngines = settingOf("docker", "podman");
 const forContainers = settingOf("docker", "podman", "singularity");
 const forSsh = settingOf("ssh");
@@ -70,6 +71,18 @@ export const terminalOptions = z.strictObject({
     texts.default([]),
   ),
   auto_source_bashrc: setting("Source ~/.bashrc when no init files are named", flag.default(true)),
+  local_sandbox: forLocal(
+    "Sandbox of the kernel around local commands: workspace hides credentials and lets them write only the project and temporary folders; strict also hides your other files and the network",
+    z.enum(["off", "workspace", "strict"]).default("off"),
+  ),
+  local_sandbox_network: forLocal(
+    "Give commands in the local sandbox network access; strict never does",
+    flag.default(true),
+  ),
+  local_sandbox_writable: forLocal(
+    "More folders that commands in the local sandbox may read and write",
+    texts.default([]),
+  ),
   sandbox_dir: setting(
     "Folder for files of sandboxes on the host; empty means sandboxes/ in the home",
     text.default(""),

@@ -71,28 +71,31 @@ export function createSharedEnvironment({
     const requireUsable = (): void => {
       if (!isHeld || stop.signal.aborted) throw createClosedError();
     };
-    return {
+    const share = (shared: Environment): Environment => ({
       openSession(saved) {
         requireUsable();
-        return opened.openSession(saved);
+        return shared.openSession(saved);
       },
       warm(signal) {
         requireUsable();
-        return opened.warm(signal);
+        return shared.warm(signal);
       },
       async run(request, signal) {
         requireUsable();
-        return run(opened, request, signal);
+        return run(shared, request, signal);
       },
       get busy() {
-        return opened.busy;
+        return shared.busy;
       },
+      explainRefusal: shared.explainRefusal,
+      outside: shared.outside && share(shared.outside),
       async [Symbol.asyncDispose]() {
         if (!isHeld) return;
         isHeld = false;
         release();
       },
-    };
+    });
+    return share(opened);
   }
 
   async function end(): Promise<void> {

@@ -34,6 +34,7 @@ export const HINTS = {
   "ssh-denied": "Check terminal.ssh_user and terminal.ssh_key.",
   "ssh-host-key-changed": "Find out why the key changed before you connect again.",
   "sandbox-unavailable": "Check that the container engine runs, for instance with `docker version`.",
+  "local-sandbox-unavailable": "Run `hermes doctor`, or set terminal.local_sandbox to off.",
   "sandbox-image-missing": "Check terminal.docker_image and the network, or pull the image yourself.",
   "sandbox-drifted": "Set terminal.docker_on_drift to keep or replace, or remove the sandbox.",
   "sandbox-refused": "Change the setting named in the message.",
@@ -100,6 +101,7 @@ export const HINTS = {
   "run-superseded": "Stop: this run has ended, and another run may be in progress.",
   "checkpoint-failed":
     "Free space or correct the reason, then continue; until then `hermes rollback` cannot undo turns.",
+  "rollback-unfinished": "Correct the reason; the next `hermes rollback --list` finishes the rollback.",
   "checkpoint-missing":
     "Checkpoints are taken while `checkpoints.enabled` is true. `hermes rollback --list` shows them.",
   "workspace-refused": "Correct the workspace of the task, or the folder it names.",

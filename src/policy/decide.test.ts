@@ -95,6 +95,34 @@ test.each(["rm -rf src", "git push --force", "cat ~/.ssh/id_ed25519", "curl -s x
   },
 );
 
+const CONTAINED = { ...LOCAL, contains: new Set(["privileged", "service-control"]) };
+
+test("agent K10: in the local sandbox nobody is asked about what it prevents, but about what could lose work", async () => {
+  const by = policy({ environment: CONTAINED });
+  expect(await run("systemctl stop nginx", by)).toMatchObject({ verdict: "allowed", step: "rule" });
+  expect(await run("systemctl stop nginx", policy())).toMatchObject({ question: {} });
+  expect(await run("rm -rf src", by)).toMatchObject({ question: { rule: "class:recursive-removal" } });
+  expect(await run("sudo -S id", by)).toMatchObject({ verdict: "denied", step: "sudo" });
+});
+
+test("agent K10: leaving the local sandbox is what asks, with all that the command would do outside", async () => {
+  const leave = (command: string, by: Policy) =>
+    decide(request("terminal", { commands: [command], leavesSandbox: true }), by, never);
+  const by = policy({ environment: CONTAINED });
+  expect(await leave("ls", by)).toMatchObject({ question: { rule: "class:sandbox-exit" } });
+  expect(await leave("systemctl stop nginx", by)).toMatchObject({
+    question: { rule: "class:service-control+sandbox-exit" },
+  });
+  const own = [rule("deny", "class:sandbox-exit")];
+  expect(await leave("ls", policy({ environment: CONTAINED, own }))).toMatchObject({ verdict: "denied" });
+  const allowed = [rule("allow", "make deploy")];
+  expect(await leave("make deploy", policy({ environment: CONTAINED, own: allowed }))).toMatchObject({
+    verdict: "allowed",
+  });
+  const remembered = { environment: CONTAINED, rememberedRules: () => ["class:sandbox-exit"] };
+  expect(await leave("ls", policy(remembered))).toMatchObject({ step: "remembered" });
+});
+
 test("K3, M3: yolo and mode off skip questions, but none of the steps before them", async () => {
   for (const state of [{ isYolo: true }, { mode: "off" }] as const) {
     const by = policy({ state, own: [rule("deny", "terraform destroy*")] });

@@ -79,12 +79,18 @@ export async function decide(
   // Files of a refused call are added too: a file that was not written is only judged once more.
   policy.written?.add([...writes, ...commandWrites].map(({ path }) => path));
   const isLinked = ({ path, real }: NamedFile): boolean => path !== real;
-  const findings = [
+  const isContained = ({ class: name }: Finding): boolean =>
+    effects.leavesSandbox !== true && environment.contains?.has(name) === true;
+  const ofCommands = [
     ...inspected.flatMap((command) => command.findings),
-    ...classifyLinks(invocations, facts),
-    ...classifyFiles(request.tool, reads, writes, facts),
     // Files under the paths in the text were already judged, together with the programs that use them.
     ...classifyFiles(request.tool, commandReads.filter(isLinked), commandWrites.filter(isLinked), facts),
+  ];
+  const findings = [
+    ...ofCommands.filter((finding) => !isContained(finding)),
+    ...(effects.leavesSandbox === true ? [leaving(inspected.map(({ text }) => text).join("\n"))] : []),
+    ...classifyLinks(invocations, facts),
+    ...classifyFiles(request.tool, reads, writes, facts),
   ];
   const subject: RuleSubject = {
     tool: request.tool,
@@ -220,6 +226,10 @@ function namesRelativePath(invocation: Invocation): boolean {
       !word.includes("://") && (/^[^-@:=]*\//.test(word) || /^[\w.-]*\w\.[a-z]\w{0,5}$|^\.\.?$/i.test(word)),
   );
   return [...paths, ...pathLike].some((path) => !path.startsWith("/"));
+}
+
+function leaving(command: string): Finding {
+  return { class: "sandbox-exit", effect: "runs outside the local sandbox", command };
 }
 
 /** Files of tools belong to the same classes as files of commands, under their own path and where links lead. */

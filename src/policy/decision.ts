@@ -12,6 +12,8 @@ export interface Effects {
   readonly jobs?: readonly string[];
   /** True for a command that keeps running in the background. */
   readonly startsJob?: boolean | undefined;
+  /** True for a command that asks to run outside the local sandbox. */
+  readonly leavesSandbox?: boolean | undefined;
   /** The folder in which it would act, if it is not that of the session. */
   readonly cwd?: string | undefined;
   /** A question that it would ask the user. */

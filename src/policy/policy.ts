@@ -26,6 +26,8 @@ export interface EnvironmentPolicy {
   /** Whether processes of this Hermes can be reached from there. */
   readonly sharesProcesses: boolean;
   readonly home: string | undefined;
+  /** Classes of commands that cannot do there what they are asked about for. */
+  readonly contains?: ReadonlySet<string> | undefined;
 }
 
 export interface Review {

@@ -69,6 +69,8 @@ export interface ToolParts {
     readonly timeout: number;
     readonly maxForegroundTimeout: number;
   };
+  /** Whether commands run in a sandbox that a call may ask to leave. */
+  readonly hasSandbox?: boolean;
   /** Whether the session can be notified later that a job has ended. */
   readonly canNotify: boolean;
   /** The user's answer to the question of a call, if there was one in time; undefined on surfaces that cannot ask. */

@@ -53,6 +53,24 @@ export function descriptionsContract(openLab: () => Promise<BoardLab>): void {
       expect(await codeOf(agent.describeBoard({ name: "x" }, never))).toBe("board-action-denied");
     });
 
+    test("a search finds words in upper and lower case, in any script", async () => {
+      await using stage = await openStage(openLab);
+      for (const title of ["Äpfel kaufen", "GRÖSSE MESSEN", "Ελλάδα", "добавить Поиск", "100%_done"])
+        await stage.add(title);
+      const found = async (...words: string[]) =>
+        (await stage.store.search(words, { archived: false }, never)).map(({ title }) => title);
+      for (const word of ["Äpfel", "äpfel", "ÄPFEL", "pfel"])
+        expect(await found(word), word).toEqual(["Äpfel kaufen"]);
+      for (const word of ["grösse", "GRÖSSE", "Grösse"])
+        expect(await found(word, "messen"), word).toEqual(["GRÖSSE MESSEN"]);
+      for (const word of ["Ελλάδα", "ελλάδα"]) expect(await found(word), word).toEqual(["Ελλάδα"]);
+      for (const word of ["поиск", "Поиск", "ДОБАВИТЬ"])
+        expect(await found(word), word).toEqual(["добавить Поиск"]);
+      expect(await found("0%_d")).toEqual(["100%_done"]);
+      expect(await found("%")).toEqual(["100%_done"]);
+      expect(await found("epfel")).toEqual([]);
+    });
+
     test("a task is found by its number, or by an id prefix of at least four digits", async () => {
       await using stage = await openStage(openLab);
       const [one, other] = [await stage.add("one"), await stage.add("other")];

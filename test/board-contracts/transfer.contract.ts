@@ -247,6 +247,22 @@ export function transferContract(openLab: () => Promise<BoardLab>): void {
       ]);
     });
 
+    test("diagnose returns the first 200 tasks of each finding, and how many there are", async () => {
+      await using stage = await openStage(openLab);
+      const copies = Array.from({ length: 150 }, (_, n) => `select ${n} as n`).join(" union all ");
+      for (const [from, status] of ["ready", "ready", "blocked", "blocked"].entries())
+        await stage.lab.raw(`insert into task (id, title, assignee, status, ready_at, created_by, created_at, updated_at)
+          select 't_many' || (1000 * ${from} + n), 'n', 'alpha', '${status}', 0, 'test', 0, 0 from (${copies}) as many`);
+      const limits = { failureThreshold: 3, crashThreshold: 2, stormTasksPerHour: 3 };
+      const rules = { ...limits, blockedStaleHours: 0, strandedThresholdSeconds: 0 };
+      const found = await stage.store.diagnose(rules, undefined, never);
+      for (const kind of ["stuck_in_blocked", "stranded_in_ready"]) {
+        const ofKind = found.filter((one) => one.kind === kind);
+        expect(ofKind).toHaveLength(200);
+        for (const { total } of ofKind) expect(total).toBe(300);
+      }
+    });
+
     test("an attachment gets a valid, free name, and its removal returns its file", async () => {
       await using stage = await openStage(openLab);
       const task = await stage.add("a");

@@ -233,6 +233,7 @@ describe("doctor", () => {
       "sessions",
       "boards",
       "workers",
+      "sandbox",
       "docker",
       "podman",
       "apptainer",

@@ -17,7 +17,7 @@ export async function fillSessions(
   path: string,
   messages: number,
   signal: AbortSignal,
-  seed = 1,
+  { seed = 1, perSession = MESSAGES_PER_TURN * TURNS_PER_SESSION } = {},
 ): Promise<void> {
   using database = await openDatabase(
     path,
@@ -36,14 +36,15 @@ export async function fillSessions(
   const insertCall = database.prepare(`
     insert into tool_call (session_key, message_key, position, call_id, tool, state, outcome, result_key)
     values (?, ?, 0, ?, 'terminal', 'ended', 'ok', ?)`);
+  const turnsPerSession = perSession / MESSAGES_PER_TURN;
   const turns = Math.ceil(messages / MESSAGES_PER_TURN);
   const startedAt = Date.now() - 365 * DAY_MS;
   let session = 0;
 
   function addTurn(turn: number): void {
     const at = startedAt + Math.floor((turn / turns) * 364 * DAY_MS);
-    if (turn % TURNS_PER_SESSION === 0) {
-      const number = turn / TURNS_PER_SESSION;
+    if (turn % turnsPerSession === 0) {
+      const number = turn / turnsPerSession;
       const source = ["cli", "oneshot", "telegram", "kanban"][number % 4] ?? "cli";
       session = keyOf(
         insertSession.get(`20250101_000000_${number.toString(16).padStart(6, "0")}`, source, { at }),

@@ -14,7 +14,7 @@ import { systemClock } from "../../src/lib/time/clock.ts";
 
 /** How to open an environment in tests, as a value that can be passed to another process. */
 export type JobsTarget =
-  | { readonly kind: "local"; readonly folder: string }
+  | { readonly kind: "local"; readonly folder: string; readonly sandbox?: "workspace" }
   | {
       readonly kind: "docker";
       readonly client: string;
@@ -32,7 +32,11 @@ export function openJobsTarget(target: JobsTarget): Environment | Promise<Enviro
   const { PATH } = process.env;
   if (target.kind === "local") {
     return openLocalEnvironment({
-      options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
+      options: terminalOptions.parse({
+        shell_init_files: ["/dev/null"],
+        local_sandbox: target.sandbox ?? "off",
+        local_sandbox_writable: [target.folder],
+      }),
       variables: { PATH, HOME: target.folder, TMPDIR: target.folder },
       profileHome: target.folder,
       cwd: target.folder,
@@ -68,6 +72,7 @@ export async function openJobs(
   const database = await openDatabase(path, options, signal);
   const intercepted: Environment = {
     openSession: () => environment.openSession(),
+    outside: environment.outside,
     run: (request, runSignal) => intercept(request, () => environment.run(request, runSignal)),
     warm: async () => undefined,
     busy: 0,

@@ -15,6 +15,9 @@ export const scale = {
   /** The same where a round takes only milliseconds, or where kills must hit many different steps. */
   killMoments: count(10, 100),
 
+  /** Files of a project whose checkpoint is taken and undone. */
+  checkpointFiles: count(2_000, 60_000),
+
   /** Kills of a working agent, each followed by a new message in the same session. */
   agentKills: count(6, 200),
 

@@ -39,6 +39,7 @@ const postgres = running.extend({
 });
 const chromium = running.extend({ executable: z.string() });
 const irc = running.extend({ host: z.string(), port: z.number(), process: serverProcess });
+const bubblewrap = running.extend({ executable: z.string() });
 
 const statusSchema = z.object({
   folder: z.string(),
@@ -49,6 +50,10 @@ const statusSchema = z.object({
     postgres: z.union([postgres, notRunning]),
     chromium: z.union([chromium, notRunning]),
     irc: z.union([irc, notRunning]).default(stopped("not started")),
+    // Absent in a status that an earlier version of scripts/test-services has written.
+    bubblewrap: z
+      .union([bubblewrap, notRunning])
+      .default({ state: "stopped", reason: "not started: run scripts/test-services start" }),
   }),
 });
 
@@ -148,4 +153,5 @@ const nowhere: { readonly [P in Part]: RunningPart<P> } = {
   postgres: { ...blank, url: "", port: 0, socketFolder: "", process: noProcess },
   chromium: { ...blank, executable: "" },
   irc: { ...blank, host: "", port: 0, process: noProcess },
+  bubblewrap: { ...blank, executable: "" },
 };

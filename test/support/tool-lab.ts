@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
 import { createResultFitter } from "../../src/agent/fit-result.ts";
 import { openDockerEnvironment } from "../../src/environments/docker/docker-environment.ts";
 import type { CommandRequest, CommandResult, Environment } from "../../src/environments/environment.ts";
@@ -30,7 +31,7 @@ export interface TestEnvironment extends AsyncDisposable {
 }
 
 export interface ToolLabOptions
-  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "home">> {
+  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "home" | "hasSandbox">> {
   readonly todos?: TodoState;
   readonly limits?: ToolParts["limits"];
   readonly owner?: string;
@@ -72,18 +73,22 @@ function readResult(text: string): Record<string, unknown> {
   return { error: null, ...rest, exit_code: Number(code), output: output.join("\n\n") };
 }
 
-/** This machine, in a temporary folder. */
-export async function openLocalTestEnvironment(): Promise<TestEnvironment> {
+/** This machine, in a temporary folder. In a sandbox, only the folder `project` in it can be written. */
+export async function openLocalTestEnvironment(
+  local_sandbox: "off" | "workspace" = "off",
+): Promise<TestEnvironment> {
   const temp = await tempFolder();
+  const folder = local_sandbox === "off" ? temp.path : temp.file("project");
+  await mkdir(folder, { recursive: true });
   const environment = await openLocalEnvironment({
-    options: terminalOptions.parse({ shell_init_files: ["/dev/null"] }),
+    options: terminalOptions.parse({ shell_init_files: ["/dev/null"], local_sandbox }),
     variables: { PATH: process.env["PATH"], HOME: temp.path, TMPDIR: temp.path },
-    profileHome: temp.path,
-    cwd: temp.path,
+    profileHome: local_sandbox === "off" ? temp.path : temp.file(".hermes"),
+    cwd: folder,
   });
   return {
     environment,
-    folder: temp.path,
+    folder,
     async [Symbol.asyncDispose]() {
       await environment[Symbol.asyncDispose]();
       await temp[Symbol.asyncDispose]();
@@ -118,6 +123,8 @@ export async function openToolLab(
   const folder = `${testEnvironment.folder}/lab-${randomBytes(6).toString("hex")}`;
   const environment: Environment = {
     openSession: () => testEnvironment.environment.openSession(),
+    outside: testEnvironment.environment.outside,
+    explainRefusal: testEnvironment.environment.explainRefusal,
     run: (request, signal) =>
       intercept(request, (changed) => testEnvironment.environment.run(changed, signal)),
     warm: async () => undefined,
@@ -173,6 +180,7 @@ export async function openToolLab(
     owner,
     home,
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
+    hasSandbox: options.hasSandbox ?? false,
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,
     pastSessions: options.pastSessions,

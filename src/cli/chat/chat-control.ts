@@ -11,6 +11,7 @@ import type { AttachedImages } from "./input/attached-images.ts";
 import { readClipboard } from "./input/read-clipboard.ts";
 import { captureCommand, editText, pageText, runInTerminal } from "./other-programs.ts";
 import type { ChatPanels } from "./panel/chat-panels.ts";
+import { readWholeOutput } from "./saved-output.ts";
 import type { Update } from "./state/chat-state.ts";
 import type { ChatWindow } from "./window/chat-window.ts";
 
@@ -18,7 +19,16 @@ import type { ChatWindow } from "./window/chat-window.ts";
 export interface ChatControlParts
   extends Pick<
     ChatControl,
-    "state" | "keys" | "dispatch" | "call" | "calls" | "answers" | "open" | "lastMessage" | "leave"
+    | "state"
+    | "keys"
+    | "dispatch"
+    | "call"
+    | "calls"
+    | "answers"
+    | "open"
+    | "lastMessage"
+    | "leave"
+    | "isStored"
   > {
   readonly app: App;
   readonly context: CommandContext;
@@ -27,12 +37,12 @@ export interface ChatControlParts
   readonly images: AttachedImages;
   readonly panels: ChatPanels;
   apply(update: Update): void;
-  /** Whether the session has a message, so that it can be opened again. */
-  isStored(): boolean;
 }
 
 /** The chat as its slash commands see it. */
-export function createChatControl(parts: ChatControlParts): ChatControl {
+export function createChatControl(
+  parts: ChatControlParts,
+): ChatControl & { /** Ends the programs that commands have started. */ stopCommands(): void } {
   const { app, context, policy, window, images, panels, state, dispatch, apply, open } = parts;
   const { variables } = context;
   const setPolicy: ChatControl["setPolicy"] = (change) => {
@@ -41,6 +51,12 @@ export function createChatControl(parts: ChatControlParts): ChatControl {
   };
   const print: ChatControl["print"] = (lines) =>
     apply({ state: state(), entries: [{ kind: "lines", lines }], effects: [] });
+  let stopping = new AbortController();
+  const capture = async (words: readonly string[]): Promise<string[]> => {
+    const { signal } = stopping;
+    const lines = await captureCommand(argv(words), variables, signal);
+    return signal.aborted ? [...lines, "Stopped."] : lines;
+  };
   const argv = (words: readonly string[]): string[] => ["-p", app.profile.name, ...words];
   return {
     ...parts,
@@ -65,9 +81,17 @@ export function createChatControl(parts: ChatControlParts): ChatControl {
     isPlanning: () => policy.isPlanning,
     stop: () => dispatch({ type: "key", key: "stop", draft: "" }),
     async runCli(words) {
-      const lines = await captureCommand(argv(words), variables);
+      const lines = await capture(words);
       print(lines);
       return lines;
+    },
+    async pageCli(words) {
+      const lines = await capture(words);
+      await window.lend(() => pageText(`${lines.join("\n")}\n`, variables));
+    },
+    stopCommands() {
+      stopping.abort();
+      stopping = new AbortController();
     },
     runInTerminal: (words) => window.lend(() => runInTerminal(argv(words), variables)),
     async copy(text) {
@@ -83,6 +107,7 @@ export function createChatControl(parts: ChatControlParts): ChatControl {
       if ("problem" in found) dispatch({ type: "notice", text: found.problem });
       else window.paste("image" in found ? images.addBytes(found.image, "clipboard.png") : found.text);
     },
+    wholeOutput: (body) => readWholeOutput(body, join(app.profile.home, "cache", "terminal-output")),
     page: (text) => window.lend(() => pageText(text, variables)),
     editDraft: () =>
       window.lend(async () => {

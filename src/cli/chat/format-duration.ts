@@ -5,3 +5,15 @@ export function formatDuration(ms: number): string {
   const minutes = Math.floor(ms / 60_000);
   return `${minutes} m ${Math.round((ms % 60_000) / 1_000)} s`;
 }
+
+const UNITS = [
+  [86_400_000, "d"],
+  [3_600_000, "h"],
+  [60_000, "m"],
+] as const;
+
+/** How long ago something was, in a few columns. */
+export function formatAge(ms: number): string {
+  const unit = UNITS.find(([size]) => ms >= size);
+  return unit === undefined ? "just now" : `${Math.floor(ms / unit[0])} ${unit[1]} ago`;
+}

@@ -5,10 +5,14 @@ import { join } from "node:path";
 import type { CommandContext } from "../context.ts";
 import { runEditor } from "../terminal/run-editor.ts";
 
-/** Runs a command of the command line in a process of its own, without a terminal, and returns what it prints. */
+/**
+ * Runs a command of the command line in a process of its own, without a terminal, and returns what it has printed when it
+ * ended or was stopped by the signal.
+ */
 export async function captureCommand(
   words: readonly string[],
   variables: NodeJS.ProcessEnv,
+  signal: AbortSignal,
 ): Promise<string[]> {
   const entry = process.argv[1] ?? "";
   const child = spawn(process.execPath, [entry, ...words], {
@@ -20,11 +24,17 @@ export async function captureCommand(
     stream.setEncoding("utf8").on("data", (part: string) => {
       text += part;
     });
-  await new Promise<void>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", () => resolve());
-  });
-  return text.trimEnd().split("\n");
+  const stop = (): void => void child.kill();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      child.once("error", reject);
+      child.once("close", () => resolve());
+    });
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+  return text.trim() === "" ? [] : text.trimEnd().split("\n");
 }
 
 /** Runs a command of the command line at the terminal, which must have been lent. */

@@ -2,6 +2,7 @@ import { type Message, textOf } from "../../providers/message.ts";
 import { escapeControls } from "../terminal/escape-controls.ts";
 import { cutText } from "../terminal/fit-text.ts";
 import { quoteLine } from "../terminal/quote-text.ts";
+import { formatAge } from "./format-duration.ts";
 
 /** What a person needs in order to know where they were. */
 export interface RecapRequest {
@@ -33,17 +34,6 @@ export function recap({ past, title, folder, ageMs }: RecapRequest, columns: num
   ];
   const shown = exchanges.slice(-MAX_EXCHANGES).flat();
   return [head.join(" · "), ...shown].map((line) => cutText(line, columns - 1));
-}
-
-const UNITS = [
-  [86_400_000, "d"],
-  [3_600_000, "h"],
-  [60_000, "m"],
-] as const;
-
-function formatAge(ms: number): string {
-  const unit = UNITS.find(([size]) => ms >= size);
-  return unit === undefined ? "just now" : `${Math.floor(ms / unit[0])} ${unit[1]} ago`;
 }
 
 function firstLine(text: string): string {

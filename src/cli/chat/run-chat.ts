@@ -139,6 +139,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       case "stop":
         session?.stop();
         break;
+      case "stop-commands":
+        control.stopCommands();
+        break;
       case "leave":
         leave();
         break;

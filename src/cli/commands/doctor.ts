@@ -6,6 +6,7 @@ import type { Check, Finding } from "../doctor/check.ts";
 import { checkBoards, checkProfiles, checkSessions } from "../doctor/data.ts";
 import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
 import { checkFallbacks, checkKeys } from "../doctor/keys.ts";
+import { checkLocalSandbox } from "../doctor/local-sandbox.ts";
 import { checkModel } from "../doctor/model.ts";
 import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
 import { checkNode, checkRuns, checkSqlite } from "../doctor/runtime.ts";
@@ -23,6 +24,7 @@ const CHECKS: readonly Check[] = [
   checkSessions,
   checkBoards,
   checkRuns,
+  checkLocalSandbox,
   checkDocker,
   checkPodman,
   checkSingularity,

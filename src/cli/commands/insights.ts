@@ -4,6 +4,7 @@ import type { UsageTotals } from "../../sessions/session.ts";
 import type { CommandContext, JsonOption } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
 import { parseSince } from "../parse-option.ts";
+import { cutText } from "../terminal/fit-text.ts";
 import { renderTable } from "../terminal/table.ts";
 import { formatTokens } from "./model/fact-text.ts";
 import { findStore } from "./sessions/require-session.ts";
@@ -66,14 +67,15 @@ async function showInsights(
     renderTable(["DAY", "IN", "OUT", "CACHE", "COST", "TURNS", "TIME", "TOKENS"], dayRows, terminal),
   );
   const mostOfModel = Math.max(...models.map(tokensOf));
+  const nameWidth = Math.max(MIN_NAME_WIDTH, (terminal.columns ?? Number.POSITIVE_INFINITY) - MODEL_COLUMNS);
   const modelRows = models.map((model) => [
+    cutText(model.name, nameWidth),
     `${model.requests}`,
     ...usageCells(model),
     plot(tokensOf(model) / mostOfModel),
-    model.name,
   ]);
   terminal.print(
-    `\n${renderTable(["REQUESTS", "IN", "OUT", "CACHE", "COST", "TOKENS", "MODEL"], modelRows, terminal)}`,
+    `\n${renderTable(["MODEL", "REQUESTS", "IN", "OUT", "CACHE", "COST", "TOKENS"], modelRows, terminal)}`,
   );
   if (tools.length === 0) return;
   const mostCalls = Math.max(...tools.map(({ calls }) => calls));
@@ -108,6 +110,9 @@ function tokensOf({ inputTokens, outputTokens }: UsageTotals): number {
 }
 
 const BAR_WIDTH = 20;
+/** What the columns beside the name of a model need. */
+const MODEL_COLUMNS = 59;
+const MIN_NAME_WIDTH = 16;
 
 /** A bar for a share of the largest value; anything above 0 is visible. */
 function plot(share: number): string {

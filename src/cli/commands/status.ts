@@ -38,6 +38,7 @@ async function status({ terminal, openApp }: CommandContext, { json }: { json?: 
         }),
     fallbacks: resolved.config.fallback_providers.map((entry) => `${entry.provider}/${entry.model}`),
     backend: environment.backend,
+    local_sandbox: environment.backend === "local" ? environment.local_sandbox : null,
     logs: profile.logsFolder,
     log_level: logging.level,
   };
@@ -56,10 +57,15 @@ async function status({ terminal, openApp }: CommandContext, { json }: { json?: 
         : `${route.model} (${route.provider}${key})`,
     ],
     ["fallback", found.fallbacks.join(", then ")],
-    ["commands", `run in ${found.backend}`],
+    ["commands", `run in ${found.backend}${describeSandbox(found.local_sandbox)}`],
     ["logs", `${found.logs} (${found.log_level} and up)`],
     ["config", `${found.config}${count}`],
   ]);
   for (const problem of resolved.problems)
     terminal.note(`hermes: ${formatProblem(problem)}.\n  ${problem.hint}`);
+}
+
+function describeSandbox(mode: string | null): string {
+  if (mode === null) return "";
+  return mode === "off" ? ", without a sandbox" : `, in the sandbox (${mode})`;
 }

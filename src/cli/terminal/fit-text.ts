@@ -1,5 +1,8 @@
-/** Text with one column per character. Other text needs `Intl.Segmenter`, which is slow to load. */
-const PLAIN = /^[ -~]*$/;
+/**
+ * Text with one column per character: ASCII, Latin letters and the marks of our own output. Other text needs
+ * `Intl.Segmenter`, which takes longer to load than all of Node.
+ */
+const PLAIN = /^[ -~\u00a1-\u00ac\u00ae-\u02ff–—‘’“”…→−─❯✓✗\u2800-\u28ff]*$/;
 let segmenter: Intl.Segmenter | undefined;
 // East Asian wide and fullwidth forms, and emoji.
 const WIDE =

@@ -47,7 +47,7 @@ export async function loadPromptFacts(
 function describeEnvironment({ options, cwd }: Pick<EnvironmentRequest, "options" | "cwd">): string {
   switch (options.backend) {
     case "local":
-      return `Commands run on the user's own machine, starting in ${cwd}.`;
+      return `Commands run on the user's own machine, starting in ${cwd}.${options.local_sandbox === "off" ? "" : " They run in a sandbox that protects other files; /tmp belongs to the sandbox."}`;
     case "ssh":
       return `Commands run on ${options.ssh_host} as ${options.ssh_user}, not on the user's own machine.`;
     default:

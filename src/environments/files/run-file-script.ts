@@ -4,6 +4,7 @@ import type { CommandResult, Environment, ShellSession, TargetPath } from "../en
 import { createFileProblem, type FileProblem, isFileProblem, problemKindOf } from "./file-problem.ts";
 
 const TIMEOUT_MS = 120_000;
+const EXPLAINED: ReadonlySet<FileProblem["kind"]> = new Set(["read-only", "denied", "failed", "missing"]);
 
 export interface FileScript {
   readonly script: string;
@@ -66,15 +67,20 @@ export async function runFileScript(
   const { facts, messages } = parseFacts(Buffer.concat(output.stderr).toString("utf8"));
   const real = facts.get("path") ?? path;
   const problem = facts.get("problem");
+  // A sandbox explains what it refuses, which says more than the hint for any read-only file system.
+  const explain = (found: FileProblem): FileProblem => ({
+    ...found,
+    hint: (EXPLAINED.has(found.kind) && environment.explainRefusal?.(found.message)) || found.hint,
+  });
   if (problem === "failed") {
     const error = facts.get("error") ?? "";
-    return createFileProblem(problemKindOf(error, Number(facts.get("code"))), real, error);
+    return explain(createFileProblem(problemKindOf(error, Number(facts.get("code"))), real, error));
   }
   if (problem !== undefined && isFileProblem({ kind: problem })) {
-    return createFileProblem(problem as FileProblem["kind"], real, facts.get("error"));
+    return explain(createFileProblem(problem as FileProblem["kind"], real, facts.get("error")));
   }
   if (result.exitCode !== 0 || !facts.has("path")) {
-    return createFileProblem("failed", real, messages || `exit code ${result.exitCode}`);
+    return explain(createFileProblem("failed", real, messages || `exit code ${result.exitCode}`));
   }
   return { kind: "done", path: real, facts, stdout: Buffer.concat(output.stdout) };
 }

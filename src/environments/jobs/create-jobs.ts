@@ -4,10 +4,10 @@ import type { Clock } from "../../lib/time/clock.ts";
 import type { CommandResult, Environment } from "../environment.ts";
 import { endJob } from "./end-job.ts";
 import { type JobProcess, type JobRecord, KILLED_EXIT_CODE, UNKNOWN_EXIT_CODE } from "./job.ts";
-import { createControl } from "./job-control.ts";
+import { type Control, createControl } from "./job-control.ts";
 import { createJobOutput } from "./job-output.ts";
-import { CLOSE, OBSERVE, REMOVE, RESIZE, startCommand, WRITE } from "./job-programs.ts";
-import { type JobStore, TRACKED_JOBS } from "./job-store.ts";
+import { CLOSE, LOCATE, OBSERVE, REMOVE, RESIZE, startCommand, WRITE } from "./job-programs.ts";
+import { type JobStore, type RunningJob, TRACKED_JOBS } from "./job-store.ts";
 import type {
   InputOutcome,
   JobStarted,
@@ -47,6 +47,8 @@ const POLL_GROWTH = 1.5;
 /** The jobs of an environment, including those that other processes have started in it. */
 export function createJobs({ environment, store, clock, redact, graceMs }: JobsOptions): Jobs {
   const control = createControl(environment);
+  // In a sandbox each process of Hermes has its own process ids, so jobs are recorded with those of the machine.
+  const processes = environment.outside === undefined ? control : createControl(environment.outside);
   const output = createJobOutput(control, redact);
 
   async function start(command: string, options: StartJobOptions, signal: AbortSignal): Promise<JobStarted> {
@@ -120,18 +122,34 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       return redact(messageOf(error));
     }
     if (result.ended === "exited") {
-      const started = parseStart(stdout);
-      if (started === undefined) return redact(formatStartFailure(stdout, result));
+      const parsed = parseStart(stdout);
+      if (parsed === undefined) return redact(formatStartFailure(stdout, result));
+      const started = processes === control ? parsed : await locate(id, parsed);
       if (await store.run(id, started, AbortSignal.timeout(CLEAN_UP_WITHIN_MS))) return undefined;
     }
     // The job may be running without a record, so end it.
     await endJob(
-      { control, clock },
+      { control: processes, clock },
       { id, root: undefined, since: "0", graceMs: 0 },
       AbortSignal.timeout(CLEAN_UP_WITHIN_MS),
     );
     const fate = result.ended === "exited" ? "abandoned by another process" : result.ended;
     return [`the start was ${fate}`, ...result.notices].join(". ");
+  }
+
+  /** The job with the process ids of the machine instead of those of its sandbox. */
+  async function locate(id: string, job: RunningJob): Promise<RunningJob> {
+    const { pid, startTime, keeperPid, keeperStartTime } = job.process;
+    const fields = [id, pid, startTime, keeperPid, keeperStartTime];
+    const found = await processes.run(LOCATE, { fields }, AbortSignal.timeout(CLEAN_UP_WITHIN_MS));
+    const [own = 0, keeper = 0] = found.toString("latin1").split("\n").map(Number);
+    // No process has the start time 0: one that is not found has ended already.
+    const process = {
+      bootId: job.process.bootId,
+      ...(own === 0 ? { pid, startTime: "0" } : { pid: own, startTime }),
+      ...(keeper === 0 ? { keeperPid, keeperStartTime: "0" } : { keeperPid: keeper, keeperStartTime }),
+    };
+    return { ...job, process };
   }
 
   async function pruneOldJobs(signal: AbortSignal): Promise<void> {
@@ -144,7 +162,7 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     for (const job of jobs) {
       if (job.state !== "starting" || clock.now() - job.startedAt < START_ABANDONED_MS) continue;
       const unconfirmed = { id: job.id, root: undefined, since: "0", graceMs };
-      await endJob({ control, clock }, unconfirmed, signal);
+      await endJob({ control: processes, clock }, unconfirmed, signal);
       await store.end(job.id, { reason: "failed_start", exitCode: undefined }, signal);
     }
     const fields = jobs.flatMap(({ id, state, folder, process, killRequested }) => {
@@ -153,10 +171,10 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       return [id, folder, Number(killRequested), bootId, pid, startTime, keeperPid, keeperStartTime];
     });
     if (fields.length === 0) return;
-    const text = (await control.run(OBSERVE, { fields }, signal)).toString("utf8");
-    for (const [, id = "", state, code, oom] of text.matchAll(
-      /^(proc_\w+) (exited|gone)(?: (-?\d+)( oom)?)?$/gm,
-    )) {
+    // The processes first: a keeper writes the exit code before it exits.
+    const gone = processes === control ? undefined : await readStates(processes, fields, signal);
+    for (const [, id = "", state, code, oom] of await readStates(control, fields, signal)) {
+      if (state === "gone" && gone?.every(([, other]) => other !== id)) continue;
       const wasKilled = jobs.some((job) => job.id === id && job.killRequested);
       const ranOutOfMemory = oom !== undefined;
       if (state === "exited")
@@ -247,7 +265,7 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     const hadEnded = job.state === "ended";
     await store.requestKill(job.id, signal);
     const { found, survivors } = await endJob(
-      { control, clock },
+      { control: processes, clock },
       { id: job.id, root: hadEnded ? undefined : process, since: process?.keeperStartTime ?? "0", graceMs },
       signal,
     );
@@ -309,7 +327,8 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
     async resize(id, { rows, columns }, signal) {
       const job = await refresh(id, signal);
       if (job.state !== "running" || job.input !== "terminal" || job.folder === undefined) return;
-      await control.run(RESIZE, { fields: [job.folder, rows, columns] }, signal);
+      const pid = processes === control ? "" : (job.process?.pid ?? "");
+      await processes.run(RESIZE, { fields: [job.folder, rows, columns, pid] }, signal);
     },
     sweep: (owner, ended, signal) =>
       killAll(
@@ -340,6 +359,16 @@ export function createJobs({ environment, store, clock, redact, graceMs }: JobsO
       return takeWatchEvents({ store, output, clock, redact }, owner, signal);
     },
   };
+}
+
+/** The jobs that have ended: id, state, exit code and whether memory ran out. */
+async function readStates(
+  control: Control,
+  fields: readonly (string | number)[],
+  signal: AbortSignal,
+): Promise<readonly RegExpExecArray[]> {
+  const text = (await control.run(OBSERVE, { fields }, signal)).toString("utf8");
+  return [...text.matchAll(/^(proc_\w+) (exited|gone)(?: (-?\d+)( oom)?)?$/gm)];
 }
 
 /** Whether a job must be ended while its owner is in this phase. */

@@ -260,11 +260,48 @@ exec 3<>"$1/in" && cat >&3 && echo written
 `;
 
 /**
- * Fields: FOLDER ROWS COLUMNS. The kernel notifies the programs on the terminal of a new size. If the size is unchanged,
+ * Fields: ID, then PID TIME for each process, as the process namespace of the job numbers them. Prints their process ids
+ * here, or 0. The start time is the same in all namespaces.
+ */
+export const LOCATE = `
+id=$1
+shift
+is_wanted() { [ "\${20}" = "$time" ]; }
+find_one() {
+  pid=$1 time=$2
+  for d in /proc/[0-9]*; do
+    line=; { IFS= read -r line <"$d/stat"; } || continue
+    is_wanted \${line##*) } || continue
+    inner=
+    while read -r key value; do
+      case $key in NSpid:) inner=\${value##*[!0-9]} ;; esac
+    done <"$d/status"
+    [ "$inner" = "$pid" ] || continue
+    while IFS= read -r entry || [ -n "$entry" ]; do
+      case $entry in *"HERMES_JOB_ID=$id"*) echo "\${d#/proc/}"; return ;; esac
+    done <"$d/environ"
+  done 2>/dev/null
+  echo 0
+}
+while [ $# -ge 2 ]; do
+  find_one "$1" "$2"
+  shift 2
+done
+`;
+
+/**
+ * Fields: FOLDER ROWS COLUMNS PID. Without PID, the terminal is the one that the job has recorded; with PID, the one of the
+ * child of that process, because a sandbox has terminals of its own. The kernel notifies the programs on the terminal of a new size. If the size is unchanged,
  * it is changed twice, so that the programs redraw for a viewer that has just attached.
  */
 export const RESIZE = `
-terminal=; [ ! -f "$1/terminal" ] || read -r terminal <"$1/terminal"
+terminal=
+if [ -z "$4" ]; then
+  [ ! -f "$1/terminal" ] || read -r terminal <"$1/terminal"
+else
+  { read -r child rest <"/proc/$4/task/$4/children"; } 2>/dev/null
+  [ -z "$child" ] || terminal=/proc/$child/fd/1
+fi
 [ -c "$terminal" ] || exit 0
 [ "$(stty size <"$terminal")" != "$2 $3" ] || stty rows "$(($2 + 1))" <"$terminal"
 stty rows "$2" cols "$3" <"$terminal"

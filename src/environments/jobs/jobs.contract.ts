@@ -236,9 +236,10 @@ export function jobsContract(traits: JobsTraits): void {
         exitCode: 137,
       });
       const lost = await startJob("sleep 600");
-      await collect(environment, `kill -9 ${lost.process?.keeperPid}`);
+      const machine = environment.outside ?? environment; // a sandbox numbers its processes differently
+      await collect(machine, `kill -9 ${lost.process?.keeperPid}`);
       expect((await jobs.poll(lost.id, never)).job.state).toBe("running");
-      await collect(environment, `kill -9 ${lost.process?.pid}`);
+      await collect(machine, `kill -9 ${lost.process?.pid}`);
       expect((await jobs.wait(lost.id, WAIT_MS, never)).job).toMatchObject({
         reason: "lost",
         exitCode: -1,

@@ -1,5 +1,7 @@
 import { access } from "node:fs/promises";
+import { homedir } from "node:os";
 import { dirname, join } from "node:path";
+import type { Transport } from "../channel/channel.ts";
 import { SHELL_ARGUMENTS } from "../channel/driver.ts";
 import { quoteWord } from "../channel/quote.ts";
 import { createShell } from "../channel/shell.ts";
@@ -12,30 +14,52 @@ export interface LocalEnvironmentParts {
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Home of the profile; its folder `home/` is HOME of commands if `home_mode` is `profile`. */
   readonly profileHome: string;
+  /** The home with all profiles, if it is another folder. */
+  readonly rootHome?: string;
   /** The start folder of commands unless the settings name another one. */
   readonly cwd: string;
   /** How long the init files may take. */
   readonly initFilesMs?: number;
 }
 
-/** Runs commands on this machine as this user, without isolation. */
-export async function openLocalEnvironment({
-  options,
-  variables,
-  profileHome,
-  cwd,
-  initFilesMs,
-}: LocalEnvironmentParts): Promise<Environment> {
+/** Runs commands on this machine as this user, in a sandbox of the kernel if the settings say so. */
+export async function openLocalEnvironment(parts: LocalEnvironmentParts): Promise<Environment> {
+  const { options, variables, profileHome, rootHome = profileHome, cwd } = parts;
   const home = options.home_mode === "profile" ? join(profileHome, "home") : undefined;
   const env = commandVariables({ variables, passthrough: options.env_passthrough, home });
   const start = await nearestFolder(options.cwd === "" ? cwd : options.cwd);
+  const open = (transport: ShellParts["transport"], release?: () => Promise<void>): Environment =>
+    openShell(parts, { start, transport, release });
+  const outside = open(async () => ({ argv: ["sh", ...SHELL_ARGUMENTS], env, cwd: start }));
+  if (options.local_sandbox === "off") return outside;
+  const { openLocalSandbox } = await import("./sandbox/local-sandbox.ts");
+  const hermesHomes = [rootHome, profileHome] as const;
+  const project = options.cwd.startsWith("~") ? join(env["HOME"] ?? homedir(), options.cwd.slice(1)) : start;
+  const sandbox = openLocalSandbox({ options, variables: env, hermesHomes, cwd: project });
+  const inside = open(
+    (signal) => sandbox.transport(signal),
+    async () => sandbox[Symbol.asyncDispose](),
+  );
+  return sandbox.guard(inside, outside);
+}
+
+interface ShellParts {
+  readonly start: string;
+  transport(signal: AbortSignal): Promise<Transport>;
+  readonly release?: (() => Promise<void>) | undefined;
+}
+
+function openShell(
+  { options, initFilesMs }: LocalEnvironmentParts,
+  { start, transport, release }: ShellParts,
+): Environment {
   const notices: string[] = [];
   let skipsInitFiles = false;
   return createShell({
     cwd: options.cwd.startsWith("~") ? options.cwd : start,
     isReady: async () => true,
     // `refresh` means that the shell exited or was slow before it answered, which only init files can cause.
-    async transport(refresh, _, failure) {
+    async transport(refresh, signal, failure) {
       if (refresh && !skipsInitFiles)
         notices.push(
           failure?.code === "shell-init-slow"
@@ -44,13 +68,12 @@ export async function openLocalEnvironment({
         );
       skipsInitFiles ||= refresh;
       return {
-        argv: ["sh", ...SHELL_ARGUMENTS],
-        env,
-        cwd: start,
+        ...(await transport(signal)),
         ...(skipsInitFiles ? {} : { prelude: prelude(options), preludeMs: initFilesMs }),
       };
     },
     takeNotices: () => notices.splice(0),
+    ...(release && { release }),
   });
 }
 

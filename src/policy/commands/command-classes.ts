@@ -28,6 +28,7 @@ export const COMMAND_CLASSES = {
   "process-kill": "kills processes that a pattern selects",
   "agent-control": "stops, restarts or updates Hermes itself",
   "nested-agent": "starts another agent, which follows its own rules",
+  "sandbox-exit": "runs outside the local sandbox, with all of your rights",
   "trace-removal": "removes logs or the history of commands",
   "database-destruction": "drops, empties or overwrites tables or databases",
   "container-control": "stops or removes containers, images or volumes",

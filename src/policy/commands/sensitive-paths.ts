@@ -1,40 +1,11 @@
+import { CREDENTIAL_PATHS } from "../../lib/files/credential-paths.ts";
 import { isDevice } from "../hardline/devices.ts";
 import { isPattern, matchesName, resolvePath } from "../hardline/protected-folders.ts";
 import { UNKNOWN } from "../shell-reader/scope.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
 
 /** Files and folders with secrets, by the last components of their path. */
-const CREDENTIALS = [
-  ".ssh",
-  ".gnupg",
-  ".aws",
-  ".azure",
-  ".kube/config",
-  ".docker/config.json",
-  ".netrc",
-  "_netrc",
-  ".pgpass",
-  ".pypirc",
-  ".my.cnf",
-  ".s3cfg",
-  ".boto",
-  ".git-credentials",
-  ".vault-token",
-  ".password-store",
-  ".cargo/credentials",
-  ".cargo/credentials.toml",
-  ".gem/credentials",
-  ".config/gh/hosts.yml",
-  ".config/gcloud",
-  ".config/op",
-  ".config/rclone/rclone.conf",
-  ".terraform.d/credentials.tfrc.json",
-  ".local/share/keyrings",
-  ".mozilla",
-  ".config/google-chrome",
-  ".config/chromium",
-  "Library/Keychains",
-].map((path) => path.split("/"));
+const CREDENTIALS = CREDENTIAL_PATHS.map((path) => path.split("/"));
 /** The same entries by their first component, so that most components of a path need only one lookup. */
 const CREDENTIALS_BY_NAME = new Map(
   CREDENTIALS.map(([first = ""]) => [first, CREDENTIALS.filter(([name]) => name === first)]),

@@ -9,6 +9,10 @@ export const terminalInput = z.strictObject({
   background: z.boolean().default(false).describe("Do not wait: servers, watchers, long builds"),
   timeout: z.int().min(1).optional().describe("Seconds, in the foreground"),
   workdir: z.string().min(1).optional().describe("Change to this folder first, and stay there"),
+  outside_sandbox: z
+    .boolean()
+    .default(false)
+    .describe("Foreground only: run without the sandbox, after it has refused something; asks the user"),
   pty: z.boolean().default(false).describe("Background only: give it a terminal"),
   notify_on_complete: z.boolean().default(false).describe("Background only: notify when it ends"),
   watch_patterns: z

@@ -266,6 +266,16 @@ it("D3: in a session that cannot be notified the flags are dropped with a hint",
   expect(result["hint"]).toContain("cannot be notified");
 });
 
+it("D3: the arguments for notifications are offered only where the session can be notified", async () => {
+  const offeredWhere = async (canNotify: boolean) => {
+    await using lab = await openToolLab(testEnvironment, { canNotify });
+    return Object.keys(lab.tools.get("terminal")?.inputSchema["properties"] ?? {});
+  };
+  const base = ["command", "background", "timeout", "workdir", "pty"];
+  expect(await offeredWhere(false)).toEqual(base);
+  expect(await offeredWhere(true)).toEqual([...base, "notify_on_complete", "watch_patterns"]);
+});
+
 it("D3: a failed start is reported as a failure, not as a process", async () => {
   const result = await terminal({ command: "true", background: true, workdir: "nowhere" });
   expect(result).toMatchObject({ failed: true, exit_code: -1 });

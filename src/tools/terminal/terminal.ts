@@ -30,12 +30,16 @@ export function createTerminal(parts: ToolParts, { hasFileTools }: { readonly ha
     toolset: "terminal",
     description: `Run a shell command. The folder and exported variables persist across calls; processes do not survive a timeout (default ${limits.timeout} s, at most ${limits.maxForegroundTimeout}). Use background for longer commands, then the process tool.${hasFileTools ? PREFER_FILE_TOOLS : ""}`,
     input: terminalInput,
-    hidden: parts.canNotify ? [] : ["notify_on_complete", "watch_patterns"],
+    hidden: [
+      ...(parts.canNotify ? [] : ["notify_on_complete", "watch_patterns"]),
+      ...(parts.hasSandbox ? [] : ["outside_sandbox"]),
+    ],
     mutates: true,
-    effectsOf: ({ command, workdir, background }) => ({
+    effectsOf: ({ command, workdir, background, outside_sandbox }) => ({
       commands: [command],
       cwd: workdir,
       startsJob: background,
+      leavesSandbox: parts.hasSandbox === true && outside_sandbox,
     }),
     refuse: (error, hint) =>
       refuseCommand({ error, hint, status: hint === undefined ? "error" : "degraded" }),
@@ -50,6 +54,8 @@ export function createTerminal(parts: ToolParts, { hasFileTools }: { readonly ha
         const error = `workdir may not contain ${JSON.stringify(bad[0])}.`;
         return refuseCommand({ error, status: "blocked" });
       }
+      if (call.background && call.outside_sandbox && parts.hasSandbox)
+        return refuseCommand({ error: "A background command cannot leave the sandbox.", status: "error" });
       if (call.background) return startInBackground(parts, call, context.signal);
       if (call.timeout !== undefined && call.timeout > limits.maxForegroundTimeout) {
         const error = `A foreground command may take ${limits.maxForegroundTimeout} s at most. Start it with background: true and use the process tool.`;
@@ -69,8 +75,12 @@ async function runForeground(
   { callId, signal, onProgress }: ToolCallContext,
 ): Promise<ToolResult> {
   const { command, timeout = parts.limits.timeout } = call;
-  const { environment, session } = await parts.workspace(signal);
-  const workdir = resolveWorkdir(call, session);
+  const workspace = await parts.workspace(signal);
+  const outside = call.outside_sandbox ? workspace.environment.outside : undefined;
+  const environment = outside ?? workspace.environment;
+  // Variables and functions that sandboxed commands have defined must not run outside; only the folder is the same.
+  const session = outside?.openSession() ?? workspace.session;
+  const workdir = resolveWorkdir(call, workspace.session) ?? (outside && workspace.session.cwd);
   const cwdBefore = session.cwd;
   await using window = parts.createWindow();
   // Collapse progress lines before the window, so that their old states do not displace real output.
@@ -101,7 +111,7 @@ async function runForeground(
     error: errorOf(result, workdir, timeout),
     status: ended === "lost" ? "degraded" : undefined,
     // Reported when it changes: a model that is wrong about its folder changes the wrong files.
-    cwd: cwd === cwdBefore ? undefined : cwd,
+    cwd: cwd === cwdBefore || outside !== undefined ? undefined : cwd,
     full_output_path: shown.spillPath,
     notices: notices.join(" ") || undefined,
     hint: [hint, describeIgnored(call)].filter((text) => text !== undefined).join(" ") || undefined,

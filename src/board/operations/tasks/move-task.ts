@@ -20,11 +20,14 @@ export interface MoveOptions {
 
 /** Throws `task-move-refused` when the move is not allowed from the status of the task. */
 export function requireMove(move: Move, task: TaskRow): void {
-  if (mayMove(move, task.status)) return;
-  throw new AppError(
-    "task-move-refused",
-    `${task.id} is ${describeStatus(task.status)}; "${move}" is not possible in this status.`,
-  );
+  const { id, status } = task;
+  if (mayMove(move, status)) return;
+  const hint =
+    status === "done" || status === "archived"
+      ? `Reopen it first: \`hermes kanban reopen ${id}\`.`
+      : `\`hermes kanban why ${id}\` explains what it waits for.`;
+  const message = `${id} is ${describeStatus(status)}; "${move}" is not possible in this status.`;
+  throw new AppError("task-move-refused", message, { hint });
 }
 
 /**

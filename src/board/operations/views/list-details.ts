@@ -84,20 +84,31 @@ function parseGuard(notices: string, now: number): readonly RecordedGuard[] {
 
 const SEARCH_LIMIT = 200;
 
+/** The forms of a word to search for: both databases turn only the letters of ASCII into lower case. */
+function caseVariants(word: string): readonly string[] {
+  const lower = word.toLowerCase();
+  const [first = "", ...rest] = lower;
+  const forms = [lower, word, word.toUpperCase(), first.toUpperCase() + rest.join("")];
+  return [...new Set(forms.map((form) => form.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase())))];
+}
+
 /** Finds tasks whose title, body, result or comments contain all words; most recently updated first. */
 export function* searchTasks(
   words: readonly string[],
   { archived }: { readonly archived: boolean },
 ): Steps<readonly TaskName[]> {
-  const has = (column: string, index: number): string => `lower(${column}) like :word${index} escape '!'`;
-  const conditions = words.map(
-    (_, index) =>
-      `(${["t.title", "coalesce(t.body, '')", "coalesce(t.result, '')"].map((column) => has(column, index)).join(" or ")}
-        or exists (select 1 from comment c where c.task_id = t.id and ${has("c.body", index)}))`,
-  );
-  const values = Object.fromEntries(
-    words.map((word, index) => [`word${index}`, `%${word.toLowerCase().replaceAll(/[!%_]/g, "!$&")}%`]),
-  );
+  const values: Record<string, string> = {};
+  const conditions = words.map((word, index) => {
+    const names = caseVariants(word).map((variant, number) => {
+      const name = `word${index}_${number}`;
+      values[name] = `%${variant.replaceAll(/[!%_]/g, "!$&")}%`;
+      return name;
+    });
+    const has = (column: string): string =>
+      names.map((name) => `lower(${column}) like :${name} escape '!'`).join(" or ");
+    return `(${["t.title", "coalesce(t.body, '')", "coalesce(t.result, '')"].map(has).join(" or ")}
+        or exists (select 1 from comment c where c.task_id = t.id and (${has("c.body")})))`;
+  });
   return yield* all<TaskName>(
     `select ${NAMED} from task t where ${archived ? "" : "t.archived_at is null and "}${conditions.join(" and ")}
       order by t.updated_at desc, t.seq limit ${SEARCH_LIMIT}`,

@@ -22,6 +22,10 @@ export interface ChatControl {
   calls(): readonly EndedCall[];
   /** The text of the latest answers, newest last. */
   answers(): readonly string[];
+  /** Whether the session has a message. */
+  isStored(): boolean;
+  /** All of an output, also of one that was shortened. */
+  wholeOutput(body: string): Promise<string>;
   open(request: OpenRequest): Promise<void>;
   /** Opens the same session with another model or reasoning effort. */
   reopen(change: Omit<OpenRequest, "choice">): Promise<void>;
@@ -51,6 +55,8 @@ export interface ChatControl {
   leave(): void;
   /** Runs a command of the command line, such as `why CALL`, and prints and returns its output. */
   runCli(words: readonly string[]): Promise<readonly string[]>;
+  /** Runs a command of the command line and opens its output in the pager. */
+  pageCli(words: readonly string[]): Promise<void>;
   /** Runs a command of the command line that asks something. */
   runInTerminal(words: readonly string[]): Promise<void>;
   /** Copies a text to the clipboard and returns how. */

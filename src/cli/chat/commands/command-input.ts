@@ -13,6 +13,13 @@ export function requireFacts(chat: ChatControl): ChatFacts {
   return facts;
 }
 
+/** The id of the session. It is stored with its first message, and nothing can be done with it before. */
+export function requireStored(chat: ChatControl): string {
+  const { sessionId } = requireFacts(chat);
+  if (!chat.isStored()) throw wrongUse("The session has no message yet.", "Send one first.");
+  return sessionId;
+}
+
 export function requireCall(chat: ChatControl, text: string): EndedCall {
   const number = text === "" ? chat.state().lastCall : Number(text);
   const call = Number.isInteger(number) ? chat.call(number) : undefined;

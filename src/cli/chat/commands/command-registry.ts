@@ -18,7 +18,8 @@ const HELP: readonly ChatCommand[] = [
     complete: () => CHAT_COMMANDS.map(({ name, summary }) => ({ value: name, summary })),
     run(chat, word) {
       if (word === "") chat.print(helpPage(CHAT_COMMANDS, chat.keys()));
-      else chat.print(word === "all" ? commandPage(CHAT_COMMANDS) : helpOf(findCommand(toName(word))));
+      else if (word === "all") chat.print(commandPage(CHAT_COMMANDS));
+      else chat.print(helpOn(toName(word)));
     },
   },
   {
@@ -44,6 +45,13 @@ export const CHAT_COMMANDS: readonly ChatCommand[] = [
   ...SAFETY_COMMANDS,
   ...PROGRAM_COMMANDS,
 ];
+
+/** One command, or all whose name or description has the word. */
+function helpOn(word: string): string[] {
+  const found = CHAT_COMMANDS.filter((row) => `${row.name} ${row.summary}`.toLowerCase().includes(word));
+  const isName = found.some(({ name, aliases }) => name === word || aliases?.includes(word));
+  return isName || found.length === 0 ? helpOf(findCommand(word)) : commandPage(found);
+}
 
 function toName(word: string): string {
   return word.replace(/^\//, "").toLowerCase();
@@ -83,5 +91,14 @@ export async function runChatCommand(chat: ChatControl, name: string, argument: 
       `Stop it with ${key ?? "/stop"}, or wait.`,
     );
   }
-  await command.run(chat, argument);
+  const running = chat.state().commands.find(({ isExclusive }) => isExclusive);
+  if (command.when === "idle" && running !== undefined)
+    throw wrongUse(`/${command.name} waits until ${running.text} has ended.`, "Stop that one, or wait.");
+  const text = `/${command.name}`;
+  chat.dispatch({ type: "command-start", text, isExclusive: command.when === "idle" });
+  try {
+    await command.run(chat, argument);
+  } finally {
+    chat.dispatch({ type: "command-end", text });
+  }
 }

@@ -9,11 +9,18 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "out",
     argument: "[CALL]",
-    summary: "the whole output or diff of a call",
+    summary: "the whole output or diff of a call, or the whole command of a question",
     when: "always",
-    run(chat, text) {
-      const call = requireCall(chat, text);
-      return chat.page(`${call.tool} ${call.argument}\n\n${call.body || "(no output)"}\n`);
+    async run(chat, text) {
+      const asked = chat.state().questions.find(({ number }) => text === "" || number === Number(text));
+      if (asked !== undefined) {
+        const { tool, summary, details } = asked.approval;
+        return chat.page(`${tool}\n\n${details.whole ?? summary}\n`);
+      }
+      const { tool, argument, body } = requireCall(chat, text);
+      return chat.page(
+        `${tool} ${argument}\n\n${(await chat.wholeOutput(body)).trimEnd() || "(no output)"}\n`,
+      );
     },
   },
   {

@@ -12,7 +12,7 @@ const SHORT: readonly (readonly (readonly [KeyName, string])[])[] = [
     ["interrupt", "clear, stop"],
   ],
   [
-    ["complete", "complete @file /command"],
+    ["complete", "complete"],
     ["up", "history"],
     ["search", "search it"],
     ["output", "last output"],
@@ -27,9 +27,9 @@ export function helpPage(commands: readonly ChatCommand[], keys: KeyBindings): s
   );
   return [
     ...rows.map((row) => row.join(" · ")),
-    "!command runs it in the environment, without the model · all keys: /keys",
+    "@file adds a file · !command runs without the model · all keys: /keys",
     commands.map(({ name }) => `/${name}`).join(" "),
-    "What a command does: /help COMMAND · what all of them do: /help all",
+    "What a command does: /help WORD · what all of them do: /help all",
   ];
 }
 

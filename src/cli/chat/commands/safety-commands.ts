@@ -23,6 +23,7 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
       chat.setPolicy({ isYolo });
       chat.print([
         isYolo ? "Nothing is asked in this session. /yolo off ends that." : "Calls are asked about again.",
+        ...(chat.isPlanning() ? ["Plan mode stays on: what would change something is refused."] : []),
       ]);
     },
   },

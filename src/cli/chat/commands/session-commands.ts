@@ -1,7 +1,7 @@
 import { AppError } from "../../../lib/errors.ts";
 import { findEffort } from "../../../providers/provider.ts";
 import type { ChatCommand } from "./chat-command.ts";
-import { requireFacts, words, wrongUse } from "./command-input.ts";
+import { requireFacts, requireStored, words, wrongUse } from "./command-input.ts";
 
 const SESSION_ID = /^\d{8}_\d{6}_[0-9a-f]+$/;
 
@@ -43,8 +43,8 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     summary: "start a new session on an empty screen",
     when: "idle",
     async run(chat) {
-      await chat.open({ choice: {} });
       chat.clearScreen(false);
+      await chat.open({ choice: {} });
     },
   },
   {
@@ -106,7 +106,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     when: "always",
     complete: () => Object.keys(EXPORTS).map((value) => ({ value, summary: "" })),
     run(chat, word) {
-      const { sessionId } = requireFacts(chat);
+      const sessionId = requireStored(chat);
       const format = word === "md" ? "markdown" : word || "markdown";
       const ending = EXPORTS[format];
       if (ending === undefined) throw wrongUse(`"${word}" is not a format.`, "Type markdown, jsonl or html.");
@@ -149,9 +149,8 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     summary: "name the session",
     when: "always",
     run(chat, title) {
-      const id = requireFacts(chat).sessionId;
       if (title === "") throw wrongUse("/title needs a title.", "Type /title login test");
-      return chat.runCli(["sessions", "rename", id, title]);
+      return chat.runCli(["sessions", "rename", requireStored(chat), title]);
     },
   },
   {
@@ -168,7 +167,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     name: "history",
     summary: "the transcript of this session in the pager",
     when: "always",
-    run: (chat) => chat.runCli(["sessions", "show", requireFacts(chat).sessionId]),
+    run: (chat) => chat.pageCli(["sessions", "show", requireStored(chat)]),
   },
   {
     name: "model",
@@ -193,13 +192,13 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     argument: "[TURNS]",
     summary: "hide the last turns from the model; files stay as they are",
     when: "idle",
-    run: (chat, count) => chat.runCli(["sessions", "undo", requireFacts(chat).sessionId, ...words(count)]),
+    run: (chat, count) => chat.runCli(["sessions", "undo", requireStored(chat), ...words(count)]),
   },
   {
     name: "redo",
     summary: "restore the turns of the last undo",
     when: "idle",
-    run: (chat) => chat.runCli(["sessions", "redo", requireFacts(chat).sessionId]),
+    run: (chat) => chat.runCli(["sessions", "redo", requireStored(chat)]),
   },
   {
     name: "rollback",
@@ -216,7 +215,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     when: "idle",
     async run(chat, message) {
       const at = message === "" ? [] : ["--at", message];
-      const lines = await chat.runCli(["sessions", "branch", requireFacts(chat).sessionId, ...at]);
+      const lines = await chat.runCli(["sessions", "branch", requireStored(chat), ...at]);
       const id = lines.find((line) => SESSION_ID.test(line));
       if (id !== undefined) await chat.open({ choice: { resume: id } });
     },
@@ -228,7 +227,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     when: "idle",
     run(chat, focus) {
       const kept = focus === "" ? [] : ["--focus", focus];
-      return chat.runCli(["sessions", "compact", requireFacts(chat).sessionId, ...kept]);
+      return chat.runCli(["sessions", "compact", requireStored(chat), ...kept]);
     },
   },
   {

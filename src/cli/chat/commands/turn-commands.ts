@@ -1,5 +1,5 @@
 import type { ChatCommand } from "./chat-command.ts";
-import { requireFacts, wrongUse } from "./command-input.ts";
+import { requireStored, wrongUse } from "./command-input.ts";
 
 const BUSY_MODES = ["queue", "steer", "interrupt"] as const;
 
@@ -11,7 +11,7 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
     async run(chat) {
       const last = chat.lastMessage();
       if (last === undefined) throw wrongUse("There is no message to send again.", "Type one.");
-      await chat.runCli(["sessions", "undo", requireFacts(chat).sessionId]);
+      await chat.runCli(["sessions", "undo", requireStored(chat)]);
       chat.send(last);
     },
   },

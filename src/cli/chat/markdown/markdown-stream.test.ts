@@ -71,6 +71,43 @@ test("C3: wherever the pieces are cut, the same lines are printed, each of them 
   );
 });
 
+test("C1, C3: whatever widths the window has while a paragraph arrives, each word is printed once and in order", () => {
+  const words = Array.from({ length: 120 }, (_, at) => `word${at}`);
+  const text = `- ${words.join(" ")}`;
+  const step = fc.record({
+    length: fc.integer({ min: 1, max: 60 }),
+    width: fc.integer({ min: 10, max: 120 }),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 1 }), (steps) => {
+      let width = 80;
+      const stream = createMarkdownStream({
+        colours: plain,
+        columns: () => width,
+        highlight: (line) => line,
+      });
+      const lines: string[] = [];
+      let at = 0;
+      for (let index = 0; at < text.length; index++) {
+        const { length, width: next } = steps[index % steps.length] ?? { length: 1, width };
+        width = next;
+        lines.push(...stream.push(text.slice(at, at + length)));
+        at += length;
+      }
+      expect([...lines, ...stream.end()].join(" ").match(/word\d+/g)).toEqual(words);
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test("C12: text without spaces is broken between its characters, but not before a full stop", () => {
+  const text = "这是一个很长的段落。".repeat(8);
+  const lines = printWhole(text, 20);
+  expect(lines.join("")).toBe(text);
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(10);
+  expect(lines.some((line) => line.startsWith("。"))).toBe(false);
+});
+
 test("C3: a row is not final while an emphasis, a code span or a link in it is open", () => {
   const stream = open(20);
   const lines = stream.push("some **words that are bold and many more of them");

@@ -3,7 +3,7 @@ import { textWidth } from "../../terminal/fit-text.ts";
 import type { Colours } from "../../terminal/terminal.ts";
 import { formatTable } from "./format-table.ts";
 import { hasOpenInline, inlineSpans } from "./inline-spans.ts";
-import { MAX_PROSE_COLUMNS, wrapSpans } from "./wrap-spans.ts";
+import { MAX_PROSE_COLUMNS, type WrappedRow, wrapSpans } from "./wrap-spans.ts";
 
 /** Turns markdown that arrives in pieces into lines. A line is returned once, when nothing that follows can change it. */
 export interface MarkdownStream {
@@ -30,18 +30,18 @@ type Fence = { readonly mark: string; readonly language: string };
 
 export function createMarkdownStream({ colours, columns, highlight }: MarkdownOptions): MarkdownStream {
   let unfinished = ""; // the source line that has no end yet
-  let returned = 0; // rows of the unfinished line that were returned
+  let returned = 0; // words of the unfinished line that were returned
   let fence: Fence | undefined;
   let table: string[] = [];
   let isAfterBlank = true;
 
-  const render = (line: string): string[] => {
+  const render = (line: string, skipped: number): WrappedRow[] => {
     const { first, rest, text, style } = readLine(line);
     const width = Math.min(columns() - 1, MAX_PROSE_COLUMNS);
     const spans = inlineSpans(text, colours).map((span) =>
       style === undefined ? span : { ...span, style: (word: string) => colours[style](span.style(word)) },
     );
-    return wrapSpans(spans, width, { first, rest });
+    return wrapSpans(spans, width, { first, rest }, skipped);
   };
 
   const endTable = (): string[] => {
@@ -82,7 +82,7 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
     }
     isAfterBlank = false;
     if (/^\s{0,3}(?:-{3,}|\*{3,}|_{3,})\s*$/.test(line)) return [...before, colours.dim("───")];
-    return [...before, ...render(line).slice(already)];
+    return [...before, ...render(line, already).map(({ text }) => text)];
   }
 
   return {
@@ -91,15 +91,18 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
       const parts = (unfinished + escapeControls(text)).split("\n");
       unfinished = parts.pop() ?? "";
       for (const part of parts) lines.push(...finish(part));
-      const isProse = fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
+      // Text of one row has no row that is final, and most pieces of a stream are in one.
+      const fitsRow = textWidth(unfinished) < Math.min(columns() - 1, MAX_PROSE_COLUMNS);
+      const isProse = !fitsRow && fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
       if (isProse && unfinished !== "" && !hasOpenInline(unfinished)) {
-        const rows = render(unfinished);
+        const rows = render(unfinished, returned);
         const isLong = unfinished.length > MAX_UNFINISHED_CHARS;
         const final = isLong ? rows : rows.slice(0, -1);
-        if (final.length > returned) {
+        const last = final.at(-1);
+        if (last !== undefined) {
           if (table.length > 0) lines.push(...endTable());
-          lines.push(...final.slice(returned));
-          returned = final.length;
+          lines.push(...final.map(({ text: row }) => row));
+          returned = last.words;
           isAfterBlank = false;
         }
         if (isLong) {
@@ -111,8 +114,8 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
     },
     tail() {
       if (fence !== undefined) return unfinished === "" ? [] : [highlight(unfinished, fence.language)];
-      const rows = unfinished === "" ? [] : render(unfinished).slice(returned);
-      return [...table, ...rows];
+      const rows = unfinished === "" ? [] : render(unfinished, returned);
+      return [...table, ...rows.map(({ text }) => text)];
     },
     end() {
       const lines = unfinished === "" ? [] : finish(unfinished);

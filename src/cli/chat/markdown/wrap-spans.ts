@@ -9,27 +9,41 @@ export interface Span {
 /** The widest a row of prose becomes: longer rows are hard to read. */
 export const MAX_PROSE_COLUMNS = 100;
 
+/** A row of broken text and the number of words from the beginning of the text to its end. */
+export interface WrappedRow {
+  readonly text: string;
+  readonly words: number;
+}
+
 /**
  * Breaks text between words into rows. A word that is wider than a row, such as an address or a path, gets a row of its own
- * and is never broken, so that it can be selected and copied. Adding text at the end changes only the last row.
+ * and is never broken, so that it can be selected and copied. Adding text at the end changes only the last row. The first
+ * `skipped` words were printed earlier, maybe at another width, and are left out.
  */
 export function wrapSpans(
   spans: readonly Span[],
   width: number,
   indents: { readonly first: string; readonly rest: string },
-): string[] {
-  const rows: string[] = [];
-  let row = indents.first;
-  let used = textWidth(indents.first);
+  skipped = 0,
+): WrappedRow[] {
+  const rows: WrappedRow[] = [];
+  const start = skipped === 0 ? indents.first : indents.rest;
+  let row = start;
+  let used = textWidth(start);
   let isEmpty = true;
   let blank = "";
+  let count = 0;
   for (const word of splitWords(spans)) {
     if (word.isBlank) {
       blank = isEmpty ? "" : " ";
       continue;
     }
+    if (count < skipped) {
+      count++;
+      continue;
+    }
     if (!isEmpty && used + blank.length + word.width > width) {
-      rows.push(row);
+      rows.push({ text: row, words: count });
       row = indents.rest;
       used = textWidth(indents.rest);
       blank = "";
@@ -38,8 +52,9 @@ export function wrapSpans(
     used += blank.length + word.width;
     blank = "";
     isEmpty = false;
+    count++;
   }
-  return isEmpty && rows.length === 0 && indents.first === "" ? [] : [...rows, row];
+  return isEmpty && (skipped > 0 || start === "") ? rows : [...rows, { text: row, words: count }];
 }
 
 interface Word {
@@ -47,6 +62,11 @@ interface Word {
   readonly width: number;
   readonly isBlank: boolean;
 }
+
+/** A character of a script without spaces, with the marks that must not begin a row. */
+const UNSPACED =
+  /([\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff][\u3001\u3002\uff01\uff09\uff0c\uff1a\uff1b\uff1f\u300d\u300f]*)/;
+const SEPARATORS = new RegExp(`([ \\t\\n]+)|${UNSPACED.source}`);
 
 /** Words with their styles; a word may consist of several spans. */
 function splitWords(spans: readonly Span[]): Word[] {
@@ -59,14 +79,17 @@ function splitWords(spans: readonly Span[]): Word[] {
     width = 0;
   };
   for (const span of spans) {
-    for (const piece of span.text.split(/([ \t\n]+)/)) {
-      if (piece === "") continue;
+    for (const piece of span.text.split(SEPARATORS)) {
+      if (piece === undefined || piece === "") continue;
       if (/^[ \t\n]/.test(piece)) {
         end();
         words.push({ text: " ", width: 1, isBlank: true });
       } else {
+        const isUnspaced = UNSPACED.test(piece);
+        if (isUnspaced) end();
         text += span.style(piece);
         width += textWidth(piece);
+        if (isUnspaced) end();
       }
     }
   }

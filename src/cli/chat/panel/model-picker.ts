@@ -27,6 +27,8 @@ export interface ModelPickerParts {
   readonly onKeep?: ((model: ListedModel) => void) | undefined;
 }
 
+const NAME_COLUMNS = 22;
+
 /** The models of a catalogue in one list, with what is missing for those that cannot be used. */
 export function toListedModels(groups: readonly ProviderModels[]): ListedModel[] {
   return groups.flatMap(({ provider, route, models }) => {
@@ -79,9 +81,9 @@ export function listModelRows({
       search: idOf(model),
       isDim: model.missing !== undefined,
       text() {
-        const name = cutText(quoteLine(model.name), 24).padEnd(24);
+        const name = cutText(quoteLine(model.name), NAME_COLUMNS).padEnd(NAME_COLUMNS);
         const mark = recent.includes(idOf(model)) ? "recent" : model.isFavourite ? "favourite" : "";
-        const facts = `${formatTokens(model.contextTokens).padStart(6)}  ${formatPrice(model.price).padEnd(10)}`;
+        const facts = `${formatTokens(model.contextTokens).padStart(6)}  ${formatPrice(model.price).padEnd(13)}`;
         return `${name} ${model.provider.padEnd(10)} ${facts} ${model.missing ?? mark}`.trimEnd();
       },
     }));

@@ -1,9 +1,9 @@
 import { homedir } from "node:os";
-import { formatDuration } from "../../../lib/time/format-time.ts";
 import type { SessionSummary } from "../../../sessions/session.ts";
 import type { SessionStore } from "../../../sessions/session-store.ts";
 import { cutText, textWidth } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
+import { formatAge } from "../format-duration.ts";
 import type { KeyBindings } from "../input/key-bindings.ts";
 import { createPanel, type Panel, type PanelRow } from "./panel.ts";
 
@@ -23,7 +23,7 @@ export interface SessionPickerParts {
 }
 
 const MAX_FOUND = 50;
-const TITLE_COLUMNS = 28;
+const TITLE_COLUMNS = 24;
 
 /** All sessions of all folders and surfaces, those of this folder first; the filter also searches their messages. */
 export function createSessionPicker(parts: SessionPickerParts): Panel {
@@ -88,12 +88,12 @@ function toRow(
     text() {
       const { messages, opening } = store.list.describe(session, redact);
       const name = pad(quoteLine(session.title ?? opening), TITLE_COLUMNS);
-      const age = `${formatDuration(Math.max(0, now - session.activeAt))} ago`.padStart(11);
+      const age = formatAge(now - session.activeAt).padStart(8);
       const place = session.cwd === folder ? "here" : session.cwd.replace(homedir(), "~");
       const said = snippet ?? (session.title === undefined ? "" : opening);
       const quote = said === "" ? "" : `  "${quoteLine(said)}"`;
       const { costUsd } = store.usage.ofSession(session.id);
-      return `${name} ${age}  ${messages} messages  $${costUsd.toFixed(2)}  ${place}${quote}`;
+      return `${name} ${age}  ${`${messages}`.padStart(3)} messages  $${costUsd.toFixed(2)}  ${place}${quote}`;
     },
   };
 }

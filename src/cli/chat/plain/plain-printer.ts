@@ -48,6 +48,9 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
         return [`error: ${entry.text}`, ...(entry.hint === undefined ? [] : [`hint: ${entry.hint}`])];
       case "lines":
         return entry.lines.filter((line) => line.trim() !== "").map((line) => `info: ${line}`);
+      case "command":
+      case "command-end":
+        return []; // it is on the line where it was typed
       case "turn-end":
         return ["notice: your turn"];
     }
@@ -92,19 +95,23 @@ function endOfCall(call: EndedCall, detail: DisplayState["detail"]): string[] {
   const end = [summary, ...time].filter((words) => words !== "").join(", ");
   return [
     ...(outcome === "not-run" ? [`call ${number} ${tool}: ${quoteLine(argument)}`] : []),
-    ...(hidden > 0 ? [`output ${number}: ${hidden} lines before, all of them with /out ${number}`] : []),
+    ...(hidden > 0
+      ? [
+          `output ${number}: ${hidden} ${hidden === 1 ? "line" : "lines"} before, all of it with /out ${number}`,
+        ]
+      : []),
     ...lines.slice(-MAX_OUTPUT_LINES).map((line) => `output ${number}: ${line}`),
     `result ${number} ${outcome}: ${end}`,
   ];
 }
 
-function question({ approval, number }: Extract<Entry, { kind: "question" }>): string[] {
+function question({ approval, number, place }: Extract<Entry, { kind: "question" }>): string[] {
   const { kind, tool, summary, reason, details } = approval;
   const isApproval = kind === "approval";
   const choices = isApproval ? approvalChoices(details) : numberChoices(details);
   return [
     isApproval
-      ? `question: call ${number} ${tool} wants to run, asks because: ${quoteLine(reason)}`
+      ? `question: call ${number} ${tool} wants to run, in ${quoteLine(place)}, asks because: ${quoteLine(reason)}`
       : `question: ${quoteLine(summary)}`,
     ...(isApproval ? say("question", details.whole ?? summary) : []),
     ...choices.map((choice) => `question: ${quoteLine(choice)}`),

@@ -73,6 +73,23 @@ test.each([
   expect(lab.bytes().slice(before.length)).toMatch(/line 0[\s\S]*line 27/);
 });
 
+test("C17: a key is echoed without waiting for the next frame, but not while the window changes its size", async () => {
+  const lab = openLab();
+  lab.painter.start();
+  const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+  lab.painter.append(["first"]);
+  lab.painter.echo();
+  await nextTurn();
+  expect(lab.bytes()).toContain("first");
+  lab.tell();
+  lab.painter.append(["second"]);
+  lab.painter.echo();
+  await nextTurn();
+  expect(lab.bytes()).not.toContain("second");
+  vi.advanceTimersByTime(80);
+  expect(lab.bytes()).toContain("second");
+});
+
 test("C1, C10: a window that is dragged in 28 steps and made tiny keeps every line once and in order, with at most one stray row", async () => {
   const lab = openLab();
   lab.painter.start();

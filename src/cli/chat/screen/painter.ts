@@ -6,6 +6,8 @@ export interface Painter extends Disposable {
   append(lines: readonly string[]): void;
   /** The live area may have changed. */
   schedule(): void;
+  /** A key was pressed: the live area is drawn as soon as all keys that have arrived were handled. */
+  echo(): void;
   /** Redraws everything below the finished lines, for a terminal that another program has written to. */
   redraw(): void;
   /** Starts to paint, with a frame at once. */
@@ -33,6 +35,7 @@ const TMUX_QUIET_MS = 300;
 export function createPainter({ screen, stdout, isInTmux, live }: PainterParts): Painter {
   let pending: string[] = [];
   let frame: NodeJS.Timeout | undefined;
+  let isEchoing = false;
   let resizing: NodeJS.Timeout | undefined;
   let isRunning = false;
 
@@ -42,7 +45,9 @@ export function createPainter({ screen, stdout, isInTmux, live }: PainterParts):
     return lines;
   };
   function paint(): void {
+    clearTimeout(frame);
     frame = undefined;
+    isEchoing = false;
     noticeResize(stdout);
     if (isRunning && resizing === undefined) screen.show(takePending(), live());
   }
@@ -61,6 +66,11 @@ export function createPainter({ screen, stdout, isInTmux, live }: PainterParts):
     },
     schedule() {
       if (isRunning) frame ??= setTimeout(paint, FRAME_MS);
+    },
+    echo() {
+      if (!isRunning || isEchoing) return;
+      isEchoing = true;
+      setImmediate(paint);
     },
     redraw: () => screen.resize(takePending(), live()),
     start() {

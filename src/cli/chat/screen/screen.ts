@@ -53,8 +53,10 @@ export function createScreen({ write, size, rewraps }: ScreenParts): Screen {
 
   function redraw(lines: readonly string[], live: LiveArea, toTop: string): void {
     const { columns } = size();
-    const above = lines.map((line) => `${line}${fills(line, columns) ? "" : ERASE_RIGHT}\r\n`).join("");
-    const below = live.rows.map((row) => row + ERASE_RIGHT).join("\r\n");
+    // Only the rows of the last live area have something to erase; those below them are empty.
+    const erase = (row: number): string => (row < drawn.rows.length ? ERASE_RIGHT : "");
+    const above = lines.map((line, row) => `${line}${fills(line, columns) ? "" : erase(row)}\r\n`).join("");
+    const below = live.rows.map((row, index) => row + erase(lines.length + index)).join("\r\n");
     write(`${HIDE_CURSOR}${toTop}${above}${below}${ERASE_BELOW}${place(live)}${SHOW_CURSOR}`);
     drawn = live;
   }

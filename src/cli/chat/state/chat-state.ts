@@ -37,6 +37,14 @@ export interface Question {
   readonly wasTooEarly: boolean;
 }
 
+/** A slash command that has not ended yet. */
+export interface RunningCommand {
+  readonly text: string;
+  readonly startedAt: number;
+  /** Whether messages wait until it has ended, because it changes the session. */
+  readonly isExclusive: boolean;
+}
+
 export interface RunningTurn {
   readonly startedAt: number;
   readonly activity: "waiting" | "thinking" | "answering" | "calling" | "stopping";
@@ -54,6 +62,7 @@ export interface ChatState {
   /** Whether a spinner turns. */
   readonly hasMotion: boolean;
   readonly turn: RunningTurn | undefined;
+  readonly commands: readonly RunningCommand[];
   readonly calls: readonly RunningCall[];
   readonly lastCall: number;
   /** Messages that are sent after the running turn, oldest first. */
@@ -87,6 +96,7 @@ export const INITIAL_STATE: ChatState = {
   showsReasoning: false,
   hasMotion: true,
   turn: undefined,
+  commands: [],
   calls: [],
   lastCall: 0,
   queue: [],
@@ -109,6 +119,8 @@ export type Effect =
   | { readonly type: "send"; readonly text: string }
   | { readonly type: "steer"; readonly text: string }
   | { readonly type: "stop" }
+  /** Stops the slash commands that run. */
+  | { readonly type: "stop-commands" }
   | { readonly type: "leave" }
   /** Runs a command in the environment, without the model. */
   | { readonly type: "shell"; readonly command: string }

@@ -10,12 +10,21 @@ export type Entry =
   /** A piece of the model's reasoning, before its answer. */
   | { readonly kind: "reasoning"; readonly text: string }
   | { readonly kind: "call"; readonly call: EndedCall }
-  | { readonly kind: "question"; readonly approval: Approval; readonly number: number }
+  | {
+      readonly kind: "question";
+      readonly approval: Approval;
+      readonly number: number;
+      /** Where the call would run. */
+      readonly place: string;
+    }
   | { readonly kind: "answered"; readonly text: string }
   | { readonly kind: "notice"; readonly text: string }
   | { readonly kind: "error"; readonly text: string; readonly hint: string | undefined }
   /** Lines that a command of the chat prints. */
   | { readonly kind: "lines"; readonly lines: readonly string[] }
+  /** A slash command, as it was typed. */
+  | { readonly kind: "command"; readonly text: string }
+  | { readonly kind: "command-end" }
   | { readonly kind: "turn-end" };
 
 export interface EndedCall {

@@ -58,7 +58,7 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
       const number = known?.number ?? state.lastCall + 1;
       const question = { approval: event.approval, number, askedAt: now, wasTooEarly: false };
       return result({ ...active("calling"), questions: [...state.questions, question] }, [
-        { kind: "question", approval: event.approval, number },
+        { kind: "question", approval: event.approval, number, place: placeOf(state) },
       ]);
     }
     case "approval-answered": {
@@ -135,7 +135,7 @@ function endCall(state: ChatState, event: AgentEventOf<"tool-end">, now: number)
     callId: event.callId,
     number,
     tool,
-    argument: running?.argument ?? denied?.summary ?? "",
+    argument: running?.argument ?? withoutTool(denied?.summary ?? "", tool),
     outcome,
     durationMs: running === undefined ? event.durationMs : now - running.startedAt,
     body: denied === undefined ? bodyOfResult(event) : "",
@@ -150,6 +150,15 @@ function endCall(state: ChatState, event: AgentEventOf<"tool-end">, now: number)
     },
     [{ kind: "call", call }],
   );
+}
+
+function placeOf({ facts }: ChatState): string {
+  return facts === undefined || facts.environment === "local" ? (facts?.folder ?? "") : facts.environment;
+}
+
+/** What would have happened, without the name of the tool, which is shown in front of it. */
+function withoutTool(summary: string, tool: string): string {
+  return summary.startsWith(`${tool} `) ? summary.slice(tool.length + 1) : summary;
 }
 
 /** Notes that the model has not seen are sent first, as the next message. */

@@ -441,3 +441,34 @@ test("C35: reasoning is printed only if that is set, and never inside an answer"
     { kind: "text", text: "in two parts." },
   ]);
 });
+
+test("a message typed while a command changes the session is sent when the command has ended", () => {
+  const chat = openIdle();
+  chat.input({ type: "command-start", text: "/compress", isExclusive: true });
+  chat.type("go on");
+  expect(chat.done()).toEqual([]);
+  chat.input({ type: "command-end", text: "/compress" });
+  expect(chat.done()).toEqual([{ type: "send", text: "go on" }]);
+  chat.input({ type: "command-start", text: "/logs", isExclusive: false });
+  chat.type("now");
+  expect(chat.done()).toEqual([{ type: "send", text: "now" }]);
+});
+
+test("C22: Esc and Ctrl-C stop a slash command that runs, and do not leave", () => {
+  const chat = openIdle();
+  chat.input({ type: "command-start", text: "/compress", isExclusive: true });
+  for (const key of ["stop", "interrupt"] as const) {
+    chat.input({ type: "key", key, draft: "" });
+    expect(chat.done()).toEqual([{ type: "stop-commands" }]);
+  }
+});
+
+test("a command is printed as it was typed, without the value of a setting", () => {
+  const chat = openIdle();
+  chat.type("/why 4");
+  chat.type("/config model.api_key sk-secret");
+  expect(chat.entries.slice(-2)).toEqual([
+    { kind: "command", text: "/why 4" },
+    { kind: "command", text: "/config model.api_key" },
+  ]);
+});

@@ -19,6 +19,8 @@ export type ChatInput =
   | { readonly type: "queue"; readonly text: string }
   | { readonly type: "steer"; readonly text: string }
   | { readonly type: "drop-queue" }
+  | { readonly type: "command-start"; readonly text: string; readonly isExclusive: boolean }
+  | { readonly type: "command-end"; readonly text: string }
   /** A message could not be stored; `draft` is what has been typed since. */
   | { readonly type: "give-back"; readonly text: string; readonly draft: string }
   /** An earlier chat of this session left texts; `draft` is what has been typed in this one. */
@@ -54,11 +56,20 @@ export function update(state: ChatState, input: ChatInput, now: number): Update 
       return result({ ...state, queue: state.queue.toSpliced(number - 1, 1) }, [], [{ type: "edit", text }]);
     }
     case "queue":
-      return send(state, input.text);
+      // A command that has changed the session may send a message at its end.
+      return state.turn === undefined && state.facts !== undefined
+        ? result(state, [], [{ type: "send", text: input.text }])
+        : send(state, input.text);
     case "steer":
       return steer(state, input.text);
     case "drop-queue":
       return result({ ...state, queue: [], isQueueHeld: false });
+    case "command-start": {
+      const { text, isExclusive } = input;
+      return result({ ...state, commands: [...state.commands, { text, isExclusive, startedAt: now }] });
+    }
+    case "command-end":
+      return endCommand(state, input.text);
     case "give-back":
       return giveBack(state, input.text, input.draft);
     case "restored":
@@ -113,7 +124,11 @@ function submit(state: ChatState, { text, startedTypingAt }: Extract<ChatInput, 
   const [question] = state.questions;
   const command = parseCommand(typed);
   if (command !== undefined)
-    return result(state, [], [{ type: "command", name: command.name, argument: command.argument }]);
+    return result(
+      state,
+      [{ kind: "command", text: withoutValue(command) }],
+      [{ type: "command", name: command.name, argument: command.argument }],
+    );
   const shell = /^!\s*(\S[\s\S]*)$/.exec(typed)?.[1];
   if (shell !== undefined) return runShell(state, shell);
   if (question !== undefined && typed !== "") {
@@ -129,6 +144,26 @@ function submit(state: ChatState, { text, startedTypingAt }: Extract<ChatInput, 
   return state.turn === undefined
     ? send({ ...state, queue: state.queue.slice(1), isQueueHeld: false }, oldest)
     : steer({ ...state, queue: state.queue.slice(0, -1) }, newest);
+}
+
+/** The command as it is printed. The value of a setting is left out, because it may be a secret. */
+function withoutValue({ name, argument }: { readonly name: string; readonly argument: string }): string {
+  const shown = name.startsWith("con") ? argument.split(/\s+/)[0] : argument;
+  return `/${name} ${shown}`.trim();
+}
+
+/** A message that was typed while the session was being changed is sent now. */
+function endCommand(state: ChatState, text: string): Update {
+  const at = state.commands.findIndex((command) => command.text === text);
+  const ended = { ...state, commands: state.commands.toSpliced(at, 1) };
+  const entries: Entry[] = [{ kind: "command-end" }];
+  const [next, ...rest] = ended.queue;
+  if (next === undefined || ended.isQueueHeld || !isFree(ended)) return result(ended, entries);
+  return result({ ...ended, queue: rest }, entries, [{ type: "send", text: next }]);
+}
+
+function isFree({ facts, turn, commands }: ChatState): boolean {
+  return facts !== undefined && turn === undefined && !commands.some(({ isExclusive }) => isExclusive);
 }
 
 /** Names where the turn was cut off. The agent itself checks what became of the calls when it is told to continue. */
@@ -200,8 +235,7 @@ function sendTyped(state: ChatState, text: string): Update {
 }
 
 function send(state: ChatState, text: string): Update {
-  const isFree = state.facts !== undefined && state.turn === undefined;
-  if (isFree) return result(state, [], [{ type: "send", text }]);
+  if (isFree(state)) return result(state, [], [{ type: "send", text }]);
   const waits = state.questions.length > 0 ? [WAITING] : [];
   return result({ ...state, queue: [...state.queue, text] }, waits);
 }
@@ -300,6 +334,7 @@ function pressKey(
       [{ type: "stop" }],
     );
   }
+  if (state.commands.length > 0) return result(state, [], [{ type: "stop-commands" }]);
   return key === "interrupt" ? leave(state, now) : result(state);
 }
 

@@ -95,6 +95,7 @@ export function openChatWindow(
   let ticker: NodeJS.Timeout | undefined;
   let tickMs = 0;
   let panel: Panel | undefined;
+  let lastPrinted: string | undefined; // the id of a question if it was printed last
 
   const size = (): ScreenSize => ({
     columns: Math.max(10, stdout.columns || 80),
@@ -123,18 +124,20 @@ export function openChatWindow(
       {
         ...{ state, tail: printer.tail(), input: input.view(size().columns) },
         ...{ panel: panel?.view(), keys: keys(), size: size(), now: Date.now() },
+        isQuestionBuried: state.questions[0]?.approval.id !== lastPrinted,
       },
       colours,
     );
   const painter = createPainter({ screen, stdout, isInTmux, live });
-  const { schedule } = painter;
+  const { schedule, echo } = painter;
 
   /** Counts seconds and turns the spinner while something runs; an idle chat has no timer. */
   function keepTime(): void {
     const hasHint = state.hint !== undefined && Date.now() < state.hint.until;
     const isAsking = state.questions.length > 0;
     const workingMs = state.hasMotion ? TICK_MS : QUIET_TICK_MS;
-    const wanted = isAsking || (hasHint && !state.turn) ? QUIET_TICK_MS : state.turn ? workingMs : 0;
+    const isWorking = state.turn !== undefined || state.commands.length > 0;
+    const wanted = isAsking || (hasHint && !isWorking) ? QUIET_TICK_MS : isWorking ? workingMs : 0;
     if (wanted === tickMs) return;
     clearInterval(ticker);
     tickMs = wanted;
@@ -176,20 +179,20 @@ export function openChatWindow(
       if (open !== undefined) {
         // A panel that is done may have opened the next one.
         if (!open.press(sequence, keys()) && panel === open) panel = undefined;
-        schedule();
+        echo();
         return;
       }
       const situation = { hasQueue: state.queue.length > 0, hasQuestion: state.questions.length > 0 };
       const action = input.press(sequence, situation);
       if (action !== undefined) onKey(action);
       onDraft();
-      schedule();
+      echo();
     },
     onPaste(text) {
       if (panel !== undefined) panel.paste(text);
       else insert(text);
       onDraft();
-      schedule();
+      echo();
     },
     marksPastes: !NO_PASTE_MARKS.test(env["TERM"] ?? ""),
     now: () => Date.now(),
@@ -214,7 +217,11 @@ export function openChatWindow(
   return {
     show(next, entries) {
       state = next;
-      for (const entry of entries) painter.append(printer.print(entry));
+      for (const entry of entries) {
+        const lines = printer.print(entry);
+        if (lines.length > 0) lastPrinted = entry.kind === "question" ? entry.approval.id : undefined;
+        painter.append(lines);
+      }
       keepTime();
       schedule();
     },

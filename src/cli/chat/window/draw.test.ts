@@ -33,12 +33,13 @@ const BUSY: ChatState = {
   steers: ["use vitest"],
 };
 
-function drawAt(columns: number, rows: number, state = BUSY, now = 12_000) {
+function drawAt(columns: number, rows: number, state = BUSY, now = 12_000, isQuestionBuried = false) {
   const tail = Array.from({ length: 20 }, (_, index) => `row ${index}`);
   const view = { rows: ["typed text"], caret: { row: 0, column: 5 } };
   const input = { ...view, completion: undefined, stash: undefined, history: undefined };
   const keys = createKeyBindings();
-  return draw({ state, tail, input, keys, size: { columns, rows }, now }, plain);
+  const request = { state, tail, input, keys, size: { columns, rows }, now };
+  return draw({ ...request, isQuestionBuried }, plain);
 }
 
 test("C2, C10: at any size the live area leaves a row free, and shows input and mode", () => {
@@ -51,6 +52,85 @@ test("C2, C10: at any size the live area leaves a row free, and shows input and 
       expect(caret.column).toBe(7);
     }),
   );
+});
+
+const asking: ChatState = {
+  ...BUSY,
+  questions: [1, 2, 3].map((number) => ({
+    approval: {
+      id: `a_${number}`,
+      sessionId: "s1",
+      kind: "approval",
+      callId: `c${number}`,
+      tool: "terminal",
+      hash: "",
+      summary: "rm -rf build",
+      reason: "It removes build.",
+      rule: undefined,
+      details: {
+        session: { rule: "class:x", words: "rm -r" },
+        always: { rule: "exact:x", words: "exactly `rm -rf build`" },
+      },
+      state: "waiting",
+      scope: undefined,
+      answer: undefined,
+      answeredBy: undefined,
+      askedAt: 0,
+      endsAt: 300_000,
+      answeredAt: undefined,
+      holder: undefined,
+    },
+    number,
+    askedAt: 0,
+    wasTooEarly: false,
+  })),
+};
+
+test("C38: output, calls, queued messages and the size never move or hide the question; several are counted", () => {
+  const quiet = drawAt(80, 24, { ...asking, calls: [], queue: [], steers: [] }).rows.slice(-5, -1);
+  expect(quiet).toEqual([
+    "  1 once · 2 this session: rm -r · 3 always: exactly `rm -rf build` · 4 no",
+    "  5 no, because …",
+    "  1 of 3 · number, Enter · Tab: draft aside · Esc or silence for 4:48 means no",
+    "❯ typed text",
+  ]);
+  fc.assert(
+    fc.property(fc.integer({ min: 6, max: 60 }), fc.integer({ min: 0, max: 9 }), (rows, calls) => {
+      const many = Array.from({ length: calls }, (_, at) => ({ ...BUSY.calls[0], callId: `${at}` }));
+      const shown = drawAt(80, rows, { ...asking, calls: many } as ChatState).rows;
+      expect(shown.slice(-5, -1)).toEqual(drawAt(80, 24, asking).rows.slice(-5, -1));
+    }),
+  );
+});
+
+test("C38: a question that output has moved up is named again above its choices", () => {
+  const rows = drawAt(80, 24, asking, 12_000, true).rows;
+  expect(rows.at(-6)).toBe("? 1 terminal rm -rf build");
+  expect(drawAt(80, 6, asking, 12_000, true).rows).toHaveLength(5);
+  expect(drawAt(80, 6, asking, 12_000, true).rows.at(-3)).toContain("means no");
+});
+
+test("C37: what the answers 2 and 3 would cover is shown", () => {
+  const words = "everything that a rule with a long name asks about, in this folder and in those below it";
+  const [first, ...others] = asking.questions;
+  if (first === undefined) throw new Error("the state has no question");
+  const details = { ...first.approval.details, session: { rule: "class:x", words } };
+  const questions = [{ ...first, approval: { ...first.approval, details } }, ...others];
+  for (const columns of [40, 80, 200]) {
+    const shown = drawAt(columns, 24, { ...asking, questions })
+      .rows.join(" ")
+      .replace(/\s+/g, " ");
+    expect(shown).toContain(`2 this session: ${words}`);
+    expect(shown).toContain("3 always: exactly `rm -rf build`");
+  }
+});
+
+test("a slash command that takes a while is shown with its seconds and the key that stops it", () => {
+  const slow = { text: "/compress", startedAt: 9_000, isExclusive: true };
+  const idle = { ...BUSY, turn: undefined, calls: [], queue: [], steers: [] };
+  const shown = (now: number) => drawAt(80, 24, { ...idle, commands: [slow] }, now).rows.join("\n");
+  expect(shown(12_000)).toContain("/compress · 3 s · Esc stops");
+  expect(shown(9_100)).not.toContain("/compress");
 });
 
 test("C2: unfinished text takes at most six rows", () => {

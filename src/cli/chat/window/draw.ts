@@ -1,7 +1,8 @@
+import { stripVTControlCharacters } from "node:util";
 import type { ApprovalDetails } from "../../../approvals/approval.ts";
 import { numberChoices } from "../../../approvals/clarification.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
-import { cutText, textWidth } from "../../terminal/fit-text.ts";
+import { cutText, foldText, textWidth, wrapText } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import type { Colours } from "../../terminal/terminal.ts";
 import { formatDuration } from "../format-duration.ts";
@@ -10,6 +11,7 @@ import type { InputView } from "../input/input-line.ts";
 import type { KeyBindings } from "../input/key-bindings.ts";
 import type { PanelView } from "../panel/panel.ts";
 import type { LiveArea, ScreenSize } from "../screen/screen.ts";
+import { styledWidth } from "../screen/styled-width.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import { type DrawnRows, drawCompletion, drawPanel } from "./draw-lists.ts";
 
@@ -18,6 +20,8 @@ export interface DrawRequest {
   /** Rows of the answer that may still change. */
   readonly tail: readonly string[];
   readonly input: InputView;
+  /** Whether something was printed below the question, so that the live area has to name it. */
+  readonly isQuestionBuried: boolean;
   /** The panel that has the keys instead of the input line. */
   readonly panel?: PanelView | undefined;
   readonly keys: KeyBindings;
@@ -32,20 +36,28 @@ const MAX_QUEUE = 3;
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_MS = 120;
 const SILENCE_MS = 60_000;
+/** Faster commands show nothing but their result. */
+const SLOW_COMMAND_MS = 400;
 
 /** The live area: unfinished text, running calls, question, queue, input or panel, and status, as much as fits. */
 export function draw(request: DrawRequest, colours: Colours): LiveArea {
   const { state, tail, size, now, keys } = request;
   const width = Math.max(1, size.columns - 1);
   const room = Math.max(2, Math.min(size.rows - 1, MAX_ROWS));
-  const question = state.questions.length > 0 ? questionRows(state, now, colours, width, keys) : [];
+  const hasDraft = request.input.rows.some((row) => row !== "");
+  const question = [
+    ...(request.isQuestionBuried ? questionTitle(state, colours, width) : []),
+    ...questionRows(state, now, colours, width, keys, hasDraft),
+  ];
   const status = statusRow(state, width, now, colours, keys);
   const input = inputRows(request, Math.max(1, room - 1 - question.length), width, colours);
-  const fixed = [...question.slice(0, Math.max(0, room - 1 - input.rows.length)), ...input.rows, status];
+  const shownQuestion = question.slice(-Math.max(1, room - 1 - input.rows.length));
+  const fixed = [...shownQuestion, ...input.rows, status];
   const above = [
-    ...tail.slice(-MAX_TAIL_ROWS),
+    ...tail.flatMap((row) => foldRow(row, width)).slice(-MAX_TAIL_ROWS),
     ...callRows(state, width, now, colours),
     ...activityRows(state, now, colours, keys),
+    ...commandRows(state, now, colours, keys),
     ...queueRows(state, width, colours, keys),
     ...stashRows(request, width, colours),
   ];
@@ -136,6 +148,22 @@ function activityRows(
   return [colours.dim(`${frame(now, hasMotion)} ${words}`)];
 }
 
+/** Slash commands that take a while. */
+function commandRows(
+  { commands, hasMotion }: ChatState,
+  now: number,
+  colours: Colours,
+  keys: KeyBindings,
+): string[] {
+  const key = keys.label("stop") ?? keys.label("interrupt");
+  const way = key === undefined ? "" : ` · ${key} stops`;
+  return commands
+    .filter(({ startedAt }) => now - startedAt >= SLOW_COMMAND_MS)
+    .map(({ text, startedAt }) =>
+      colours.dim(`${frame(now, hasMotion)} ${text} · ${Math.floor((now - startedAt) / 1_000)} s${way}`),
+    );
+}
+
 function queueRows(
   { queue, steers, isQueueHeld, turn }: ChatState,
   width: number,
@@ -159,12 +187,20 @@ function queueRows(
   ];
 }
 
+function questionTitle({ questions: [question] }: ChatState, colours: Colours, width: number): string[] {
+  if (question === undefined) return [];
+  const { number, approval } = question;
+  const what = approval.kind === "approval" ? `${number} ${approval.tool} ` : "";
+  return [cutText(`? ${what}${quoteLine(approval.summary)}`, width).replace(/^\?/, colours.yellow("?"))];
+}
+
 function questionRows(
   { questions: [question, ...others] }: ChatState,
   now: number,
   colours: Colours,
   width: number,
   keys: KeyBindings,
+  hasDraft: boolean,
 ): string[] {
   if (question === undefined) return [];
   const { kind, details, endsAt } = question.approval;
@@ -173,13 +209,15 @@ function questionRows(
   const stop = keys.label("stop");
   const silent = endsAt === undefined ? [] : [`silence for ${clockTime(endsAt - now)}`];
   const silence = [...(stop === undefined ? [] : [stop]), ...silent].join(" or ");
+  const tab = hasDraft ? keys.label("complete") : undefined;
+  const aside = tab === undefined ? "" : ` · ${tab}: draft aside`;
   const way = isApproval
-    ? `number, Enter · ${silence} means no`
+    ? `number, Enter${aside} · ${silence} means no`
     : `number or your own words, Enter · ${silence}: the agent decides`;
-  const count = others.length === 0 ? "" : ` · 1 of ${others.length + 1}`;
+  const count = others.length === 0 ? "" : `1 of ${others.length + 1} · `;
   return [
     ...joinInRows(choices, width - 2).map((row) => `  ${row}`),
-    colours.dim(cutText(`  ${way}${count}`, width)),
+    colours.dim(cutText(`  ${count}${way}`, width)),
   ];
 }
 
@@ -193,12 +231,12 @@ export function approvalChoices({ session, always }: ApprovalDetails): string[] 
   ];
 }
 
-const MAX_CHOICE_COLUMNS = 70;
+const MAX_CHOICE_ROWS = 3;
 
-/** Puts as many choices into a row as fit. */
+/** Puts as many choices into a row as fit. A longer one is broken between words, because it says what it would allow. */
 function joinInRows(choices: readonly string[], width: number): string[] {
   const rows: string[] = [];
-  for (const choice of choices.map((words) => cutText(words, Math.min(width, MAX_CHOICE_COLUMNS)))) {
+  for (const choice of choices.flatMap((words) => wrapText(words, width, MAX_CHOICE_ROWS))) {
     const joined = `${rows.at(-1)} · ${choice}`;
     if (rows.length > 0 && textWidth(joined) <= width) rows[rows.length - 1] = joined;
     else rows.push(choice);
@@ -251,6 +289,11 @@ function contextOf(used: number, all: number): string {
 
 function tokens(count: number): string {
   return count < 1_000 ? `${count}` : `${Math.round(count / 1_000)}k`;
+}
+
+/** All of a row that is wider than the window, as a line of code may be. */
+function foldRow(row: string, width: number): string[] {
+  return styledWidth(row) <= width ? [row] : foldText(stripVTControlCharacters(row), width);
 }
 
 function frame(now: number, hasMotion: boolean): string {

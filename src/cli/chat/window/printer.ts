@@ -1,5 +1,4 @@
 import { escapeControls } from "../../terminal/escape-controls.ts";
-import { colourDiff } from "../../terminal/event-view.ts";
 import { cutText, foldText, textWidth, wrapIndented, wrapText } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import type { Colours } from "../../terminal/terminal.ts";
@@ -7,7 +6,9 @@ import { formatDuration } from "../format-duration.ts";
 import { createHighlighter } from "../markdown/highlight.ts";
 import { createMarkdownStream, type MarkdownStream } from "../markdown/markdown-stream.ts";
 import { createRawStream } from "../markdown/raw-stream.ts";
+import { findSavedOutput } from "../saved-output.ts";
 import type { EndedCall, Entry } from "../state/entry.ts";
+import { isDiff, numberDiff } from "./number-diff.ts";
 
 /** Turns entries into final lines. */
 export interface Printer {
@@ -26,6 +27,11 @@ export interface DisplayState {
 
 const MAX_OUTPUT_LINES = 5;
 const MAX_DIFF_LINES = 40;
+/** Longer messages, such as a pasted file, are shown by their beginning. */
+const MAX_MESSAGE_LINES = 20;
+const SHOWN_MESSAGE_LINES = 8;
+/** A refusal has a reason, which may be long. */
+const MAX_END_ROWS = 8;
 /** Longer commands are shown in full by `/out`. */
 const MAX_COMMAND_ROWS = 10;
 
@@ -59,9 +65,12 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
       case "greeting":
         return [colours.dim(entry.parts.map(quoteLine).join(" · ")), ""];
       case "user": {
-        const [first = "", ...rest] = escapeControls(entry.text).split("\n");
+        const [first = "", ...others] = escapeControls(entry.text).split("\n");
+        const rest = others.length <= MAX_MESSAGE_LINES ? others : others.slice(0, SHOWN_MESSAGE_LINES);
+        const hidden = others.length - rest.length;
         const mark = entry.how === "steer" ? "❯ (steer) " : "❯ ";
-        return [colours.bold(mark + first), ...rest.map((line) => colours.bold(`  ${line}`)), ""];
+        const more = hidden === 0 ? [] : [colours.dim(`  … ${hidden} more lines, which were sent too`)];
+        return [colours.bold(mark + first), ...rest.map((line) => colours.bold(`  ${line}`)), ...more, ""];
       }
       case "reasoning":
         return printReasoning(entry.text);
@@ -88,6 +97,9 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
         ];
       case "lines":
         return entry.lines.flatMap((line) => wrapLine(escapeControls(line)));
+      case "command":
+        return [colours.dim(cutText(`❯ ${quoteLine(entry.text)}`, columns() - 1))];
+      case "command-end":
       case "turn-end":
         return isAfterBlank ? [] : [""];
     }
@@ -114,38 +126,48 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     return [
       `${colours.cyan("→")} ${cutText(head, width - 2)}`,
       ...(display.detail === "all" ? printBody(number, body) : []),
-      `  ${mark} ${colours.dim(end)}`,
+      ...wrapText(end, width - 4, MAX_END_ROWS).map(
+        (row, index) => `  ${index === 0 ? mark : " "} ${colours.dim(row)}`,
+      ),
     ];
   }
 
   /** The last lines of an output, or the first ones of a diff. */
   function printBody(number: number, body: string): string[] {
     if (body === "") return [];
-    const lines = escapeControls(body).replaceAll("\t", "    ").split("\n");
-    const isDiff = /^(?:---|\+\+\+|@@|diff )/m.test(body);
-    const shown = isDiff ? lines.slice(0, MAX_DIFF_LINES) : lines.slice(-MAX_OUTPUT_LINES);
-    const hidden = lines.length - shown.length;
-    const more = colours.dim(
-      isDiff
-        ? `    … ${hidden} more lines: /out ${number}`
-        : `    … ${hidden} lines before; all of them: /out ${number}`,
-    );
-    const rows = shown.map((line) =>
-      isDiff ? `    ${colourDiff(colours, line)}` : colours.dim(`    ${cutText(line, columns() - 5)}`),
-    );
-    if (hidden === 0) return rows;
-    return isDiff ? [...rows, more] : [more, ...rows];
+    const text = escapeControls(body).replaceAll("\t", "    ");
+    if (isDiff(body)) {
+      const rows = numberDiff(text).map(({ sign, text: row }) => SIGNS[sign](colours, row));
+      const hidden = rows.length - MAX_DIFF_LINES;
+      const more = hidden <= 0 ? [] : [colours.dim(`      … ${countLines(hidden)} more: /out ${number}`)];
+      return [...rows.slice(0, MAX_DIFF_LINES), ...more];
+    }
+    const lines = text.split("\n");
+    const hidden = lines.length - MAX_OUTPUT_LINES;
+    const before = findSavedOutput(body) === undefined ? `${countLines(hidden)} before` : "many lines before";
+    const more = hidden <= 0 ? [] : [colours.dim(`    … ${before}; all of it: /out ${number}`)];
+    return [
+      ...more,
+      ...lines.slice(-MAX_OUTPUT_LINES).map((line) => colours.dim(`    ${cutText(line, columns() - 5)}`)),
+    ];
   }
 
-  function printQuestion({ approval, number }: Extract<Entry, { kind: "question" }>): string[] {
-    const { tool, summary, reason, details } = approval;
+  function printQuestion({ approval, number, place }: Extract<Entry, { kind: "question" }>): string[] {
+    const { kind, tool, summary, reason, details } = approval;
+    const mark = (line: string): string => line.replace(/^\?/, colours.yellow("?"));
+    if (kind === "clarification")
+      return escapeControls(details.whole ?? summary)
+        .split("\n")
+        .flatMap((line, index) => wrap(index === 0 ? `? ${line}` : `  ${line}`))
+        .map(mark);
+    const head = `? ${number} ${tool} wants to run, in ${quoteLine(place)} · asks because: ${quoteLine(reason)}`;
     const rows = escapeControls(details.whole ?? summary)
       .replaceAll("\t", "    ")
       .split("\n")
       .flatMap((line) => foldText(line, columns() - 5));
     const hidden = rows.length - MAX_COMMAND_ROWS;
     return [
-      `${colours.yellow("?")} ${number} ${colours.bold(tool)} ${colours.dim(quoteLine(reason))}`,
+      ...wrap(head).map(mark),
       ...rows.slice(0, MAX_COMMAND_ROWS).map((row) => `    ${row}`),
       ...(hidden > 0 ? [colours.dim(`    … ${hidden} more rows: /out ${number}`)] : []),
     ];
@@ -156,7 +178,8 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
       const unfinished = entry.kind === "reasoning" || reasoning === "" ? [] : [...printReasoning("\n"), ""];
       const lines = [...unfinished, ...print(entry)];
       const group = GROUPS[entry.kind];
-      const isNew = group !== lastGroup && (lines.length > 0 || entry.kind === "text");
+      const isNew =
+        (group !== lastGroup || entry.kind === "command") && (lines.length > 0 || entry.kind === "text");
       if (isNew && !isAfterBlank && lines[0] !== "") lines.unshift("");
       if (isNew) lastGroup = group;
       const last = lines.at(-1);
@@ -165,6 +188,16 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     },
     tail: () => answer?.tail() ?? [],
   };
+}
+
+const SIGNS = {
+  " ": (colours: Colours, row: string) => colours.dim(row),
+  "+": (colours: Colours, row: string) => colours.green(row),
+  "-": (colours: Colours, row: string) => colours.red(row),
+} as const;
+
+function countLines(count: number): string {
+  return count === 1 ? "1 line" : `${count} lines`;
 }
 
 /** Entries of one group follow each other without an empty line. */
@@ -181,5 +214,7 @@ const GROUPS: Readonly<Record<Entry["kind"], Group>> = {
   notice: "note",
   error: "note",
   lines: "note",
+  command: "note",
+  "command-end": "note",
   "turn-end": "note",
 };

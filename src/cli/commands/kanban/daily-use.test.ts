@@ -165,7 +165,7 @@ describe("a board in daily use", () => {
     expect(await line.ok(["list"], COLUMNS)).toMatch(/Build +the model refused$/m);
     const old = await line.ok(["show", "1"], COLUMNS);
     expect(old).toMatch(/^ {2}19(69|70)-\d\d-\d\d \d\d:\d\d {2}created by alice/m);
-    expect(old).toMatch(/^ {2}20\d\d-\d\d-\d\d \d\d:\d\d {2}started by coder/m);
+    expect(old).toMatch(/^ {2}20\d\d-\d\d-\d\d \d\d:\d\d {2}started by alice/m); // who claimed it by hand
   });
 
   test("tail and watch print sentences with titles and skip internal events", async () => {

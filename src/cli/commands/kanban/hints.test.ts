@@ -8,8 +8,14 @@ import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";
 test("a refusal comes with a hint", async () => {
   await using line = await openKanbanLine();
   await line.ok(["create", "one"]);
+  await line.ok(["create", "two", "--parent", "1"]);
+  await line.ok(["create", "three"]);
+  await line.ok(["complete", "3"]);
   const refusals: readonly (readonly [readonly string[], RegExp])[] = [
     [["link", "1", "1"], /cannot wait for itself\. Name two tasks/],
+    [["block", "3", "why"], /^#3 is done; "block" .* Reopen it first: `hermes kanban reopen 3`\.$/],
+    [["complete", "2"], /^#2 is todo; "complete" .* `hermes kanban why 2` explains what it waits for\.$/],
+    [["search", " ", ""], /^Nothing to search for was given\. /],
     [["attach", "1", "https://example.com/a.png"], /is a URL, not a file\. Download the file first/],
     [
       ["create", "x", "--workspace", "worktree"],
@@ -23,7 +29,23 @@ test("a refusal comes with a hint", async () => {
     expect(`${failure?.message} ${failure?.hint}`, words.join(" ")).toMatch(expected);
   }
   expect(JSON.parse(await line.ok(["--json"]))).toMatchObject({ board: { slug: "default" } });
-  expect(await line.json<object[]>(["list"])).toHaveLength(1);
+  expect(await line.json<object[]>(["list"])).toHaveLength(3);
+});
+
+test("dispatch-status says of each dispatcher whether it leads, runs or has ended", async () => {
+  await using line = await openKanbanLine();
+  await line.ok(["dispatch"]);
+  const stateOf = async () =>
+    / {2}STATE {2}.*\n\d+ +\S+ +\S+ \S+ +(\w+)$/.exec((await line.ok(["dispatch-status"])).trimEnd())?.[1];
+  expect(await stateOf()).toBe("runs"); // a single pass gives its lease back
+  const Sqlite = await loadSqlite();
+  const change = (sql: string) => {
+    const file = new Sqlite(join(line.home, "board.sqlite"));
+    file.exec(sql);
+    file.close();
+  };
+  change("update dispatch_lease set expires_at = 9999999999999");
+  expect(await stateOf()).toBe("leads");
 });
 
 test("in a pipe the board shows ids and numbers, reasons follow their titles, and multi-line comments are indented", async () => {

@@ -33,6 +33,7 @@ test("each verb prints the new state of the task with its number and title", asy
     ["reopen 1", "#1 Ask is ready."],
     ["reassign 1 coder", "#1 Ask is now assigned to coder."],
     ["unguard 3", /^#3 Check does not start\./],
+    ["schedule 3 --at 2020-01-31T09:00", /^#3 Check becomes ready with the next pass: 2020-.* has passed\.$/],
     ["promote 4 --dry-run", "#4 Draft would be ready."],
     ["promote 4", "#4 Draft is ready."],
     ["archive 3", "#3 Check is archived."],

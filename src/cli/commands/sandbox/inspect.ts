@@ -1,3 +1,4 @@
+import { inspectLocalSandbox, type LocalSandboxReport } from "../../../app/local-sandbox.ts";
 import { listKnownProfiles, quietReporter } from "../../../app/sandbox.ts";
 import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation/isolation.ts";
@@ -14,7 +15,12 @@ import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";
-import { type ChosenOptions, type DockerContext, openDockerContext } from "./sandbox-context.ts";
+import {
+  type ChosenOptions,
+  createSandboxRequest,
+  type DockerContext,
+  openDockerContext,
+} from "./sandbox-context.ts";
 
 export async function listSandboxRows(
   context: CommandContext,
@@ -102,6 +108,13 @@ export async function explainSandbox(
   context: CommandContext,
   { task, chosen, json }: ChosenOptions,
 ): Promise<void> {
+  const { app, request } = await createSandboxRequest(context, task);
+  const { backend, local_sandbox: mode } = request.options;
+  if (backend === "local" && mode !== "off") {
+    const report = await inspectLocalSandbox(app, { cwd: request.cwd, mode }, context.signal);
+    if (json) return context.terminal.printJson(report);
+    return printLocalSandbox(context, report);
+  }
   const { engine, spec } = await openDockerContext(context, task);
   const container = await findChosenSandbox(engine, spec, chosen, context.signal);
   if (!container) {
@@ -117,6 +130,19 @@ export async function explainSandbox(
     );
   }
   for (const line of describeIsolation(isolation)) context.terminal.print(line);
+}
+
+function printLocalSandbox({ terminal }: CommandContext, report: LocalSandboxReport): void {
+  const list = (paths: readonly string[]): string => paths.join(", ") || "none";
+  printFields(terminal, [
+    ["mode", report.mode],
+    ["possible", report.problem === null ? "yes" : `no: ${report.problem.message} ${report.problem.hint}`],
+    ["network", report.has_network ? "yes, with all services of this machine that listen on it" : "none"],
+    ["can write", `${list(report.writable)}, and temporary folders of its own`],
+    ["but not", list(report.protected)],
+    ["cannot open", list(report.hidden)],
+    ["processes", "sees and signals only its own; no capabilities, no new privileges"],
+  ]);
 }
 
 async function sandboxes(

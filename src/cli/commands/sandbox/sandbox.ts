@@ -82,12 +82,8 @@ export function build(context: CommandContext): Command {
       "hermes sandbox status --task research --json",
     ]),
   ).action(async (chosen, options) => (await VERBS.inspect()).showStatus(context, { ...options, chosen }));
-  ofChosen(
-    add("explain", "Show the isolation of the sandbox: user, capabilities, mounts, network, limits.", [
-      "hermes sandbox explain",
-    ]),
-  ).action(async (chosen, options) =>
-    (await VERBS.inspect()).explainSandbox(context, { ...options, chosen }),
+  ofChosen(add("explain", "Show what commands in the sandbox can reach.", ["hermes sandbox explain"])).action(
+    async (chosen, options) => (await VERBS.inspect()).explainSandbox(context, { ...options, chosen }),
   );
   ofChosen(
     add("stop", "Stop the sandbox; the next command starts it again.", [

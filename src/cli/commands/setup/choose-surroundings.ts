@@ -1,9 +1,11 @@
 import { basename } from "node:path";
 import type { App } from "../../../app/app.ts";
+import { inspectLocalSandbox } from "../../../app/local-sandbox.ts";
 import { findEngine } from "../../../environments/docker/engine/find-engine.ts";
-import type { Backend } from "../../../environments/options.ts";
+import type { Backend, TerminalOptions } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";
 import type { CommandContext } from "../../context.ts";
+import { currentFolder } from "../../terminal/current-folder.ts";
 import { type Choice, chooseRow } from "./questions.ts";
 
 const ENGINE_WITHIN_MS = 3_000;
@@ -23,17 +25,51 @@ export async function findRunningEngine(app: App, signal: AbortSignal): Promise<
   }
 }
 
+export interface Surroundings {
+  readonly backend: Backend;
+  readonly local_sandbox: TerminalOptions["local_sandbox"];
+}
+
 /** Asks where commands run. The current environment is the preset. */
-export async function chooseBackend(context: CommandContext, app: App, engine: string): Promise<Backend> {
-  const { backend, docker_image: image } = app.resolved.config.terminal;
-  const choices: Choice<Backend>[] = [
-    { label: "On this machine", value: "local" },
-    { label: `In a ${engine} container with the image ${image}`, value: "docker" },
+export async function chooseBackend(
+  context: CommandContext,
+  app: App,
+  { engine, canSandbox }: { readonly engine: string | undefined; readonly canSandbox: boolean },
+): Promise<Surroundings> {
+  const { backend, local_sandbox, docker_image: image } = app.resolved.config.terminal;
+  const now = { backend, local_sandbox };
+  const choices: Choice<Surroundings>[] = [
+    { label: "On this machine", value: { backend: "local", local_sandbox: "off" } },
   ];
-  if (!choices.some(({ value }) => value === backend))
-    choices.push({ label: `As now: ${backend}`, value: backend });
-  const preset = choices.findIndex(({ value }) => value === backend);
-  return chooseRow(context, "Where should commands run?", choices, preset);
+  if (engine !== undefined)
+    choices.push({
+      label: `In a ${engine} container with the image ${image}`,
+      value: { backend: "docker", local_sandbox },
+    });
+  if (canSandbox)
+    choices.push({
+      label: "On this machine, in a sandbox that can change only the project and hides your credentials",
+      value: { backend: "local", local_sandbox: "workspace" },
+    });
+  const isNow = ({ value }: Choice<Surroundings>): boolean =>
+    value.backend === backend && (backend !== "local" || value.local_sandbox === local_sandbox);
+  if (!choices.some(isNow)) {
+    const sandbox = backend === "local" ? `, sandbox ${local_sandbox}` : "";
+    choices.push({ label: `As now: ${backend}${sandbox}`, value: now });
+  }
+  return chooseRow(context, "Where should commands run?", choices, choices.findIndex(isNow));
+}
+
+/** Whether local commands could run in a sandbox on this machine. */
+export async function canUseLocalSandbox(app: App, signal: AbortSignal): Promise<boolean> {
+  try {
+    const { problem } = await inspectLocalSandbox(app, { cwd: currentFolder(), mode: "workspace" }, signal);
+    return problem === null;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof AppError) return false;
+    throw error;
+  }
 }
 
 type Mode = App["resolved"]["config"]["approvals"]["mode"];

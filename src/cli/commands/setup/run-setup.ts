@@ -6,7 +6,7 @@ import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { findModelChanges, warnOfOverrides } from "../model/set.ts";
 import { type ChosenModel, chooseModel } from "./choose-model.ts";
-import { chooseBackend, chooseMode, findRunningEngine } from "./choose-surroundings.ts";
+import { canUseLocalSandbox, chooseBackend, chooseMode, findRunningEngine } from "./choose-surroundings.ts";
 import { askYes } from "./questions.ts";
 
 /** One change of config.yaml; `to` is undefined for a removal. */
@@ -41,11 +41,15 @@ export async function runSetup(context: CommandContext, { onlyModel }: SetupRequ
   const changes: SettingChange[] = chosen === undefined ? [] : modelChanges(app, chosen);
   if (!onlyModel) {
     const { terminal: environment, approvals } = app.resolved.config;
-    const name = await engine;
+    const [name, canSandbox] = await Promise.all([engine, canUseLocalSandbox(app, signal)]);
     if (name === undefined)
-      terminal.note("\nNo container engine answers, so commands run where they do now.");
-    const backend = name === undefined ? environment.backend : await chooseBackend(context, app, name);
+      terminal.note("\nNo container engine answers, so commands cannot run in a container.");
+    const { backend, local_sandbox } =
+      name === undefined && !canSandbox
+        ? environment
+        : await chooseBackend(context, app, { engine: name, canSandbox });
     changes.push({ path: ["terminal", "backend"], from: environment.backend, to: backend });
+    changes.push({ path: ["terminal", "local_sandbox"], from: environment.local_sandbox, to: local_sandbox });
     changes.push({ path: ["approvals", "mode"], from: approvals.mode, to: await chooseMode(context, app) });
   }
   return confirmAndWrite(

@@ -50,10 +50,10 @@ export async function showDispatchStatus(open: OpenBoardContext, { json }: JsonO
     String(pidOf(owner) ?? "?"),
     lastReportOf(last_report).host ?? host_id.slice(0, 8),
     formatTime(last_tick_at),
-    ended.has(owner) ? "ended" : holder?.owner === owner && holder.expires_at > holder.now ? "yes" : "",
+    ended.has(owner) ? "ended" : holder?.owner === owner && holder.expires_at > holder.now ? "leads" : "runs",
     escapeControls(last_error ?? "").split("\n", 1)[0] ?? "",
   ]);
-  terminal.print(renderTable(["PID", "HOST", "LAST PASS", "LEADS", "LAST ERROR"], rows, terminal));
+  terminal.print(renderTable(["PID", "HOST", "LAST PASS", "STATE", "LAST ERROR"], rows, terminal));
   for (const { owner, last_report, last_tick_at } of dispatchers) {
     const { idle, outcomes } = lastReportOf(last_report);
     const isOld = last_tick_at < (holder?.now ?? 0) - RECENT_MS;

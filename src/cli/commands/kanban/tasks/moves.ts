@@ -64,7 +64,10 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
         kanbanContext,
         ({ client, signal }, id, reason: readonly string[], { at }: { at: number }) =>
           client.schedule(id, at, reason.join(" "), signal),
-        (task, [, { at }]) => `${escapedName(task)} waits until ${formatTime(at)}.`,
+        (task, [, { at }]) =>
+          at > Date.now()
+            ? `${escapedName(task)} waits until ${formatTime(at)}.`
+            : `${escapedName(task)} becomes ready with the next pass: ${formatTime(at)} has passed.`,
       ),
     );
   add("promote", "Make waiting or triaged tasks ready; refused while a parent is open.", [

@@ -1,3 +1,5 @@
+import { authorOf } from "../../../../board/caller.ts";
+import { DISPATCHER } from "../../../../board/dispatcher/dispatch-board.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
 import type { BoardEvent, RunOutcome } from "../../../../board/task.ts";
 import { formatClock, formatNear, formatTime } from "../../../../lib/time/format-time.ts";
@@ -14,8 +16,10 @@ type Sentence = (
 /** The text of each kind of event, after the name of the task. Internal kinds have an empty text and are not shown. */
 const SENTENCES: Readonly<Record<string, Sentence>> = {
   created: ({ actor }, { text }) => `created by ${actor}${after(" for ", text("assignee"))}`,
-  claimed: ({ actor, run_id }, { text }) =>
-    `started${after(" by ", text("profile") || actor)} (run ${run_id})`,
+  claimed: ({ actor, run_id }, { text }) => {
+    const by = actor === authorOf(DISPATCHER) ? text("profile") || actor : actor; // a person may claim the task of a profile
+    return `started by ${by} (run ${run_id})`;
+  },
   spawned: () => "",
   heartbeat: (_, { text }) => `worker note: ${text("note")}`,
   // The reason of a move is printed with the move.

@@ -6,6 +6,7 @@ import {
 } from "../../../../board/operations/views/task-details.ts";
 import type { Task } from "../../../../board/task.ts";
 import { STATUSES, type Status } from "../../../../board/transitions.ts";
+import { AppError } from "../../../../lib/errors.ts";
 import { withoutUndefined } from "../../../../lib/without-undefined.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { parseCount } from "../../../parse-option.ts";
@@ -73,6 +74,7 @@ async function search(
     .join(" ")
     .split(/\s+/)
     .filter((word) => word !== "");
+  if (wanted.length === 0) throw new AppError("usage-wrong", "Nothing to search for was given.");
   const found = await store.search(wanted, { archived }, signal);
   if (json) return terminal.printJson(found);
   if (found.length === 0) return terminal.print("No tasks match these words.");

@@ -1,0 +1,19 @@
+import { inspectLocalSandbox } from "../../app/local-sandbox.ts";
+import { currentFolder } from "../terminal/current-folder.ts";
+import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
+
+/** Whether local commands run in the sandbox, or could. */
+export function checkLocalSandbox({ app, signal }: CheckInput): Promise<Finding[]> {
+  const { backend, local_sandbox: mode } = app.resolved.config.terminal;
+  const isUsed = backend === "local" && mode !== "off";
+  return orFinding("sandbox", isUsed ? "fail" : "note", async () => {
+    const wanted = mode === "off" ? "workspace" : mode;
+    const { problem } = await inspectLocalSandbox(app, { cwd: currentFolder(), mode: wanted }, signal);
+    if (problem !== null)
+      return [finding("sandbox", isUsed ? "fail" : "note", problem.message, problem.hint ?? "")];
+    if (isUsed) return [finding("sandbox", "ok", `local commands run in the sandbox (${mode})`)];
+    if (backend !== "local") return [finding("sandbox", "ok", "possible for local commands")];
+    const detail = "off: local commands can read your credentials and change all of your files";
+    return [finding("sandbox", "note", detail, "hermes config set terminal.local_sandbox workspace")];
+  });
+}

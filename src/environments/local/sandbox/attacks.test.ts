@@ -1,0 +1,248 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { startChild } from "../../../../test/support/child.ts";
+import type { SandboxedCommands, SandboxedResult } from "../../../../test/support/local-sandbox-child.ts";
+import { describeWith } from "../../../../test/support/services.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
+import { terminalOptions } from "../../options.ts";
+import { inspectSandbox } from "./local-sandbox.ts";
+
+const CHILD = new URL("../../../../test/support/local-sandbox-child.ts", import.meta.url);
+const NOBODY = 65_534;
+const AS_NOBODY = ["setpriv", `--reuid=${NOBODY}`, `--regid=${NOBODY}`, "--clear-groups", "--"];
+const SECRET = "hunter2hunter2";
+const isRoot = process.getuid?.() === 0;
+
+/** Each of these would harm the user or the machine. $VICTIM is the pid of the process that runs them. */
+const ATTEMPTS = [
+  "cat ~/.ssh/id_rsa",
+  "ls ~/.ssh",
+  "cat ~/.aws/credentials",
+  "cat ~/.netrc",
+  "cat ~/.hermes/.env",
+  "ls ~/.hermes",
+  "cp -r ~/.hermes copy",
+  "echo key >> ~/.ssh/authorized_keys",
+  "echo x > ~/notes.txt",
+  "echo x >> ~/.bashrc",
+  "mkdir -p ~/.config/autostart",
+  "touch /usr/local/bin/evil",
+  "rm -r ~/documents",
+  "mv ~/documents elsewhere",
+  "ln ~/documents/a hard && echo x > hard",
+  "ln -s ~/.ssh/id_rsa link && cat link",
+  "ln -s ~/documents out && echo x > out/a",
+  "cat /proc/self/root$HOME/.ssh/id_rsa",
+  "cat /proc/self/cwd/../user/.ssh/id_rsa",
+  "mount -o remount,rw,bind /",
+  "mount --bind /tmp ~/documents",
+  "umount ~/.ssh",
+  "umount -l ~/.hermes",
+  "unshare --mount umount ~/.ssh",
+  "unshare --user --map-root-user --mount sh -c 'umount ~/.ssh || exit 1; cat ~/.ssh/id_rsa'; [ -r ~/.ssh/id_rsa ] || ls ~/.ssh",
+  "nsenter --target 1 --mount cat ~/.ssh/id_rsa",
+  "chroot /proc/1/root cat ~/.ssh/id_rsa",
+  "kill -9 $VICTIM",
+  "kill -TERM $VICTIM",
+  "cat /proc/$VICTIM/environ",
+  "ls /proc/$VICTIM/root/",
+  "perl -e 'syscall(101, 16, $VICTIM, 0, 0) != -1 or die \"$!\\n\"'", // ptrace(PTRACE_ATTACH)
+  "head -c 1 /proc/kmsg",
+  // Both write what the machine has or shows already, in case they succeed.
+  'p=$(cat /proc/sys/kernel/core_pattern) && echo "$p" > /proc/sys/kernel/core_pattern',
+  "[ ! -e /proc/sysrq-trigger ] && ls ~/.ssh || echo h > /proc/sysrq-trigger",
+  "mknod disk b 8 0",
+  "exec 3<>/dev/tcp/192.0.2.1/80",
+  "exec 3<>/dev/tcp/127.0.0.1/$PORT",
+  "exec 3<>/dev/tcp/example.com/80",
+  connectTo("/var/run/docker.sock"),
+  connectTo("/run/podman/podman.sock"),
+  connectTo("$HOME/engine.sock"),
+  "ssh-add -l",
+  "echo evil > .git/hooks/pre-commit",
+  "rm -rf .git/hooks",
+  "chmod u+w .git/hooks/*",
+  "mv .git/hooks .git/unused",
+  "mv .git unused",
+  "git config core.hooksPath /tmp/evil",
+  "echo evil > .git/config",
+  "rm .git/config",
+  "echo evil > .envrc",
+  "ln -sf /tmp/evil .git/hooks",
+];
+
+function connectTo(path: string): string {
+  return `perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ARGV[0])) or die "$ARGV[0]: $!\\n"' "${path}"`;
+}
+
+describeWith("bubblewrap", "local sandbox", () => {
+  const users = isRoot ? ["root", "a plain user"] : ["a plain user"];
+
+  test.each(users)(
+    "agent K8: run by %s, no command gets out of the sandbox, and each is told why",
+    async (user) => {
+      await using lab = await openLab(user);
+      expect(ATTEMPTS.length).toBeGreaterThanOrEqual(40);
+      const results = await lab.run(ATTEMPTS, { local_sandbox_network: false });
+      const succeeded = results.filter(({ exitCode, output }) => exitCode === 0 || output.includes(SECRET));
+      expect(succeeded).toEqual([]);
+      const unexplained = results.filter(({ notices }) => !notices.join().includes("outside_sandbox: true"));
+      expect(unexplained).toEqual([]);
+      expect(lab.state()).toEqual(lab.before);
+    },
+  );
+
+  test.each(users)(
+    "agent K8: run by %s, git commits, make builds and npm tests in the sandbox",
+    async (user) => {
+      await using lab = await openLab(user);
+      const results = await lab.run(
+        [
+          "git add -A && git commit -q -m first && git log --oneline",
+          "git checkout -q -b work && echo two > b && git add b && git commit -q -m second",
+          "git stash list && git gc -q && git status --short",
+          "printf 'all: out\\nout: a.txt\\n\\tcp a.txt out\\n' > Makefile && echo a > a.txt && make && cat out",
+          'printf \'{"name":"x","version":"1.0.0","scripts":{"test":"node --test"}}\' > package.json',
+          'mkdir -p dep && printf \'{"name":"dep","version":"1.0.0"}\' > dep/package.json && npm install --offline --no-audit ./dep',
+          'printf \'require("node:test")("x", () => require.resolve("dep/package.json"))\' > x.test.js && npm test',
+          "echo a > $TMPDIR/file && cat /tmp/file",
+        ],
+        {},
+      );
+      expect(results.filter(({ exitCode }) => exitCode !== 0)).toEqual([]);
+    },
+  );
+
+  test("agent K8: with strict, files outside the project and the network are hidden too", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const commands = ["cat ~/documents/a", "ls ~", "echo x > ~/x", "exec 3<>/dev/tcp/127.0.0.1/$PORT"];
+    const results = await lab.run(commands, { local_sandbox: "strict" });
+    expect(results.filter(({ exitCode }) => exitCode === 0)).toEqual([]);
+    expect(results.filter(({ notices }) => !notices.join().includes("outside_sandbox: true"))).toEqual([]);
+    expect(await lab.run(["git status --short && ls"], { local_sandbox: "strict" })).toMatchObject([
+      { exitCode: 0 },
+    ]);
+  });
+
+  test("agent K8: a folder in local_sandbox_writable can be written, and its hooks of git cannot", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const commands = ["echo x > ~/documents/b", "mkdir ~/documents/.git", "cat ~/.ssh/id_rsa"];
+    const results = await lab.run(commands, { local_sandbox_writable: ["~/documents"] });
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1, 1]);
+  });
+
+  test("agent K8: files that would redirect git to other settings are removed after the command", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const [result] = await lab.run(["mkdir evil && echo ../evil > .git/commondir"], {});
+    expect(result?.notices.join()).toContain("removed");
+    expect(existsSync(join(lab.project, ".git", "commondir"))).toBe(false);
+  });
+
+  test("agent K8: where no repository exists yet, no command can create one with hooks, and nothing is left behind", async () => {
+    await using lab = await openLab(users.at(-1) ?? "", { hasRepository: false });
+    const commands = ["git init", "mkdir .git", "mkdir -p .git/hooks", "rmdir .git", "echo x > file"];
+    const results = await lab.run(commands, {});
+    expect(results.map(({ exitCode }) => exitCode === 0)).toEqual([false, false, false, false, true]);
+    expect(readdirSync(lab.project).toSorted()).toEqual([".envrc", "file"]);
+    const parts = { options: terminalOptions.parse({ local_sandbox: "workspace" }), cwd: lab.project };
+    const variables = { PATH: process.env["PATH"] ?? "", HOME: lab.home };
+    const hermesHomes = [join(lab.home, ".hermes"), join(lab.home, ".hermes")] as const;
+    const never = new AbortController().signal;
+    const { plan, problem } = await inspectSandbox({ ...parts, variables, hermesHomes }, never);
+    expect({ placeholder: plan.placeholder, problem }).toEqual({
+      placeholder: join(lab.project, ".git"),
+      problem: undefined,
+    });
+    expect(readdirSync(lab.project).toSorted()).toEqual([".envrc", "file"]);
+  });
+
+  test("agent K8: a start folder below ~ is the project", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const commands = ["pwd; echo x > file", "echo x > ../file"];
+    const results = await lab.run(commands, { cwd: "~/documents" });
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1]);
+    expect(existsSync(join(lab.home, "documents", "file"))).toBe(true);
+  });
+
+  test("agent K8: in the home folder nothing is writable, and the reason is given", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const [result] = await lab.run(["echo x > ~/x"], {}, lab.home);
+    expect(result).toMatchObject({ exitCode: 1 });
+    expect(result?.notices.join()).toContain("contains your home folder");
+  });
+});
+
+const SERVERS: { close(): void }[] = [];
+afterAll(() => {
+  for (const server of SERVERS) server.close();
+});
+
+/** A user with secrets, documents and a project. */
+async function openLab(user: string, { hasRepository = true } = {}) {
+  const folder = await tempFolder();
+  const home = join(folder.path, "user");
+  const project = join(folder.path, "project");
+  const [hermes, documents] = [join(home, ".hermes"), join(home, "documents")];
+  for (const path of [project, documents, join(hermes, "cache"), join(home, ".ssh"), join(home, ".aws")])
+    mkdirSync(path, { recursive: true });
+  for (const path of [".ssh/id_rsa", ".aws/credentials", ".netrc", ".hermes/.env"])
+    writeFileSync(join(home, path), SECRET, { mode: 0o600 });
+  writeFileSync(join(documents, "a"), "a");
+  writeFileSync(join(project, ".envrc"), "export A=1\n");
+  if (hasRepository) {
+    execFileSync("git", ["init", "-q", project]);
+    for (const [key, value] of Object.entries({ "user.name": "a", "user.email": "a@localhost" }))
+      execFileSync("git", ["-C", project, "config", key, value]);
+  }
+  const listen = (where: string | number): Promise<ReturnType<typeof createServer>> =>
+    new Promise((resolve) => {
+      const server = createServer((socket) => socket.on("error", () => undefined).end(SECRET));
+      server.listen(typeof where === "number" ? { port: where, host: "127.0.0.1" } : { path: where }, () =>
+        resolve(server),
+      );
+      SERVERS.push(server);
+    });
+  await listen(join(home, "engine.sock"));
+  const address = (await listen(0)).address();
+  const port = typeof address === "object" ? String(address?.port) : "";
+  const isPlain = isRoot && user !== "root";
+  chmodSync(folder.path, 0o755);
+  if (isPlain) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder.path]);
+  const state = () => ({
+    home: readdirSync(home).toSorted(),
+    documents: readFileSync(join(documents, "a"), "utf8"),
+    ssh: readdirSync(join(home, ".ssh")),
+    hooks: hasRepository && readdirSync(join(project, ".git", "hooks")).toSorted(),
+    config: hasRepository && readFileSync(join(project, ".git", "config"), "utf8"),
+    envrc: readFileSync(join(project, ".envrc"), "utf8"),
+  });
+  return {
+    home,
+    project,
+    before: state(),
+    state,
+    async run(commands: readonly string[], options: object, cwd = project): Promise<SandboxedResult[]> {
+      const input: SandboxedCommands = {
+        options: { local_sandbox: "workspace", ...options },
+        variables: {
+          PATH: process.env["PATH"] ?? "",
+          HOME: home,
+          TMPDIR: folder.path,
+          SSH_AUTH_SOCK: "/run/agent",
+        },
+        profileHome: hermes,
+        cwd,
+        commands: commands.map((command) => command.replaceAll("$PORT", port)),
+      };
+      await using child = startChild(CHILD, "run", input, { wrap: isPlain ? AS_NOBODY : [] });
+      const results: SandboxedResult[] = [];
+      for (const _ of commands) results.push(await child.next<SandboxedResult>());
+      expect(await child.ended).toBe(0);
+      return results;
+    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
+  };
+}

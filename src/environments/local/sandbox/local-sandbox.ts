@@ -1,0 +1,143 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { AppError } from "../../../lib/errors.ts";
+import type { Transport } from "../../channel/channel.ts";
+import type { Environment } from "../../environment.ts";
+import type { TerminalOptions } from "../../options.ts";
+import { bubblewrapCommand, probeSandbox } from "./bubblewrap.ts";
+import { createDenialWatch, explainDenial } from "./explain-denial.ts";
+import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
+import { openSandboxFolder } from "./sandbox-files.ts";
+import { type SandboxHub, startHub } from "./sandbox-hub.ts";
+import { sandboxVariables } from "./sandbox-variables.ts";
+
+export interface LocalSandboxParts {
+  readonly options: TerminalOptions;
+  /** The variables of commands without a sandbox. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly hermesHomes: readonly [root: string, profile: string];
+  readonly cwd: string;
+}
+
+export interface LocalSandbox extends AsyncDisposable {
+  /** Starts a shell in the sandbox; the first one creates the sandbox. */
+  transport(signal: AbortSignal): Promise<Transport>;
+  /** The environment of these shells, which explains what the sandbox has refused. */
+  guard(inside: Environment, outside: Environment): Environment;
+}
+
+/** What the sandbox would be, and why this machine cannot create it, if so. Leaves no files behind. */
+export async function inspectSandbox(
+  parts: LocalSandboxParts,
+  signal: AbortSignal,
+): Promise<{ readonly plan: SandboxPlan; readonly problem: AppError | undefined }> {
+  const { variables } = parts;
+  const temporary = await mkdtemp(join(variables["TMPDIR"] || "/tmp", "hermes-probe-"));
+  try {
+    const blank = join(temporary, "blank");
+    await writeFile(blank, "", { mode: 0 });
+    const plan = await planSandbox({ ...parts, temporary });
+    // Bubblewrap would create this mount point in the project.
+    const mounts = plan.mounts.filter(({ path }) => path !== plan.placeholder);
+    return { plan, problem: await probeSandbox({ ...plan, mounts }, { blank }, variables, signal) };
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
+  const { options } = parts;
+  const env = sandboxVariables(parts.variables, options.env_passthrough);
+  let created: Promise<{ readonly hub: SandboxHub; close(): Promise<void> }> | undefined;
+  let plan: SandboxPlan | undefined;
+
+  async function create(signal: AbortSignal) {
+    const [, profileHome] = parts.hermesHomes;
+    const folder = await openSandboxFolder(profileHome, parts.variables["TMPDIR"] || "/tmp");
+    const planned = await planSandbox({ ...parts, temporary: folder.temporary });
+    const channels = await folder.createChannels();
+    const close = (): Promise<void> => folder.remove(channels, planned.placeholder);
+    try {
+      const sandbox = bubblewrapCommand(planned, { blank: folder.blank, channels }, []);
+      const { mode, mkfifo } = planned;
+      const hub = await startHub({ sandbox, mkfifo, mode, env, channels }, signal);
+      plan = planned;
+      return { hub, close };
+    } catch (error) {
+      await close();
+      throw error;
+    }
+  }
+
+  async function open(signal: AbortSignal): Promise<SandboxHub> {
+    const last = await created?.catch(() => undefined);
+    if (last?.hub.isOpen !== true) {
+      created = create(signal);
+      await last?.close();
+    }
+    const { hub } = await (created ?? create(signal));
+    return hub;
+  }
+
+  let opening: Promise<unknown> = Promise.resolve();
+
+  return {
+    async transport(signal) {
+      const hub = opening.then(() => open(signal));
+      opening = hub.catch(() => undefined); // several channels may need the sandbox at once
+      return { argv: ["bwrap"], env, started: await (await hub).startShell() };
+    },
+    guard(inside, outside) {
+      return {
+        openSession: inside.openSession,
+        warm: inside.warm,
+        outside,
+        explainRefusal: (message) => plan && explainDenial(plan, message),
+        async run(request, signal) {
+          const watch = createDenialWatch();
+          const result = await inside.run(
+            {
+              ...request,
+              onOutput(stream, bytes) {
+                watch.see(bytes);
+                return request.onOutput(stream, bytes);
+              },
+            },
+            signal,
+          );
+          const removed = await removeForbidden(plan?.forbidden ?? []);
+          const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
+          if (reason === undefined && removed.length === 0) return result;
+          return { ...result, notices: [...result.notices, ...removed, ...(reason ? [reason] : [])] };
+        },
+        get busy() {
+          return inside.busy + outside.busy;
+        },
+        async [Symbol.asyncDispose]() {
+          await Promise.all([inside[Symbol.asyncDispose](), outside[Symbol.asyncDispose]()]);
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      const last = await created?.catch(() => undefined);
+      await last?.hub[Symbol.asyncDispose]();
+      await last?.close();
+    },
+  };
+}
+
+/** Removes files that would make git, outside the sandbox, run what a command has chosen. */
+async function removeForbidden(paths: readonly string[]): Promise<string[]> {
+  const removed: string[] = [];
+  for (const path of paths) {
+    const isRemoved = await rm(path, { recursive: true }).then(
+      () => true,
+      () => false, // nearly always because it does not exist
+    );
+    if (isRemoved)
+      removed.push(
+        `The sandbox removed ${path}, because it would change which hooks and settings git obeys.`,
+      );
+  }
+  return removed;
+}

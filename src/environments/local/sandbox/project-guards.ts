@@ -1,0 +1,134 @@
+import { lstat, mkdir, readdir, readFile, realpath } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { AppError } from "../../../lib/errors.ts";
+import { unlessMissing } from "../../../lib/files/unless-missing.ts";
+import { isWithin, type Mount } from "./mounts.ts";
+
+/** Files and folders of a project that programs outside the sandbox run or obey. */
+const OBEYED = [
+  ".hermes",
+  ".vscode",
+  ".idea",
+  ".envrc",
+  ".mcp.json",
+  ".gitconfig",
+  ".bashrc",
+  ".bash_profile",
+  ".bash_login",
+  ".profile",
+  ".zshrc",
+  ".zshenv",
+  ".zprofile",
+];
+const MODULES_DEPTH = 3;
+
+/** What stays read-only in a writable project: hooks and settings of git, and files that other programs obey. */
+export interface ProjectGuards {
+  readonly mounts: readonly Mount[];
+  /** Files that would redirect git to other settings, and that did not exist when the sandbox was created. */
+  readonly forbidden: readonly string[];
+  /** The folder `.git` if it does not exist; bubblewrap creates it as a mount point. */
+  readonly placeholder: string | undefined;
+}
+
+/** Finds what has to stay read-only, so that no command can place code that runs outside later. */
+export async function guardProject(project: string): Promise<ProjectGuards> {
+  const obeyed = await Promise.all(OBEYED.map((name) => readOnlyIfPresent(join(project, name))));
+  const git = await guardGit(project);
+  return { ...git, mounts: [...git.mounts, ...obeyed.flat()] };
+}
+
+async function guardGit(project: string): Promise<ProjectGuards> {
+  const path = join(project, ".git");
+  const found = await unlessMissing(lstat(path));
+  const isEmpty = found?.isDirectory() && (await readdir(path)).length === 0;
+  // An empty folder is what an earlier sandbox has left, if its process was killed.
+  if (found === undefined || isEmpty)
+    return { mounts: [{ kind: "hidden-folder", path }], forbidden: [], placeholder: path };
+  if (found.isSymbolicLink())
+    throw new AppError(
+      "sandbox-refused",
+      `${path} is a symbolic link, so terminal.local_sandbox cannot protect the hooks of git.`,
+      { hint: "Start Hermes in the folder to which the link leads, or set terminal.local_sandbox to off." },
+    );
+  if (found.isDirectory()) return { ...(await guardRepository(path)), placeholder: undefined };
+  const main = await findMainRepository(path);
+  const file: Mount = { kind: "read", path };
+  if (main === undefined) return { mounts: [file], forbidden: [], placeholder: undefined };
+  const guarded = await guardRepository(main.repository);
+  const forbidden = [...guarded.forbidden, join(main.folder, "config.worktree")];
+  return { mounts: [...guarded.mounts, file], forbidden, placeholder: undefined };
+}
+
+/** A repository stays writable, because a commit writes everywhere in it, except for hooks and settings. */
+async function guardRepository(repository: string): Promise<Omit<ProjectGuards, "placeholder">> {
+  const hooks = join(repository, "hooks");
+  const config = join(repository, "config");
+  const isPlain = async (path: string): Promise<boolean> =>
+    (await unlessMissing(lstat(path)))?.isSymbolicLink() === false;
+  if (!(await unlessMissing(lstat(hooks)))) await mkdir(hooks);
+  if (!(await isPlain(hooks)) || !(await isPlain(config)))
+    return { mounts: [{ kind: "read", path: repository }], forbidden: [] };
+  const redirections = ["commondir", "config.worktree"].map((name) => join(repository, name));
+  return {
+    mounts: [
+      { kind: "write", path: repository }, // a mount point cannot be renamed and replaced
+      { kind: "read", path: hooks },
+      { kind: "read", path: config },
+      ...(await Promise.all(redirections.map(readOnlyIfPresent))).flat(),
+      ...(await guardHooksPath(repository, config)),
+      ...(await guardModules(join(repository, "modules"), MODULES_DEPTH)),
+    ],
+    forbidden: await missing(redirections),
+  };
+}
+
+/** The folder that `core.hooksPath` names, if it is part of the project. */
+async function guardHooksPath(repository: string, config: string): Promise<Mount[]> {
+  const project = dirname(repository);
+  const named = /^\s*hooksPath\s*=\s*"?([^"\n]+?)"?\s*$/im.exec(await readFile(config, "utf8"))?.[1];
+  if (named === undefined) return [];
+  const folder = resolve(project, named.replace(/\/_$/, "")); // husky keeps the hooks beside its folder `_`
+  return isWithin(folder, project) ? readOnlyIfPresent(folder) : [];
+}
+
+/** Repositories of submodules have hooks and settings of their own. */
+async function guardModules(folder: string, depth: number): Promise<Mount[]> {
+  const entries = (await unlessMissing(readdir(folder, { withFileTypes: true }))) ?? [];
+  const mounts = entries
+    .filter((entry) => entry.isDirectory())
+    .map(async ({ name }) => {
+      const path = join(folder, name);
+      if (await unlessMissing(lstat(join(path, "HEAD")))) return (await guardRepository(path)).mounts;
+      return depth > 0 ? guardModules(path, depth - 1) : [];
+    });
+  return (await Promise.all(mounts)).flat();
+}
+
+/** The repository of a linked work tree. Only a repository that names this work tree in turn is trusted. */
+async function findMainRepository(
+  file: string,
+): Promise<{ readonly repository: string; readonly folder: string } | undefined> {
+  const named = /^gitdir: (.+)$/m.exec(await readFile(file, "utf8"))?.[1];
+  if (named === undefined) return undefined;
+  const folder = await unlessMissing(realpath(resolve(dirname(file), named)));
+  if (folder === undefined) return undefined;
+  const backwards = (await unlessMissing(readFile(join(folder, "gitdir"), "utf8")))?.trim();
+  const common = (await unlessMissing(readFile(join(folder, "commondir"), "utf8")))?.trim();
+  if (backwards === undefined || common === undefined) return undefined;
+  const repository = await unlessMissing(realpath(resolve(folder, common)));
+  if (repository === undefined || dirname(dirname(folder)) !== repository) return undefined;
+  const isOurs = (await unlessMissing(realpath(resolve(folder, backwards)))) === (await realpath(file));
+  return isOurs ? { repository, folder } : undefined;
+}
+
+async function readOnlyIfPresent(path: string): Promise<Mount[]> {
+  const found = await unlessMissing(lstat(path));
+  // A mount cannot cover a symbolic link; what it leads to is protected where it is.
+  return found === undefined || found.isSymbolicLink() ? [] : [{ kind: "read", path }];
+}
+
+async function missing(paths: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(paths.map((path) => unlessMissing(lstat(path))));
+  return paths.filter((_, index) => found[index] === undefined);
+}
