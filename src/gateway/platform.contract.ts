@@ -70,7 +70,7 @@ export function platformContract(
     const text = "x".repeat(lab.platform.capabilities.maxTextLength);
     expect(await connection.send(part(lab.chat, "p-1", text), signal)).toMatchObject({ certainty: "sent" });
     const [received = ""] = await lab.received(1);
-    expect(received.replaceAll(/[^x]/g, "").length).toBe(text.length);
+    expect(received.match(/x+/g)?.map(({ length }) => length)).toContain(text.length);
   });
 
   test("a part after the connection was cut is not reported as sent", async () => {

@@ -70,14 +70,14 @@ test("A7, K6: start, stop and restart change what is wanted; a kill does not", a
   const { pid } = await lab.status();
   lab.service.write("hi");
   expect(await lab.service.texts(1)).toEqual(["hello"]);
-  await lab.home.hermes(["gateway", "restart"]);
+  expect((await lab.home.hermes(["gateway", "restart"])).stderr).toMatch(/runs as process \d+/);
   const again = await lab.status();
   expect(again).toMatchObject({ isRunning: true, desired: "running" });
   expect(again.pid).not.toBe(pid);
   process.kill(again.pid ?? 0, "SIGKILL");
   await expect.poll(async () => (await lab.status()).isRunning).toBe(false);
   expect(await lab.status()).toMatchObject({ desired: "running", phase: "running" });
-  await lab.home.hermes(["gateway", "start"]);
+  expect((await lab.home.hermes(["gateway", "start"])).stderr).toMatch(/runs as process \d+/);
   expect((await lab.home.hermes(["gateway", "stop"])).exitCode).toBe(0);
   expect(await lab.status()).toMatchObject({
     isRunning: false,

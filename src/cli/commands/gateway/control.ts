@@ -42,7 +42,7 @@ export async function restartGateway(context: CommandContext): Promise<void> {
   const { isBackground } = records.state.read();
   await records.state.setDesired("running", signal);
   await end(context, app, records, holder, "SIGUSR1");
-  if (isBackground) return launch(context, app, records);
+  if (isBackground) return await launch(context, app, records);
   terminal.note(
     "The gateway has ended with exit code 75, and its supervisor starts it again. Without one, run `hermes gateway start`.",
   );
