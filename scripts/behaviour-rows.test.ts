@@ -17,6 +17,8 @@ const BEHAVIOUR: Behaviour = {
   board: table("A8", "B6.3", "G3", "G29"),
   agent: table("C2", "D"),
   chat: [],
+  api: [],
+  gateway: [],
 };
 
 /** The tests of a row in the part of the page that shows that table. */
@@ -79,7 +81,14 @@ test("a row that a test names but no table explains is a problem", () => {
 test("a row has a test or a reason for having none, and not both", () => {
   const page = (sentence: string) => parseTables(`## A\n\n| A1 | ${sentence} |\n`);
   const problems = (sentence: string, ...files: readonly TestFile[]) =>
-    findRowProblems(files, { environments: [], agent: [], chat: [], board: page(sentence) });
+    findRowProblems(files, {
+      environments: [],
+      agent: [],
+      chat: [],
+      api: [],
+      gateway: [],
+      board: page(sentence),
+    });
   const proof = at("src/board/x.test.ts", "A1: x");
   expect(problems("It holds.", proof)).toEqual([]);
   expect(problems("It holds. No test: not built yet.")).toEqual([]);

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { boardMigrations } from "../src/board/database/board-schema.ts";
 import { toPostgres, toSqlite } from "../src/board/database/dialect.ts";
 import { slotMigrations } from "../src/board/dispatcher/host-slots.ts";
+import { gatewayMigrations } from "../src/gateway/store/gateway-database.ts";
 import { keyStateMigrations } from "../src/providers/pool/key-states.ts";
 import { sessionMigrations } from "../src/sessions/session-migrations.ts";
 
@@ -25,6 +26,10 @@ const SCHEMAS: Readonly<Record<string, readonly Step[]>> = {
     text: "sql" in step ? step.sql : step.name,
   })),
   slots: slotMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
+  gateway: gatewayMigrations.map((step) => ({
+    name: step.name,
+    text: "sql" in step ? step.sql : step.name,
+  })),
   keys: keyStateMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
 };
 
@@ -65,6 +70,12 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "requests to the reviewer b1228c5dbab5365c",
     "compactions 41d32278be19e9e8",
     "where untrusted text comes from 832091d774650173",
+  ],
+  gateway: [
+    "leases dc320d28a8dfc492",
+    "messages 1773c9f0afe7eb96",
+    "pairing 53a28d3176fe2a30",
+    "state of the gateway 26a3ae3363c27471",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
   keys: ["key states 3ec4405ebb7883b7"],

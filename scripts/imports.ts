@@ -75,6 +75,15 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     agent: "all",
     sessions: "all",
     conversation: "all",
+    turns: "all",
+  },
+  // Runs turns that a server owns: the gateway, the API and the dashboard share one host.
+  turns: {
+    lib: "all",
+    agent: ["events.ts", "turn-limits.ts"],
+    approvals: ["approval.ts"],
+    conversation: ["open-conversation.ts"],
+    providers: ["message.ts", "provider.ts", "routes/choose-provider.ts"],
   },
   profiles: { lib: "all" },
   // Connects an agent, its session and its environment, in the same way for every surface.

@@ -44,7 +44,7 @@ export async function answerApproval(
   app: App,
   store: Pick<SessionStore, "approvals">,
   id: string,
-  answer: Omit<Answer, "by">,
+  answer: Omit<Answer, "by"> & { readonly by?: string },
   signal: AbortSignal,
 ): Promise<Approval> {
   const question = store.approvals.require(id);
@@ -56,7 +56,7 @@ export async function answerApproval(
   const { createRedactor } = await import("../lib/redact/redactor.ts");
   const { redact } = createRedactor({ secrets: app.resolved.secrets });
   const text = answer.text === undefined ? undefined : redact(answer.text);
-  const answered = await store.approvals.answer(question.id, { ...answer, text, by: userName() }, signal);
+  const answered = await store.approvals.answer(question.id, { by: userName(), ...answer, text }, signal);
   if (answer.scope === "always" && rule !== undefined) await addAllowRule(app, rule, signal);
   return answered;
 }

@@ -13,6 +13,7 @@ import { answerTask } from "./operations/tasks/answer-task.ts";
 import {
   addAttachment,
   addComment,
+  confirmEvents,
   recordDiscarded,
   removeAttachment,
   subscribe,
@@ -69,6 +70,7 @@ export class BoardClient {
   readonly removeAttachment = this.#write(removeAttachment);
   readonly subscribe = this.#write(subscribe);
   readonly unsubscribe = this.#write(unsubscribe);
+  readonly confirmEvents = this.#write(confirmEvents);
   readonly takeEvents = this.#write(takeEvents);
   readonly recordDiscarded = this.#write(recordDiscarded);
   readonly complete = this.#write(completeTask);

@@ -15,6 +15,7 @@ import { exportLines, type ImportedContent, importLines } from "./operations/boa
 import { listExpiredRuns } from "./operations/runs/runs.ts";
 import { loadAttachmentPart } from "./operations/tasks/comments-and-attachments.ts";
 import { findTaskNames, loadListDetails, searchTasks } from "./operations/views/list-details.ts";
+import { listPendingNotices } from "./operations/views/pending-notices.ts";
 import { toRun } from "./operations/views/rows.ts";
 import {
   countByAssignee,
@@ -64,6 +65,7 @@ export class BoardStore implements AsyncDisposable {
   readonly show = this.#read(loadTaskDetails);
   readonly list = this.#read(listTasks);
   readonly events = this.#read(listEventsAfter);
+  readonly pendingNotices = this.#read(listPendingNotices);
   readonly findRun = this.#read(findRun);
   readonly board = this.#read(loadBoard);
   readonly stats = this.#read(loadBoardStats);

@@ -14,6 +14,9 @@ export const kanbanOptions = z.strictObject({
   dispatch_interval_seconds: z.number().min(1).default(60).meta({
     description: "Seconds between two passes of the dispatcher when nothing wakes it",
   }),
+  dispatch_in_gateway: z.boolean().default(true).meta({
+    description: "Whether the gateway of the home dispatches its boards",
+  }),
   dispatch_profiles: z.array(z.string()).nullable().default(null).meta({
     description: "Profiles whose tasks this home may claim; unset means all, an empty list means none",
   }),

@@ -71,6 +71,16 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/audit.ts"),
   },
   {
+    name: "gateway",
+    summary: "Answer on messaging platforms; host the dispatcher",
+    load: () => import("./commands/gateway/gateway.ts"),
+  },
+  {
+    name: "pairing",
+    summary: "Let people in who wrote to the gateway",
+    load: () => import("./commands/pairing.ts"),
+  },
+  {
     name: "kanban",
     summary: "Create, run and track tasks",
     load: () => import("./commands/kanban/kanban.ts"),

@@ -32,6 +32,8 @@ const SECTIONS = {
   tool_output: async () =>
     (await import("../environments/tool-output-options.ts")).toolOutputOptions.prefault({}),
   kanban: async () => (await import("../board/options.ts")).kanbanOptions.prefault({}),
+  gateway: async () => (await import("../gateway/options.ts")).gatewayOptions.prefault({}),
+  platforms: async () => (await import("../gateway/options.ts")).platformsOptions.prefault({}),
   display: async () => (await import("../cli/chat/options.ts")).displayOptions.prefault({}),
   logging: async () => (await import("../lib/log/options.ts")).loggingOptions.prefault({}),
 };

@@ -10,7 +10,7 @@ const NAMES = {
   terminal: "persistent_shell local_persistent ssh_persistent",
   approvals: "cron_mode unattended_mode mcp_reload_confirm destructive_slash_confirm",
   kanban:
-    "dispatch_in_gateway notify_in_gateway orchestrator_profile auto_decompose auto_decompose_per_tick auto_promote_children auto_subscribe_on_create review_dispatch api_expose_transcripts",
+    "notify_in_gateway orchestrator_profile auto_decompose auto_decompose_per_tick auto_promote_children auto_subscribe_on_create review_dispatch api_expose_transcripts",
 };
 
 /** The same settings with their variables. */

@@ -55,8 +55,14 @@ export interface Conversation {
   /**
    * Runs one turn and yields its events up to the answer. Each durable event is committed before it is yielded. If a
    * crash left a turn open, storing the new message closes that turn, and the model is told which calls did not finish.
+   * A caller that chooses the id of the turn can find out after a crash whether the turn was stored.
    */
-  say(message: UserMessage, limits: TurnLimits, signal: AbortSignal): AsyncGenerator<AgentEvent>;
+  say(
+    message: UserMessage,
+    limits: TurnLimits,
+    signal: AbortSignal,
+    turnId?: string,
+  ): AsyncGenerator<AgentEvent>;
   /** Undoes the last turn and returns its message, to be sent again. */
   undoLastTurn(signal: AbortSignal): Promise<UserMessage>;
   /** Adds a note to the running turn; the model sees it after the next tool results. */
@@ -78,6 +84,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     message: UserMessage,
     requested: TurnLimits,
     signal: AbortSignal,
+    turnId: string = randomUUID(),
   ): AsyncGenerator<AgentEvent> {
     const maxCostUsd = remainingBudget(store.usage, parts.spendingCaps, {
       sessionId: session.id,
@@ -102,7 +109,7 @@ export function createConversation(parts: ConversationParts): Conversation {
     model.startTurn({ last, isCostLimited: maxCostUsd !== undefined });
     const events = runTurn(
       {
-        turnId: randomUUID(),
+        turnId,
         message,
         lookUp: async ({ call, started }, within) =>
           started

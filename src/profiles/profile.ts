@@ -17,6 +17,8 @@ export interface Profile {
   readonly sessionsPath: string;
   /** The database with the states of the profile's keys. */
   readonly keysPath: string;
+  /** The database of the profile's gateway. */
+  readonly gatewayPath: string;
 }
 
 /** The inputs that select the profile of a command. */
@@ -77,6 +79,7 @@ export function profileAt(root: string, name: string): Profile {
     logsFolder: join(home, "logs"),
     sessionsPath: join(home, "sessions.sqlite"),
     keysPath: join(home, "keys.sqlite"),
+    gatewayPath: join(home, "gateway.sqlite"),
   };
 }
 

@@ -12,6 +12,7 @@ import { createSessionDeleter } from "./changes/delete-session.ts";
 import { createSessionLoader } from "./load-session.ts";
 import { createEventRecorder } from "./record-event.ts";
 import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
+import { createTurnFinder } from "./rows/find-turn.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
@@ -92,6 +93,8 @@ export async function openSessionStore(
     findLastResult: createResultFinder(database),
     isCallKnown: createCallFinder(database),
     untrustedSources: createUntrustedReader(database),
+    /** Prepares its statements on use, because only a gateway that recovers asks. */
+    findTurn: (turnId: string, since: number) => createTurnFinder(database)(turnId, since),
     /** Acquires the right to write to a session; throws `session-busy` while another process holds it. */
     acquireTurn: (session: string | SessionDraft, identity: ProcessIdentity, signal: AbortSignal) =>
       acquireTurn(turnParts, session, identity, signal),

@@ -21,6 +21,12 @@ export const scale = {
   /** Kills of a working agent, each followed by a new message in the same session. */
   agentKills: count(6, 200),
 
+  /** Kills of a gateway, and the messages that people write meanwhile. */
+  gatewayKills: count(5, 30),
+  gatewayMessages: count(24, 200),
+  /** Messages that wait while one turn of their chat runs. */
+  floodMessages: count(500, 10_000),
+
   /** Kills of sandbox operations with several steps, distributed over all operations; each kill needs many runs. */
   sandboxKills: count(2, 100),
 

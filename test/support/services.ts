@@ -38,6 +38,7 @@ const postgres = running.extend({
   process: serverProcess,
 });
 const chromium = running.extend({ executable: z.string() });
+const irc = running.extend({ host: z.string(), port: z.number(), process: serverProcess });
 const bubblewrap = running.extend({ executable: z.string() });
 
 const statusSchema = z.object({
@@ -48,6 +49,7 @@ const statusSchema = z.object({
     ssh: z.union([ssh, notRunning]),
     postgres: z.union([postgres, notRunning]),
     chromium: z.union([chromium, notRunning]),
+    irc: z.union([irc, notRunning]).default(stopped("not started")),
     // Absent in a status that an earlier version of scripts/test-services has written.
     bubblewrap: z
       .union([bubblewrap, notRunning])
@@ -150,5 +152,6 @@ const nowhere: { readonly [P in Part]: RunningPart<P> } = {
   ssh: { ...blank, host: "", port: 0, user: "", identityFile: "", knownHosts: "", process: noProcess },
   postgres: { ...blank, url: "", port: 0, socketFolder: "", process: noProcess },
   chromium: { ...blank, executable: "" },
+  irc: { ...blank, host: "", port: 0, process: noProcess },
   bubblewrap: { ...blank, executable: "" },
 };

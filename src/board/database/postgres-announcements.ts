@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Client } from "pg";
 import { systemClock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
-import type { WakeFlag } from "../dispatcher/wake-flag.ts";
+import type { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { NOTIFICATION_CHANNEL } from "./dialect.ts";
 import { describePostgres } from "./postgres-board-database.ts";
 import { postgresError } from "./postgres-error.ts";

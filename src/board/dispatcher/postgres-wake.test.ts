@@ -7,11 +7,11 @@ import {
 } from "../../../test/board-contracts/dispatcher/dispatch-stage.contract.ts";
 import { openPostgresLab } from "../../../test/support/board-lab.ts";
 import { describeWith } from "../../../test/support/services.ts";
+import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { openBoardStore } from "../board-store.ts";
 import { Announcements } from "../database/postgres-announcements.ts";
 import type { PassReport } from "./pass-report.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
-import { WakeFlag } from "./wake-flag.ts";
 import { watchBoard } from "./watch-board.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };

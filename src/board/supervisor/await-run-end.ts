@@ -1,7 +1,7 @@
 import { systemClock } from "../../lib/time/clock.ts";
+import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { boardPath } from "../board-slug.ts";
 import type { BoardStore } from "../board-store.ts";
-import { WakeFlag } from "../dispatcher/wake-flag.ts";
 import { waitForTouch, watchFile } from "../dispatcher/watch-board.ts";
 import type { RunOrder } from "../worker/run-order.ts";
 

@@ -40,7 +40,7 @@ export function build(context: CommandContext): Command {
     .option("--session <id>", "only lines of this session")
     .option("--component <name>", "only lines of this component")
     .option("--json", "print one JSON record per line")
-    .action((log, options) => logs(context, log, options));
+    .action((log, options) => showLogs(context, log, options));
   return withExamples(command, [
     "hermes logs",
     "hermes logs errors --since 1d",
@@ -48,7 +48,7 @@ export function build(context: CommandContext): Command {
   ]);
 }
 
-async function logs(context: CommandContext, file: LogName, options: LogsOptions): Promise<void> {
+export async function showLogs(context: CommandContext, file: LogName, options: LogsOptions): Promise<void> {
   const { terminal, signal } = context;
   const { profile } = await context.openApp();
   const show = (line: LogLine): void => {

@@ -64,6 +64,14 @@ export function createLeases(database: Database) {
     return { token: row.token };
   }
 
+  /** The process that holds the name and may still run. */
+  async function findHolder(name: string, signal: AbortSignal): Promise<ProcessIdentity | undefined> {
+    const held = find.get(name);
+    if (held === undefined) return undefined;
+    const owner = requireOwner(held.owner, name, database.path);
+    return (await checkLiveness(owner, signal)) === "dead" ? undefined : owner;
+  }
+
   return {
     /** Takes a name that is free, expired, or held by a process that has provably exited; otherwise returns the holder. */
     async acquire(
@@ -85,11 +93,9 @@ export function createLeases(database: Database) {
       }
     },
     /** Whether a process that may still run holds the name. */
-    async isHeld(name: string, signal: AbortSignal): Promise<boolean> {
-      const held = find.get(name);
-      if (held === undefined) return false;
-      return (await checkLiveness(requireOwner(held.owner, name, database.path), signal)) !== "dead";
-    },
+    isHeld: async (name: string, signal: AbortSignal): Promise<boolean> =>
+      (await findHolder(name, signal)) !== undefined,
+    findHolder,
     /** Extends the lease by its original duration; false when it was lost. An expired lease that no process took is kept. */
     renew: (name: string, token: number, signal: AbortSignal) =>
       database.write(() => extend.run(name, token).changes === 1, signal),

@@ -263,3 +263,16 @@ export function* takeEvents(
     yield* run(`update subscription set last_event_id = :last where ${SAME_KEY}`, { ...keyOf(key), last });
   return rows.map(toEvent);
 }
+
+/** Records that a subscriber has been given the events up to this one. */
+export function* confirmEvents(
+  transaction: BoardTransaction,
+  key: SubscriptionKey,
+  upTo: number,
+): Steps<void> {
+  requireRight(transaction.caller, "maintain");
+  yield* run(`update subscription set last_event_id = :upTo where ${SAME_KEY} and last_event_id < :upTo`, {
+    ...keyOf(key),
+    upTo,
+  });
+}

@@ -36,6 +36,8 @@ describe("a board in daily use", () => {
     const more: Readonly<Record<string, readonly string[]>> = {
       "request-review": ["--reviewer", "bob"],
       schedule: ["--at", "2099-01-01"],
+      "notify-subscribe": ["--platform", "irc", "--chat-id", "anna"],
+      "notify-unsubscribe": ["--platform", "irc", "--chat-id", "anna"],
       edit: ["--title", "x"],
       attach: [join(line.home, "board.sqlite")],
     };

@@ -38,6 +38,7 @@ const GROUPS: readonly VerbGroup[] = [
   { verbs: ["why", "unguard"], load: () => import("./dispatch/why.ts") },
   { verbs: ["reassign", "reclaim"], load: () => import("./dispatch/reclaim.ts") },
   { verbs: ["tail", "watch"], load: () => import("./views/follow.ts") },
+  { verbs: ["notify-subscribe", "notify-unsubscribe"], load: () => import("./views/notify.ts") },
   { verbs: ["log", "supervise"], load: () => import("./work/log.ts") },
   { verbs: ["stats", "assignees", "diagnostics", "diag"], load: () => import("./views/findings.ts") },
   {

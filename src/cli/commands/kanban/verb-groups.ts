@@ -9,7 +9,7 @@ const GROUPS: Readonly<Record<string, string>> = {
   "Review:": "request-review approve request-changes",
   "Files:": "attach attachments attach-rm",
   "Dispatch:": "daemon dispatch dispatch-status pause resume reassign reclaim unguard",
-  "Watch:": "board watch tail log runs stats assignees diagnostics",
+  "Watch:": "board watch tail log runs stats assignees diagnostics notify-subscribe notify-unsubscribe",
   "Manage boards:": "boards init export import repair gc help-moves",
 };
 

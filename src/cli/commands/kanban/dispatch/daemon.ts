@@ -1,14 +1,9 @@
-import { boardsLocation, findBoards } from "../../../../app/board.ts";
-import { openDispatchedBoard, ownDispatcher, policyOf } from "../../../../app/dispatch.ts";
-import { boardPath } from "../../../../board/board-slug.ts";
+import { policyOf } from "../../../../app/dispatch.ts";
+import { findHostingGateway } from "../../../../app/gateway-status.ts";
+import { runAppDispatcher } from "../../../../app/run-dispatcher.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
-import { Announcements } from "../../../../board/database/postgres-announcements.ts";
 import type { PassReport } from "../../../../board/dispatcher/pass-report.ts";
-import type { DispatchPolicy } from "../../../../board/dispatcher/policy/resolve-dispatch-policy.ts";
-import { type DispatchedBoard, runDispatcher } from "../../../../board/dispatcher/run-dispatcher.ts";
-import { WakeFlag } from "../../../../board/dispatcher/wake-flag.ts";
-import { AppError, messageOf } from "../../../../lib/errors.ts";
-import { exists } from "../../../../lib/files/unless-missing.ts";
+import { messageOf } from "../../../../lib/errors.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { wrapIndented } from "../../../terminal/fit-text.ts";
 import type { KanbanContext } from "../kanban-context.ts";
@@ -24,26 +19,17 @@ export async function runDaemon(kanbanContext: KanbanContext): Promise<void> {
   const { terminal, signal } = context;
   const app = await kanbanContext.start();
   const log = await context.log();
-  let policy: DispatchPolicy = policyOf(app);
-  const { root, databaseUrl } = boardsLocation(app);
-  const boardsTouched = new WakeFlag();
-  await using announcements =
-    databaseUrl === ""
-      ? undefined
-      : new Announcements({
-          url: databaseUrl,
-          onUnknownBoard: () => boardsTouched.touch(),
-          onLost: (error) =>
-            log.warn("changes are not announced; polling instead", { error: messageOf(error) }),
-        });
-  const stores = new Map<string, BoardStore>();
+  const gateway = await findHostingGateway(app, signal);
+  if (gateway !== undefined)
+    return terminal.note(
+      `The gateway of this home (process ${gateway.pid}) dispatches the boards already; see \`hermes gateway status\`.`,
+    );
   const before = new Map<string, readonly string[]>();
-  const opened = new Set<string>();
   let printed = Promise.resolve();
   /** Prints what a pass did, and the tasks that it did not start unless the previous pass printed the same. */
-  const print = async (report: PassReport): Promise<void> => {
+  const print = async (report: PassReport, store: BoardStore | undefined): Promise<void> => {
     const ids = tasksToName(report);
-    const names = ids.length === 0 ? undefined : await stores.get(report.board)?.findTaskNames(ids, signal);
+    const names = ids.length === 0 ? undefined : await store?.findTaskNames(ids, signal);
     const { actions, notStarted } = summarizePass(report, names ?? new Map());
     const known = before.get(report.board) ?? [];
     before.set(report.board, notStarted);
@@ -56,45 +42,21 @@ export async function runDaemon(kanbanContext: KanbanContext): Promise<void> {
         ),
       );
   };
-  const printInOrder = (report: PassReport): Promise<void> => {
+  const printInOrder = (report: PassReport, store: BoardStore | undefined): Promise<void> => {
     // The names of an unavailable board cannot be read; the dispatcher itself reports that failure.
-    printed = printed.then(() => print(report)).catch(() => undefined);
+    printed = printed.then(() => print(report, store)).catch(() => undefined);
     return printed;
   };
   terminal.note(
-    `Dispatching, with a pass at least every ${policy.intervalMs / 1_000} s; press Ctrl-C to stop.`,
+    `Dispatching, with a pass at least every ${policyOf(app).intervalMs / 1_000} s; press Ctrl-C to stop.`,
   );
-  await runDispatcher(
+  await runAppDispatcher(
+    app,
     {
-      ...(await ownDispatcher(signal)),
-      listBoards: (within) => findBoards(app, within),
-      boardsChanged: (within) => boardsTouched.next(within),
-      async openBoard(slug, within): Promise<DispatchedBoard> {
-        const path = boardPath(root, slug);
-        // Do not create an empty board: the user may be about to restore a backup.
-        if (opened.has(slug) && databaseUrl === "" && !(await exists(path)))
-          throw new AppError("database-unavailable", `${path} no longer exists.`);
-        opened.add(slug);
-        const board = await openDispatchedBoard(app, slug, announcements, within);
-        stores.set(slug, board.store);
-        return {
-          ...board,
-          async [Symbol.asyncDispose]() {
-            await printed;
-            stores.delete(slug);
-            await board[Symbol.asyncDispose]();
-          },
-        };
-      },
-      async loadPolicy() {
-        try {
-          policy = policyOf(await context.openApp());
-        } catch (error) {
-          log.warn("the settings cannot be read; using the previous ones", { error: messageOf(error) });
-        }
-        return policy;
-      },
-      onPass: (report) => void printInOrder(report),
+      log,
+      reload: () => context.openApp(),
+      settled: () => printed,
+      onPass: (report, store) => void printInOrder(report, store),
       onIdle(report) {
         const passes = report.idle?.passes ?? 0;
         const text = `no task was started in ${passes} passes: ${summarizePass(report, new Map()).notStarted.join(" ")}`;

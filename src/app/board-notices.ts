@@ -1,0 +1,44 @@
+import type { BoardStore } from "../board/board-store.ts";
+import type { BoardEvent } from "../board/task.ts";
+import type { Say } from "../gateway/runner/run-gateway.ts";
+
+/** What subscribers are told about a task; other events are passed over. */
+const SENTENCES: Readonly<Record<string, (event: BoardEvent, text: (name: string) => string) => string>> = {
+  completed: (_, text) => `is done. ${text("summary")}`,
+  blocked: (_, text) => `is blocked: ${text("reason")}`,
+  unblocked: () => "is unblocked.",
+  gave_up: () => "failed too often and is blocked.",
+  crashed: (_, text) => `failed: ${text("error")}`,
+  timed_out: (_, text) => `ran out of time. ${text("error")}`,
+  block_loop_detected: (_, text) => `asked again without an answer: ${text("reason")}`,
+  review_requested: (_, text) => `waits for review. ${text("summary")}`,
+  changes_requested: (_, text) => `needs changes: ${text("reason")}`,
+  archived: () => "was archived.",
+};
+
+/**
+ * Hands the new events of a board to the chats that have subscribed to them. The outbox knows each notice by its event and chat, so
+ * that a crash before the event is confirmed does not repeat it.
+ */
+export async function sendBoardNotices(
+  store: BoardStore,
+  { profile, say }: { readonly profile: string; readonly say: Say },
+  signal: AbortSignal,
+): Promise<void> {
+  const client = store.as({ kind: "system", name: "notifier" });
+  for (const { subscription, events } of await store.pendingNotices(undefined, signal)) {
+    const { platform, chat_id: chatId, thread_id, notifier_profile: owner } = subscription;
+    if (owner !== null && owner !== profile) continue;
+    const threadId = thread_id === "" ? undefined : thread_id;
+    const names = await store.findTaskNames([subscription.task_id], signal);
+    const task = names.get(subscription.task_id);
+    for (const event of events) {
+      const sentence = SENTENCES[event.kind]?.(event, (name) => String(event.payload[name] ?? ""));
+      if (sentence === undefined || task === undefined) continue;
+      const source = `board:${store.identity}:${event.id}:${platform}:${chatId}:${thread_id}`;
+      await say(source, { platform, chatId, threadId }, `#${task.seq} ${task.title} ${sentence}`.trim());
+    }
+    const last = events.at(-1);
+    if (last !== undefined) await client.confirmEvents(subscription, last.id, signal);
+  }
+}

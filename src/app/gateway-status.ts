@@ -1,0 +1,47 @@
+import { existsSync } from "node:fs";
+import { createPairing, type Pairing } from "../gateway/access/pairing.ts";
+import { createInbox, type Inbox } from "../gateway/inbox/inbox.ts";
+import { createOutbox, type Outbox } from "../gateway/outbox/outbox.ts";
+import { createGatewayState, GATEWAY_LEASE, type GatewayState } from "../gateway/runner/gateway-state.ts";
+import { type ChatTurns, createChatTurns } from "../gateway/sessions/chat-turns.ts";
+import { openGatewayDatabase } from "../gateway/store/gateway-database.ts";
+import type { ProcessIdentity } from "../lib/process/process-identity.ts";
+import { createLeases } from "../lib/sqlite/lease.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import type { App } from "./app.ts";
+
+/** What a gateway stores, for the commands that read or change it. */
+export interface GatewayRecords extends Disposable {
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly chats: ChatTurns;
+  readonly pairing: Pairing;
+  readonly state: GatewayState;
+  /** The process of the gateway that runs now. */
+  findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
+}
+
+/** Opens the records of the profile's gateway, running or not. */
+export async function openGatewayRecords({ profile }: App, signal: AbortSignal): Promise<GatewayRecords> {
+  const database = await openGatewayDatabase(profile.gatewayPath, systemClock, signal);
+  const leases = createLeases(database);
+  return {
+    inbox: createInbox(database),
+    outbox: createOutbox(database),
+    chats: createChatTurns(database),
+    pairing: createPairing(database),
+    state: createGatewayState(database),
+    findHolder: (within) => leases.findHolder(GATEWAY_LEASE, within),
+    [Symbol.dispose]: () => database[Symbol.dispose](),
+  };
+}
+
+/** The gateway of this home that dispatches the boards, if one runs. */
+export async function findHostingGateway(
+  app: App,
+  signal: AbortSignal,
+): Promise<ProcessIdentity | undefined> {
+  if (!existsSync(app.profile.gatewayPath)) return undefined; // asking must not create the file
+  using records = await openGatewayRecords(app, signal);
+  return records.state.read().hostsDispatcher ? await records.findHolder(signal) : undefined;
+}

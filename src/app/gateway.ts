@@ -1,0 +1,149 @@
+import { setMaxListeners } from "node:events";
+import { join } from "node:path";
+import { openConfiguredPlatforms } from "../gateway/platforms/configured-platforms.ts";
+import { createGatewayState } from "../gateway/runner/gateway-state.ts";
+import {
+  type ConfiguredPlatform,
+  type GatewayEnd,
+  type GatewayService,
+  holdGatewayLease,
+  runGateway,
+} from "../gateway/runner/run-gateway.ts";
+import { openGatewayDatabase } from "../gateway/store/gateway-database.ts";
+import { messageOf } from "../lib/errors.ts";
+import type { Log } from "../lib/log/log.ts";
+import { readOwnIdentity } from "../lib/process/process-identity.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import type { TurnHost } from "../turns/turn-host.ts";
+import type { App } from "./app.ts";
+import { openAppSessions } from "./approvals.ts";
+import { sendBoardNotices } from "./board-notices.ts";
+import { turnLimits } from "./conversation.ts";
+import { runAppDispatcher } from "./run-dispatcher.ts";
+import { openTurnHost } from "./turn-host.ts";
+
+export interface GatewayRun {
+  readonly log: Log;
+  readonly cwd: string;
+  /** Whether `gateway start` started this process. */
+  readonly isBackground: boolean;
+  notify(text: string): void;
+  /** Called once everything is set up. */
+  onReady(ready: GatewayReady): void;
+}
+
+export interface GatewayReady {
+  readonly platforms: readonly ConfiguredPlatform[];
+  readonly services: readonly string[];
+}
+
+/**
+ * Runs the gateway of a profile until `stop` aborts. `restart` aborts together with it if the process is to be started again.
+ * Throws `gateway-running` if another process is the gateway.
+ */
+export async function runAppGateway(
+  app: App,
+  run: GatewayRun,
+  { stop, restart }: { readonly stop: AbortSignal; readonly restart: AbortSignal },
+): Promise<GatewayEnd> {
+  const { profile, resolved } = app;
+  const { log, notify } = run;
+  const work = new AbortController(); // never aborted: running turns get time to end
+  setMaxListeners(0, work.signal, restart);
+  using database = await openGatewayDatabase(profile.gatewayPath, systemClock, stop);
+  const identity = await readOwnIdentity(stop);
+  const state = createGatewayState(database);
+  return await holdGatewayLease(
+    database,
+    identity,
+    systemClock,
+    async (lost) => {
+      const waitMs = await state.recordStart(stop);
+      if (waitMs > 0) {
+        notify(`the gateway was started too often; waiting ${waitMs / 1_000} s.`);
+        await systemClock.sleep(waitMs, stop);
+      }
+      const ending = AbortSignal.any([stop, restart, lost]);
+      using sessions = await openAppSessions(app, stop);
+      await using turns = await openTurnHost(
+        app,
+        {
+          notify: (text) => log.info(text),
+          onBug: (error) => log.error("a turn met a bug", { error: messageOf(error) }),
+          cwd: run.cwd,
+        },
+        work.signal,
+      );
+      const platforms = await openConfiguredPlatforms(resolved.config.platforms, {
+        clock: systemClock,
+        log,
+        variables: app.variables,
+        maxAttachmentBytes: resolved.config.gateway.max_attachment_mb * 1024 * 1024,
+      });
+      const services = createServices(app, { turns, log });
+      await state.setPhase(
+        "starting",
+        { isBackground: run.isBackground, hostsDispatcher: resolved.config.kanban.dispatch_in_gateway },
+        stop,
+      );
+      run.onReady({ platforms, services: services.map(({ name }) => name) });
+      try {
+        await runGateway(
+          {
+            ...{ database, platforms, turns, log, services },
+            limits: turnLimits(app, {}),
+            rules: resolved.config.gateway,
+            pairCommand: (platform, code) =>
+              `hermes ${profile.name === "default" ? "" : `-p ${profile.name} `}pairing approve ${platform} ${code}`,
+            cache: join(profile.home, "cache", "inbound"),
+            clock: systemClock,
+            random: Math.random,
+            findTurn: (id, since) => sessions.findTurn(id, since),
+          },
+          ending,
+        );
+      } finally {
+        const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
+        await state.setPhase("stopped", { exitReason }, work.signal);
+      }
+      return restart.aborted || lost.aborted ? "restart" : "stopped";
+    },
+    stop,
+  );
+}
+
+/** What the gateway runs beside its platforms. The API server belongs here: it shares the turns of the gateway. */
+function createServices(
+  app: App,
+  { log }: { readonly turns: TurnHost; readonly log: Log },
+): readonly GatewayService[] {
+  const dispatcher: GatewayService = {
+    name: "dispatcher",
+    run(signal, say) {
+      let notices = Promise.resolve();
+      return runAppDispatcher(
+        app,
+        {
+          log,
+          reload: async () => ({ ...app, resolved: await app.reload() }),
+          settled: () => notices,
+          onPass({ board }, store) {
+            if (store === undefined) return;
+            notices = notices
+              .then(() => sendBoardNotices(store, { profile: app.profile.name, say }, signal))
+              .catch((error: unknown) => {
+                if (!signal.aborted)
+                  log.warn("chats could not be told about tasks", { board, error: messageOf(error) });
+              });
+          },
+          onIdle: (report) =>
+            log.warn("no task is started although tasks are ready", { board: report.board }),
+          onFailure: (board, error) =>
+            log.error("a board could not be dispatched", { board, error: messageOf(error) }),
+        },
+        signal,
+      );
+    },
+  };
+  return app.resolved.config.kanban.dispatch_in_gateway ? [dispatcher] : [];
+}

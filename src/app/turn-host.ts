@@ -1,0 +1,60 @@
+import { AppError } from "../lib/errors.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import { createTurnHost, TURN_HOST_SIZE, type TurnHost, type TurnHostSize } from "../turns/turn-host.ts";
+import type { App } from "./app.ts";
+import { answerApproval, createPolicyState } from "./approvals.ts";
+import { openAppConversation } from "./conversation.ts";
+import { createEnvironmentFacts, openAppEnvironments } from "./environments.ts";
+
+export interface ServerNotices {
+  /** Shows or logs a notice of an environment or a conversation. */
+  notify(text: string): void;
+  /** Reports an error that is not a known failure. */
+  onBug(error: unknown): void;
+  /** The working folder of sessions that name none. */
+  readonly cwd: string;
+  /** What differs from TURN_HOST_SIZE. */
+  readonly size?: Partial<TurnHostSize>;
+}
+
+/** Opens the turns of a server, which share their environments. Disposing ends all of them. */
+export async function openTurnHost(
+  app: App,
+  { notify, onBug, cwd, size }: ServerNotices,
+  signal: AbortSignal,
+): Promise<TurnHost> {
+  const environments = await openAppEnvironments(notify, signal);
+  const host = createTurnHost({
+    async open(sessionId, opening, within) {
+      const facts = { cwd: opening.cwd ?? cwd, reporter: { onNotice: notify, onProgress: () => undefined } };
+      const conversation = await openAppConversation(
+        app,
+        {
+          environments,
+          environment: createEnvironmentFacts(app, facts),
+          choice: { resume: sessionId },
+          model: opening.model ?? {},
+          surface: opening.surface,
+          policy: createPolicyState(app, {}),
+          reasoningEffort: opening.reasoningEffort,
+        },
+        within,
+      );
+      // A title or a prefix of an id must not lead to the session of another user.
+      if (sessionId === undefined || conversation.sessionId === sessionId) return conversation;
+      await conversation[Symbol.asyncDispose]();
+      throw new AppError("session-not-found", `There is no session ${sessionId}.`);
+    },
+    answer: (conversation, id, answer, within) => answerApproval(app, conversation, id, answer, within),
+    onBug,
+    clock: systemClock,
+    size: { ...TURN_HOST_SIZE, ...size },
+  });
+  return {
+    ...host,
+    async [Symbol.asyncDispose]() {
+      await host[Symbol.asyncDispose]();
+      await environments[Symbol.asyncDispose]();
+    },
+  };
+}

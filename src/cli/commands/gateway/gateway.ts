@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import type { CommandContext } from "../../context.ts";
+import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
+import { parseCount } from "../../parse-option.ts";
+import { restartGateway, startGateway, stopGateway } from "./control.ts";
+import { showMessages } from "./messages.ts";
+import { runInForeground } from "./run.ts";
+import { showStatus } from "./status.ts";
+
+/** `hermes gateway`: the long-lived process that answers on messaging platforms. */
+export function build(context: CommandContext): Command {
+  const { terminal } = context;
+  const gateway = defineCommand(
+    "hermes gateway",
+    "Answer on messaging platforms, and dispatch the tasks of the board.",
+    terminal,
+  );
+  const add = verbsOf(gateway, terminal);
+  add("run", "Run the gateway here until it is stopped.", [
+    "hermes gateway run",
+    "hermes -p work gateway run",
+  ])
+    .option("--background", "print nothing; for a process that another one has started")
+    .action((options) => runInForeground(context, options));
+  add("start", "Start the gateway in the background.").action(() => startGateway(context));
+  add("stop", "Stop the gateway; running turns get time to end.").action(() => stopGateway(context));
+  add("restart", "Stop the gateway after its running turns, and start it again.").action(() =>
+    restartGateway(context),
+  );
+  add("status", "Show whether the gateway runs, and how its platforms are connected.")
+    .option("--json", "print JSON")
+    .action((options) => showStatus(context, options));
+  add("messages", "List messages, or show the trail of one: received, answered, delivered.", [
+    "hermes gateway messages",
+    "hermes gateway messages 12",
+  ])
+    .argument("[number]", "number of a message", parseCount)
+    .option("-n, --lines <count>", "number of messages", parseCount, 20)
+    .option("--json", "print JSON")
+    .action((key, options) => showMessages(context, key, options));
+  add("logs", "Show what the gateway logged.")
+    .option("-f, --follow", "follow new lines as they are written")
+    .option("-n, --lines <count>", "number of latest lines to show", parseCount, 50)
+    .action(async (options) => {
+      const { showLogs } = await import("../logs.ts");
+      return showLogs(context, "agent", { ...options, component: "gateway" });
+    });
+  return withExamples(gateway, ["hermes gateway run", "hermes gateway status", "hermes gateway messages"]);
+}

@@ -1,0 +1,60 @@
+import { type GatewayReady, runAppGateway } from "../../../app/gateway.ts";
+import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
+import type { CommandContext } from "../../context.ts";
+import { startApp } from "../../start-app.ts";
+import { currentFolder } from "../../terminal/current-folder.ts";
+
+/** The exit code that asks a supervisor to start the gateway again. */
+const RESTART_EXIT_CODE = 75;
+
+/** Runs the gateway in this process. SIGTERM and SIGINT stop it (exit code 0), SIGUSR1 asks for a new one (75). */
+export async function runInForeground(
+  context: CommandContext,
+  { background = false }: { readonly background?: boolean },
+): Promise<void> {
+  const { terminal, signal } = context;
+  const app = await startApp(context);
+  const log = (await context.log()).child({ component: "gateway" });
+  const restart = new AbortController();
+  const onRestart = (): void => restart.abort();
+  process.on("SIGUSR1", onRestart);
+  const say = (text: string): void => {
+    if (!background) terminal.note(text);
+  };
+  const onReady = ({ platforms, services }: GatewayReady): void => {
+    log.info("the gateway runs", { platforms: platforms.map(({ name }) => name), services });
+    const names = platforms.map(({ label }) => label);
+    if (names.length > 0) {
+      say(`The gateway runs with ${[...names, ...services].join(", ")}; press Ctrl-C to stop it.`);
+      return;
+    }
+    const hint = listReadiness(app.resolved.config.platforms)
+      .filter(({ name }) => name !== "scripted")
+      .map(({ name, missing }) => `${name} (${missing.join(", ")})`);
+    say(
+      `The gateway runs without a messaging platform${services.length > 0 ? `, and with ${services.join(", ")}` : ""}.`,
+    );
+    say(`Connect a platform by its settings: ${hint.join("; ")}.`);
+    say(
+      "Create a task for it: `hermes kanban create TITLE --assignee PROFILE`; watch it: `hermes kanban watch`.",
+    );
+    say("See how it is with `hermes gateway status`; press Ctrl-C to stop it.");
+  };
+  try {
+    const end = await runAppGateway(
+      app,
+      {
+        log,
+        cwd: currentFolder(),
+        isBackground: background,
+        notify: (text) => terminal.note(`hermes: ${text}`),
+        onReady,
+      },
+      { stop: signal, restart: restart.signal },
+    );
+    log.info("the gateway has ended", { end });
+    context.exit(end === "restart" ? RESTART_EXIT_CODE : 0);
+  } finally {
+    process.off("SIGUSR1", onRestart);
+  }
+}

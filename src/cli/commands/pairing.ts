@@ -1,0 +1,82 @@
+import type { Command } from "commander";
+import { type GatewayRecords, openGatewayRecords } from "../../app/gateway-status.ts";
+import { AppError } from "../../lib/errors.ts";
+import { formatDuration, formatTime } from "../../lib/time/format-time.ts";
+import { requirePerson } from "../by-person.ts";
+import type { CommandContext, JsonOption } from "../context.ts";
+import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
+import { startApp } from "../start-app.ts";
+import { escapeControls } from "../terminal/escape-controls.ts";
+import { renderTable } from "../terminal/table.ts";
+
+/** `hermes pairing`: people who wrote to the gateway and may be let in. */
+export function build(context: CommandContext): Command {
+  const { terminal } = context;
+  const pairing = defineCommand("hermes pairing", "Let people in who wrote to the gateway.", terminal);
+  const add = verbsOf(pairing, terminal);
+  add("list", "List requests that wait, and the people who were let in.")
+    .option("--json", "print JSON")
+    .action((options) => list(context, options));
+  add("approve", "Let a person in, by the code that the person got or by the id of the request.", [
+    "hermes pairing approve irc ABCD2345",
+  ])
+    .argument("<platform>", "platform of the request")
+    .argument("<code...>", "code or request id; spaces do not matter")
+    .action((platform, words) => approve(context, platform, words));
+  add("revoke", "Shut a person out again, at once.", ["hermes pairing revoke irc anna"])
+    .argument("<platform>", "platform of the person")
+    .argument("<user>", "id of the person")
+    .action((platform, user) => revoke(context, platform, user));
+  return withExamples(pairing, ["hermes pairing list", "hermes pairing approve irc ABCD2345"]);
+}
+
+async function withRecords(
+  context: CommandContext,
+  work: (records: GatewayRecords) => void | Promise<void>,
+): Promise<void> {
+  using records = await openGatewayRecords(await startApp(context), context.signal);
+  await work(records);
+}
+
+function list(context: CommandContext, { json = false }: JsonOption): Promise<void> {
+  const { terminal } = context;
+  return withRecords(context, ({ pairing }) => {
+    const [waiting, users] = [pairing.waiting(), pairing.users()];
+    if (json) return terminal.printJson({ waiting, users });
+    if (waiting.length + users.length === 0) return terminal.note("No one has asked to be let in.");
+    const rows = [
+      ...waiting.map(({ id, platform, userId, requestedAt }) => [
+        platform,
+        escapeControls(userId),
+        `asked ${formatDuration(Date.now() - requestedAt)} ago`,
+        id,
+      ]),
+      ...users.map(({ platform, userId, pairedAt }) => [
+        platform,
+        escapeControls(userId),
+        `paired ${formatTime(pairedAt)}`,
+        "",
+      ]),
+    ];
+    terminal.print(renderTable(["platform", "user", "state", "request"], rows, terminal));
+  });
+}
+
+function approve(context: CommandContext, platform: string, words: readonly string[]): Promise<void> {
+  requirePerson(context);
+  return withRecords(context, async ({ pairing }) => {
+    const { userId } = await pairing.approve(platform, words.join(""), context.signal);
+    context.terminal.note(`${escapeControls(userId)} is let in on ${platform}.`);
+  });
+}
+
+function revoke(context: CommandContext, platform: string, user: string): Promise<void> {
+  requirePerson(context);
+  return withRecords(context, async ({ pairing }) => {
+    if (!(await pairing.revoke(platform, user, context.signal)))
+      throw new AppError("pairing-not-found", `${user} is not paired on ${platform}.`, {
+        hint: "See `hermes pairing list`; a person in an allow-list of the settings is removed there.",
+      });
+    context.terminal.note(`${escapeControls(user)} is shut out on ${platform}.`);
+  });
+}

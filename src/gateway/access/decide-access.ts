@@ -1,0 +1,59 @@
+import type { Chat, Sender } from "../platform.ts";
+import type { CommonOptions } from "../platforms/common-options.ts";
+
+export interface GlobalAccess {
+  readonly allowed_users: readonly string[];
+  readonly allow_all_users: boolean;
+}
+
+/** `admin` may use every command, `user` those that the settings name. */
+export type Tier = "admin" | "user";
+
+export type Access =
+  | { readonly isAllowed: true; readonly tier: Tier }
+  /** `mayPair`: a direct message from a proven sender, where strangers get a code. */
+  | { readonly isAllowed: false; readonly reason: string; readonly mayPair: boolean };
+
+/** Decides who is answered. Nobody is, unless a list, a pairing or an open door in the settings says so. */
+export function decideAccess(
+  { chat, sender }: { readonly chat: Chat; readonly sender: Sender },
+  {
+    options,
+    everywhere,
+    isPaired,
+  }: { readonly options: CommonOptions; readonly everywhere: GlobalAccess; readonly isPaired: boolean },
+): Access {
+  const refuse = (reason: string, mayPair = false): Access => ({ isAllowed: false, reason, mayPair });
+  const isDirect = chat.type === "dm";
+  if (sender.isBot) return refuse("it was written by a program");
+  if (options.ignored_chats.includes(chat.chatId)) return refuse("its chat is in ignored_chats");
+  if (!isDirect && options.allowed_chats.length > 0 && !options.allowed_chats.includes(chat.chatId))
+    return refuse("its chat is not in allowed_chats");
+  const isOpen = [options, everywhere].some(
+    ({ allow_all_users, allowed_users }) => allow_all_users || allowed_users.includes("*"),
+  );
+  if (!isOpen) {
+    if (!sender.isProven) return refuse("nothing proves who wrote it");
+    const isListed = [options, everywhere].some(({ allowed_users }) => allowed_users.includes(sender.id));
+    if (!isListed && !isPaired)
+      return refuse(`${sender.id} is not allowed`, isDirect && options.unauthorized_dm_behavior === "pair");
+  }
+  return { isAllowed: true, tier: findTier(sender, isDirect, options) };
+}
+
+/** Admin lists count only in their own scope, and only for senders who are proven to be on them. */
+function findTier(sender: Sender, isDirect: boolean, options: CommonOptions): Tier {
+  const admins = isDirect ? options.allow_admin_from : options.group_allow_admin_from;
+  if (admins.length === 0) return "admin";
+  return sender.isProven && admins.includes(sender.id) ? "admin" : "user";
+}
+
+/** Commands that everyone who is answered may use. */
+const FLOOR = ["help", "whoami", "approve", "deny", "stop"];
+
+export function mayUseCommand(name: string, tier: Tier, isDirect: boolean, options: CommonOptions): boolean {
+  if (tier === "admin" || FLOOR.includes(name)) return true;
+  // A direct chat without a list of its own uses that of the groups.
+  const hasOwnList = isDirect && options.user_allowed_commands.length > 0;
+  return (hasOwnList ? options.user_allowed_commands : options.group_user_allowed_commands).includes(name);
+}

@@ -1,0 +1,229 @@
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import { decideAccess, type GlobalAccess, mayUseCommand, type Tier } from "../access/decide-access.ts";
+import type { Pairing } from "../access/pairing.ts";
+import type { Outbox } from "../outbox/outbox.ts";
+import type { OutboundPart } from "../platform.ts";
+import type { CommonOptions } from "../platforms/common-options.ts";
+import { answerQuestion, CHAT_COMMANDS, type CommandScene } from "../sessions/chat-commands.ts";
+import { readButton } from "../sessions/chat-questions.ts";
+import type { ChatRunner } from "../sessions/chat-runner.ts";
+import type { ChatTurns } from "../sessions/chat-turns.ts";
+import { parseChatCommand } from "../sessions/parse-command.ts";
+import { type KeyRules, sessionKey } from "../sessions/session-key.ts";
+import type { Inbox, InboxEntry, InboxState } from "./inbox.ts";
+
+export interface MessageHandlerParts {
+  readonly database: Database;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly chats: ChatTurns;
+  readonly pairing: Pairing;
+  readonly runner: ChatRunner;
+  readonly log: Log;
+  readonly rules: KeyRules &
+    GlobalAccess & {
+      readonly busy_input_mode: "queue" | "steer" | "interrupt";
+      readonly busy_ack_enabled: boolean;
+    };
+  /** The settings of a platform; undefined if this gateway does not run it any more. */
+  optionsOf(platform: string): CommonOptions | undefined;
+  /** Whether a stranger may get a pairing code on this platform. */
+  answersStrangers(platform: string): boolean;
+  split(platform: string, text: string): readonly OutboundPart["content"][];
+  onAdded(platform: string): void;
+  /** The command that pairs a person. */
+  readonly pairCommand: (platform: string, code: string) => string;
+}
+
+/** Decides what happens with each stored message, in the order of arrival. No decision waits for a turn. */
+export function createMessageHandler(parts: MessageHandlerParts) {
+  const { database, inbox, outbox, chats, pairing, runner, rules, log } = parts;
+
+  /** Decides about everything that is stored. Returns when nothing is left. */
+  async function handleStored(signal: AbortSignal): Promise<void> {
+    for (let entry = inbox.nextStored(); entry !== undefined; entry = inbox.nextStored()) {
+      signal.throwIfAborted();
+      const { key } = entry;
+      try {
+        await handle(entry, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        log.error("a message could not be handled", { message: key, error: messageOf(error) });
+        await database.write(() => inbox.settle(key, "failed", { reason: messageOf(error) }), signal);
+      }
+    }
+  }
+
+  async function handle(entry: InboxEntry, signal: AbortSignal): Promise<void> {
+    const { key, platform, message } = entry;
+    const { chat, sender, text, handling } = message;
+    const options = parts.optionsOf(platform);
+    if (options === undefined)
+      return settle(entry, "refused", "its platform is not configured any more", signal);
+    const isPaired = sender.isProven && pairing.isPaired(platform, sender.id);
+    const access = decideAccess(message, { options, everywhere: rules, isPaired });
+    if (!access.isAllowed) return refuse(entry, access, signal);
+
+    const chatKey = sessionKey(entry, message, rules);
+    const target = { platform, chatId: chat.chatId, threadId: chat.threadId };
+    const use = (): void => chats.use(chatKey, target, labelOf(entry));
+    if (handling === "relay") {
+      const to = message.replyTo ?? target;
+      await database.write(() => {
+        outbox.add({
+          source: `inbox:${key}`,
+          target: to,
+          contents: parts.split(to.platform, text),
+          inboxKey: key,
+        });
+        inbox.settle(key, "done");
+      }, signal);
+      return parts.onAdded(to.platform);
+    }
+    const isDirect = chat.type === "dm";
+    if (handling === "context" || (!isDirect && !message.isAddressed && options.require_mention)) {
+      const state = handling === "context" ? "noted" : "ignored";
+      return database.write(() => {
+        if (state === "noted") use();
+        inbox.settle(key, state, state === "noted" ? { chatKey } : { reason: "it is not addressed to us" });
+      }, signal);
+    }
+
+    const allowed = Object.keys(CHAT_COMMANDS).filter((name) =>
+      mayUseCommand(name, access.tier, isDirect, options),
+    );
+    const scene = { ...sceneOf(entry, chatKey, access.tier, signal), allowed };
+    const reply = await replyAtOnce(entry, scene, signal);
+    if (reply !== undefined) {
+      await database.write(() => {
+        use();
+        outbox.add({
+          source: `inbox:${key}`,
+          target,
+          contents: parts.split(platform, reply),
+          repliesTo: message.id,
+          inboxKey: key,
+        });
+        inbox.settle(key, "done", { chatKey });
+      }, signal);
+      return parts.onAdded(platform);
+    }
+    await wait(entry, chatKey, use, signal);
+  }
+
+  /** Answers what needs no turn: a button, a command, the answer to a question of the running turn. */
+  async function replyAtOnce(
+    { message }: InboxEntry,
+    scene: CommandScene,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
+    const questions = runner.running(scene.chatKey)?.questions() ?? [];
+    if (message.choice !== undefined) {
+      const { questionId, words } = readButton(message.choice);
+      const question = questions.find(({ id }) => id === questionId);
+      const answered = question && (await answerQuestion(scene, question, words, signal));
+      return answered ?? "That question does not wait any more.";
+    }
+    const command = parseChatCommand(message.text);
+    const row = command && CHAT_COMMANDS[command.name];
+    if (command !== undefined && row !== undefined) {
+      if (!scene.allowed.includes(command.name))
+        return `You may not use /${command.name} here. /help lists what you may use.`;
+      return row.run(scene, command.rest, signal);
+    }
+    if (command !== undefined) return `There is no command /${command.name}. /help lists the commands.`;
+    const [question] = questions;
+    return question && answerQuestion(scene, question, message.text, signal);
+  }
+
+  /** Queues a message for a turn of its chat, or hands it to the running one. */
+  async function wait(
+    entry: InboxEntry,
+    chatKey: string,
+    use: () => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { key, platform, message } = entry;
+    const running = runner.running(chatKey);
+    const mode = rules.busy_input_mode;
+    const isNote =
+      running !== undefined && mode === "steer" && !message.attachments && running.state() === "running";
+    await database.write(() => {
+      use();
+      inbox.settle(key, "waiting", { chatKey });
+      if (isNote) chats.attach(key, running.id);
+      else if (running !== undefined && rules.busy_ack_enabled)
+        outbox.add({
+          source: `busy:${running.id}`,
+          target: { platform, chatId: message.chat.chatId, threadId: message.chat.threadId },
+          contents: parts.split(platform, ACKNOWLEDGEMENTS[mode]),
+        });
+    }, signal);
+    if (running === undefined) return runner.start(chatKey);
+    if (isNote) runner.steer(chatKey, message.text);
+    else parts.onAdded(platform);
+    if (mode === "interrupt") await runner.stop(chatKey);
+  }
+
+  async function refuse(
+    entry: InboxEntry,
+    { reason, mayPair }: { readonly reason: string; readonly mayPair: boolean },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { key, platform, message } = entry;
+    await database.write(() => {
+      inbox.settle(key, "refused", { reason });
+      const code =
+        mayPair && parts.answersStrangers(platform) ? pairing.request(platform, message.sender) : undefined;
+      if (code === undefined) return;
+      const spaced = `${code.slice(0, 4)} ${code.slice(4)}`;
+      const text = `I do not know you yet. Give my owner this code, which is valid for an hour: ${spaced}\nThey run: ${parts.pairCommand(platform, code)}`;
+      outbox.add({
+        source: `pairing:${key}`,
+        target: { platform, chatId: message.chat.chatId, threadId: message.chat.threadId },
+        contents: parts.split(platform, text),
+        inboxKey: key,
+        isSecret: true,
+      });
+    }, signal);
+    parts.onAdded(platform);
+  }
+
+  function sceneOf(
+    { message }: InboxEntry,
+    chatKey: string,
+    tier: Tier,
+    signal: AbortSignal,
+  ): Omit<CommandScene, "allowed"> {
+    return {
+      ...{ chatKey, tier, runner, chats },
+      sender: message.sender,
+      isDirect: message.chat.type === "dm",
+      reset: () => database.write(() => chats.resetSession(chatKey), signal),
+    };
+  }
+
+  function settle(
+    { key }: InboxEntry,
+    state: InboxState,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    return database.write(() => inbox.settle(key, state, { reason }), signal);
+  }
+
+  return { handleStored };
+}
+
+const ACKNOWLEDGEMENTS = {
+  queue: "I am still working on the last message; this one is next.",
+  steer: "I am still working on the last message; this one is next.",
+  interrupt: "I stop what I was doing and answer this.",
+};
+
+function labelOf({ message: { chat, sender } }: InboxEntry): string {
+  const name = chat.name ?? sender.name ?? chat.chatId;
+  return name.replace(/\s+/g, " ").slice(0, 80);
+}

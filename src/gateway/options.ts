@@ -1,0 +1,55 @@
+import { z } from "zod";
+import { PLATFORM_NAMES, PLATFORMS, type PlatformName } from "./platforms/platform-registry.ts";
+
+const names = z.array(z.string().trim().min(1)).default([]);
+
+type PlatformShape = {
+  [Name in PlatformName]: z.ZodPrefault<(typeof PLATFORMS)[Name]["options"]>;
+};
+
+/** Section `platforms`: one section for each messaging service. */
+export const platformsOptions = z.strictObject(
+  Object.fromEntries(
+    PLATFORM_NAMES.map((name) => [name, (PLATFORMS[name].options as z.ZodObject).prefault({})]),
+  ) as unknown as PlatformShape,
+);
+
+/** Section `gateway`: the process that answers on messaging platforms. */
+export const gatewayOptions = z.strictObject({
+  allowed_users: names.meta({
+    description: "Ids of the people who are answered on every platform",
+    env: "GATEWAY_ALLOWED_USERS",
+  }),
+  allow_all_users: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether everyone is answered on every platform", env: "GATEWAY_ALLOW_ALL_USERS" }),
+  group_sessions_per_user: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Whether each person in a group has a session of their own" }),
+  thread_sessions_per_user: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Whether each person in a thread has a session of their own" }),
+  busy_input_mode: z.enum(["queue", "steer", "interrupt"]).default("queue").meta({
+    description:
+      "What happens with a message while a turn of its chat runs: queue (answered afterwards), steer (a note to the running turn), interrupt (the turn is stopped)",
+  }),
+  busy_ack_enabled: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Whether a message that has to wait is acknowledged, once per turn" }),
+  drain_timeout_seconds: z.int().min(0).default(180).meta({
+    description: "Seconds that running turns get to end before the gateway stops; 0 interrupts them at once",
+  }),
+  reconnect_attention_seconds: z.int().min(0).default(7_200).meta({
+    description:
+      "Seconds without a connection after which a platform is reported as needing attention; 0 means never",
+  }),
+  max_attachment_mb: z
+    .int()
+    .min(0)
+    .default(20)
+    .meta({ description: "Largest attachment of a message, in megabytes" }),
+});

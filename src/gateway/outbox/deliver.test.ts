@@ -1,0 +1,183 @@
+import { describe, expect, test } from "vitest";
+import { startScriptedService } from "../../../test/support/scripted-service.ts";
+import { silentLog } from "../../../test/support/silent-log.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { WakeFlag } from "../../lib/time/wake-flag.ts";
+import type { Connection } from "../platform.ts";
+import { scriptedOptions } from "../platforms/scripted/options.ts";
+import { open } from "../platforms/scripted/scripted-platform.ts";
+import { openGatewayDatabase } from "../store/gateway-database.ts";
+import { deliver } from "./deliver.ts";
+import { createOutbox } from "./outbox.ts";
+
+const never = new AbortController().signal;
+
+async function openDelivery(clock = systemClock) {
+  const folder = await tempFolder();
+  const service = await startScriptedService();
+  const database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
+  const outbox = createOutbox(database);
+  const added = new WakeFlag();
+  const platform = open(scriptedOptions.parse({ address: service.address }), {
+    clock: systemClock,
+    log: silentLog,
+    variables: {},
+    maxAttachmentBytes: 0,
+  });
+  const running: { stop: AbortController; ended: Promise<void>; connection: Connection }[] = [];
+  return {
+    service,
+    outbox,
+    async say(source: string, texts: readonly string[], chatId = "anna", isSecret = false): Promise<void> {
+      const contents = texts.map((text) => ({ type: "text", text }) as const);
+      await database.write(
+        () => outbox.add({ source, target: { platform: "scripted", chatId }, contents, isSecret }),
+        never,
+      );
+      added.touch();
+    },
+    async start() {
+      const connection = await platform.connect(
+        { cursor: undefined, store: async () => undefined, alive: () => undefined },
+        never,
+      );
+      const stop = new AbortController();
+      const ended = deliver({ outbox, platform: "scripted", clock, added }, connection, stop.signal);
+      running.push({ stop, ended, connection });
+    },
+    /** Ends the delivery as a kill does: what is being sent stays so in its row. */
+    async crash(): Promise<void> {
+      const last = running.at(-1);
+      await last?.connection[Symbol.asyncDispose]();
+      last?.stop.abort();
+      await last?.ended;
+    },
+    async ended(source: string): Promise<ReturnType<typeof outbox.ofSource>> {
+      await expect
+        .poll(() => outbox.ofSource(source).every(({ endedAt }) => endedAt !== undefined))
+        .toBe(true);
+      return outbox.ofSource(source);
+    },
+    async [Symbol.asyncDispose]() {
+      for (const { stop, ended, connection } of running) {
+        stop.abort();
+        await connection[Symbol.asyncDispose]();
+        await ended;
+      }
+      database[Symbol.dispose]();
+      await service[Symbol.asyncDispose]();
+      await folder[Symbol.asyncDispose]();
+    },
+  };
+}
+
+describe("delivery", () => {
+  test("K7: what is said twice under one name is one part", async () => {
+    await using lab = await openDelivery();
+    await lab.start();
+    await lab.say("turn:1", ["the answer"]);
+    await lab.say("turn:1", ["the answer, from a second path"]);
+    await lab.say("turn:2", ["the next answer"]);
+    expect(await lab.service.texts(2)).toEqual(["the answer", "the next answer"]);
+  });
+
+  test("a chat gets its parts in their order, also those that are added while one is being sent", async () => {
+    await using lab = await openDelivery();
+    await lab.start();
+    const expected: string[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      await lab.say(`turn:${turn}`, [`${turn} a`, `${turn} b`]);
+      expected.push(`${turn} a`, `${turn} b`);
+    }
+    expect(await lab.service.texts(40)).toEqual(expected);
+  });
+
+  test("a chat that waits does not hold up another one", async () => {
+    await using lab = await openDelivery();
+    lab.service.onSend(({ chat }) => (chat.chatId === "slow" ? "lose" : undefined));
+    await lab.start();
+    await lab.say("turn:1", ["never answered"], "slow");
+    await lab.say("turn:2", ["quick"], "anna");
+    expect(await lab.service.texts(1, "anna")).toEqual(["quick"]);
+  });
+
+  test("K8: a part that may have arrived is looked up, and not sent again if it is there", async () => {
+    await using lab = await openDelivery();
+    lab.service.onSend((_, index) =>
+      index === 0 ? { certainty: "unknown", reason: "it took too long" } : undefined,
+    );
+    await lab.start();
+    await lab.say("turn:1", ["once"]);
+    const [part] = await lab.ended("turn:1");
+    expect(part).toMatchObject({ state: "sent", isMarked: false, attempts: 2 });
+    expect(await lab.service.texts(1)).toEqual(["once"]);
+  });
+
+  test("K8: where nobody can tell whether a part has arrived, it is sent again with a mark", async () => {
+    await using lab = await openDelivery();
+    lab.service.setCanTell(false);
+    lab.service.onSend((_, index) =>
+      index === 0 ? { certainty: "unknown", reason: "it took too long" } : undefined,
+    );
+    await lab.start();
+    await lab.say("turn:1", ["perhaps twice"]);
+    expect(await lab.ended("turn:1")).toMatchObject([{ state: "sent", isMarked: true }]);
+    expect(await lab.service.texts(1)).toEqual(["(This may be a repetition.) perhaps twice"]);
+  });
+
+  test("K7: a part that reached the chat before the gateway died is not sent by the next one", async () => {
+    await using lab = await openDelivery();
+    lab.service.onSend((_, index) => (index === 0 ? "deliver-silently" : undefined));
+    await lab.start();
+    await lab.say("turn:1", ["delivered, and never confirmed"]);
+    await lab.service.texts(1);
+    await lab.crash();
+    await lab.outbox.abandonAll(never);
+    await lab.start();
+    await lab.say("turn:2", ["after the crash"]);
+    expect(await lab.service.texts(2)).toEqual(["delivered, and never confirmed", "after the crash"]);
+  });
+
+  test("a part that is refused for good is given up with the reason, and the next one is sent", async () => {
+    await using lab = await openDelivery();
+    const refusal = { certainty: "not-sent", reason: "the chat is gone", isFinal: true } as const;
+    lab.service.onSend((_, index) => (index === 0 ? refusal : undefined));
+    await lab.start();
+    await lab.say("turn:1", ["to nobody"]);
+    await lab.say("turn:2", ["to somebody"]);
+    expect(await lab.ended("turn:1")).toMatchObject([{ state: "failed", reason: "the chat is gone" }]);
+    expect(await lab.service.texts(1)).toEqual(["to somebody"]);
+  });
+
+  test("K9: a chat that the service wants left alone waits that long, and its order is kept", async () => {
+    const clock = new TurnableClock();
+    await using lab = await openDelivery(clock);
+    const flood = {
+      certainty: "not-sent",
+      reason: "slow down",
+      isFinal: false,
+      retryAfterMs: 1_000_000,
+    } as const;
+    lab.service.onSend((_, index) => (index === 0 ? flood : undefined));
+    await lab.start();
+    await lab.say("turn:1", ["first"]);
+    await lab.say("turn:2", ["second"]);
+    await lab.say("turn:3", ["elsewhere"], "ben");
+    expect(await lab.service.texts(1)).toEqual(["elsewhere"]);
+    await expect.poll(() => clock.sleeping).toBeGreaterThan(0);
+    await clock.advance(999_000);
+    expect(lab.outbox.ofSource("turn:1")).toMatchObject([{ state: "pending", reason: "slow down" }]);
+    await clock.advance(1_000);
+    expect(await lab.service.texts(3)).toEqual(["elsewhere", "first", "second"]);
+  });
+
+  test("a secret is removed from its row once it was sent", async () => {
+    await using lab = await openDelivery();
+    await lab.start();
+    await lab.say("pairing:1", ["the code is ABCD"], "anna", true);
+    expect(await lab.ended("pairing:1")).toMatchObject([{ part: { content: { text: "[a secret]" } } }]);
+    expect(await lab.service.texts(1)).toEqual(["the code is ABCD"]);
+  });
+});

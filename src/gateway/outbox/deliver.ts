@@ -1,0 +1,111 @@
+import type { Clock } from "../../lib/time/clock.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import type { WakeFlag } from "../../lib/time/wake-flag.ts";
+import type { Connection, OutboundPart, SendResult } from "../platform.ts";
+import type { Outbox, OutboxEntry } from "./outbox.ts";
+
+export interface DeliveryParts {
+  readonly outbox: Outbox;
+  readonly platform: string;
+  readonly clock: Clock;
+  /** Touched when a part was added. */
+  readonly added: WakeFlag;
+}
+
+/** How long one attempt may take. */
+const SEND_WITHIN_MS = 60_000;
+const CHATS_AT_ONCE = 8;
+const FIRST_RETRY_MS = 2_000;
+const LONGEST_RETRY_MS = 300_000;
+/** A part that could not be sent for this long is given up. */
+const KEEP_TRYING_MS = 3 * 24 * 3_600_000;
+/** How often a part is sent of which nobody can tell whether it has arrived. */
+const MAX_UNCERTAIN = 3;
+const MARK = "(This may be a repetition.)";
+
+/** Sends the parts of one platform on one connection until the signal aborts. Only one process may do that at a time. */
+export async function deliver(
+  parts: DeliveryParts,
+  connection: Connection,
+  signal: AbortSignal,
+): Promise<void> {
+  const { outbox, platform, clock, added } = parts;
+  const busy = new Map<number, Promise<void>>();
+  while (!signal.aborted) {
+    for (const entry of outbox.due(platform, CHATS_AT_ONCE + busy.size)) {
+      if (busy.has(entry.key) || busy.size >= CHATS_AT_ONCE) continue;
+      const attempted = attempt(parts, connection, entry, signal).finally(() => {
+        busy.delete(entry.key);
+        added.touch(); // the next part of its chat is due now
+      });
+      busy.set(entry.key, attempted);
+    }
+    const nextAt = outbox.nextDueAt(platform);
+    const wait = new AbortController();
+    const waiting = AbortSignal.any([signal, wait.signal]);
+    const events = [added.next(waiting), ...busy.values()];
+    if (nextAt !== undefined && nextAt > clock.now()) events.push(clock.sleep(nextAt - clock.now(), waiting));
+    try {
+      await Promise.race(events);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      wait.abort();
+    }
+  }
+  await Promise.all(busy.values());
+}
+
+async function attempt(
+  parts: DeliveryParts,
+  connection: Connection,
+  entry: OutboxEntry,
+  signal: AbortSignal,
+): Promise<void> {
+  const { outbox, clock } = parts;
+  const never = new AbortController().signal; // what is certain is recorded even while we stop
+  using deadline = openDeadline(signal, SEND_WITHIN_MS);
+  if (entry.state === "uncertain") {
+    const found = await connection.findSent(entry.part, deadline.signal);
+    if (found === undefined) {
+      const later = { reason: entry.reason ?? "the service could not be asked", inMs: FIRST_RETRY_MS };
+      return outbox.postpone(entry.key, "uncertain", later, never);
+    }
+    if (found.certainty === "sent")
+      return outbox.end(entry.key, "sent", { messageId: found.messageId }, never);
+    if (found.certainty === "unknown" && entry.attempts >= MAX_UNCERTAIN)
+      return outbox.end(entry.key, "failed", { reason: `it may have arrived: ${found.reason}` }, never);
+    return outbox.postpone(
+      entry.key,
+      "pending",
+      { reason: found.reason, inMs: 0, isMarked: found.certainty === "unknown" },
+      never,
+    );
+  }
+  if (signal.aborted || !(await outbox.begin(entry.key, never))) return;
+  const result = await connection.send(entry.isMarked ? mark(entry.part) : entry.part, deadline.signal);
+  await record(result);
+
+  function record(of: SendResult): Promise<void> {
+    switch (of.certainty) {
+      case "sent":
+        return outbox.end(entry.key, "sent", { messageId: of.messageId }, never);
+      case "unknown":
+        return outbox.postpone(entry.key, "uncertain", { reason: of.reason, inMs: 0 }, never);
+      case "not-sent": {
+        const isOld = clock.now() - entry.part.createdAt > KEEP_TRYING_MS;
+        if (of.isFinal || isOld) return outbox.end(entry.key, "failed", { reason: of.reason }, never);
+        const doubled = FIRST_RETRY_MS * 2 ** Math.min(entry.attempts, 20);
+        const inMs = of.retryAfterMs ?? Math.min(doubled, LONGEST_RETRY_MS);
+        return outbox.postpone(entry.key, "pending", { reason: of.reason, inMs }, never);
+      }
+    }
+  }
+}
+
+/** A visible remark, because a person must be able to see that a text may not be new. */
+function mark(part: OutboundPart): OutboundPart {
+  const { content } = part;
+  if (content.type === "text") return { ...part, content: { ...content, text: `${MARK} ${content.text}` } };
+  return { ...part, content: { ...content, caption: [MARK, content.caption].filter(Boolean).join(" ") } };
+}

@@ -1,0 +1,299 @@
+import type { AgentEventOf } from "../../agent/events.ts";
+import type { TurnLimits } from "../../agent/turn-limits.ts";
+import type { Surface } from "../../conversation/open-conversation.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { Database } from "../../lib/sqlite/database.ts";
+import type { Clock } from "../../lib/time/clock.ts";
+import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
+import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../turns/turn-host.ts";
+import type { Inbox, InboxEntry } from "../inbox/inbox.ts";
+import type { Outbox } from "../outbox/outbox.ts";
+import type { ChatAddress, OutboundPart } from "../platform.ts";
+import { askInChat } from "./chat-questions.ts";
+import type { ChatRecord, ChatTurn, ChatTurns } from "./chat-turns.ts";
+import { isSharedKey } from "./session-key.ts";
+import { composeMessage, continueMessage } from "./turn-message.ts";
+
+export interface ChatRunnerParts {
+  readonly database: Database;
+  readonly inbox: Inbox;
+  readonly outbox: Outbox;
+  readonly chats: ChatTurns;
+  readonly turns: TurnHost;
+  readonly limits: TurnLimits;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Finds a turn in the transcripts. */
+  findTurn(id: string, since: number): FoundTurn | undefined;
+  /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
+  surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
+  /** Divides a text for a platform. */
+  split(platform: string, text: string): readonly OutboundPart["content"][];
+  /** Called after something was added to the outbox. */
+  onAdded(platform: string): void;
+  /** Shows that something happens; may get lost. */
+  showTyping(platform: string, chat: ChatAddress): void;
+}
+
+/** A message written before the clock was set back must still be found in the transcripts. */
+const CLOCK_MARGIN_MS = 86_400_000;
+const TYPING_EVERY_MS = 4_000;
+/** Turns of a chat that crashes cut off in a row before it is given up. */
+const MAX_INTERRUPTIONS = 3;
+const RETRY_FULL_MS = 1_000;
+const never = new AbortController().signal;
+
+export type ChatRunner = ReturnType<typeof createChatRunner>;
+
+/**
+ * Runs the turns of all chats, at most one per chat. What happens is recorded in an order in which a crash between two steps loses
+ * and repeats nothing: the turn with its id, then the message in the session under that id, then the answer in the outbox.
+ */
+export function createChatRunner(parts: ChatRunnerParts) {
+  const { database, inbox, outbox, chats, turns, clock, log } = parts;
+  const lanes = new Map<string, Promise<void>>();
+  const hosted = new Map<string, HostedTurn>();
+  let isStopping = false;
+
+  /** Runs turns of a chat until none of its messages waits. */
+  function start(chatKey: string, first?: () => Promise<void>): void {
+    if (lanes.has(chatKey) || isStopping) return;
+    const run = async (): Promise<void> => {
+      await first?.();
+      for (let id = await begin(chatKey); id !== undefined; id = await begin(chatKey)) {
+        const entries = inbox.ofTurn(id);
+        const message = await composeMessage(entries, isSharedKey(chatKey));
+        await runTurn({ id, chatKey }, message, entries);
+      }
+    };
+    const lane = run()
+      .catch((error: unknown) => log.error("a chat stopped", { chat: chatKey, error: messageOf(error) }))
+      .finally(() => {
+        lanes.delete(chatKey);
+        if (!isStopping && chats.hasWaiting(chatKey)) start(chatKey);
+      });
+    lanes.set(chatKey, lane);
+  }
+
+  async function begin(chatKey: string): Promise<string | undefined> {
+    return isStopping ? undefined : chats.begin(chatKey, never);
+  }
+
+  async function runTurn(
+    turn: Pick<ChatTurn, "id" | "chatKey">,
+    message: TurnMessage,
+    entries: readonly InboxEntry[],
+  ): Promise<void> {
+    const { id, chatKey } = turn;
+    const chat = requireChat(chatKey);
+    const toolsets = entries.flatMap((entry) =>
+      entry.message.toolsets === undefined ? [] : [entry.message.toolsets],
+    );
+    const open = (sessionId: string | undefined): HostedTurn =>
+      turns.start({
+        id,
+        sessionId,
+        opening: { surface: parts.surfaceOf(chat.target.platform, toolsets[0]) },
+        message,
+        limits: parts.limits,
+        whenBusy: "wait",
+      });
+    let result: HostedTurnResult;
+    try {
+      result = await follow(open(chat.sessionId), turn, chat);
+      if (isUnknownSession(result)) result = await follow(open(undefined), turn, chat);
+    } catch (error) {
+      result = { error };
+    }
+    if (isCode(result, "turns-full") || isCode(result, "turns-draining")) {
+      await chats.giveBack(id, never);
+      if (!isStopping) await clock.sleep(RETRY_FULL_MS, never);
+      return;
+    }
+    // A turn that was stopped because the gateway stops is continued by the next gateway.
+    if (isStopping && (result.end === undefined || result.end.outcome === "stopped")) return;
+    await finish(turn, result, entries);
+  }
+
+  /** Follows a turn to its end, and asks its questions in the chat. */
+  async function follow(
+    one: HostedTurn,
+    turn: Pick<ChatTurn, "id" | "chatKey">,
+    chat: ChatRecord,
+  ): Promise<HostedTurnResult> {
+    hosted.set(turn.chatKey, one);
+    const end = new AbortController();
+    const { platform, ...address } = chat.target;
+    const showTyping = (): void => {
+      if (one.state() === "running") parts.showTyping(platform, address);
+    };
+    const typing = async (): Promise<void> => {
+      for (;;) {
+        await clock.sleep(TYPING_EVERY_MS, end.signal);
+        showTyping();
+      }
+    };
+    typing().catch(() => undefined); // ends with the turn
+    try {
+      const opened = await one.opened.catch(() => undefined); // the result of the turn says why
+      if (opened !== undefined) await chats.adopt(turn, opened.sessionId, never);
+      for await (const item of one.watch(0, end.signal)) {
+        if (!("event" in item)) continue;
+        if (item.event.type === "request-sent") showTyping();
+        if (item.event.type !== "approval-asked") continue;
+        const { approval } = item.event;
+        await add({
+          source: `question:${turn.id}:${approval.id}`,
+          target: chat.target,
+          contents: [askInChat(approval)],
+        });
+      }
+      return await one.ended;
+    } finally {
+      end.abort();
+      hosted.delete(turn.chatKey);
+    }
+  }
+
+  /** Writes the answer and the end of the turn in one transaction. */
+  async function finish(
+    turn: Pick<ChatTurn, "id" | "chatKey">,
+    result: HostedTurnResult,
+    entries: readonly InboxEntry[],
+  ): Promise<void> {
+    const { end } = result;
+    if (end !== undefined) return answer(turn, end, entries);
+    const { error } = result;
+    if (!(error instanceof AppError)) log.error("a turn failed", { turn: turn.id, error: messageOf(error) });
+    const text =
+      error instanceof AppError
+        ? `I could not answer: ${error.message} ${error.hint}`
+        : "I could not answer because of a fault in the gateway; its log has the details.";
+    return write(turn, "failed", text, entries, messageOf(error));
+  }
+
+  function answer(
+    turn: Pick<ChatTurn, "id" | "chatKey">,
+    {
+      text,
+      outcome,
+      reason,
+      hint,
+    }: Pick<AgentEventOf<"turn-end">, "text" | "reason" | "hint"> & { readonly outcome: string },
+    entries: readonly InboxEntry[],
+  ): Promise<void> {
+    const why = outcome === "completed" ? [] : [[reason, hint].filter(Boolean).join(" ")];
+    const whole = [text.trim(), ...why].filter((part) => part !== "").join("\n\n");
+    const said = whole === "" ? "(I have nothing to say to that.)" : whole;
+    return write(
+      turn,
+      outcome,
+      said,
+      entries,
+      outcome === "failed" ? (reason ?? "the turn failed") : undefined,
+    );
+  }
+
+  async function write(
+    turn: Pick<ChatTurn, "id" | "chatKey">,
+    outcome: string,
+    text: string,
+    entries: readonly InboxEntry[],
+    failure: string | undefined,
+  ): Promise<void> {
+    const first = entries[0];
+    const target =
+      entries.find(({ message }) => message.replyTo)?.message.replyTo ?? requireChat(turn.chatKey).target;
+    await database.write(() => {
+      outbox.add({
+        source: `turn:${turn.id}`,
+        target,
+        contents: parts.split(target.platform, text),
+        repliesTo: target.platform === first?.platform ? entries.at(-1)?.message.id : undefined,
+        inboxKey: first?.key,
+      });
+      chats.end(turn, outcome, failure);
+    }, never);
+    parts.onAdded(target.platform);
+  }
+
+  async function add(utterance: Parameters<Outbox["add"]>[0]): Promise<void> {
+    await database.write(() => outbox.add(utterance), never);
+    parts.onAdded(utterance.target.platform);
+  }
+
+  function requireChat(key: string): ChatRecord {
+    const chat = chats.find(key);
+    if (chat === undefined) throw new Error(`there is no chat ${key}`);
+    return chat;
+  }
+
+  /** Brings the turns of an earlier process to their end: answered, continued, or started again where nothing had begun. */
+  async function recover(): Promise<void> {
+    for (const turn of chats.running()) {
+      const entries = inbox.ofTurn(turn.id);
+      const found = parts.findTurn(turn.id, turn.startedAt - CLOCK_MARGIN_MS);
+      if (found === undefined && turn.resumes === undefined) {
+        await chats.giveBack(turn.id, never);
+        continue;
+      }
+      if (found !== undefined) await chats.adopt(turn, found.sessionId, never);
+      const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
+      if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
+        await answer(turn, { ...found, outcome: found.outcome }, entries);
+        continue;
+      }
+      if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
+        await database.write(() => chats.resetSession(turn.chatKey), never);
+        const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
+        await write(turn, "failed", text, entries, "interrupted too often");
+        continue;
+      }
+      const id = await chats.continueTurn(turn, never);
+      const next = { id, chatKey: turn.chatKey };
+      start(turn.chatKey, () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id)));
+    }
+    for (const chatKey of chats.waiting()) start(chatKey);
+  }
+
+  return {
+    start,
+    recover,
+    running: (chatKey: string): HostedTurn | undefined => hosted.get(chatKey),
+    /** Stops the turn of a chat for good; false if none runs. */
+    async stop(chatKey: string): Promise<boolean> {
+      const turn = hosted.get(chatKey);
+      if (turn === undefined) return false;
+      await chats.markStopped(turn.id, never); // first, so that the next gateway does not continue it
+      turn.stop();
+      return true;
+    },
+    busy: (): readonly string[] => [...lanes.keys()],
+    /** Hands a text to the running turn; false if none runs. */
+    steer: (chatKey: string, text: string): boolean => hosted.get(chatKey)?.steer(text) ?? false,
+    /** Begins no further turn, waits for the running ones, and stops those that still run when the signal aborts. */
+    async drain(signal: AbortSignal): Promise<void> {
+      isStopping = true;
+      await turns.drain(signal);
+      await Promise.all(lanes.values());
+    },
+  };
+
+  function lateNotes(entries: readonly InboxEntry[], { startedAt }: ChatTurn): string[] {
+    return entries.filter(({ receivedAt }) => receivedAt > startedAt).map(({ message }) => message.text);
+  }
+}
+
+/** Another process may have ended the turn in the name of the one that was killed. */
+function isCutOff({ outcome, reason }: FoundTurn): boolean {
+  return outcome === "failed" && reason === "Hermes exited before the turn ended.";
+}
+
+function isCode(result: HostedTurnResult, code: string): boolean {
+  return result.end === undefined && result.error instanceof AppError && result.error.code === code;
+}
+
+function isUnknownSession(result: HostedTurnResult): boolean {
+  return isCode(result, "session-not-found");
+}

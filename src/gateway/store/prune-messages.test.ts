@@ -1,0 +1,62 @@
+import { existsSync } from "node:fs";
+import { mkdir, utimes } from "node:fs/promises";
+import { expect, test } from "vitest";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { TurnableClock } from "../../../test/support/turnable-clock.ts";
+import { createInbox } from "../inbox/inbox.ts";
+import { createOutbox } from "../outbox/outbox.ts";
+import { createChatTurns } from "../sessions/chat-turns.ts";
+import { openGatewayDatabase } from "./gateway-database.ts";
+import { KEPT_MS, pruneMessages, removeOldFolders } from "./prune-messages.ts";
+
+const never = new AbortController().signal;
+const message = (id: string) => ({
+  id,
+  chat: { chatId: "anna", type: "dm" as const },
+  sender: { id: "anna", isBot: false, isProven: true },
+  text: id,
+  sentAt: 0,
+  isAddressed: true,
+});
+
+test("messages that ended thirty days ago are deleted with their answers; what waits, and the cursor, stay", async () => {
+  await using folder = await tempFolder();
+  const clock = new TurnableClock();
+  using database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
+  const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
+  const account = { platform: "irc", account: "bot" };
+  const target = { platform: "irc", chatId: "anna" };
+  await inbox.store(account, [message("old"), message("waiting")], "7", never);
+  await database.write(() => {
+    chats.use("anna", target, "Anna");
+    inbox.settle(1, "waiting", { chatKey: "anna" });
+  }, never);
+  const turn = (await chats.begin("anna", never)) ?? "";
+  await database.write(() => {
+    outbox.add({ source: `turn:${turn}`, target, contents: [{ type: "text", text: "answer" }], inboxKey: 1 });
+    chats.end({ id: turn, chatKey: "anna" }, "completed");
+  }, never);
+  const [part] = outbox.ofSource(`turn:${turn}`);
+  await outbox.end(part?.key ?? 0, "sent", { messageId: "m1" }, never);
+
+  await clock.advance(KEPT_MS);
+  await pruneMessages(database, never);
+  expect(inbox.find(1)).toBeDefined();
+  await clock.advance(1);
+  await pruneMessages(database, never);
+  expect(inbox.find(1)).toBeUndefined();
+  expect(outbox.ofSource(`turn:${turn}`)).toEqual([]);
+  expect(chats.findTurn(turn)).toBeUndefined();
+  expect(chats.find("anna")).toBeDefined();
+  expect(inbox.find(2)).toMatchObject({ state: "stored" });
+  expect(inbox.cursor("bot")).toBe("7");
+});
+
+test("folders of files that came long ago are removed", async () => {
+  await using folder = await tempFolder();
+  await removeOldFolders(folder.file("missing"), Date.now());
+  for (const name of ["old", "new"]) await mkdir(folder.file(name));
+  await utimes(folder.file("old"), new Date(1_000), new Date(1_000));
+  await removeOldFolders(folder.path, 2_000);
+  expect([existsSync(folder.file("old")), existsSync(folder.file("new"))]).toEqual([false, true]);
+});

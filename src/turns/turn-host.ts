@@ -1,0 +1,374 @@
+import { randomUUID } from "node:crypto";
+import { isDeepStrictEqual } from "node:util";
+import type { AgentEventOf } from "../agent/events.ts";
+import type { TurnLimits } from "../agent/turn-limits.ts";
+import type { Answer, Approval } from "../approvals/approval.ts";
+import type { OpenConversation, Surface } from "../conversation/open-conversation.ts";
+import { AppError } from "../lib/errors.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import type { ImagePart, UserMessage } from "../providers/message.ts";
+import type { ReasoningEffort } from "../providers/provider.ts";
+import type { RouteRequest } from "../providers/routes/choose-provider.ts";
+import { createTurnJournal, JOURNAL_SIZE, type JournalItem, type JournalSize } from "./turn-journal.ts";
+
+/** How a session is opened for a turn. A conversation that is open stays in use while this does not change. */
+export interface SessionOpening {
+  readonly surface: Surface;
+  readonly model?: RouteRequest | undefined;
+  readonly reasoningEffort?: ReasoningEffort | undefined;
+  /** The working folder of a new session; the server's own by default. */
+  readonly cwd?: string | undefined;
+}
+
+export interface TurnRequest {
+  /** Names the turn, also in the transcript; random by default. */
+  readonly id?: string | undefined;
+  /** The session to continue; undefined starts a new one. */
+  readonly sessionId: string | undefined;
+  readonly opening: SessionOpening;
+  readonly message: TurnMessage;
+  readonly limits: TurnLimits;
+  /** What happens while another turn of the session runs, in this or another process: `session-busy`, or wait in order. */
+  readonly whenBusy: "refuse" | "wait";
+}
+
+export interface TurnMessage {
+  readonly text: string;
+  /** The part of the text in which references such as `@file:…` count; none by default. */
+  readonly typed?: string | undefined;
+  readonly images?: readonly ImagePart[] | undefined;
+  /** Texts that the model gets after the message. */
+  readonly notes?: readonly string[] | undefined;
+}
+
+/**
+ * `waiting`: for another turn of the session, or for the session to be opened. `asking`: for the answer of a person.
+ * `stopping`: it was stopped, and its work has not ended yet.
+ */
+export type HostedTurnState = "waiting" | "running" | "asking" | "stopping" | "ended";
+
+/** How a hosted turn ended: with its last event, or with an error before or instead of it. */
+export type HostedTurnResult =
+  | { readonly end: AgentEventOf<"turn-end"> }
+  | { readonly end?: undefined; readonly error: unknown };
+
+/** A turn that the server owns. It goes on while nobody watches it. */
+export interface HostedTurn {
+  readonly id: string;
+  readonly startedAt: number;
+  /** The opened conversation; rejects if it could not be opened. */
+  readonly opened: Promise<OpenConversation>;
+  /** Never rejects. */
+  readonly ended: Promise<HostedTurnResult>;
+  state(): HostedTurnState;
+  /** Yields the events after an id (0: all) until the turn has ended or the signal aborts. */
+  watch(after: number, signal: AbortSignal): AsyncGenerator<JournalItem>;
+  /** Adds a note; false if the turn does not run. */
+  steer(text: string): boolean;
+  /** Ends the model call, the tools and their processes. Returns at once; `ended` resolves when the work has ended. */
+  stop(): void;
+  /** Questions of this turn that wait for a person, oldest first. */
+  questions(): readonly Approval[];
+  /** Throws as ApprovalQueue.answer does, and `approval-not-found` if the turn did not ask this question. */
+  answer(id: string, answer: Answer, signal: AbortSignal): Promise<Approval>;
+}
+
+export interface TurnHost extends AsyncDisposable {
+  /** Starts a turn. Throws `session-busy`, `turns-full` or `turns-draining`; every later failure is its result. */
+  start(request: TurnRequest): HostedTurn;
+  /** A turn that runs, or that ended a short while ago. */
+  find(id: string): HostedTurn | undefined;
+  /** Turns that have not ended. */
+  active(): readonly HostedTurn[];
+  openConversations(): number;
+  /** Starts no further turn and waits for the running ones; stops those that still run when the signal aborts. */
+  drain(signal: AbortSignal): Promise<void>;
+}
+
+export interface TurnHostParts {
+  open(
+    sessionId: string | undefined,
+    opening: SessionOpening,
+    signal: AbortSignal,
+  ): Promise<OpenConversation>;
+  answer(conversation: OpenConversation, id: string, answer: Answer, signal: AbortSignal): Promise<Approval>;
+  /** Called with an error that is not a known failure. */
+  onBug(error: unknown): void;
+  readonly clock: Clock;
+  readonly size: TurnHostSize;
+}
+
+export interface TurnHostSize {
+  /** Conversations that are open at once. The one that was idle longest is closed first; a running one never is. */
+  readonly maxOpen: number;
+  /** An idle conversation is closed after this time. */
+  readonly idleMs: number;
+  /** For how long, and how many, ended turns can still be watched. */
+  readonly keepEndedMs: number;
+  readonly maxEnded: number;
+  readonly journal: JournalSize;
+}
+
+export const TURN_HOST_SIZE: TurnHostSize = {
+  maxOpen: 64,
+  idleMs: 10 * 60_000,
+  keepEndedMs: 5 * 60_000,
+  maxEnded: 100,
+  journal: JOURNAL_SIZE,
+};
+
+/** How often a turn that waits for another process asks whether the session is free. */
+const RETRY_BUSY_MS = 500;
+
+interface HeldConversation {
+  readonly conversation: OpenConversation;
+  readonly opening: SessionOpening;
+  isRunning: boolean;
+  idleSince: number;
+}
+
+export function createTurnHost(parts: TurnHostParts): TurnHost {
+  const { clock, size } = parts;
+  const hosted = new Map<string, HostedTurn>(); // ended turns first, because they are moved there
+  const held = new Map<string, HeldConversation>();
+  /** The end of the last turn of each session that has turns in this process. */
+  const lines = new Map<string, Promise<unknown>>();
+  const closing = new Set<Promise<void>>();
+  let isDraining = false;
+  let opening = 0;
+
+  const isActive = (turn: HostedTurn): boolean => turn.state() !== "ended";
+  const active = (): HostedTurn[] => [...hosted.values()].filter(isActive);
+
+  function close(sessionId: string, { conversation }: HeldConversation): void {
+    held.delete(sessionId);
+    const end = async (): Promise<void> => {
+      await conversation[Symbol.asyncDispose]();
+    };
+    const closed = end().catch(parts.onBug);
+    closing.add(closed);
+    void closed.then(() => closing.delete(closed));
+  }
+
+  function findIdle(): [string, HeldConversation][] {
+    const idle = [...held].filter(([, { isRunning }]) => !isRunning);
+    return idle.sort(([, one], [, other]) => one.idleSince - other.idleSince);
+  }
+
+  const sweep = setInterval(
+    () => {
+      for (const [sessionId, idle] of findIdle())
+        if (clock.now() - idle.idleSince >= size.idleMs) close(sessionId, idle);
+    },
+    Math.max(1_000, size.idleMs / 4),
+  ).unref();
+
+  async function openHeld(request: TurnRequest, signal: AbortSignal): Promise<HeldConversation> {
+    const known = request.sessionId === undefined ? undefined : held.get(request.sessionId);
+    if (known !== undefined && isDeepStrictEqual(known.opening, request.opening)) {
+      known.isRunning = true;
+      return known;
+    }
+    if (known !== undefined) close(known.conversation.sessionId, known);
+    const [longestIdle] = findIdle();
+    if (held.size + opening >= size.maxOpen) {
+      if (longestIdle === undefined) throw fullError(size.maxOpen);
+      close(...longestIdle);
+    }
+    opening++;
+    try {
+      const conversation = await parts.open(request.sessionId, request.opening, signal);
+      const next = { conversation, opening: request.opening, isRunning: true, idleSince: 0 };
+      held.set(conversation.sessionId, next);
+      return next;
+    } finally {
+      opening--;
+    }
+  }
+
+  /** Waits for the session's earlier turns of this process; the returned function lets the next one run. */
+  async function waitInLine(sessionId: string, signal: AbortSignal): Promise<() => void> {
+    const before = lines.get(sessionId) ?? Promise.resolve();
+    let leave = (): void => undefined;
+    const left = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    // A turn that leaves the line early does not let the next one overtake those before it.
+    const end = Promise.all([before, left]).then(() => {
+      if (lines.get(sessionId) === end) lines.delete(sessionId);
+    });
+    lines.set(sessionId, end);
+    try {
+      await Promise.race([before, rejectOnAbort(signal)]);
+      return leave;
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  function start(request: TurnRequest): HostedTurn {
+    const { sessionId, whenBusy, limits } = request;
+    if (isDraining) throw new AppError("turns-draining", "The server is shutting down.");
+    if (sessionId !== undefined && whenBusy === "refuse" && lines.has(sessionId))
+      throw new AppError("session-busy", `Session ${sessionId} runs another turn.`);
+    if (active().length >= size.maxOpen) throw fullError(size.maxOpen);
+    const id = request.id ?? randomUUID();
+    const journal = createTurnJournal(size.journal);
+    const stopper = new AbortController();
+    const stopping = stopper.signal;
+    const questions = new Map<string, Approval>();
+    let state: HostedTurnState = "waiting";
+    let conversation: OpenConversation | undefined;
+    let [resolveOpened, rejectOpened] = noSettlers<OpenConversation>();
+    const opened = new Promise<OpenConversation>((resolve, reject) => {
+      [resolveOpened, rejectOpened] = [resolve, reject];
+    });
+    opened.catch(() => undefined); // the failure is also the result of the turn
+
+    async function run(): Promise<HostedTurnResult> {
+      let leave = sessionId === undefined ? undefined : await waitInLine(sessionId, stopping);
+      let current: HeldConversation | undefined;
+      try {
+        stopping.throwIfAborted();
+        current = await openHeld(request, stopping);
+        conversation = current.conversation;
+        leave ??= await waitInLine(conversation.sessionId, stopping); // a new session: the line is empty
+        resolveOpened(conversation);
+        return { end: await say(conversation) };
+      } finally {
+        if (current !== undefined) Object.assign(current, { isRunning: false, idleSince: clock.now() });
+        leave?.();
+      }
+    }
+
+    async function say(current: OpenConversation): Promise<AgentEventOf<"turn-end">> {
+      const { text, typed = "", images = [], notes = [] } = request.message;
+      const added = await current.loadParts(typed, images, stopping);
+      const message: UserMessage = {
+        role: "user",
+        parts: [
+          { type: "text", text },
+          ...added,
+          ...notes.map((note) => ({ type: "text", text: `\n\n${note}` }) as const),
+        ],
+      };
+      for (;;) {
+        try {
+          return await sayOnce(current, message);
+        } catch (error) {
+          const isBusy = error instanceof AppError && error.code === "session-busy";
+          if (!isBusy || whenBusy === "refuse" || journal.lastId() > 0) throw error;
+          state = "waiting";
+          await clock.sleep(RETRY_BUSY_MS, stopping);
+        }
+      }
+    }
+
+    async function sayOnce(current: OpenConversation, message: UserMessage) {
+      if (!stopping.aborted) state = "running";
+      for await (const event of current.say(message, limits, stopping, id)) {
+        if (event.type === "approval-asked") questions.set(event.approval.id, event.approval);
+        if (event.type === "approval-answered") questions.delete(event.approval.id);
+        if (!stopping.aborted) state = questions.size > 0 ? "asking" : "running";
+        journal.append(event);
+        if (event.type === "turn-end") return event;
+      }
+      throw new AppError("turn-failed", "The turn ended without an answer.");
+    }
+
+    const ended = run()
+      .catch((thrown: unknown): HostedTurnResult => {
+        const isKnown = thrown instanceof AppError;
+        if (!isKnown && !stopping.aborted) parts.onBug(thrown);
+        const error =
+          stopping.aborted && !isKnown
+            ? new AppError("turn-stopped", "The turn was stopped before it began.", { cause: thrown })
+            : thrown;
+        rejectOpened(error);
+        return { error };
+      })
+      .then((result) => {
+        state = "ended";
+        questions.clear();
+        journal.end();
+        keepEnded(id);
+        return result;
+      });
+
+    const turn: HostedTurn = {
+      id,
+      startedAt: clock.now(),
+      opened,
+      ended,
+      state: () => (stopping.aborted && state !== "ended" ? "stopping" : state),
+      watch: (after, signal) => journal.watch(after, signal),
+      steer(text) {
+        if (conversation === undefined || state === "ended" || stopping.aborted) return false;
+        conversation.steer(text);
+        return true;
+      },
+      stop: () => stopper.abort(),
+      questions: () => [...questions.values()],
+      async answer(question, answer, signal) {
+        if (conversation === undefined || !questions.has(question))
+          throw new AppError("approval-not-found", `This turn does not wait for an answer to ${question}.`);
+        return parts.answer(conversation, question, answer, signal);
+      },
+    };
+    hosted.set(id, turn);
+    return turn;
+  }
+
+  /** Moves an ended turn behind the others and forgets the oldest ended ones. */
+  function keepEnded(id: string): void {
+    const turn = hosted.get(id);
+    if (turn === undefined) return;
+    hosted.delete(id);
+    hosted.set(id, turn);
+    const others = [...hosted].filter(([, other]) => !isActive(other));
+    for (const [old] of others.slice(0, Math.max(0, others.length - size.maxEnded))) hosted.delete(old);
+    setTimeout(() => hosted.delete(id), size.keepEndedMs).unref();
+  }
+
+  async function drain(signal: AbortSignal): Promise<void> {
+    isDraining = true;
+    const stopAll = (): void => {
+      for (const turn of active()) turn.stop();
+    };
+    signal.addEventListener("abort", stopAll, { once: true });
+    if (signal.aborted) stopAll();
+    await Promise.all(active().map(({ ended }) => ended));
+    signal.removeEventListener("abort", stopAll);
+  }
+
+  return {
+    start,
+    find: (id) => hosted.get(id),
+    active,
+    openConversations: () => held.size,
+    drain,
+    async [Symbol.asyncDispose]() {
+      clearInterval(sweep);
+      await drain(AbortSignal.abort());
+      for (const [sessionId, idle] of [...held]) close(sessionId, idle);
+      await Promise.all(closing);
+      hosted.clear();
+    },
+  };
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    else signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function noSettlers<T>(): [(value: T) => void, (reason: unknown) => void] {
+  return [() => undefined, () => undefined];
+}
+
+function fullError(max: number): AppError {
+  return new AppError("turns-full", `${max} turns run already, which is the most that this server runs.`);
+}

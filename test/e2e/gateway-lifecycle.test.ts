@@ -1,0 +1,196 @@
+import { expect, test } from "vitest";
+import { openGatewayHome } from "../support/gateway-lab.ts";
+import { startScriptedService } from "../support/scripted-service.ts";
+
+async function open(script: Parameters<typeof openGatewayHome>[0], more: object = {}) {
+  const service = await startScriptedService();
+  const home = await openGatewayHome(script, {
+    platforms: { scripted: { address: service.address, allowed_users: ["anna"] } },
+    ...more,
+  });
+  return {
+    service,
+    home,
+    async status() {
+      return (await home.hermes(["gateway", "status", "--json"])).json<{
+        isRunning: boolean;
+        pid: number | null;
+        desired: string;
+        phase: string;
+        exitReason?: string;
+      }>();
+    },
+    async [Symbol.asyncDispose]() {
+      await home.hermes(["gateway", "stop"]); // fails where none runs
+      await service[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test("A18: a fresh home without a platform runs the dispatcher and says in four lines what to do next", async () => {
+  await using home = await openGatewayHome({ answers: [] }, {});
+  await using gateway = await home.run();
+  await expect.poll(() => gateway.output().trim().split("\n")).toHaveLength(4);
+  expect(gateway.output()).toMatch(/without a messaging platform, and with dispatcher/);
+  expect(await home.hermes(["kanban", "daemon"])).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining("dispatches the boards already"),
+  });
+});
+
+test("A4, K1: a second gateway of a profile ends with 78 and names the first, which goes on", async () => {
+  await using lab = await open({ answers: [{ text: "still here" }] });
+  await using first = await lab.home.run();
+  await using second = lab.home.start();
+  expect(await second.ended).toBe(78);
+  expect(second.output()).toContain(`as process ${first.pid}`);
+  expect((await lab.home.hermes(["gateway", "start"])).exitCode).toBe(78);
+  lab.service.write("are you there?");
+  expect(await lab.service.texts(1)).toEqual(["still here"]);
+});
+
+test("A6, K2: a gateway ends with 0 when it is stopped, and with 75 when it is to be started again", async () => {
+  await using lab = await open({ answers: [] });
+  for (const [signal, code] of [
+    ["SIGTERM", 0],
+    ["SIGINT", 0],
+    ["SIGUSR1", 75],
+  ] as const) {
+    await using gateway = await lab.home.run();
+    gateway.signal(signal);
+    expect([signal, await gateway.ended]).toEqual([signal, code]);
+  }
+});
+
+test("A7, K6: start, stop and restart change what is wanted; a kill does not", async () => {
+  await using lab = await open({ answers: [{ text: "hello" }] });
+  const started = await lab.home.hermes(["gateway", "start"]);
+  expect(started.stderr).toMatch(/runs as process \d+/);
+  const { pid } = await lab.status();
+  lab.service.write("hi");
+  expect(await lab.service.texts(1)).toEqual(["hello"]);
+  expect((await lab.home.hermes(["gateway", "restart"])).stderr).toMatch(/runs as process \d+/);
+  const again = await lab.status();
+  expect(again).toMatchObject({ isRunning: true, desired: "running" });
+  expect(again.pid).not.toBe(pid);
+  process.kill(again.pid ?? 0, "SIGKILL");
+  await expect.poll(async () => (await lab.status()).isRunning).toBe(false);
+  expect(await lab.status()).toMatchObject({ desired: "running", phase: "running" });
+  expect((await lab.home.hermes(["gateway", "start"])).stderr).toMatch(/runs as process \d+/);
+  expect((await lab.home.hermes(["gateway", "stop"])).exitCode).toBe(0);
+  expect(await lab.status()).toMatchObject({
+    isRunning: false,
+    desired: "stopped",
+    phase: "stopped",
+    exitReason: "stop",
+  });
+  expect((await lab.home.hermes(["gateway", "stop"])).exitCode).toBe(1);
+});
+
+test("A9: a gateway that is stopped lets its turn end, and the answer arrives", async () => {
+  await using lab = await open({ answers: [{ text: "a slow answer", chunk: 1, delay_ms: 60 }] });
+  await using gateway = await lab.home.run();
+  lab.service.write("take your time");
+  await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+  gateway.signal("SIGTERM");
+  expect(await gateway.ended).toBe(0);
+  expect(await lab.service.texts(1)).toEqual(["a slow answer"]);
+});
+
+test("A9, A11, K27: what a stop interrupts is continued by the next gateway, and what was written meanwhile is answered", async () => {
+  await using lab = await open(
+    {
+      turns: [
+        {
+          when: "a long time",
+          answers: [{ tools: [{ name: "terminal", input: { command: "sleep 600" } }] }],
+        },
+        { when: "gateway was restarted", answers: [{ text: "continued and done" }] },
+        { when: "are you back", answers: [{ text: "and this" }] },
+      ],
+    },
+    { gateway: { drain_timeout_seconds: 0 } },
+  );
+  {
+    await using gateway = await lab.home.run();
+    lab.service.write("work for a long time");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    gateway.signal("SIGTERM");
+    expect(await gateway.ended).toBe(0);
+  }
+  expect(lab.service.delivered).toEqual([]);
+  lab.service.write("are you back?");
+  await using _next = await lab.home.run();
+  await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("and this");
+  const texts = lab.service.delivered
+    .map(({ text }) => text)
+    .filter((text) => !text.includes("still working"));
+  expect(texts).toEqual(["continued and done", "and this"]);
+  expect((await lab.home.hermes(["gateway", "messages", "1"])).stdout).toMatch(
+    /turn .*after an interruption/,
+  );
+});
+
+test("A11: a turn that three gateways in a row did not survive is given up, and the next message starts a new session", async () => {
+  await using lab = await open({
+    turns: [{ when: "hello again", answers: [{ text: "a new session" }] }],
+    answers: [{ tools: [{ name: "terminal", input: { command: "kill -9 $PPID; sleep 600" } }], times: 20 }],
+  });
+  for (let start = 0; start < 4; start++) {
+    await using gateway = await lab.home.run();
+    if (start === 0) lab.service.write("do something fatal");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(start);
+    await gateway.kill();
+  }
+  await using _last = await lab.home.run();
+  expect(await lab.service.texts(1)).toEqual([expect.stringContaining("interrupted 3 times in a row")]);
+  lab.service.write("hello again");
+  expect((await lab.service.texts(2)).at(-1)).toBe("a new session");
+});
+
+test("K3: a command of an agent can neither stop nor restart the gateway, nor let anyone in", async () => {
+  await using lab = await open({ answers: [{ text: "unharmed" }] });
+  await using _gateway = await lab.home.run();
+  for (const words of [
+    ["gateway", "stop"],
+    ["gateway", "restart"],
+    ["pairing", "approve", "scripted", "ABCD2345"],
+  ])
+    expect(await lab.home.hermes(words, { HERMES_COMMAND_ID: "1" })).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining("Only a person may do this"),
+    });
+  lab.service.write("still there?");
+  expect(await lab.service.texts(1)).toEqual(["unharmed"]);
+});
+
+test("K11: status shows when each platform was last heard", async () => {
+  await using lab = await open({ answers: [] });
+  await using _gateway = await lab.home.run();
+  await lab.home.connected("scripted");
+  expect((await lab.home.hermes(["gateway", "status"])).stdout).toMatch(
+    /gateway +running, process \d+[\s\S]*dispatcher +runs here[\s\S]*scripted +connected +less than a minute ago/,
+  );
+});
+
+test("E6: a chat that has subscribed to a task is told once what became of it, also after a kill", async () => {
+  await using lab = await open({ answers: [] });
+  const gateway = await lab.home.run();
+  const { id } = (await lab.home.hermes(["kanban", "create", "Paint the door", "--json"])).json<{
+    id: string;
+  }>();
+  const chat = ["--platform", "scripted", "--chat-id", "anna"];
+  const subscribed = await lab.home.hermes(["kanban", "notify-subscribe", id, ...chat]);
+  expect(subscribed).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining("is told what becomes of #1"),
+  });
+  await lab.home.hermes(["kanban", "block", id, "which colour?"]);
+  expect(await lab.service.texts(1)).toEqual(["#1 Paint the door is blocked: which colour?"]);
+  await gateway.kill();
+  await lab.home.hermes(["kanban", "complete", id, "--summary", "it is green"]);
+  await using _next = await lab.home.run();
+  await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("#1 Paint the door is done. it is green");
+  expect(lab.service.delivered.filter(({ text }) => text.includes("which colour"))).toHaveLength(1);
+});

@@ -1,0 +1,209 @@
+import { describe, expect, test } from "vitest";
+import { openGatewayHome } from "../support/gateway-lab.ts";
+import { joinIrc, uniqueNick } from "../support/irc-person.ts";
+import { scale } from "../support/scale.ts";
+import { startScriptedService } from "../support/scripted-service.ts";
+import { describeWith } from "../support/services.ts";
+
+const TOOL_SCRIPT = {
+  turns: [
+    {
+      when: "how many lines",
+      answers: [
+        { tools: [{ name: "terminal", input: { command: "seq 3 | wc -l" } }] },
+        { text: "It has three lines." },
+      ],
+    },
+    { when: "and twice that", answers: [{ text: "That makes six." }] },
+    { when: "who am I", answers: [{ text: "A stranger to the other session." }] },
+  ],
+  answers: [],
+};
+
+describeWith("irc", "the gateway on IRC", (server) => {
+  const settings = (nick: string, more: object = {}) => ({
+    platforms: {
+      irc: {
+        server: server.host,
+        port: server.port,
+        use_tls: false,
+        nickname: nick,
+        trust_nicknames: true,
+        ...more,
+      },
+    },
+  });
+
+  test("C2: a person writes, a tool is used, the answer arrives, and the follow-up stays in the session", async () => {
+    await using anna = await joinIrc(server, uniqueNick("anna"));
+    await using ben = await joinIrc(server, uniqueNick("ben"));
+    const nick = uniqueNick("bot");
+    await using home = await openGatewayHome(
+      TOOL_SCRIPT,
+      settings(nick, { allowed_users: [anna.nick, ben.nick] }),
+    );
+    await using gateway = await home.run();
+    await home.connected("irc");
+    anna.say(nick, "how many lines does it have?");
+    expect(await anna.heard(1)).toEqual([`${nick}: It has three lines.`]);
+    anna.say(nick, "and twice that?");
+    expect(await anna.heard(2)).toContain(`${nick}: That makes six.`);
+    ben.say(nick, "who am I?");
+    expect(await ben.heard(1)).toEqual([`${nick}: A stranger to the other session.`]);
+    gateway.signal("SIGTERM");
+    expect(await gateway.ended).toBe(0);
+
+    const sessions = (await home.hermes(["sessions", "list", "--json"])).json<
+      { id: string; source: string }[]
+    >();
+    expect(sessions.map(({ source }) => source)).toEqual(["irc", "irc"]);
+    const messages = (await home.hermes(["gateway", "messages", "--json"])).json<MessageJson[]>();
+    expect(messages.map(({ state }) => state)).toEqual(["done", "done", "done"]);
+    expect(messages[0]?.turn?.sessionId).toBe(messages[1]?.turn?.sessionId);
+    expect(messages[2]?.turn?.sessionId).not.toBe(messages[0]?.turn?.sessionId);
+    const trail = await home.hermes(["gateway", "messages", "1"]);
+    expect(trail.stdout).toMatch(
+      /text +how many lines does it have\?[\s\S]*state +done[\s\S]*→ It has three lines\. \[sent/,
+    );
+  });
+
+  test("D2, D4: a stranger is refused, can pair, is answered then, and is shut out again at once", async () => {
+    await using anna = await joinIrc(server, uniqueNick("anna"));
+    const nick = uniqueNick("bot");
+    await using home = await openGatewayHome({ answers: [{ text: "welcome" }] }, settings(nick));
+    await using _gateway = await home.run();
+    await home.connected("irc");
+    anna.say(nick, "let me in");
+    const [greeting = "", how = ""] = await anna.heard(2);
+    const code = /: (?<code>[A-Z2-9]{4} [A-Z2-9]{4})$/.exec(greeting)?.groups?.["code"] ?? "";
+    expect(how).toContain(`hermes pairing approve irc ${code.replace(" ", "")}`);
+    expect((await home.hermes(["pairing", "list"])).stdout).toMatch(new RegExp(`irc +${anna.nick} +asked`));
+    expect((await home.hermes(["pairing", "approve", "irc", "AAAA2222"])).stderr).toContain("has expired");
+    await home.hermes(["pairing", "approve", "irc", ...code.split(" ")]);
+    anna.say(nick, "hello again");
+    expect(await anna.heard(3)).toContain(`${nick}: welcome`);
+    await home.hermes(["pairing", "revoke", "irc", anna.nick]);
+    anna.say(nick, "and now?");
+    await expect
+      .poll(
+        async () =>
+          (await home.hermes(["gateway", "messages", "--json"])).json<MessageJson[]>().at(-1)?.state,
+      )
+      .toBe("refused");
+    const stored = await home.hermes(["gateway", "messages", "1"]);
+    expect(stored.stdout).toContain("→ [a secret] [sent");
+    expect(stored.stdout).not.toContain(code);
+  });
+});
+
+interface MessageJson {
+  readonly state: string;
+  readonly turn: { readonly sessionId: string } | null;
+}
+
+describe("the gateway with a scripted service", () => {
+  const open = async (script: Parameters<typeof openGatewayHome>[0], more: object = {}) => {
+    const service = await startScriptedService();
+    const home = await openGatewayHome(script, {
+      platforms: { scripted: { address: service.address, allowed_users: ["anna"] } },
+      ...more,
+    });
+    return {
+      service,
+      home,
+      async [Symbol.asyncDispose]() {
+        await service[Symbol.asyncDispose]();
+        await home[Symbol.asyncDispose]();
+      },
+    };
+  };
+
+  test("D7, K25: a call that needs approval is asked about in the chat, and runs after a yes", async () => {
+    await using lab = await open({
+      answers: [
+        { tools: [{ name: "terminal", input: { command: "rm -rf ./old-things" } }] },
+        { text: "It is gone." },
+      ],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("clean up");
+    const [question = ""] = await lab.service.texts(1);
+    expect(question).toMatch(/^May I run this\?[\s\S]*rm -rf \.\/old-things[\s\S]*Answer yes/);
+    lab.service.write("maybe later");
+    lab.service.write("yes");
+    const texts = await lab.service.texts(4);
+    expect(texts.slice(1)).toEqual(expect.arrayContaining(["Approved.", "It is gone."]));
+  });
+
+  test("K10: a message that the service delivers three times runs one turn", async () => {
+    await using lab = await open({ answers: [{ text: "once" }, { text: "twice" }] });
+    await using _gateway = await lab.home.run();
+    const id = lab.service.write("hello");
+    lab.service.repeat(id);
+    await lab.service.texts(1);
+    lab.service.repeat(id);
+    lab.service.write("/whoami");
+    const texts = await lab.service.texts(2);
+    expect(texts).toEqual(["once", expect.stringContaining("You are anna")]);
+  });
+
+  test("K25: commands are answered while a turn runs, and /stop ends it", async () => {
+    await using lab = await open({
+      turns: [
+        {
+          when: "a long time",
+          answers: [{ tools: [{ name: "terminal", input: { command: "sleep 600" } }] }],
+        },
+        { when: "and now?", answers: [{ text: "the next answer" }] },
+      ],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("work for a long time");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    lab.service.write("/status");
+    expect(await lab.service.texts(1)).toEqual([expect.stringContaining("A turn is running")]);
+    lab.service.write("/stop");
+    const texts = await lab.service.texts(3);
+    expect(texts.slice(1).toSorted()).toEqual([
+      "Stopping.",
+      expect.stringContaining("The turn was stopped."),
+    ]);
+    lab.service.write("and now?");
+    expect((await lab.service.texts(4)).at(-1)).toBe("the next answer");
+  });
+
+  test("K26, K27: messages that arrive while a turn runs are acknowledged once, and are one turn afterwards", async () => {
+    await using lab = await open({
+      turns: [{ when: "the last one", answers: [{ text: "all of them" }] }],
+      answers: [{ text: "the first answer", chunk: 1, delay_ms: 50 }],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("begin");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    for (let index = 1; index < scale.floodMessages; index++) lab.service.write(`message ${index}`);
+    lab.service.write("the last one");
+    await expect.poll(() => lab.service.unacknowledged).toBe(0);
+    await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("all of them");
+    const answers = lab.service.delivered.map(({ text }) => text);
+    expect(answers.filter((text) => text.includes("still working")).length).toBeLessThanOrEqual(1);
+  });
+
+  test("K37: a platform that cannot be reached does not stop the others, and status shows the state of each", async () => {
+    await using lab = await open({ answers: [{ text: "still here" }] });
+    await lab.home.configure({
+      platforms: {
+        scripted: { address: lab.service.address, allowed_users: ["anna"] },
+        irc: { server: "127.0.0.1", port: 1, use_tls: false, nickname: "bot" },
+      },
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("hello");
+    expect(await lab.service.texts(1)).toEqual(["still here"]);
+    await expect
+      .poll(async () => (await lab.home.hermes(["gateway", "status"])).stdout)
+      .toMatch(/irc +retrying +never +.*ECONNREFUSED/);
+    expect((await lab.home.hermes(["gateway", "status"])).stdout).toMatch(
+      /scripted +connected +less than a minute ago/,
+    );
+  });
+});
