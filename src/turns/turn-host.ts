@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AgentEventOf } from "../agent/events.ts";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import type { Answer, Approval } from "../approvals/approval.ts";
+import type { Exchange } from "../conversation/conversation.ts";
 import type { OpenConversation, Surface } from "../conversation/open-conversation.ts";
 import { AppError } from "../lib/errors.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -18,6 +19,8 @@ export interface SessionOpening {
   readonly reasoningEffort?: ReasoningEffort | undefined;
   /** The working folder of a new session; the server's own by default. */
   readonly cwd?: string | undefined;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier?: readonly Exchange[] | undefined;
 }
 
 export interface TurnRequest {
@@ -165,7 +168,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
 
   async function openHeld(request: TurnRequest, signal: AbortSignal): Promise<HeldConversation> {
     const known = request.sessionId === undefined ? undefined : held.get(request.sessionId);
-    if (known !== undefined && isDeepStrictEqual(known.opening, request.opening)) {
+    if (known !== undefined && isDeepStrictEqual(identify(known.opening), identify(request.opening))) {
       known.isRunning = true;
       return known;
     }
@@ -356,6 +359,11 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
       hosted.clear();
     },
   };
+}
+
+/** What an open conversation has in common with all turns that can use it; the rest matters only to a new session. */
+function identify({ surface, model = {}, reasoningEffort }: SessionOpening) {
+  return { surface, model, reasoningEffort };
 }
 
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
