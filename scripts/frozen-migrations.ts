@@ -79,7 +79,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "state of the gateway 26a3ae3363c27471",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
-  api: ["api 3e5d71e146da4a5b"],
+  api: ["api 0cc3ccf99a9479d0"],
   keys: ["key states 3ec4405ebb7883b7"],
 };
 

@@ -109,6 +109,8 @@ export interface TurnHostSize {
   /** For how long, and how many, ended turns can still be watched. */
   readonly keepEndedMs: number;
   readonly maxEnded: number;
+  /** The size of the journals of all ended turns together, as JSON, in characters. */
+  readonly maxEndedChars: number;
   readonly journal: JournalSize;
 }
 
@@ -117,6 +119,7 @@ export const TURN_HOST_SIZE: TurnHostSize = {
   idleMs: 10 * 60_000,
   keepEndedMs: 5 * 60_000,
   maxEnded: 100,
+  maxEndedChars: 64_000_000,
   journal: JOURNAL_SIZE,
 };
 
@@ -132,7 +135,9 @@ interface HeldConversation {
 
 export function createTurnHost(parts: TurnHostParts): TurnHost {
   const { clock, size } = parts;
-  const hosted = new Map<string, HostedTurn>(); // ended turns first, because they are moved there
+  const hosted = new Map<string, HostedTurn>();
+  /** The journal sizes of the ended turns, oldest first. */
+  const endedChars = new Map<string, number>();
   const held = new Map<string, HeldConversation>();
   /** The end of the last turn of each session that has turns in this process. */
   const lines = new Map<string, Promise<unknown>>();
@@ -295,7 +300,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
         state = "ended";
         questions.clear();
         journal.end();
-        keepEnded(id);
+        keepEnded(id, journal.chars());
         return result;
       });
 
@@ -323,15 +328,21 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
     return turn;
   }
 
-  /** Moves an ended turn behind the others and forgets the oldest ended ones. */
-  function keepEnded(id: string): void {
-    const turn = hosted.get(id);
-    if (turn === undefined) return;
+  /** Keeps an ended turn for a while, and forgets the oldest ended ones beyond the limits. */
+  function keepEnded(id: string, chars: number): void {
+    endedChars.set(id, chars);
+    setTimeout(forget, size.keepEndedMs, id).unref();
+    let sum = [...endedChars.values()].reduce((total, one) => total + one, 0);
+    for (const [oldest, ofOldest] of endedChars) {
+      if (endedChars.size <= size.maxEnded && sum <= size.maxEndedChars) return;
+      sum -= ofOldest;
+      forget(oldest);
+    }
+  }
+
+  function forget(id: string): void {
+    endedChars.delete(id);
     hosted.delete(id);
-    hosted.set(id, turn);
-    const others = [...hosted].filter(([, other]) => !isActive(other));
-    for (const [old] of others.slice(0, Math.max(0, others.length - size.maxEnded))) hosted.delete(old);
-    setTimeout(() => hosted.delete(id), size.keepEndedMs).unref();
   }
 
   async function drain(signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { AgentEvent } from "../../agent/events.ts";
+import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
 import type { Exchange } from "../../conversation/conversation.ts";
 import type { Surface } from "../../conversation/open-conversation.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
@@ -72,6 +72,8 @@ export type ApiRuns = ReturnType<typeof createApiRuns>;
 export function createApiRuns(parts: ApiParts) {
   const { host, database, sessions, options, modelName, identity, limits, onError } = parts;
   const running = new Map<string, Promise<RunResult>>();
+  /** Runs that are stored and whose turns are about to start. */
+  const starting = new Map<string, Promise<unknown>>();
   /** Names whose first turn is about to create their session. */
   const naming = new Map<string, Promise<unknown>>();
 
@@ -88,15 +90,32 @@ export function createApiRuns(parts: ApiParts) {
     const { id, kind, caller, model = modelName, idempotency } = request;
     const route = chooseRoute(request.model);
     const run = { id, owner: caller.id, kind, model, holder: serialiseIdentity(identity) };
-    const { earlier } = await database.beginRun(run, idempotency, never);
-    if (earlier !== undefined) return toRun(earlier, true);
+    let finish = (): void => undefined;
+    const started = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    starting.set(id, started); // before another request can find the row
+    try {
+      const { earlier } = await database.beginRun(run, idempotency, never);
+      if (earlier === undefined) return await startStored(request, route);
+      await starting.get(earlier.id);
+      const known = database.findRun(caller.id, earlier.id);
+      return known === undefined ? await start({ ...request, id: createRunId() }) : toRun(known, true);
+    } finally {
+      starting.delete(id);
+      finish();
+    }
+  }
+
+  async function startStored(request: RunRequest, route: object): Promise<ApiRun> {
+    const { id, caller } = request;
     try {
       if (options.max_concurrent_runs > 0 && running.size >= options.max_concurrent_runs)
         throw new ApiError(429, "too_many_runs", `${running.size} runs are in progress; try again later.`);
       const turn = await startTurn(id, request, route);
       const tracked = track(id, turn, request);
       running.set(id, tracked);
-      void tracked.then(() => running.delete(id));
+      void tracked.catch(onError).then(() => running.delete(id));
       const stored = database.findRun(caller.id, id);
       if (stored === undefined) throw new Error(`run ${id} was not stored`);
       return toRun(stored, false);
@@ -158,7 +177,7 @@ export function createApiRuns(parts: ApiParts) {
         const { sessionId } = await turn.opened;
         const names = request.sessionName === undefined ? [] : [request.sessionName];
         await store(() => database.addSession(owner, sessionId, names, never));
-        await store(() => database.setTurn({ id, sessionId, turnId: event.turnId }, never));
+        await store(() => database.setRunSession(id, sessionId, never));
       }
       request.onEvent?.(event);
     }
@@ -191,11 +210,17 @@ export function createApiRuns(parts: ApiParts) {
     }
   }
 
-  function interruptedResult({ sessionId, turnId }: StoredRun): RunResult {
-    const turn = sessionId && turnId ? sessions.findTurn(sessionId, turnId) : undefined;
+  function interruptedResult({ id, createdAt }: StoredRun): RunResult {
+    const turn = sessions.findTurn(id, createdAt);
     const unknown = { usage: undefined, costUsd: undefined };
     if (turn?.outcome !== undefined)
-      return { outcome: turn.outcome, text: turn.text, code: undefined, reason: turn.reason, ...unknown };
+      return {
+        outcome: turn.outcome as TurnOutcome,
+        text: turn.text,
+        code: undefined,
+        reason: turn.reason,
+        ...unknown,
+      };
     const reason =
       turn === undefined
         ? "The server ended before this run began; send the request again."

@@ -20,13 +20,13 @@ export type RunKind = "run" | "chat" | "response";
 
 /** A turn that a client of the API started. */
 export interface StoredRun {
+  /** Also the id of the turn in the transcript of its session. */
   readonly id: string;
   readonly owner: string;
   readonly kind: RunKind;
   /** The model as the client sees it. */
   readonly model: string;
   readonly sessionId: string | undefined;
-  readonly turnId: string | undefined;
   /** The process that runs it, as `serialiseIdentity` writes it. */
   readonly holder: string;
   readonly createdAt: number;
@@ -57,7 +57,6 @@ interface RunRow {
   readonly kind: RunKind;
   readonly model: string;
   readonly session_id: string | null;
-  readonly turn_id: string | null;
   readonly holder: string;
   readonly created_at: number;
   readonly ended_at: number | null;
@@ -102,8 +101,8 @@ export async function openApiDatabase(
     values (:id, :owner, :kind, :model, :holder, hermes_now())`);
   const deleteRun = database.prepare("delete from api_run where id = ?");
   const forgetRuns = database.prepare(`delete from api_run where ended_at < hermes_now() - ${KEEP_RUNS_MS}`);
-  const setTurn = database.prepare(
-    "update api_run set session_id = :sessionId, turn_id = :turnId where id = :id and ended_at is null",
+  const setRunSession = database.prepare(
+    "update api_run set session_id = :sessionId where id = :id and ended_at is null",
   );
   const endRun = database.prepare(
     "update api_run set ended_at = hermes_now(), result = :result where id = :id and ended_at is null",
@@ -172,8 +171,8 @@ export async function openApiDatabase(
       }, signal),
     /** Removes a run that could not be started. */
     dropRun: (id: string, signal: AbortSignal) => database.write(() => void deleteRun.run(id), signal),
-    setTurn: (run: { id: string; sessionId: string; turnId: string }, signal: AbortSignal) =>
-      database.write(() => void setTurn.run(run), signal),
+    setRunSession: (id: string, sessionId: string, signal: AbortSignal) =>
+      database.write(() => void setRunSession.run({ id, sessionId }), signal),
     endRun: (id: string, result: RunResult, signal: AbortSignal) =>
       database.write(() => void endRun.run({ id, result: JSON.stringify(result) }), signal),
 
@@ -200,7 +199,6 @@ function toRun(row: RunRow): StoredRun {
   return {
     ...{ id, owner, kind, model, holder },
     sessionId: row.session_id ?? undefined,
-    turnId: row.turn_id ?? undefined,
     createdAt: row.created_at,
     endedAt: row.ended_at ?? undefined,
     result: row.result === null ? undefined : (JSON.parse(row.result) as RunResult),

@@ -28,7 +28,6 @@ export const apiMigrations: readonly Migration[] = [
         kind text not null check (kind in ('run', 'chat', 'response')),
         model text not null,
         session_id text,
-        turn_id text,
         holder text not null,
         created_at integer not null,
         ended_at integer,
