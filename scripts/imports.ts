@@ -115,6 +115,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     policy: "all",
     providers: "all",
     sessions: "all",
+    tools: ["tool.ts"],
     turns: "all",
   },
   cli: { "*": "all" },

@@ -8,7 +8,8 @@ import type { Route } from "./route.ts";
 import type { Caller } from "./scope.ts";
 
 export const MAX_BODY_BYTES = 10 * 1024 * 1024;
-export const MAX_DEPTH = 10;
+/** Schemas of functions are nested, so this is more than messages need. */
+export const MAX_DEPTH = 32;
 
 export interface GateParts {
   readonly findCaller: FindCaller;

@@ -1,3 +1,5 @@
+import { readFile } from "node:fs/promises";
+import type { ChatCompletionMessageParam } from "openai/resources";
 import { expect, test } from "vitest";
 import { addKey, openApiLab } from "../../test/support/api-lab.ts";
 
@@ -47,6 +49,85 @@ test("H12: the stream helper of the official client finds the final content", as
   await using lab = await openApiLab({ answers: [CALL, { text: "It said so.", chunk: 3 }] });
   const stream = lab.openai().chat.completions.stream(ask("look"));
   expect(await stream.finalContent()).toBe("Let me look.\n\nIt said so.");
+});
+
+const WEATHER = {
+  type: "function" as const,
+  function: {
+    name: "get_weather",
+    description: "The weather of a city",
+    parameters: { type: "object", properties: { city: { type: "string" } } },
+  },
+};
+const ASKS = (...cities: string[]) => ({
+  text: "Let me ask.",
+  tools: cities.map((city) => ({ name: "get_weather", input: { city } })),
+});
+
+test("H5: the model calls functions of the client, whose next request brings the results to the waiting turn", async () => {
+  await using lab = await openApiLab({
+    answers: [
+      ASKS("Oslo", "Rome"),
+      { tools: [{ name: "terminal", input: { command: "echo x >> ran" } }] },
+      { text: "Cold, warm." },
+    ],
+  });
+  const client = lab.openai();
+  const tools = [WEATHER];
+  const messages: ChatCompletionMessageParam[] = [{ role: "user", content: "weather?" }];
+  const first = await client.chat.completions.create({ model: "hermes-agent", messages, tools });
+  const [choice] = first.choices;
+  expect(choice?.finish_reason).toBe("tool_calls");
+  const calls = choice?.message.tool_calls ?? [];
+  expect(calls.map((call) => call.type === "function" && JSON.parse(call.function.arguments))).toEqual([
+    { city: "Oslo" },
+    { city: "Rome" },
+  ]);
+  if (choice === undefined) return;
+  const results = calls.map(({ id }) => ({ role: "tool" as const, tool_call_id: id, content: "5 degrees" }));
+  const next = [...messages, choice.message, ...results];
+  const second = await client.chat.completions.create({ model: "hermes-agent", messages: next, tools });
+  expect(second.choices[0]).toMatchObject({ message: { content: "Cold, warm." }, finish_reason: "stop" });
+  expect(await readFile(lab.folder.file("ran"), "utf8")).toBe("x\n");
+});
+
+test("H5: calls of functions of the client are streamed, and the stream after the results begins with the rest", async () => {
+  await using lab = await openApiLab({ answers: [ASKS("Oslo"), { text: "Cold.", chunk: 2 }] });
+  const runner = lab.openai().chat.completions.runTools({
+    model: "hermes-agent",
+    stream: true,
+    messages: [{ role: "user", content: "weather?" }],
+    tools: [
+      {
+        type: "function",
+        function: { ...WEATHER.function, function: (input: string) => `5 degrees (${input})`, parse: String },
+      },
+    ],
+  });
+  expect(await runner.finalContent()).toBe("Cold.");
+  const said = runner.messages.map(({ role, content }) => [role, content]);
+  expect(said).toEqual([
+    ["user", "weather?"],
+    ["assistant", "Let me ask."],
+    ["tool", '5 degrees ({"city":"Oslo"})'],
+    ["assistant", "Cold."],
+  ]);
+});
+
+test("H5: results for a turn that is gone are read by the model as part of the history", async () => {
+  await using lab = await openApiLab({ turns: [{ when: "5 degrees", answers: [{ text: "Cold." }] }] });
+  const id = "call_000000000000000000000000_1";
+  const call = { id, type: "function" as const, function: { name: "get_weather", arguments: "{}" } };
+  const completion = await lab.openai().chat.completions.create({
+    model: "hermes-agent",
+    messages: [
+      { role: "user", content: "weather?" },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", tool_call_id: id, content: "5 degrees" },
+    ],
+    tools: [WEATHER],
+  });
+  expect(completion.choices[0]?.message.content).toBe("Cold.");
 });
 
 test("H12: a stateless client sends its history, which the model sees", async () => {

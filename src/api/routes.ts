@@ -1,6 +1,7 @@
 import type { ApiParts } from "./api-parts.ts";
 import type { Metrics } from "./metrics.ts";
 import { chatSchema, completeChat } from "./openai/chat-completions.ts";
+import { createClientCalls } from "./openai/client-tools.ts";
 import {
   createResponse,
   deleteResponse,
@@ -20,12 +21,13 @@ const METRICS = { credential: "key", scope: "metrics" } as const;
 
 /** Every route of the server, with who may call it. */
 export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): readonly Route[] {
+  const chat = { runs, clientCalls: createClientCalls() };
   const routes: Route[] = [
     route(PUBLIC, "GET", "/health", () => Response.json({ status: "ok" })),
     route(PUBLIC, "GET", "/v1/health", () => Response.json({ status: "ok" })),
     route(ANY, "GET", "/v1/models", () => Response.json({ object: "list", data: listModels(parts) })),
     route(ANY, "GET", "/v1/capabilities", () => Response.json(describeCapabilities(parts, routes))),
-    bodyRoute(CHAT, "/v1/chat/completions", chatSchema, (call) => completeChat(parts, runs, call)),
+    bodyRoute(CHAT, "/v1/chat/completions", chatSchema, (call) => completeChat(parts, chat, call)),
     bodyRoute(CHAT, "/v1/responses", responseSchema, (call) => createResponse(parts, runs, call)),
     route(CHAT, "GET", "/v1/responses/:id", (call) => readResponse(parts, call)),
     route(CHAT, "DELETE", "/v1/responses/:id", (call) => deleteResponse(parts, call)),
@@ -60,7 +62,7 @@ function describeCapabilities({ version, modelName, options }: ApiParts, routes:
       resume_streams: true,
       idempotency: true,
       server_tools: true,
-      client_tools: false,
+      client_tools: true,
       images: true,
       approvals: true,
       steer: true,

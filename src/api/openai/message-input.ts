@@ -21,6 +21,12 @@ const content = z.union([z.string(), z.array(part)]);
 export const messageSchema = z.looseObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]),
   content: content.nullish(),
+  tool_calls: z
+    .array(
+      z.looseObject({ id: z.string(), function: z.looseObject({ name: z.string(), arguments: z.string() }) }),
+    )
+    .nullish(),
+  tool_call_id: z.string().nullish(),
 });
 
 export type ClientMessage = z.infer<typeof messageSchema>;
@@ -49,14 +55,16 @@ export async function parseMessages(
   const load = createPartLoader(fetchImage, signal);
   const instructions: string[] = [];
   const said: { role: "user" | "assistant"; parts: UserMessage["parts"] }[] = [];
-  for (const { role, content } of messages) {
-    if (role === "tool" || role === "function")
-      throw new ApiError(
-        400,
-        "unsupported_role",
-        "Tools run on the server, so it takes no results of calls.",
-      );
-    const parts = await load(content ?? "");
+  for (const { role: as, content, tool_calls: calls, tool_call_id: callId } of messages) {
+    const isResult = as === "tool" || as === "function";
+    const role = isResult ? "user" : as;
+    // Calls of functions of the client that no turn waits for: the model reads them as text.
+    const called = (calls ?? []).map(
+      ({ id, function: { name, arguments: input } }) =>
+        ({ type: "text", text: `[Called ${name}(${input}) as ${id}]` }) as const,
+    );
+    const result = isResult ? [{ type: "text", text: `[Result of ${callId ?? "a call"}] ` } as const] : [];
+    const parts = [...result, ...(await load(content ?? "")), ...called];
     if (role === "system" || role === "developer") instructions.push(textIn(parts));
     else if (parts.length > 0) {
       const last = said.at(-1);

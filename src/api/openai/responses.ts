@@ -12,7 +12,6 @@ import {
   SESSION_HEADER,
 } from "../runs/run-headers.ts";
 import type { Caller } from "../scope.ts";
-import { requireNoTools } from "./chat-completions.ts";
 import { messageSchema, parseMessages } from "./message-input.ts";
 import { describeResponse, type ResponseFacts, responseId } from "./response-body.ts";
 import { createItemCollector } from "./response-items.ts";
@@ -44,7 +43,13 @@ export async function createResponse(
   runs: ApiRuns,
   { caller, headers, body, disconnected }: ApiCall<z.infer<typeof responseSchema>>,
 ): Promise<Response> {
-  requireNoTools(body.tools);
+  if ((body.tools?.length ?? 0) > 0)
+    throw new ApiError(
+      400,
+      "unsupported_parameter",
+      "Responses run only the tools of the server; send your functions with a chat completion.",
+      "tools",
+    );
   const onDisconnect = parseOnDisconnect(headers.get("X-Hermes-On-Disconnect"));
   const { conversation, previous_response_id: previous } = body;
   const conversationId = typeof conversation === "string" ? conversation : conversation?.id;

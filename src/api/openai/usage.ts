@@ -2,7 +2,7 @@ import { ApiError } from "../api-error.ts";
 import type { RunResult } from "../store/api-database.ts";
 
 /** Token counts as chat completions report them; missing counts are 0, because clients require numbers. */
-export function chatUsage({ usage }: RunResult) {
+export function chatUsage({ usage }: Pick<RunResult, "usage">) {
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, reasoningTokens = 0 } = usage ?? {};
   return {
     prompt_tokens: inputTokens,

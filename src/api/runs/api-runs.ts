@@ -5,6 +5,7 @@ import type { Surface } from "../../conversation/open-conversation.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { checkLiveness, parseIdentity, serialiseIdentity } from "../../lib/process/process-identity.ts";
 import type { ImagePart } from "../../providers/message.ts";
+import type { Tool } from "../../tools/tool.ts";
 import type { HostedTurn, HostedTurnResult } from "../../turns/turn-host.ts";
 import { ApiError, toApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
@@ -26,6 +27,8 @@ export interface RunRequest {
   readonly images: readonly ImagePart[];
   /** Whether approvals wait for an answer of the client; otherwise such calls are denied. */
   readonly canAsk: boolean;
+  /** Further tools of the run. */
+  readonly tools?: readonly Tool[];
   readonly idempotency: Idempotency | undefined;
   /** Called with each event in order. */
   onEvent?(event: AgentEvent): void;
@@ -142,6 +145,7 @@ export function createApiRuns(parts: ApiParts) {
           ...SURFACE,
           instructions: isNew && instructions !== "" ? `${INSTRUCTIONS}\n\n${instructions}` : INSTRUCTIONS,
           whenAsked: canAsk ? "ask" : "deny",
+          tools: request.tools,
         },
         model: route,
         earlier: isNew ? earlier : undefined,
@@ -231,6 +235,10 @@ export function createApiRuns(parts: ApiParts) {
   return {
     start,
     settleInterrupted,
+    find(caller: Caller, id: string): ApiRun | undefined {
+      const run = database.findRun(caller.id, id);
+      return run && toRun(run, false);
+    },
     /** Throws `run_not_found`, also for a run of another key. */
     require(caller: Caller, id: string): ApiRun {
       const run = database.findRun(caller.id, id);

@@ -9,6 +9,8 @@ import type { ApiRun } from "./api-runs.ts";
 export interface RunFormat {
   start(): readonly Frame[];
   event(event: AgentEvent): readonly Frame[];
+  /** Whether the stream ends after the last event although the turn goes on: the client has to do something first. */
+  isPaused?(): boolean;
   end(result: RunResult): readonly Frame[];
 }
 
@@ -41,10 +43,17 @@ export function applyOnDisconnect({ turn }: ApiRun, policy: OnDisconnect, discon
   else disconnected.addEventListener("abort", leave, { once: true });
 }
 
-/** The id after which a client wants to resume: that of the last frame that it got, 0 for all. */
-export function parseLastEventId(text: string | null): number {
-  if (text === null || text === "") return 0;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
+export interface StreamPosition {
+  /** The id of the last event that the client has; 0 if it has none. */
+  readonly after: number;
+  /** Whether the client expects the frames that begin a stream. */
+  readonly isNewStream: boolean;
+}
+
+/** Where a client wants to resume: after the last frame that it got. */
+export function parseLastEventId(text: string | null): StreamPosition {
+  if (text === null || text === "") return { after: 0, isNewStream: true };
+  if (/^\d{1,15}$/.test(text)) return { after: Number(text), isNewStream: false };
   throw new ApiError(
     400,
     "invalid_last_event_id",
@@ -60,21 +69,21 @@ export function parseLastEventId(text: string | null): number {
 export function streamRun(
   run: ApiRun,
   format: RunFormat,
-  after: number,
+  from: StreamPosition,
   headers: Readonly<Record<string, string>>,
   { times }: Pick<ApiParts, "times">,
 ): Response {
-  return createEventStream((signal) => followRun(run, format, after, signal), headers, times);
+  return createEventStream((signal) => followRun(run, format, from, signal), headers, times);
 }
 
 async function* followRun(
   run: ApiRun,
   format: RunFormat,
-  after: number,
+  { after, isNewStream }: StreamPosition,
   signal: AbortSignal,
 ): AsyncGenerator<Frame> {
-  if (after === 0) yield* format.start();
-  else format.start();
+  const first = format.start();
+  if (isNewStream) yield* first;
   let lastId = 0;
   for await (const item of run.turn?.watch(0, signal) ?? []) {
     if ("dropped" in item) {
@@ -91,7 +100,9 @@ async function* followRun(
     }
     lastId = item.id;
     const frames = format.event(item.event);
-    if (item.id > after) yield* withLastId(frames, item.id);
+    if (item.id <= after) continue;
+    yield* withLastId(frames, item.id);
+    if (format.isPaused?.()) return;
   }
   if (signal.aborted) return;
   const result = await run.ended;
