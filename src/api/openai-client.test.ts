@@ -178,6 +178,37 @@ test("H12: the official client creates, streams, reads, continues and deletes re
   await expect(client.responses.retrieve(first.id)).rejects.toMatchObject({ status: 404 });
 });
 
+test("H12: a response can be continued twice, and each continuation sees only the conversation up to it", async () => {
+  await using lab = await openApiLab({ answers: [{ text: "one" }, { text: "two" }, { text: "three" }] });
+  const client = lab.openai();
+  const say = (input: string, previous?: string) =>
+    client.responses.create({
+      model: "hermes-agent",
+      input,
+      ...(previous !== undefined && { previous_response_id: previous }),
+    });
+  const first = await say("a");
+  const second = await say("b", first.id);
+  const other = await say("c", first.id);
+  const third = await say("d", second.id);
+  // The script counts the answers of the conversation.
+  expect([first, second, other, third].map((one) => one.output_text)).toEqual(["one", "two", "two", "three"]);
+});
+
+test("H12: a conversation is continued by its name, and not together with a previous response", async () => {
+  await using lab = await openApiLab({ answers: [{ text: "one" }, { text: "two" }] });
+  const client = lab.openai();
+  const say = (more: object) => client.responses.create({ model: "hermes-agent", input: "a", ...more });
+  const first = await say({ conversation: "mine" });
+  expect((await say({ conversation: "mine" })).output_text).toBe("two");
+  expect((await say({ conversation: "other" })).output_text).toBe("one");
+  await expect(say({ conversation: "mine", previous_response_id: first.id })).rejects.toMatchObject({
+    status: 400,
+  });
+  const unstored = await say({ store: false });
+  await expect(client.responses.retrieve(unstored.id)).rejects.toMatchObject({ status: 404 });
+});
+
 test("H12: errors reach the official client as its own classes", async () => {
   await using lab = await openApiLab({ answers: [{ text: "", fail: { kind: "auth", message: "no" } }] });
   const client = lab.openai();

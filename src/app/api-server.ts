@@ -10,6 +10,10 @@ import { VERSION } from "../version.ts";
 import type { App } from "./app.ts";
 import { fetchImage, turnLimits } from "./conversation.ts";
 
+export function apiDatabasePath({ profile }: App): string {
+  return join(profile.home, "api.sqlite");
+}
+
 export interface AppApiServer extends ApiServer {
   /** Whether this start has generated the key; it is in `.env`. */
   readonly isKeyNew: boolean;
@@ -33,7 +37,7 @@ export async function startAppApiServer(
         sessions,
         options,
         mainKey,
-        databasePath: join(profile.home, "api.sqlite"),
+        databasePath: apiDatabasePath(app),
         modelName: options.model_name || (profile.name === "default" ? "hermes-agent" : profile.name),
         version: VERSION,
         identity: await readOwnIdentity(signal),
@@ -47,6 +51,7 @@ export async function startAppApiServer(
       url: server.url,
       isKeyNew: options.key === "",
       async [Symbol.asyncDispose]() {
+        await host.drain(AbortSignal.abort()); // nothing is left to end after a drain by the caller
         await server[Symbol.asyncDispose]();
         sessions[Symbol.dispose]();
       },

@@ -1,12 +1,11 @@
 import { randomUUID } from "node:crypto";
 import OpenAI from "openai";
-import { createApiKey, hashKey } from "../../src/api/keys.ts";
 import type { Scope } from "../../src/api/scope.ts";
-import { openApiDatabase } from "../../src/api/store/api-database.ts";
+import { openApiKeys } from "../../src/app/api-keys.ts";
 import { startAppApiServer } from "../../src/app/api-server.ts";
+import type { App } from "../../src/app/app.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { connectSqlite } from "../../src/lib/sqlite/connect-sqlite.ts";
-import { systemClock } from "../../src/lib/time/clock.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { openHostOf, openScriptedApp } from "./hosted-turns.ts";
 
@@ -72,12 +71,9 @@ export async function startServer(scripted: ScriptedApp) {
 }
 
 /** Adds a named key with some scopes and returns it. */
-export async function addKey({ home }: { readonly home: string }, ...scopes: Scope[]): Promise<string> {
-  using database = await openApiDatabase(`${home}/api.sqlite`, { clock: systemClock }, never);
-  const key = createApiKey();
-  const id = randomUUID();
-  await database.addKey({ id, name: `key-${id}`, scopes }, hashKey(key).toString("hex"), never);
-  return key;
+export async function addKey({ app }: { readonly app: App }, ...scopes: Scope[]): Promise<string> {
+  using keys = await openApiKeys(app, never);
+  return await keys.add(`key-${randomUUID()}`, scopes, never);
 }
 
 export interface SentEvent {

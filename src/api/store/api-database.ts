@@ -42,6 +42,13 @@ export interface Idempotency {
   readonly requestHash: string;
 }
 
+/** A named key; the key itself is not stored. */
+export interface StoredKey {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly createdAt: number;
+}
+
 /** What `GET /v1/responses/{id}` returns, and where the conversation continues after it. */
 export interface StoredResponse {
   readonly id: string;
@@ -88,6 +95,10 @@ export async function openApiDatabase(
   );
   const insertKey = database.prepare(`
     insert into api_key (id, name, hash, scopes, created_at) values (:id, :name, :hash, :scopes, hermes_now())`);
+  const listKeys = database.prepare<{ name: string; scopes: string; created_at: number }>(
+    "select name, scopes, created_at from api_key order by name",
+  );
+  const deleteKey = database.prepare("delete from api_key where name = ?");
   const findSession = database.prepare<{ session_id: string }>(
     "select session_id from api_session where owner = ? and name = ?",
   );
@@ -134,6 +145,15 @@ export async function openApiDatabase(
       const row = findKey.get(hash);
       return row && { id: row.id, name: row.name, scopes: JSON.parse(row.scopes) as Scope[] };
     },
+    listKeys: (): readonly StoredKey[] =>
+      listKeys.all().map(({ name, scopes, created_at: createdAt }) => ({
+        name,
+        scopes: JSON.parse(scopes) as Scope[],
+        createdAt,
+      })),
+    /** False if there is no key of that name. What it created stays stored, and nobody can reach it any more. */
+    removeKey: (name: string, signal: AbortSignal) =>
+      database.write(() => deleteKey.run(name).changes === 1, signal),
     addKey: ({ id, name, scopes }: Caller, hash: string, signal: AbortSignal) =>
       database.write(() => void insertKey.run({ id, name, hash, scopes: JSON.stringify(scopes) }), signal),
 
