@@ -9,12 +9,15 @@ export class ApiError extends Error {
   readonly code: string;
   /** The field of the request that is wrong. */
   readonly param: string | undefined;
+  /** What to do next, unless the message says it. */
+  readonly hint: string | undefined;
 
-  constructor(status: ContentfulStatusCode, code: string, message: string, param?: string) {
+  constructor(status: ContentfulStatusCode, code: string, message: string, param?: string, hint?: string) {
     super(message);
     this.status = status;
     this.code = code;
     this.param = param;
+    this.hint = hint;
   }
 }
 
@@ -40,7 +43,7 @@ export function toApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   if (thrown instanceof AppError) {
     const { code, message, hint } = thrown;
-    return new ApiError(STATUS[code] ?? 500, code.replaceAll("-", "_"), `${message} ${hint}`.trim());
+    return new ApiError(STATUS[code] ?? 500, code.replaceAll("-", "_"), message, undefined, hint);
   }
   return new ApiError(500, "internal_error", "The server failed to handle this request; its log says why.");
 }
@@ -54,7 +57,8 @@ const TYPES: Partial<Record<number, string>> = {
 };
 
 /** The body of an error in OpenAI's shape. */
-export function openAiError({ status, code, message, param }: ApiError) {
+export function openAiError({ status, code, message: what, hint, param }: ApiError) {
+  const message = hint === undefined ? what : `${what} ${hint}`;
   const type = TYPES[status] ?? (status < 500 ? "invalid_request_error" : "server_error");
   return { error: { message, type, param: param ?? null, code } };
 }
@@ -62,6 +66,6 @@ export function openAiError({ status, code, message, param }: ApiError) {
 /** The body of an error in the shape that a row of the table names. */
 export function errorBody(error: ApiError, shape: Route["errors"]) {
   if (shape === "openai") return openAiError(error);
-  const { code, message } = error;
-  return { code, message };
+  const { code, message, hint } = error;
+  return { code: code.replaceAll("_", "-"), message, hint: hint ?? null };
 }

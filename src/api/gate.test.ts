@@ -43,7 +43,7 @@ test("H2: every route with a scope is refused for a key that has all other scope
     if (key === undefined) continue;
     const response = await lab.send(pathOf(endpoint), { method: endpoint.method, key });
     expect([endpoint.path, response.status]).toEqual([endpoint.path, 403]);
-    expect(await response.json()).toMatchObject({ error: { code: "scope_missing" } });
+    expect(await response.text()).toMatch(/"code":"scope.missing"/);
   }
 });
 
@@ -72,6 +72,12 @@ test("H3: answers forbid sniffing, referrers and caching, and errors have OpenAI
       code: "run_not_found",
     },
   });
+});
+
+test("H4: a route that is not OpenAI's has errors with a code and a hint", async () => {
+  await using lab = await openApiLab({});
+  const response = await lab.send("/metrics", { key: null });
+  expect(await response.json()).toMatchObject({ code: "invalid-api-key", hint: null });
 });
 
 test("H3: a web page may call the API only from a configured origin", async () => {

@@ -7,9 +7,9 @@ import type { Metrics } from "./metrics.ts";
 import type { Route } from "./route.ts";
 import type { Caller } from "./scope.ts";
 
-export const MAX_BODY_BYTES = 10 * 1024 * 1024;
+const MAX_BODY_BYTES = 10 * 1024 * 1024;
 /** Schemas of functions are nested, so this is more than messages need. */
-export const MAX_DEPTH = 32;
+const MAX_DEPTH = 32;
 
 export interface GateParts {
   readonly findCaller: FindCaller;
@@ -61,26 +61,25 @@ export function createGate(routes: readonly Route[], parts: GateParts): Hono {
       parts,
     );
   });
-  app.onError((error, context) => {
-    const row = routes.find(
-      ({ path, method }) => path === context.req.routePath && method === context.req.method,
-    );
-    return answerError(context, error, row?.errors ?? "openai", parts);
-  });
+  app.onError((error, context) => answerError(context, error, "openai", parts));
   return app;
 }
 
 async function handle(context: Context, row: Route, parts: GateParts): Promise<Response> {
-  const caller = row.credential === "none" ? ANONYMOUS : requireCaller(context, row, parts);
-  const response = await row.handle({
-    caller,
-    params: context.req.param() as Record<string, string>,
-    headers: context.req.raw.headers,
-    body: row.body === undefined ? undefined : await parseBody(context, row.body),
-    disconnected: context.req.raw.signal,
-  });
-  parts.metrics.countRequest(row.method, row.path, response.status);
-  return response;
+  try {
+    const caller = row.credential === "none" ? ANONYMOUS : requireCaller(context, row, parts);
+    const response = await row.handle({
+      caller,
+      params: context.req.param() as Record<string, string>,
+      headers: context.req.raw.headers,
+      body: row.body === undefined ? undefined : await parseBody(context, row.body),
+      disconnected: context.req.raw.signal,
+    });
+    parts.metrics.countRequest(row.method, row.path, response.status);
+    return response;
+  } catch (error) {
+    return answerError(context, error, row.errors, parts);
+  }
 }
 
 function requireCaller(context: Context, row: Route, parts: GateParts): Caller {

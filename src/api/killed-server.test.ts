@@ -1,7 +1,9 @@
 import { readFile, writeFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { dataOf, MAIN_KEY, openApiLab, readEvents, startServer } from "../../test/support/api-lab.ts";
 import { startChild } from "../../test/support/child.ts";
+import { scale } from "../../test/support/scale.ts";
 
 const CHILD = new URL("../../test/support/api-child.ts", import.meta.url);
 type Json = Record<string, unknown>;
@@ -75,4 +77,43 @@ test("H10: a run whose end was stored only in its session is reported as complet
   await lab.forgetEnd(String(started["run_id"]));
   await using server = await startServer({ ...lab, app: await lab.open() });
   expect(await (await server.send(path)).json()).toMatchObject({ status: "completed", output: "the answer" });
+});
+
+test("H10: kills at random moments lose no request and run nothing twice: each run is completed or says that it was cut off", async () => {
+  const rounds = Array.from({ length: scale.kills }, (_, round) => `round ${round}.`);
+  await using lab = await openApiLab({
+    turns: rounds.map((when, round) => ({
+      when,
+      answers: [
+        {
+          tools: [{ name: "terminal", input: { command: `echo x >> ran-${round}` } }],
+          text: "go",
+          chunk: 1,
+          delay_ms: 20,
+        },
+        { text: "done", chunk: 1, delay_ms: 20 },
+      ],
+    })),
+  });
+  const { home } = lab;
+  for (const [round, input] of rounds.entries()) {
+    await using child = startChild(CHILD, "serve", { home, folder: lab.folder.path });
+    const url = await child.next<string>();
+    const headers = { "Idempotency-Key": `key-${round}` };
+    const sent = send(url, "/v1/runs", { input }, headers).catch(() => undefined);
+    await delay(Math.random() * 400);
+    await child.kill();
+    await sent;
+    await using server = await startServer({ ...lab, app: await lab.open() });
+    const again = (await (await server.send("/v1/runs", { json: { input }, headers })).json()) as Json;
+    const path = `/v1/runs/${again["run_id"]}`;
+    await readEvents(await server.send(`${path}/events`));
+    const run = (await (await server.send(path)).json()) as Json;
+    const ran = await readFile(lab.folder.file(`ran-${round}`), "utf8").catch(() => "");
+    if (run["status"] === "completed") expect([run["output"], ran]).toEqual(["done", "x\n"]);
+    else {
+      expect(run).toMatchObject({ status: "failed", error: { code: "run_interrupted" } });
+      expect(["", "x\n"]).toContain(ran);
+    }
+  }
 });

@@ -32,12 +32,13 @@ export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): 
     route(CHAT, "GET", "/v1/responses/:id", (call) => readResponse(parts, call)),
     route(CHAT, "DELETE", "/v1/responses/:id", (call) => deleteResponse(parts, call)),
     ...runRoutes(parts, runs, ({ caller }, id) => findPreviousSession(parts, caller, id)),
-    route(
-      METRICS,
-      "GET",
-      "/metrics",
-      async () => new Response(await metrics.read(), { headers: { "content-type": metrics.contentType } }),
-    ),
+    {
+      ...route(METRICS, "GET", "/metrics", async () => {
+        const headers = { "content-type": metrics.contentType };
+        return new Response(await metrics.read(), { headers });
+      }),
+      errors: "problem",
+    },
   ];
   return routes;
 }

@@ -5,6 +5,7 @@ import type { Surface } from "../../conversation/open-conversation.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { checkLiveness, parseIdentity, serialiseIdentity } from "../../lib/process/process-identity.ts";
 import type { ImagePart } from "../../providers/message.ts";
+import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { HostedTurn, HostedTurnResult } from "../../turns/turn-host.ts";
 import { ApiError, toApiError } from "../api-error.ts";
@@ -210,12 +211,13 @@ export function createApiRuns(parts: ApiParts) {
     for (const run of database.unendedRuns()) {
       const holder = parseIdentity(run.holder);
       if (holder !== undefined && (await checkLiveness(holder, signal)) !== "dead") continue;
-      await database.endRun(run.id, interruptedResult(run), signal);
+      const turn = sessions.findTurn(run.id, run.createdAt);
+      if (turn === undefined) await database.freeKey(run.id, signal); // nothing was done, so a repeated request may do it
+      await database.endRun(run.id, interruptedResult(turn), signal);
     }
   }
 
-  function interruptedResult({ id, createdAt }: StoredRun): RunResult {
-    const turn = sessions.findTurn(id, createdAt);
+  function interruptedResult(turn: FoundTurn | undefined): RunResult {
     const unknown = { usage: undefined, costUsd: undefined };
     if (turn?.outcome !== undefined)
       return {

@@ -123,6 +123,7 @@ export async function openApiDatabase(
   );
   const insertIdempotent = database.prepare(`
     insert into idempotency_key (owner, key, request_hash, run_id) values (:owner, :key, :requestHash, :runId)`);
+  const deleteIdempotent = database.prepare("delete from idempotency_key where run_id = ?");
   const findResponse = database.prepare<{ session_id: string; last_message: number; body: string }>(
     "select session_id, last_message, body from api_response where id = ? and owner = ?",
   );
@@ -193,6 +194,9 @@ export async function openApiDatabase(
     dropRun: (id: string, signal: AbortSignal) => database.write(() => void deleteRun.run(id), signal),
     setRunSession: (id: string, sessionId: string, signal: AbortSignal) =>
       database.write(() => void setRunSession.run({ id, sessionId }), signal),
+    /** Lets the idempotency key of a run start another one. */
+    freeKey: (runId: string, signal: AbortSignal) =>
+      database.write(() => void deleteIdempotent.run(runId), signal),
     endRun: (id: string, result: RunResult, signal: AbortSignal) =>
       database.write(() => void endRun.run({ id, result: JSON.stringify(result) }), signal),
 
