@@ -121,6 +121,19 @@ test("H4: an approval is shown, answered over HTTP with the key's name, and answ
   await untilStatus(lab, id, "waiting_for_approval");
   const answer = (choice: string) => lab.send(`/v1/runs/${id}/approval`, { json: { choice } });
   expect((await answer("perhaps")).status).toBe(400);
+  const lesser = await addKey(lab, "runs");
+  const theirs = await startRun(
+    { send: (path, init) => lab.send(path, { ...init, key: lesser }) },
+    { input: "work" },
+  );
+  await expect
+    .poll(
+      async () => ((await (await lab.send(`/v1/runs/${theirs}`, { key: lesser })).json()) as Json)["status"],
+    )
+    .toBe("waiting_for_approval");
+  const always = { json: { choice: "always" }, key: lesser };
+  expect((await lab.send(`/v1/runs/${theirs}/approval`, always)).status).toBe(403);
+  await lab.send(`/v1/runs/${theirs}/stop`, { method: "POST", key: lesser });
   expect((await answer("once")).status).toBe(200);
   await untilStatus(lab, id, "completed");
   expect((await answer("once")).status).toBe(409);

@@ -5,6 +5,7 @@ import { ApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
 import { messageSchema, parseMessages } from "../openai/message-input.ts";
 import { type ApiCall, bodyRoute, type Route, route } from "../route.ts";
+import type { Caller } from "../scope.ts";
 import { type ApiRun, type ApiRuns, createRunId } from "./api-runs.ts";
 import { applyOnDisconnect, parseLastEventId, parseOnDisconnect, streamRun } from "./follow-run.ts";
 import { createRunFormat } from "./run-events.ts";
@@ -123,7 +124,7 @@ export function runRoutes(
         const answer: Omit<Answer, "by"> =
           kind === "clarification"
             ? { verdict: "answered", text: parseClarification(choice, details) }
-            : { ...requireChoice(choice), text: reason };
+            : { ...requireChoice(choice, call.caller), text: reason };
         await turn.answer(id, { ...answer, by }, call.disconnected);
         answered.push(id);
       }
@@ -131,6 +132,8 @@ export function runRoutes(
     }),
     route(KEY, "POST", "/v1/runs/:id/stop", (call) => {
       const run = requireRun(call);
+      if (run.turn === undefined && run.stored()?.result === undefined)
+        throw new ApiError(409, "run_elsewhere", `Another process runs ${run.id}.`);
       run.turn?.stop();
       return Response.json({ run_id: run.id, status: runStatus(run) });
     }),
@@ -147,8 +150,15 @@ export function runRoutes(
   ];
 }
 
-function requireChoice(choice: string): Pick<Answer, "verdict" | "scope"> {
+/** "Always" adds a rule to the settings, so the key needs more than its runs for it. */
+function requireChoice(choice: string, { scopes }: Caller): Pick<Answer, "verdict" | "scope"> {
   const found = Object.hasOwn(CHOICES, choice) ? CHOICES[choice] : undefined;
+  if (found?.scope === "always" && !scopes.includes("admin"))
+    throw new ApiError(
+      403,
+      "scope_missing",
+      "The choice always changes the settings, which needs the scope admin.",
+    );
   if (found !== undefined) return found;
   throw new ApiError(
     400,
