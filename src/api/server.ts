@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { getRequestListener } from "@hono/node-server";
 import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { waitAtMost } from "../lib/time/wait-at-most.ts";
 import type { ApiParts } from "./api-parts.ts";
 import { STREAM_TIMES } from "./event-stream.ts";
 import { createGate } from "./gate.ts";
@@ -27,6 +28,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const HEADERS_WITHIN_MS = 10_000;
 const BODY_WITHIN_MS = 60_000;
+const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /**
  * Starts the API. Disposing takes no further request, stores the ends of all runs and closes the connections; end the turns
@@ -59,8 +61,11 @@ export async function startApiServer(request: ApiServerRequest, signal: AbortSig
     return {
       url,
       async [Symbol.asyncDispose]() {
+        const closed = once(server, "close");
         server.close();
         await runs.allStored();
+        server.closeIdleConnections();
+        await waitAtMost(LAST_ANSWERS_WITHIN_MS, closed); // for the answers of the turns that have just ended
         server.closeAllConnections();
         database[Symbol.dispose]();
       },

@@ -61,7 +61,7 @@ test("api H2: keys with scopes are added and removed while the server runs", asy
   expect((await home.hermes(["gateway", "keys"])).stdout).toMatch(/laptop +metrics/);
   expect((await home.hermes(["gateway", "keys", "laptop"])).stderr).toContain("already has a key laptop");
   await home.hermes(["gateway", "keys", "laptop", "--remove"]);
-  expect(JSON.parse(await curl(key, `${url}/metrics`))).toMatchObject({ error: { code: "invalid_api_key" } });
+  expect(JSON.parse(await curl(key, `${url}/metrics`))).toMatchObject({ code: "invalid-api-key" });
   expect((await home.hermes(["gateway", "keys", "x", "--scope", "all"])).stderr).toContain(
     "There is no scope all",
   );
@@ -99,4 +99,21 @@ test("api H2: a key that can be guessed is refused, and a taken port stops only 
   await other.configure(SETTINGS);
   const weak = await other.hermes(["gateway", "run"], { API_SERVER_KEY: "password" });
   expect([weak.exitCode, weak.stderr]).toMatchObject([78, expect.stringContaining("too short")]);
+});
+
+test("api H7: a gateway that is stopped finishes the answers that clients wait for, and takes no further requests", async () => {
+  await using home = await openGatewayHome({ answers: [WAIT, { text: "The end." }] }, SETTINGS);
+  await using gateway = await home.run();
+  const url = urlOf(gateway);
+  const key = await readKey(home);
+  const body = '{"messages":[{"role":"user","content":"work"}]}';
+  const answer = curl(key, "-d", body, `${url}/v1/chat/completions`);
+  await expect.poll(() => curl(key, `${url}/metrics`)).toContain("hermes_turns_active 1");
+  gateway.signal("SIGTERM");
+  await expect
+    .poll(() => curl(key, "-d", body, `${url}/v1/chat/completions`))
+    .toContain("The server is shutting down");
+  await run("touch", [join(home.folder, "go")]);
+  expect(JSON.parse(await answer)).toMatchObject({ choices: [{ message: { content: "The end." } }] });
+  expect(await gateway.ended).toBe(0);
 });
