@@ -33,6 +33,8 @@ export interface TurnRequest {
   readonly limits: TurnLimits;
   /** What happens while another turn of the session runs, in this or another process: `session-busy`, or wait in order. */
   readonly whenBusy: "refuse" | "wait";
+  /** Whether the conversation is closed after the turn, because nothing is expected to follow in its session. */
+  readonly isSingle?: boolean | undefined;
 }
 
 export interface TurnMessage {
@@ -104,6 +106,8 @@ export interface TurnHostParts {
 export interface TurnHostSize {
   /** Conversations that are open at once. The one that was idle longest is closed first; a running one never is. */
   readonly maxOpen: number;
+  /** Idle conversations that are kept, each with its connection to the database: about 4 MB. */
+  readonly maxIdle: number;
   /** An idle conversation is closed after this time. */
   readonly idleMs: number;
   /** For how long, and how many, ended turns can still be watched. */
@@ -116,6 +120,7 @@ export interface TurnHostSize {
 
 export const TURN_HOST_SIZE: TurnHostSize = {
   maxOpen: 64,
+  maxIdle: 16,
   idleMs: 10 * 60_000,
   keepEndedMs: 5 * 60_000,
   maxEnded: 100,
@@ -161,6 +166,14 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
   function findIdle(): [string, HeldConversation][] {
     const idle = [...held].filter(([, { isRunning }]) => !isRunning);
     return idle.sort(([, one], [, other]) => one.idleSince - other.idleSince);
+  }
+
+  function setIdle(one: HeldConversation): void {
+    one.isRunning = false;
+    one.idleSince = clock.now();
+    const idle = findIdle();
+    for (const [sessionId, oldest] of idle.slice(0, Math.max(0, idle.length - size.maxIdle)))
+      close(sessionId, oldest);
   }
 
   const sweep = setInterval(
@@ -245,7 +258,8 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
         resolveOpened(conversation);
         return { end: await say(conversation) };
       } finally {
-        if (current !== undefined) Object.assign(current, { isRunning: false, idleSince: clock.now() });
+        if (current !== undefined && request.isSingle) close(current.conversation.sessionId, current);
+        else if (current !== undefined) setIdle(current);
         leave?.();
       }
     }

@@ -81,7 +81,7 @@ export function openHostOf(
 export function startTurn(
   host: TurnHost,
   text: string,
-  more: { sessionId?: string | undefined; whenBusy?: "refuse" | "wait" } = {},
+  more: { sessionId?: string | undefined; whenBusy?: "refuse" | "wait"; isSingle?: boolean } = {},
 ): HostedTurn {
   return host.start({
     sessionId: undefined,

@@ -141,6 +141,7 @@ export function createApiRuns(parts: ApiParts) {
       id,
       sessionId,
       whenBusy: "wait",
+      isSingle: sessionName === undefined,
       opening: {
         surface: {
           ...SURFACE,
