@@ -11,7 +11,12 @@ import type { Clock } from "../lib/time/clock.ts";
 import type { UntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import type { FailoverModel } from "../providers/failures/failover.ts";
 import type { ToolCallPart, UserMessage } from "../providers/message.ts";
-import type { ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
+import {
+  type ModelFailure,
+  NO_USAGE,
+  type ReasoningEffort,
+  type ToolDefinition,
+} from "../providers/provider.ts";
 import { cutTitle } from "../sessions/changes/session-title.ts";
 import type { CompactionState, SessionDraft, SessionModel } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
@@ -25,6 +30,8 @@ export interface ConversationParts {
   readonly session: SessionDraft;
   /** False for a new session, which is stored together with its first message. */
   readonly isStored: boolean;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier: readonly Exchange[];
   readonly identity: ProcessIdentity;
   readonly model: FailoverModel;
   /** Stored with the session once this model has answered; undefined when the session already has it. */
@@ -47,6 +54,12 @@ export interface ConversationParts {
   onRequestSent(): void;
   readonly untrusted: UntrustedSources;
   onTurnEnd(): Promise<void>;
+}
+
+/** A message of a user and its answer. */
+export interface Exchange {
+  readonly parts: UserMessage["parts"];
+  readonly answer: string;
 }
 
 /** One session, and the agent that answers in it. */
@@ -97,6 +110,10 @@ export function createConversation(parts: ConversationParts): Conversation {
       identity,
       signal,
     );
+    if (!isStored && parts.earlier.length > 0) {
+      for (const event of eventsOf(parts.earlier, session)) await turn.record(event, turn.lost);
+      isStored = true;
+    }
     const turnEnd = new AbortController();
     const stop = AbortSignal.any([signal, turn.lost, turnEnd.signal]);
     setMaxListeners(0, stop); // every request and call of the turn adds a listener
@@ -219,6 +236,23 @@ export function createConversation(parts: ConversationParts): Conversation {
     undoLastTurn,
     steer: (text) => void steers.push(text),
   };
+}
+
+/** The events that exchanges would have had as turns of this session; nobody was asked for them, so they cost nothing. */
+function eventsOf(exchanges: readonly Exchange[], { provider, model }: SessionDraft): AgentEvent[] {
+  return exchanges.flatMap(({ parts, answer }): AgentEvent[] => {
+    const turnId = randomUUID();
+    const message = { role: "assistant", parts: [{ type: "text", text: answer }] } as const;
+    const free = { usage: NO_USAGE, costUsd: undefined };
+    return [
+      { type: "turn-start", turnId, message: { role: "user", parts } },
+      { type: "assistant", message, finish: "stop", provider, model, ...free },
+      {
+        ...{ type: "turn-end", turnId, outcome: "completed", text: answer, requests: 0, ...free },
+        ...{ reason: undefined, hint: undefined },
+      },
+    ];
+  });
 }
 
 function parseDefinitions({ id, toolsJson }: SessionDraft): ToolDefinition[] {

@@ -43,7 +43,7 @@ import { parseTodos } from "../tools/todo.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import type { ToolParts } from "../tools/workspace.ts";
-import { type Conversation, createConversation } from "./conversation.ts";
+import { type Conversation, createConversation, type Exchange } from "./conversation.ts";
 import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
 import { type CallGateParts, createCallGate } from "./gate/call-gate.ts";
 import { createPolicy, type PolicyRequest } from "./gate/create-policy.ts";
@@ -116,6 +116,8 @@ export interface ConversationRequest {
   readonly environment: EnvironmentFacts;
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier?: readonly Exchange[] | undefined;
   readonly model: RouteRequest;
   /** Settings given for this run only; these also apply to a resumed session. */
   readonly overrides: RunOverrides;
@@ -361,6 +363,7 @@ export async function openConversation(
       store,
       session,
       isStored: resumed !== undefined,
+      earlier: request.earlier ?? [],
       identity,
       model,
       newModel: resumed === undefined || isSameModel(resumed.session, kept) ? undefined : kept,

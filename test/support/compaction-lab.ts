@@ -142,6 +142,7 @@ export async function openCompactionLab(
     store,
     session,
     isStored: stored !== undefined,
+    earlier: [],
     identity: await readOwnIdentity(never),
     model: {
       ...model,
