@@ -4,6 +4,7 @@ import type { CommonOptions } from "./common-options.ts";
 import { ircOptions } from "./irc/options.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { scriptedOptions } from "./scripted/options.ts";
+import { webhookOptions } from "./webhook/options.ts";
 
 /** One kind of platform. Its module is loaded when the platform starts. */
 export interface PlatformRow<Schema extends z.ZodType<CommonOptions>> {
@@ -31,6 +32,12 @@ export const PLATFORMS = {
     options: scriptedOptions,
     needs: ["address"],
     load: () => import("./scripted/scripted-platform.ts"),
+  }),
+  webhook: row({
+    label: "Webhook",
+    options: webhookOptions,
+    needs: ["routes"],
+    load: () => import("./webhook/webhook-platform.ts"),
   }),
 };
 
