@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Platform } from "../platform.ts";
 import type { CommonOptions } from "./common-options.ts";
+import { emailOptions } from "./email/options.ts";
 import { ircOptions } from "./irc/options.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { scriptedOptions } from "./scripted/options.ts";
@@ -21,6 +22,12 @@ const row = <Schema extends z.ZodType<CommonOptions>>(of: PlatformRow<Schema>): 
 
 /** All platforms. A new one is one folder and one row here. */
 export const PLATFORMS = {
+  email: row({
+    label: "Email",
+    options: emailOptions,
+    needs: ["address", "password", "imap_host", "smtp_host", "authserv_id"],
+    load: () => import("./email/email-platform.ts"),
+  }),
   irc: row({
     label: "IRC",
     options: ircOptions,
