@@ -8,7 +8,7 @@ import type { RunningPart } from "./services.ts";
 
 export interface WrittenMail {
   readonly to: string;
-  readonly text: string;
+  readonly text?: string;
   readonly subject?: string;
   /** Another sender than the person's own address. */
   readonly from?: string;
@@ -30,7 +30,7 @@ export interface WrittenMail {
 /** A person with a mailbox on the server of the tests. The mails are read from the server's folders, not with a protocol. */
 export interface MailPerson {
   readonly address: string;
-  /** Resolves with the id of the mail when the server has taken it. */
+  /** Resolves with the id of the mail when the server has delivered it. */
   write(mail: WrittenMail): Promise<string>;
   /** The mails in the inbox by the time they arrived, once there are at least `count`. */
   received(count: number): Promise<readonly Email[]>;
@@ -49,6 +49,8 @@ export async function openMailPerson(server: RunningPart<"mail">, address: strin
         ...(references !== undefined && { references: [...references] }),
         ...(isSigned && { dkim: { domainName, keySelector: "test", privateKey } }),
       });
+      // Mails that are delivered side by side overtake each other.
+      await expect.poll(() => isDelivered(server, mail.to, messageId)).toBe(true);
       return messageId.replace(/^<|>$/g, "");
     },
     async received(count) {
@@ -57,6 +59,16 @@ export async function openMailPerson(server: RunningPart<"mail">, address: strin
       return await Promise.all(files.map(async (file) => PostalMime.parse(await readFile(file))));
     },
   };
+}
+
+async function isDelivered(
+  server: RunningPart<"mail">,
+  address: string,
+  messageId: string,
+): Promise<boolean> {
+  const files = await listMails(server, address);
+  const mails = await Promise.all(files.map((file) => unlessMissing(readFile(file, "utf8"))));
+  return mails.some((mail) => mail?.includes(messageId));
 }
 
 /** The files of a folder; new ones begin with the time of their delivery. */

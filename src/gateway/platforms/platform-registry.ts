@@ -5,6 +5,7 @@ import { emailOptions } from "./email/options.ts";
 import { ircOptions } from "./irc/options.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { scriptedOptions } from "./scripted/options.ts";
+import { telegramOptions } from "./telegram/options.ts";
 import { webhookOptions } from "./webhook/options.ts";
 
 /** One kind of platform. Its module is loaded when the platform starts. */
@@ -39,6 +40,12 @@ export const PLATFORMS = {
     options: scriptedOptions,
     needs: ["address"],
     load: () => import("./scripted/scripted-platform.ts"),
+  }),
+  telegram: row({
+    label: "Telegram",
+    options: telegramOptions,
+    needs: ["token"],
+    load: () => import("./telegram/telegram-platform.ts"),
   }),
   webhook: row({
     label: "Webhook",

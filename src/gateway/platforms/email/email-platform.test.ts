@@ -224,6 +224,15 @@ describeWith("mail", "email", (server) => {
     ]);
   });
 
+  test("a mail that is only HTML is read as text", async () => {
+    const { address, platform } = newBot();
+    const inbox = collectMessages();
+    await using _connection = await platform.connect(inbox, signal);
+    const person = await newPerson();
+    await person.write({ to: address, html: "<p>Hello <b>there</b></p><script>alert(1)</script>" });
+    expect((await inbox.messages(1))[0]?.text).toBe("Hello there");
+  });
+
   test("of a mail that is much too large the text is read, and the files are named", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();

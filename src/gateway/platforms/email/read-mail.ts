@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import PostalMime, { type Attachment, type Email } from "postal-mime";
-import { readHtml } from "../../../lib/documents/html-text.ts";
+import { readDocument } from "../../../lib/documents/read-document.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import type { InboundAttachment, InboundMessage } from "../../platform.ts";
 import { isAuthentic } from "./authentication.ts";
@@ -23,13 +23,15 @@ export type ReadMail = { readonly message: InboundMessage } | { readonly skipped
 
 const MAX_ATTACHMENTS = 20;
 const MAX_ID_LENGTH = 200;
+const MAX_HTML_MS = 10_000;
 const PARSING = { forceRfc822Attachments: true, maxNestingDepth: 50, maxHeadersSize: 256 * 1024 };
 
-/** Turns a mail into a message, or says why it gets no answer. Never rejects because of what the mail contains. */
+/** Turns a mail into a message, or says why it gets no answer. Rejects only when the signal aborts, never because of the mail. */
 export async function readMail(
   mail: StoredMail,
   options: EmailOptions,
   maxAttachmentBytes: number,
+  signal: AbortSignal,
 ): Promise<ReadMail> {
   let email: Email;
   try {
@@ -46,7 +48,7 @@ export async function readMail(
   const [parent] = messageIds(email.inReplyTo);
   const root = messageIds(email.references)[0] ?? parent ?? id;
   const subject = shorten((email.subject ?? "").replace(/\s+/g, " ").trim(), 300);
-  const words = newWords(email.text ?? (email.html === undefined ? "" : readHtml(email.html, "about:blank")));
+  const words = newWords(email.text ?? (await textOfHtml(email.html, signal)));
   const isFirst = parent === undefined && subject !== "" && !words.startsWith("/");
   return {
     message: {
@@ -67,6 +69,14 @@ export async function readMail(
       ...(parent !== undefined && { repliesTo: { id: parent } }),
     },
   };
+}
+
+/** A mail without plain text is read in a thread of its own: anyone may have written it. */
+async function textOfHtml(html: string | undefined, signal: AbortSignal): Promise<string> {
+  if (html === undefined) return "";
+  const limits = { base: "about:blank", maxMs: MAX_HTML_MS };
+  const document = await readDocument("web page", Buffer.from(html), limits, signal);
+  return "problem" in document ? `[The mail has no plain text, and ${document.problem}]` : document.text;
 }
 
 /** The ids in a header, without their angle brackets; very long ones are hashed. */

@@ -60,7 +60,7 @@ export async function receiveMail(
       for (const uid of await listNew(imap, position, validity)) {
         const mail = await fetchMail(imap, { uid, validity }, parts.maxAttachmentBytes);
         if (mail === undefined) continue; // removed in the meantime
-        const read = await readMail(mail, options, parts.maxAttachmentBytes);
+        const read = await readMail(mail, options, parts.maxAttachmentBytes, signal);
         if ("skipped" in read) log.info("a mail gets no answer", { uid, reason: read.skipped });
         position = { validity, uid, receivedAt: mail.receivedAt };
         try {
