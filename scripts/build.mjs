@@ -44,6 +44,16 @@ const oneUndici = {
   },
 };
 
+/** The browser build of grammY has no dependencies; it looks for the storage of a browser, which newer versions of Node warn about. */
+const noBrowserStorage = {
+  name: "no-browser-storage",
+  setup(building) {
+    building.onLoad({ filter: /grammy[/\\]out[/\\]web\.mjs$/ }, ({ path }) => ({
+      contents: readFileSync(path, "utf8").replaceAll(/\blocalStorage\b/g, "undefined"),
+    }));
+  },
+};
+
 /**
  * Only the editor and the key parser of pi-tui are used; its own terminal would load a native module. Its segmenter takes longer
  * than all of Node to create, and is needed only for text that is not ASCII.
@@ -162,6 +172,7 @@ try {
     plugins: [
       oneLocale,
       oneUndici,
+      noBrowserStorage,
       onlyEditor,
       nativeSqlite,
       factsOfKeys(keyFacts()),

@@ -80,6 +80,7 @@ export async function runAppGateway(
         clock: systemClock,
         log,
         variables: app.variables,
+        variable: resolved.variable,
         maxAttachmentBytes: resolved.config.gateway.max_attachment_mb * 1024 * 1024,
       });
       await using api = await openGatewayApi(

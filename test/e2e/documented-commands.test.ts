@@ -28,6 +28,7 @@ const REASONS = [
   "opens an editor",
   "runs until it is stopped",
   "needs a call that waits for an answer",
+  "needs a running gateway",
   "installs, builds and runs all tests",
 ];
 const blocks = documentedPages().flatMap(documentedBlocks);

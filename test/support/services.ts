@@ -40,6 +40,18 @@ const postgres = running.extend({
 const chromium = running.extend({ executable: z.string() });
 const irc = running.extend({ host: z.string(), port: z.number(), process: serverProcess });
 const bubblewrap = running.extend({ executable: z.string() });
+const mail = running.extend({
+  host: z.string(),
+  imapPort: z.number(),
+  smtpPort: z.number(),
+  password: z.string(),
+  caFile: z.string(),
+  authservId: z.string(),
+  signingDomain: z.string(),
+  signingKeyFile: z.string(),
+  boxes: z.string(),
+  process: serverProcess,
+});
 
 const statusSchema = z.object({
   folder: z.string(),
@@ -54,6 +66,7 @@ const statusSchema = z.object({
     bubblewrap: z
       .union([bubblewrap, notRunning])
       .default({ state: "stopped", reason: "not started: run scripts/test-services start" }),
+    mail: z.union([mail, notRunning]).default(stopped("not started")),
   }),
 });
 
@@ -154,4 +167,17 @@ const nowhere: { readonly [P in Part]: RunningPart<P> } = {
   chromium: { ...blank, executable: "" },
   irc: { ...blank, host: "", port: 0, process: noProcess },
   bubblewrap: { ...blank, executable: "" },
+  mail: {
+    ...blank,
+    host: "",
+    imapPort: 0,
+    smtpPort: 0,
+    password: "",
+    caFile: "",
+    authservId: "",
+    signingDomain: "",
+    signingKeyFile: "",
+    boxes: "",
+    process: noProcess,
+  },
 };

@@ -7,6 +7,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 import { describe } from "vitest";
 import { type TerminalOptions, terminalOptions } from "../../src/environments/options.ts";
+import { freePort } from "./free-port.ts";
 import { describeWith } from "./services.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -187,15 +188,6 @@ export async function openCountingProxy(target: number): Promise<CountingProxy> 
       await once(server, "close");
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const port = portOf(server.address());
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 function portOf(address: ReturnType<ReturnType<typeof createServer>["address"]>): number {

@@ -7,6 +7,8 @@ export interface TcpRelay extends AsyncDisposable {
   cut(): void;
   /** Passes nothing on any more, in either direction, and leaves the connections open. Resolves when a client writes. */
   freeze(): Promise<void>;
+  /** Breaks the next connection once its client has written so many bytes. */
+  cutAfterUpload(bytes: number): void;
   /** Refuses connections, or accepts them again. */
   setDown(isDown: boolean): void;
 }
@@ -17,6 +19,7 @@ export async function startTcpRelay(target: {
 }): Promise<TcpRelay> {
   const pairs = new Set<readonly [Socket, Socket]>();
   let isDown = false;
+  let uploadLimit: number | undefined;
   const server = createServer((client) => {
     if (isDown) return void client.destroy();
     const upstream = connect(target.port, target.host);
@@ -28,6 +31,14 @@ export async function startTcpRelay(target: {
         pairs.delete(pair);
         client.destroy();
         upstream.destroy();
+      });
+    }
+    if (uploadLimit !== undefined) {
+      let left = uploadLimit;
+      uploadLimit = undefined;
+      client.on("data", (chunk: Buffer) => {
+        left -= chunk.length;
+        if (left < 0) client.destroy();
       });
     }
     client.pipe(upstream);
@@ -53,6 +64,9 @@ export async function startTcpRelay(target: {
             .resume();
         }
       }),
+    cutAfterUpload(bytes) {
+      uploadLimit = bytes;
+    },
     setDown(value) {
       isDown = value;
       if (isDown) cut();

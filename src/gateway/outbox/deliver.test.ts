@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { platformParts } from "../../../test/support/platform-parts.ts";
 import { startScriptedService } from "../../../test/support/scripted-service.ts";
-import { silentLog } from "../../../test/support/silent-log.ts";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
 import { systemClock } from "../../lib/time/clock.ts";
@@ -20,12 +20,7 @@ async function openDelivery(clock = systemClock) {
   const database = await openGatewayDatabase(folder.file("gateway.sqlite"), clock, never);
   const outbox = createOutbox(database);
   const added = new WakeFlag();
-  const platform = open(scriptedOptions.parse({ address: service.address }), {
-    clock: systemClock,
-    log: silentLog,
-    variables: {},
-    maxAttachmentBytes: 0,
-  });
+  const platform = open(scriptedOptions.parse({ address: service.address }), platformParts());
   const running: { stop: AbortController; ended: Promise<void>; connection: Connection }[] = [];
   return {
     service,

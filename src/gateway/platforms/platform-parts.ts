@@ -7,6 +7,8 @@ export interface PlatformParts {
   readonly log: Log;
   /** The environment of the process: proxies and certificate authorities. */
   readonly variables: Readonly<Record<string, string | undefined>>;
+  /** A variable from the environment or `.env`, for secrets that a setting refers to by the name of their variable. */
+  variable(name: string): string | undefined;
   /** Larger attachments are not fetched; their message carries the reason instead. */
   readonly maxAttachmentBytes: number;
 }

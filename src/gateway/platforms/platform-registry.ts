@@ -1,9 +1,12 @@
 import type { z } from "zod";
 import type { Platform } from "../platform.ts";
 import type { CommonOptions } from "./common-options.ts";
+import { emailOptions } from "./email/options.ts";
 import { ircOptions } from "./irc/options.ts";
 import type { PlatformParts } from "./platform-parts.ts";
 import { scriptedOptions } from "./scripted/options.ts";
+import { telegramOptions } from "./telegram/options.ts";
+import { webhookOptions } from "./webhook/options.ts";
 
 /** One kind of platform. Its module is loaded when the platform starts. */
 export interface PlatformRow<Schema extends z.ZodType<CommonOptions>> {
@@ -20,6 +23,12 @@ const row = <Schema extends z.ZodType<CommonOptions>>(of: PlatformRow<Schema>): 
 
 /** All platforms. A new one is one folder and one row here. */
 export const PLATFORMS = {
+  email: row({
+    label: "Email",
+    options: emailOptions,
+    needs: ["address", "password", "imap_host", "smtp_host", "authserv_id"],
+    load: () => import("./email/email-platform.ts"),
+  }),
   irc: row({
     label: "IRC",
     options: ircOptions,
@@ -31,6 +40,18 @@ export const PLATFORMS = {
     options: scriptedOptions,
     needs: ["address"],
     load: () => import("./scripted/scripted-platform.ts"),
+  }),
+  telegram: row({
+    label: "Telegram",
+    options: telegramOptions,
+    needs: ["token"],
+    load: () => import("./telegram/telegram-platform.ts"),
+  }),
+  webhook: row({
+    label: "Webhook",
+    options: webhookOptions,
+    needs: ["routes"],
+    load: () => import("./webhook/webhook-platform.ts"),
   }),
 };
 

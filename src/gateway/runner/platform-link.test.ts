@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { platformParts } from "../../../test/support/platform-parts.ts";
 import { startScriptedService } from "../../../test/support/scripted-service.ts";
 import { silentLog } from "../../../test/support/silent-log.ts";
 import { TurnableClock } from "../../../test/support/turnable-clock.ts";
@@ -14,12 +15,7 @@ async function openLink() {
   const clock = new TurnableClock();
   const states: State[] = [];
   const stop = new AbortController();
-  const platform = open(scriptedOptions.parse({ address: service.address }), {
-    clock,
-    log: silentLog,
-    variables: {},
-    maxAttachmentBytes: 0,
-  });
+  const platform = open(scriptedOptions.parse({ address: service.address }), platformParts({ clock }));
   const stored: string[] = [];
   let isFull = false;
   const start = () =>

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { joinIrc, uniqueNick } from "../../../../test/support/irc-person.ts";
+import { platformParts } from "../../../../test/support/platform-parts.ts";
 import { describeWith } from "../../../../test/support/services.ts";
-import { silentLog } from "../../../../test/support/silent-log.ts";
 import { startTcpRelay } from "../../../../test/support/tcp-relay.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
 import { platformContract } from "../../platform.contract.ts";
 import type { InboundMessage, InboundSink } from "../../platform.ts";
 import { parseIrcLine, readIrcMessage } from "./irc-line.ts";
@@ -11,7 +10,6 @@ import { open } from "./irc-platform.ts";
 import { ircOptions } from "./options.ts";
 
 const signal = new AbortController().signal;
-const parts = { clock: systemClock, log: silentLog, variables: {}, maxAttachmentBytes: 0 };
 
 describeWith("irc", "IRC", (server) => {
   const openBot = (port: number, more: object = {}) =>
@@ -24,7 +22,7 @@ describeWith("irc", "IRC", (server) => {
         trust_nicknames: true,
         ...more,
       }),
-      parts,
+      platformParts(),
     );
   const nickOf = ({ account }: { readonly account: string }): string => account.split("@")[0] ?? "";
 

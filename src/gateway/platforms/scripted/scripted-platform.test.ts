@@ -1,7 +1,6 @@
 import { describe } from "vitest";
+import { platformParts } from "../../../../test/support/platform-parts.ts";
 import { startScriptedService } from "../../../../test/support/scripted-service.ts";
-import { silentLog } from "../../../../test/support/silent-log.ts";
-import { systemClock } from "../../../lib/time/clock.ts";
 import { platformContract } from "../../platform.contract.ts";
 import { scriptedOptions } from "./options.ts";
 import { open } from "./scripted-platform.ts";
@@ -9,12 +8,7 @@ import { open } from "./scripted-platform.ts";
 describe("scripted", () => {
   platformContract(async () => {
     const service = await startScriptedService();
-    const platform = open(scriptedOptions.parse({ address: service.address }), {
-      clock: systemClock,
-      log: silentLog,
-      variables: {},
-      maxAttachmentBytes: 1_000,
-    });
+    const platform = open(scriptedOptions.parse({ address: service.address }), platformParts());
     return {
       platform,
       chat: { chatId: "anna" },

@@ -1,0 +1,99 @@
+/** A header of a mail: the name in lower case. */
+export interface MailHeader {
+  readonly key: string;
+  readonly value: string;
+}
+
+/** What one check of our mail server has found. */
+interface CheckResult {
+  readonly method: string;
+  readonly result: string;
+  /** Such as `header.d` and `smtp.mailfrom`. */
+  readonly properties: ReadonlyMap<string, string>;
+}
+
+/**
+ * Whether our own mail server has proved that a mail comes from the domain of its sender: DMARC, or DKIM or SPF of exactly that
+ * domain. Anyone can write such headers into a mail, so only those with the name of our server count, and of several with the
+ * same check only the topmost: servers add theirs at the top, and remove forged ones with their name.
+ */
+export function isAuthentic(
+  headers: readonly MailHeader[],
+  { address, authservId }: { readonly address: string; readonly authservId: string },
+): boolean {
+  const domain = domainOf(address);
+  if (domain === "" || authservId === "" || headers.filter(({ key }) => key === "from").length !== 1)
+    return false;
+  const found = new Map<string, readonly CheckResult[]>();
+  for (const { key, value } of headers) {
+    const report = key === "authentication-results" ? parseResults(value) : undefined;
+    if (report?.server !== authservId) continue;
+    for (const method of new Set(report.results.map((one) => one.method)))
+      if (!found.has(method))
+        found.set(
+          method,
+          report.results.filter((one) => one.method === method),
+        );
+  }
+  const passed = (method: string): readonly CheckResult[] =>
+    (found.get(method) ?? []).filter(({ result }) => result === "pass");
+  const dmarc = found.get("dmarc") ?? [];
+  if (dmarc.some(({ result }) => result === "fail")) return false;
+  return (
+    passed("dmarc").some(({ properties }) => properties.get("header.from") === domain) ||
+    passed("dkim").some(
+      ({ properties }) =>
+        (properties.get("header.d") ?? domainOf(properties.get("header.i") ?? "")) === domain,
+    ) ||
+    passed("spf").some(({ properties }) => domainOf(`@${properties.get("smtp.mailfrom") ?? ""}`) === domain)
+  );
+}
+
+/** What stands behind the last @. */
+function domainOf(address: string): string {
+  const at = address.lastIndexOf("@");
+  return at === -1 ? "" : address.slice(at + 1).toLowerCase();
+}
+
+/** Parses the value of `Authentication-Results` (RFC 8601). */
+function parseResults(
+  value: string,
+): { readonly server: string; readonly results: readonly CheckResult[] } | undefined {
+  const [head = "", ...entries] = splitEntries(value);
+  const server = /^[^\s]+/.exec(head.trim())?.[0]?.toLowerCase();
+  if (server === undefined) return undefined;
+  const results = entries.flatMap((entry) => {
+    const [, method, result] = /^\s*([a-z0-9-]+)(?:\s*\/\s*\d+)?\s*=\s*([a-z]+)/i.exec(entry) ?? [];
+    if (method === undefined || result === undefined) return [];
+    const properties = [...entry.matchAll(/([a-z]+)\s*\.\s*([a-z0-9_-]+)\s*=\s*("[^"]*"|\S+)/gi)].map(
+      ([, type = "", name = "", text = ""]): [string, string] => [
+        `${type}.${name}`.toLowerCase(),
+        text.replaceAll('"', "").toLowerCase(),
+      ],
+    );
+    return [{ method: method.toLowerCase(), result: result.toLowerCase(), properties: new Map(properties) }];
+  });
+  return { server, results };
+}
+
+/** Splits at semicolons, without comments; a semicolon or parenthesis within quotes is neither. */
+function splitEntries(value: string): string[] {
+  const entries = [""];
+  let depth = 0;
+  let isQuoted = false;
+  for (let index = 0; index < value.length; index++) {
+    const letter = value[index] ?? "";
+    const isEscaped = letter === "\\" && (isQuoted || depth > 0);
+    const text = isEscaped ? `${letter}${value[++index] ?? ""}` : letter;
+    if (letter === '"' && depth === 0) isQuoted = !isQuoted;
+    else if (!isQuoted && letter === "(") depth++;
+    else if (!isQuoted && letter === ")" && depth > 0) {
+      depth--;
+      continue;
+    }
+    if (depth > 0) continue;
+    if (letter === ";" && !isQuoted) entries.push("");
+    else entries[entries.length - 1] += text;
+  }
+  return entries;
+}
