@@ -25,7 +25,7 @@ import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import type { App } from "./app.ts";
 import { boardsLocation, loadDefaultWorkdir } from "./board.ts";
 import { readRouteSettings } from "./conversation.ts";
-import { reclaimSandboxesOf } from "./leftover-sandboxes.ts";
+import { reclaimSandboxesOf } from "./environments/leftover-sandboxes.ts";
 
 /** The dispatch policy from the settings of this home. */
 export function policyOf({ resolved }: App): DispatchPolicy {

@@ -19,7 +19,7 @@ import { createRedactor } from "../lib/redact/redactor.ts";
 import type { App } from "./app.ts";
 import { requireStartable, sharedAttachmentLimit } from "./board.ts";
 import { fetchImage, type LimitOptions, openAppConversation, turnLimits } from "./conversation.ts";
-import { createEnvironmentFacts, openAppEnvironments } from "./environments.ts";
+import { createEnvironmentFacts, openAppEnvironments } from "./environments/environments.ts";
 
 const NUDGES = 2;
 

@@ -1,6 +1,6 @@
-import { startAppApiServer } from "../../src/app/api-server.ts";
+import { startAppApiServer } from "../../src/app/server/api-server.ts";
 import { openApp } from "../../src/app/app.ts";
-import { openTurnHost } from "../../src/app/turn-host.ts";
+import { openTurnHost } from "../../src/app/server/turn-host.ts";
 import { playRole, print } from "./child-role.ts";
 
 const never = new AbortController().signal;

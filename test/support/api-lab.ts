@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import OpenAI from "openai";
 import type { Scope } from "../../src/api/scope.ts";
-import { openApiKeys } from "../../src/app/api-keys.ts";
-import { startAppApiServer } from "../../src/app/api-server.ts";
+import { openApiKeys } from "../../src/app/server/api-keys.ts";
+import { startAppApiServer } from "../../src/app/server/api-server.ts";
 import type { App } from "../../src/app/app.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { connectSqlite } from "../../src/lib/sqlite/connect-sqlite.ts";

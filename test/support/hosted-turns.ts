@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { openApp } from "../../src/app/app.ts";
-import { openTurnHost } from "../../src/app/turn-host.ts";
+import { openTurnHost } from "../../src/app/server/turn-host.ts";
 import { writeSecret } from "../../src/config/files/write-setting.ts";
 import type { Surface } from "../../src/conversation/open-conversation.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";

@@ -2,7 +2,7 @@ import type { AgentEvent } from "../../agent/events.ts";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import type { App } from "../../app/app.ts";
 import { openAppConversation } from "../../app/conversation.ts";
-import { createEnvironmentFacts } from "../../app/environments.ts";
+import { createEnvironmentFacts } from "../../app/environments/environments.ts";
 import type { OpenConversation, Surface } from "../../conversation/open-conversation.ts";
 import type { EnvironmentRegistry } from "../../environments/environment-registry.ts";
 import type { Reporter } from "../../environments/environment-request.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { AgentEvent } from "../../agent/events.ts";
 import { answerApproval, createPolicyState } from "../../app/approvals.ts";
 import { type LimitOptions, turnLimits } from "../../app/conversation.ts";
-import { openAppEnvironments } from "../../app/environments.ts";
+import { openAppEnvironments } from "../../app/environments/environments.ts";
 import { configKeys } from "../../config/config-keys.ts";
 import { openEventLog } from "../../conversation/log-event.ts";
 import type { OpenConversation } from "../../conversation/open-conversation.ts";

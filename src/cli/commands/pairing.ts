@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { type GatewayRecords, openGatewayRecords } from "../../app/gateway-status.ts";
+import { type GatewayRecords, openGatewayRecords } from "../../app/server/gateway-status.ts";
 import { AppError } from "../../lib/errors.ts";
 import { formatDuration, formatTime } from "../../lib/time/format-time.ts";
 import { requirePerson } from "../by-person.ts";

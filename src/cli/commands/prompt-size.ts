@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { App } from "../../app/app.ts";
 import { LOOKUP_WITHIN_MS, readRouteSettings } from "../../app/conversation.ts";
-import { createEnvironmentFacts } from "../../app/environments.ts";
+import { createEnvironmentFacts } from "../../app/environments/environments.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Route } from "../../providers/routes/resolve-route.ts";
 import type { CommandContext } from "../context.ts";

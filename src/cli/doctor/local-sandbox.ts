@@ -1,4 +1,4 @@
-import { inspectLocalSandbox } from "../../app/local-sandbox.ts";
+import { inspectLocalSandbox } from "../../app/environments/local-sandbox.ts";
 import { currentFolder } from "../terminal/current-folder.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 

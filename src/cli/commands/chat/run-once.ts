@@ -5,7 +5,7 @@ import type { TurnLimits } from "../../../agent/turn-limits.ts";
 import type { App } from "../../../app/app.ts";
 import { answerApproval, createPolicyState } from "../../../app/approvals.ts";
 import { fetchImage, type LimitOptions, openAppConversation, turnLimits } from "../../../app/conversation.ts";
-import { createEnvironmentFacts, openAppEnvironments } from "../../../app/environments.ts";
+import { createEnvironmentFacts, openAppEnvironments } from "../../../app/environments/environments.ts";
 import { openEventLog } from "../../../conversation/log-event.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { requireWritable, writeFileAtomic } from "../../../lib/files/files.ts";

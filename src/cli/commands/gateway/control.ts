@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import type { App } from "../../../app/app.ts";
-import { type GatewayRecords, openGatewayRecords } from "../../../app/gateway-status.ts";
+import { type GatewayRecords, openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import { AppError, errnoOf } from "../../../lib/errors.ts";
 import type { ProcessIdentity } from "../../../lib/process/process-identity.ts";
 import { systemClock } from "../../../lib/time/clock.ts";

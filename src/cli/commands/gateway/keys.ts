@@ -1,4 +1,4 @@
-import { type ApiKeys, KEY_SCOPES, openApiKeys } from "../../../app/api-keys.ts";
+import { type ApiKeys, KEY_SCOPES, openApiKeys } from "../../../app/server/api-keys.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { formatTime } from "../../../lib/time/format-time.ts";
 import { requirePerson } from "../../by-person.ts";

@@ -1,4 +1,4 @@
-import { type GatewayRecords, openGatewayRecords } from "../../../app/gateway-status.ts";
+import { type GatewayRecords, openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import type { InboxEntry } from "../../../gateway/inbox/inbox.ts";
 import type { OutboxEntry } from "../../../gateway/outbox/outbox.ts";
 import { AppError } from "../../../lib/errors.ts";

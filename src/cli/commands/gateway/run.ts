@@ -1,4 +1,4 @@
-import { type GatewayReady, runAppGateway } from "../../../app/gateway.ts";
+import { type GatewayReady, runAppGateway } from "../../../app/server/gateway.ts";
 import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";

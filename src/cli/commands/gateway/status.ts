@@ -1,4 +1,4 @@
-import { openGatewayRecords } from "../../../app/gateway-status.ts";
+import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
 import type { PlatformRecord } from "../../../gateway/runner/gateway-state.ts";
 import { formatDuration, formatTime } from "../../../lib/time/format-time.ts";

@@ -1,7 +1,7 @@
 import { openSync } from "node:fs";
 import type { Readable } from "node:stream";
 import { ReadStream } from "node:tty";
-import { openSandboxJobs } from "../../../app/sandbox.ts";
+import { openSandboxJobs } from "../../../app/environments/sandbox.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import type { Jobs } from "../../../environments/jobs/jobs.ts";
 import { messageOf } from "../../../lib/errors.ts";

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { basename, join, posix } from "node:path";
-import { openNotifyingEnvironment } from "../../../app/sandbox.ts";
+import { openNotifyingEnvironment } from "../../../app/environments/sandbox.ts";
 import type { Copied, CopyProblem } from "../../../environments/files/copy/copy-outcome.ts";
 import {
   createEnvironmentFiles,

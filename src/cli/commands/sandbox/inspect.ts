@@ -1,5 +1,5 @@
-import { inspectLocalSandbox, type LocalSandboxReport } from "../../../app/local-sandbox.ts";
-import { listKnownProfiles, quietReporter } from "../../../app/sandbox.ts";
+import { inspectLocalSandbox, type LocalSandboxReport } from "../../../app/environments/local-sandbox.ts";
+import { listKnownProfiles, quietReporter } from "../../../app/environments/sandbox.ts";
 import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
 import { describeIsolation, readIsolation } from "../../../environments/docker/isolation/isolation.ts";
 import { findChosenSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";

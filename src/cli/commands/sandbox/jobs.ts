@@ -5,7 +5,7 @@ import {
   openSandboxJobs,
   quietReporter,
   type SandboxJobs,
-} from "../../../app/sandbox.ts";
+} from "../../../app/environments/sandbox.ts";
 import { createDockerRequest } from "../../../environments/docker/engine/prepare-docker.ts";
 import { findSandbox } from "../../../environments/docker/lifecycle/find-sandbox.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";

@@ -1,4 +1,4 @@
-import { listKnownProfiles } from "../../../app/sandbox.ts";
+import { listKnownProfiles } from "../../../app/environments/sandbox.ts";
 import {
   listFilledMemoryFolders,
   listMemoryFolders,

@@ -1,6 +1,6 @@
 import type { App } from "../../../app/app.ts";
-import { createEnvironmentFacts } from "../../../app/environments.ts";
-import { type DockerOptions, openDocker } from "../../../app/sandbox.ts";
+import { createEnvironmentFacts } from "../../../app/environments/environments.ts";
+import { type DockerOptions, openDocker } from "../../../app/environments/sandbox.ts";
 import type { EnvironmentRequest } from "../../../environments/environment-request.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";

@@ -1,4 +1,4 @@
-import { quietReporter } from "../../../app/sandbox.ts";
+import { quietReporter } from "../../../app/environments/sandbox.ts";
 import { prepareDocker } from "../../../environments/docker/engine/prepare-docker.ts";
 import { forkSandbox } from "../../../environments/docker/operations/fork-sandbox.ts";
 import { restoreSandbox } from "../../../environments/docker/operations/restore-sandbox.ts";

@@ -1,5 +1,5 @@
 import { compactAppSession } from "../../../app/conversation.ts";
-import { createEnvironmentFacts } from "../../../app/environments.ts";
+import { createEnvironmentFacts } from "../../../app/environments/environments.ts";
 import type { SessionCompaction } from "../../../conversation/compact-session.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { App } from "../../../app/app.ts";
-import { inspectLocalSandbox } from "../../../app/local-sandbox.ts";
+import { inspectLocalSandbox } from "../../../app/environments/local-sandbox.ts";
 import { findEngine } from "../../../environments/docker/engine/find-engine.ts";
 import type { Backend, TerminalOptions } from "../../../environments/options.ts";
 import { AppError } from "../../../lib/errors.ts";

@@ -1,5 +1,5 @@
 import { attachmentFolders, boardsLocation, loadWorkspaceFolders } from "../../../../app/board.ts";
-import { reclaimSandboxesOf } from "../../../../app/leftover-sandboxes.ts";
+import { reclaimSandboxesOf } from "../../../../app/environments/leftover-sandboxes.ts";
 import { findContentProblem } from "../../../../board/attachments/attachment-content.ts";
 import { collectAttachments } from "../../../../board/attachments/collect-attachments.ts";
 import { boardPath } from "../../../../board/board-slug.ts";

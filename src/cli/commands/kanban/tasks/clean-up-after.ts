@@ -6,7 +6,7 @@ import type { OpenBoardContext } from "../kanban-context.ts";
 
 /** Removes the sandboxes that killed workers of a run's profile left behind. */
 export async function removeSandboxes({ app, context, signal }: OpenBoardContext, run: Run): Promise<void> {
-  const { reclaimSandboxesOf } = await import("../../../../app/leftover-sandboxes.ts");
+  const { reclaimSandboxesOf } = await import("../../../../app/environments/leftover-sandboxes.ts");
   const lines = await reclaimSandboxesOf(app, { profile: run.profile, taskId: run.task_id }, signal);
   for (const line of lines) context.terminal.note(`hermes: note: ${line}`);
 }

@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
 import { text } from "node:stream/consumers";
-import { reclaimSandboxesOfRun } from "../../../../app/leftover-sandboxes.ts";
+import { reclaimSandboxesOfRun } from "../../../../app/environments/leftover-sandboxes.ts";
 import type { OrderAnswer } from "../../../../board/worker/run-order.ts";
 import { AppError, errnoOf, messageOf } from "../../../../lib/errors.ts";
 import type { CommandContext } from "../../../context.ts";

@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { createApiKey, hashKey } from "../api/keys.ts";
-import { SCOPES, type Scope } from "../api/scope.ts";
-import { openApiDatabase, type StoredKey } from "../api/store/api-database.ts";
-import { AppError, errnoOf } from "../lib/errors.ts";
-import { ensurePrivateFolder } from "../lib/files/files.ts";
-import { systemClock } from "../lib/time/clock.ts";
+import { createApiKey, hashKey } from "../../api/keys.ts";
+import { SCOPES, type Scope } from "../../api/scope.ts";
+import { openApiDatabase, type StoredKey } from "../../api/store/api-database.ts";
+import { AppError, errnoOf } from "../../lib/errors.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import { apiDatabasePath } from "./api-server.ts";
-import type { App } from "./app.ts";
+import type { App } from "../app.ts";
 
 export const KEY_SCOPES: readonly Scope[] = SCOPES;
 

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
-import { createPairing, type Pairing } from "../gateway/access/pairing.ts";
-import { createInbox, type Inbox } from "../gateway/inbox/inbox.ts";
-import { createOutbox, type Outbox } from "../gateway/outbox/outbox.ts";
-import { createGatewayState, GATEWAY_LEASE, type GatewayState } from "../gateway/runner/gateway-state.ts";
-import { type ChatTurns, createChatTurns } from "../gateway/sessions/chat-turns.ts";
-import { openGatewayDatabase } from "../gateway/store/gateway-database.ts";
-import type { ProcessIdentity } from "../lib/process/process-identity.ts";
-import { createLeases } from "../lib/sqlite/lease.ts";
-import { systemClock } from "../lib/time/clock.ts";
-import type { App } from "./app.ts";
+import { createPairing, type Pairing } from "../../gateway/access/pairing.ts";
+import { createInbox, type Inbox } from "../../gateway/inbox/inbox.ts";
+import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
+import { createGatewayState, GATEWAY_LEASE, type GatewayState } from "../../gateway/runner/gateway-state.ts";
+import { type ChatTurns, createChatTurns } from "../../gateway/sessions/chat-turns.ts";
+import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
+import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
+import { createLeases } from "../../lib/sqlite/lease.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { App } from "../app.ts";
 
 /** What a gateway stores, for the commands that read or change it. */
 export interface GatewayRecords extends Disposable {

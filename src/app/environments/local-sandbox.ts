@@ -1,5 +1,5 @@
-import type { AppError } from "../lib/errors.ts";
-import type { App } from "./app.ts";
+import type { AppError } from "../../lib/errors.ts";
+import type { App } from "../app.ts";
 
 export interface LocalSandboxReport {
   readonly mode: "workspace" | "strict";
@@ -19,7 +19,7 @@ export async function inspectLocalSandbox(
   { cwd, mode }: { readonly cwd: string; readonly mode: LocalSandboxReport["mode"] },
   signal: AbortSignal,
 ): Promise<LocalSandboxReport> {
-  const { inspectSandbox } = await import("../environments/local/sandbox/local-sandbox.ts");
+  const { inspectSandbox } = await import("../../environments/local/sandbox/local-sandbox.ts");
   const defined = Object.entries(variables).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );

@@ -1,26 +1,26 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
-import { openConfiguredPlatforms } from "../gateway/platforms/configured-platforms.ts";
-import { createGatewayState } from "../gateway/runner/gateway-state.ts";
+import { openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
+import { createGatewayState } from "../../gateway/runner/gateway-state.ts";
 import {
   type ConfiguredPlatform,
   type GatewayEnd,
   type GatewayService,
   holdGatewayLease,
   runGateway,
-} from "../gateway/runner/run-gateway.ts";
-import { openGatewayDatabase } from "../gateway/store/gateway-database.ts";
-import { AppError, messageOf } from "../lib/errors.ts";
-import type { Log } from "../lib/log/log.ts";
-import { readOwnIdentity } from "../lib/process/process-identity.ts";
-import { systemClock } from "../lib/time/clock.ts";
-import type { TurnHost } from "../turns/turn-host.ts";
+} from "../../gateway/runner/run-gateway.ts";
+import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { TurnHost } from "../../turns/turn-host.ts";
 import type { AppApiServer } from "./api-server.ts";
-import type { App } from "./app.ts";
-import { openAppSessions } from "./approvals.ts";
+import type { App } from "../app.ts";
+import { openAppSessions } from "../approvals.ts";
 import { sendBoardNotices } from "./board-notices.ts";
-import { turnLimits } from "./conversation.ts";
-import { runAppDispatcher } from "./run-dispatcher.ts";
+import { turnLimits } from "../conversation.ts";
+import { runAppDispatcher } from "../run-dispatcher.ts";
 import { openTurnHost } from "./turn-host.ts";
 
 export interface GatewayRun {

@@ -1,14 +1,14 @@
 import { join } from "node:path";
-import { createApiKey } from "../api/keys.ts";
-import { type ApiServer, startApiServer } from "../api/server.ts";
-import { writeSecret } from "../config/files/write-setting.ts";
-import { ensurePrivateFolder } from "../lib/files/files.ts";
-import { readOwnIdentity } from "../lib/process/process-identity.ts";
-import { openSessionStore } from "../sessions/session-store.ts";
-import type { TurnHost } from "../turns/turn-host.ts";
-import { VERSION } from "../version.ts";
-import type { App } from "./app.ts";
-import { fetchImage, turnLimits } from "./conversation.ts";
+import { createApiKey } from "../../api/keys.ts";
+import { type ApiServer, startApiServer } from "../../api/server.ts";
+import { writeSecret } from "../../config/files/write-setting.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
+import { readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { openSessionStore } from "../../sessions/session-store.ts";
+import type { TurnHost } from "../../turns/turn-host.ts";
+import { VERSION } from "../../version.ts";
+import type { App } from "../app.ts";
+import { fetchImage, turnLimits } from "../conversation.ts";
 
 export function apiDatabasePath({ profile }: App): string {
   return join(profile.home, "api.sqlite");

@@ -1,20 +1,20 @@
-import { loadConfig } from "../config/load-config.ts";
+import { loadConfig } from "../../config/load-config.ts";
 import {
   createDockerRequest,
   type PreparedDocker,
   sandboxesFolderOf,
-} from "../environments/docker/engine/prepare-docker.ts";
-import type { SandboxStore } from "../environments/docker/lifecycle/sandbox-record.ts";
-import { hasOperations } from "../environments/docker/operations/operation.ts";
-import type { Environment } from "../environments/environment.ts";
-import type { EnvironmentRequest } from "../environments/environment-request.ts";
-import type { Jobs } from "../environments/jobs/jobs.ts";
-import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
-import { openEnvironment } from "../environments/open-environment.ts";
-import { AppError } from "../lib/errors.ts";
-import { findProfileId } from "../profiles/profile-id.ts";
-import { listProfiles } from "../profiles/profile-store.ts";
-import type { App, AppChoice } from "./app.ts";
+} from "../../environments/docker/engine/prepare-docker.ts";
+import type { SandboxStore } from "../../environments/docker/lifecycle/sandbox-record.ts";
+import { hasOperations } from "../../environments/docker/operations/operation.ts";
+import type { Environment } from "../../environments/environment.ts";
+import type { EnvironmentRequest } from "../../environments/environment-request.ts";
+import type { Jobs } from "../../environments/jobs/jobs.ts";
+import type { ProfileJobs } from "../../environments/jobs/open-profile-jobs.ts";
+import { openEnvironment } from "../../environments/open-environment.ts";
+import { AppError } from "../../lib/errors.ts";
+import { findProfileId } from "../../profiles/profile-id.ts";
+import { listProfiles } from "../../profiles/profile-store.ts";
+import type { App, AppChoice } from "../app.ts";
 
 /** A reporter that reports nothing, for requests whose notices are reported elsewhere. */
 export const quietReporter = { onNotice: () => undefined, onProgress: () => undefined };
@@ -82,7 +82,7 @@ async function recoverInterrupted(
   signal: AbortSignal,
 ): Promise<void> {
   if (!(await hasOperations(spec))) return;
-  const { recoverOperations } = await import("../environments/docker/operations/recover.ts");
+  const { recoverOperations } = await import("../../environments/docker/operations/recover.ts");
   for (const { reason } of await recoverOperations(engine, spec, { dryRun: false, now: Date.now() }, signal))
     reporter.onNotice(`${reason}.`);
 }
@@ -94,8 +94,8 @@ export async function openJobRecords(
   signal: AbortSignal,
 ): Promise<ProfileJobs> {
   const [{ openProfileJobs }, { createRedactor }] = await Promise.all([
-    import("../environments/jobs/open-profile-jobs.ts"),
-    import("../lib/redact/redactor.ts"),
+    import("../../environments/jobs/open-profile-jobs.ts"),
+    import("../../lib/redact/redactor.ts"),
   ]);
   const { redact } = createRedactor({ secrets: resolved.secrets });
   return openProfileJobs(request, (text) => redact(text), signal);

@@ -1,8 +1,8 @@
-import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
-import type { EnvironmentFacts } from "../environments/environment-request.ts";
-import { messageOf } from "../lib/errors.ts";
-import { ensureProfileId } from "../profiles/profile-id.ts";
-import type { App } from "./app.ts";
+import type { EnvironmentRegistry } from "../../environments/environment-registry.ts";
+import type { EnvironmentFacts } from "../../environments/environment-request.ts";
+import { messageOf } from "../../lib/errors.ts";
+import { ensureProfileId } from "../../profiles/profile-id.ts";
+import type { App } from "../app.ts";
 
 const CLEAN_UP_TIMEOUT_MS = 10_000;
 
@@ -29,9 +29,9 @@ export async function openAppEnvironments(
 ): Promise<EnvironmentRegistry> {
   const [{ createEnvironmentRegistry }, { openEnvironment, reclaimAbandonedSandboxes }, { openDeadline }] =
     await Promise.all([
-      import("../environments/environment-registry.ts"),
-      import("../environments/open-environment.ts"),
-      import("../lib/time/deadline.ts"),
+      import("../../environments/environment-registry.ts"),
+      import("../../environments/open-environment.ts"),
+      import("../../lib/time/deadline.ts"),
     ]);
   return createEnvironmentRegistry({
     open: openEnvironment,

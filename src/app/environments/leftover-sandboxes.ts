@@ -1,8 +1,8 @@
-import type { RunOrder } from "../board/worker/run-order.ts";
-import { pickPublicVariables } from "../board/worker/worker-variables.ts";
-import { AppError } from "../lib/errors.ts";
-import { openDeadline } from "../lib/time/deadline.ts";
-import { type App, type AppChoice, openApp } from "./app.ts";
+import type { RunOrder } from "../../board/worker/run-order.ts";
+import { pickPublicVariables } from "../../board/worker/worker-variables.ts";
+import { AppError } from "../../lib/errors.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import { type App, type AppChoice, openApp } from "../app.ts";
 import { createEnvironmentFacts } from "./environments.ts";
 
 /** How long to wait for the container engine. */
@@ -51,7 +51,7 @@ async function reclaimSandboxes(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const app = await openApp(choice);
-  const { reclaimAbandonedSandboxes } = await import("../environments/open-environment.ts");
+  const { reclaimAbandonedSandboxes } = await import("../../environments/open-environment.ts");
   const notices: string[] = [];
   const reporter = { onNotice: (text: string) => void notices.push(text), onProgress: () => undefined };
   const facts = createEnvironmentFacts(app, { cwd, reporter });

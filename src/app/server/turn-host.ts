@@ -1,10 +1,10 @@
-import { AppError } from "../lib/errors.ts";
-import { systemClock } from "../lib/time/clock.ts";
-import { createTurnHost, TURN_HOST_SIZE, type TurnHost, type TurnHostSize } from "../turns/turn-host.ts";
-import type { App } from "./app.ts";
-import { answerApproval, createPolicyState } from "./approvals.ts";
-import { openAppConversation } from "./conversation.ts";
-import { createEnvironmentFacts, openAppEnvironments } from "./environments.ts";
+import { AppError } from "../../lib/errors.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { createTurnHost, TURN_HOST_SIZE, type TurnHost, type TurnHostSize } from "../../turns/turn-host.ts";
+import type { App } from "../app.ts";
+import { answerApproval, createPolicyState } from "../approvals.ts";
+import { openAppConversation } from "../conversation.ts";
+import { createEnvironmentFacts, openAppEnvironments } from "../environments/environments.ts";
 
 export interface ServerNotices {
   /** Shows or logs a notice of an environment or a conversation. */

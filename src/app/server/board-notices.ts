@@ -1,6 +1,6 @@
-import type { BoardStore } from "../board/board-store.ts";
-import type { BoardEvent } from "../board/task.ts";
-import type { Say } from "../gateway/runner/run-gateway.ts";
+import type { BoardStore } from "../../board/board-store.ts";
+import type { BoardEvent } from "../../board/task.ts";
+import type { Say } from "../../gateway/runner/run-gateway.ts";
 
 /** What subscribers are told about a task; other events are passed over. */
 const SENTENCES: Readonly<Record<string, (event: BoardEvent, text: (name: string) => string) => string>> = {
