@@ -1,5 +1,5 @@
-import { startAppApiServer } from "../../src/app/server/api-server.ts";
 import { openApp } from "../../src/app/app.ts";
+import { startAppApiServer } from "../../src/app/server/api-server.ts";
 import { openTurnHost } from "../../src/app/server/turn-host.ts";
 import { playRole, print } from "./child-role.ts";
 

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import OpenAI from "openai";
 import type { Scope } from "../../src/api/scope.ts";
+import type { App } from "../../src/app/app.ts";
 import { openApiKeys } from "../../src/app/server/api-keys.ts";
 import { startAppApiServer } from "../../src/app/server/api-server.ts";
-import type { App } from "../../src/app/app.ts";
 import { readOwnIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { connectSqlite } from "../../src/lib/sqlite/connect-sqlite.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";

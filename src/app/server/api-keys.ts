@@ -5,8 +5,8 @@ import { openApiDatabase, type StoredKey } from "../../api/store/api-database.ts
 import { AppError, errnoOf } from "../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import { systemClock } from "../../lib/time/clock.ts";
-import { apiDatabasePath } from "./api-server.ts";
 import type { App } from "../app.ts";
+import { apiDatabasePath } from "./api-server.ts";
 
 export const KEY_SCOPES: readonly Scope[] = SCOPES;
 

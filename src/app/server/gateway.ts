@@ -15,12 +15,12 @@ import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
-import type { AppApiServer } from "./api-server.ts";
 import type { App } from "../app.ts";
 import { openAppSessions } from "../approvals.ts";
-import { sendBoardNotices } from "./board-notices.ts";
 import { turnLimits } from "../conversation.ts";
 import { runAppDispatcher } from "../run-dispatcher.ts";
+import type { AppApiServer } from "./api-server.ts";
+import { sendBoardNotices } from "./board-notices.ts";
 import { openTurnHost } from "./turn-host.ts";
 
 export interface GatewayRun {

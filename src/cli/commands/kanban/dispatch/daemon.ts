@@ -1,6 +1,6 @@
 import { policyOf } from "../../../../app/dispatch.ts";
-import { findHostingGateway } from "../../../../app/server/gateway-status.ts";
 import { runAppDispatcher } from "../../../../app/run-dispatcher.ts";
+import { findHostingGateway } from "../../../../app/server/gateway-status.ts";
 import type { BoardStore } from "../../../../board/board-store.ts";
 import type { PassReport } from "../../../../board/dispatcher/pass-report.ts";
 import { messageOf } from "../../../../lib/errors.ts";
