@@ -29,7 +29,7 @@ const SAMPLES: Record<string, string[]> = {
   boolean: ["yes", "no"],
   integer: ["7"],
   number: ["7.5", "0.5"],
-  string: ["http://127.0.0.1:9/v1", "none"],
+  string: ["http://127.0.0.1:9/v1", "none", "/folder"],
   list: ['["SAMPLE_NAME"]', "[]"],
   map: ['{"SAMPLE":"text"}', "{}"],
   "integer|map": ['{"work":2}'],
@@ -93,10 +93,12 @@ describe("every key", () => {
     const texts = new Map(keys.map((key) => [key, samplesOf(key)]));
     const env = () => Object.fromEntries(keys.map((key) => [key.env, texts.get(key)?.[0] ?? ""]));
     // A key that refuses one text may accept the next; a key that refuses all of them fails below.
-    const { problems } = (await home.hermes(["config", "check", "--json"], { env: env() })).json<Check>();
-    for (const key of keys.filter(({ env }) => problems.some(({ where }) => where === env))) {
-      texts.set(key, samplesOf(key).slice(1));
-    }
+    const refused = async (): Promise<Key[]> => {
+      const { problems } = (await home.hermes(["config", "check", "--json"], { env: env() })).json<Check>();
+      return keys.filter(({ env }) => problems.some(({ where }) => where === env));
+    };
+    for (let round = 1; round < 3; round++)
+      for (const key of await refused()) texts.set(key, texts.get(key)?.slice(1) ?? []);
     const shown = await home.hermes(["config", "show", "--json"], { env: env() });
     expect(shown, shown.stderr).toMatchObject({ exitCode: 0 });
     const found = new Map(shown.json<Shown[]>().map((row) => [row.key, row]));
