@@ -13,6 +13,8 @@ const STEPS: Readonly<Record<DecisionStep, string>> = {
   "deny-rule": "refuses what a deny rule of any layer matches",
   "own-processes": "refuses to end or replace the Hermes that runs the command",
   "plan-mode": "in plan mode, refuses every call that might change something",
+  taint:
+    "asks before anything is sent, credentials are touched or instructions for later sessions are changed, as long as the conversation contains untrusted text",
   yolo: "allows everything else with `--yolo` or `approvals.mode: off`, except what a managed ask rule asks about",
   sandbox: "allows what stays inside an isolated sandbox",
   rule: "applies your allow and ask rules, then the built-in classes; allows what nothing asks about",

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { apiMigrations } from "../src/api/store/api-schema.ts";
 import { boardMigrations } from "../src/board/database/board-schema.ts";
 import { toPostgres, toSqlite } from "../src/board/database/dialect.ts";
 import { slotMigrations } from "../src/board/dispatcher/host-slots.ts";
@@ -30,6 +31,7 @@ const SCHEMAS: Readonly<Record<string, readonly Step[]>> = {
     name: step.name,
     text: "sql" in step ? step.sql : step.name,
   })),
+  api: apiMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
   keys: keyStateMigrations.map((step) => ({ name: step.name, text: "sql" in step ? step.sql : step.name })),
 };
 
@@ -69,6 +71,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "clarifications 348840a3b1e1e001",
     "requests to the reviewer b1228c5dbab5365c",
     "compactions 41d32278be19e9e8",
+    "where untrusted text comes from 832091d774650173",
   ],
   gateway: [
     "leases dc320d28a8dfc492",
@@ -77,6 +80,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "state of the gateway 26a3ae3363c27471",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
+  api: ["api 0cc3ccf99a9479d0"],
   keys: ["key states 3ec4405ebb7883b7"],
 };
 

@@ -11,7 +11,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   environments: { lib: "all" },
   tools: {
     lib: "all",
-    policy: ["decision.ts"],
+    policy: ["decision.ts", "guarded-files.ts"],
     environments: [
       "environment.ts",
       "output-window.ts",
@@ -43,6 +43,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   board: {
     lib: "all",
     approvals: ["approval.ts", "clarification.ts"],
+    policy: ["decision.ts"],
     providers: "all",
     environments: "all",
     tools: "all",
@@ -58,15 +59,9 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
       "files/environment-files.ts",
       "files/file-problem.ts",
     ],
-    policy: ["commands/sensitive-paths.ts"],
+    policy: ["guarded-files.ts"],
     providers: ["image.ts", "message.ts"],
-    tools: [
-      "tool.ts",
-      "with-call.ts",
-      "workspace.ts",
-      "files/credential-files.ts",
-      "files/describe-problem.ts",
-    ],
+    tools: ["tool.ts", "with-call.ts", "workspace.ts", "files/describe-problem.ts"],
   },
   // Saves a project's files before a turn changes them.
   checkpoints: { lib: "all", tools: ["tool.ts"] },
@@ -87,7 +82,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     lib: "all",
     agent: ["events.ts", "turn-limits.ts"],
     approvals: ["approval.ts"],
-    conversation: ["open-conversation.ts"],
+    conversation: ["conversation.ts", "open-conversation.ts"],
     providers: ["message.ts", "provider.ts", "routes/choose-provider.ts"],
   },
   profiles: { lib: "all" },
@@ -106,14 +101,25 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
   },
   // Each part owns its options; the schema only composes them.
   config: { lib: "all", "*": ["options.ts", "tool-output-options.ts"] },
-  api: { "*": "all" },
+  // Serves HTTP; gets everything that it needs from app/, so that it reads no settings and opens no profile.
+  api: {
+    lib: "all",
+    agent: "all",
+    approvals: "all",
+    conversation: "all",
+    policy: "all",
+    providers: "all",
+    sessions: "all",
+    tools: ["tool.ts"],
+    turns: "all",
+  },
   cli: { "*": "all" },
   app: { "*": "all" },
   "main.ts": { "*": "all" },
   "load-program.ts": { cli: "all" },
   "version.ts": {},
 };
-/** Parts that only the entry points may import, even where "*" would allow it. */
+/** Parts that only the entry points may import, even where "*" would allow it; `api` is started by `app`. */
 const ENTRY_ONLY = new Set(["cli", "api", "main.ts"]);
 
 // Static, type-only, re-exporting and dynamic imports of relative paths.
@@ -164,7 +170,9 @@ function isAllowed(
   to: string,
   target: string,
 ): boolean {
-  if (from === "config" && target === "cli/chat/options.ts") return true; // the options of the chat, like those of a part
+  // The options of the chat and of the API, like those of a part.
+  if (from === "config" && /^(cli\/chat|api)\/options\.ts$/.test(target)) return true;
+  if (from === "app" && to === "api") return true;
   if (ENTRY_ONLY.has(to)) return from === "main.ts" || from === "load-program.ts";
   const open = table[to] ?? table["*"];
   if (open === undefined) return false;

@@ -3,11 +3,14 @@ import { sep } from "node:path";
 import { errnoOf, messageOf } from "../lib/errors.ts";
 import { headOf, tailOf } from "../lib/text/shorten.ts";
 import { openDeadline } from "../lib/time/deadline.ts";
+import { findInjection } from "../lib/untrusted/find-injection.ts";
 
 /** Instructions for the agent, and the file that contains them. */
 export interface ContextFile {
   readonly path: string;
   readonly text: string;
+  /** Set if `text` is only a notice, because the file contains text that is written to steer an agent. */
+  readonly isLeftOut?: true;
 }
 
 export interface ContextRules {
@@ -15,6 +18,8 @@ export interface ContextRules {
   readonly maxChars: number;
   /** Receives one sentence about each file that exists and is not used as it is. */
   notify(sentence: string): void;
+  /** Receives the name of a file that was left out because its text is written to steer an agent. */
+  onUntrusted(source: string): void;
 }
 
 const HEAD_SHARE = 0.7;
@@ -28,14 +33,17 @@ const MAX_UTF8_BYTES = 4;
  */
 export async function loadContextFile(
   path: string,
-  { maxChars, notify }: ContextRules,
+  rules: ContextRules,
   root: string | undefined,
   signal: AbortSignal,
 ): Promise<ContextFile | undefined> {
+  const { maxChars, notify } = rules;
   using deadline = openDeadline(signal, READ_TIMEOUT_MS);
   try {
     const { text, isShortened } = await untilAborted(readChecked(path, maxChars, root), deadline.signal);
     if (text === "") return undefined;
+    const notice = screenContext(path, text, rules);
+    if (notice !== undefined) return { path, text: notice, isLeftOut: true };
     if (isShortened)
       notify(
         `${path} is longer than ${maxChars} characters, so only its beginning and end are used. To use more of it, set context_file_max_chars.`,
@@ -50,6 +58,21 @@ export async function loadContextFile(
     notify(`${path} is not used: ${why}.`);
     return undefined;
   }
+}
+
+/** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+export function screenContext(
+  path: string,
+  text: string,
+  { notify, onUntrusted }: Pick<ContextRules, "notify" | "onUntrusted">,
+): string | undefined {
+  const injection = findInjection(text, { isDocument: true });
+  if (injection === undefined) return undefined;
+  notify(
+    `${path} is left out: it ${injection.reason} (“${injection.quote}”). Remove that text, or read the file yourself and tell the model what it needs.`,
+  );
+  onUntrusted(`${path}, which ${injection.reason}`);
+  return `[${path} was left out: it ${injection.reason}.]`;
 }
 
 /** Keeps the beginning and the end of a text that is too long. */

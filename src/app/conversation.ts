@@ -119,6 +119,7 @@ export async function openAppConversation(
     | "task"
     | "askingTask"
     | "choice"
+    | "earlier"
     | "model"
     | "surface"
     | "reasoningEffort"

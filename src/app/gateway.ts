@@ -10,11 +10,12 @@ import {
   runGateway,
 } from "../gateway/runner/run-gateway.ts";
 import { openGatewayDatabase } from "../gateway/store/gateway-database.ts";
-import { messageOf } from "../lib/errors.ts";
+import { AppError, messageOf } from "../lib/errors.ts";
 import type { Log } from "../lib/log/log.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import type { TurnHost } from "../turns/turn-host.ts";
+import type { AppApiServer } from "./api-server.ts";
 import type { App } from "./app.ts";
 import { openAppSessions } from "./approvals.ts";
 import { sendBoardNotices } from "./board-notices.ts";
@@ -35,6 +36,7 @@ export interface GatewayRun {
 export interface GatewayReady {
   readonly platforms: readonly ConfiguredPlatform[];
   readonly services: readonly string[];
+  readonly api: { readonly url: string; readonly isKeyNew: boolean } | undefined;
 }
 
 /**
@@ -80,13 +82,18 @@ export async function runAppGateway(
         variables: app.variables,
         maxAttachmentBytes: resolved.config.gateway.max_attachment_mb * 1024 * 1024,
       });
-      const services = createServices(app, { turns, log });
+      await using api = await openGatewayApi(
+        app,
+        { turns, log, notify, isAlone: platforms.length === 0 },
+        stop,
+      );
+      const services = createServices(app, log);
       await state.setPhase(
         "starting",
         { isBackground: run.isBackground, hostsDispatcher: resolved.config.kanban.dispatch_in_gateway },
         stop,
       );
-      run.onReady({ platforms, services: services.map(({ name }) => name) });
+      run.onReady({ platforms, services: services.map(({ name }) => name), api });
       try {
         await runGateway(
           {
@@ -112,11 +119,36 @@ export async function runAppGateway(
   );
 }
 
-/** What the gateway runs beside its platforms. The API server belongs here: it shares the turns of the gateway. */
-function createServices(
+/**
+ * Serves the API with the turns of the gateway if the settings ask for it, or if there is nothing else to talk to. A port that
+ * is taken stops only a gateway that was asked for the API.
+ */
+async function openGatewayApi(
   app: App,
-  { log }: { readonly turns: TurnHost; readonly log: Log },
-): readonly GatewayService[] {
+  parts: {
+    readonly turns: TurnHost;
+    readonly log: Log;
+    notify(text: string): void;
+    readonly isAlone: boolean;
+  },
+  signal: AbortSignal,
+): Promise<AppApiServer | undefined> {
+  const { enabled } = app.resolved.config.api_server;
+  if (!(enabled ?? parts.isAlone)) return undefined;
+  const { startAppApiServer } = await import("./api-server.ts");
+  const onError = (error: unknown): void =>
+    parts.log.error("the API met an error", { error: messageOf(error) });
+  try {
+    return await startAppApiServer(app, { host: parts.turns, onError }, signal);
+  } catch (error) {
+    if (enabled || !(error instanceof AppError) || error.code !== "api-port-taken") throw error;
+    parts.notify(`the API is not served: ${error.message} ${error.hint}`);
+    return undefined;
+  }
+}
+
+/** What the gateway runs beside its platforms and the API. */
+function createServices(app: App, log: Log): readonly GatewayService[] {
   const dispatcher: GatewayService = {
     name: "dispatcher",
     run(signal, say) {

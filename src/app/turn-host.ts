@@ -33,6 +33,7 @@ export async function openTurnHost(
           environments,
           environment: createEnvironmentFacts(app, facts),
           choice: { resume: sessionId },
+          earlier: opening.earlier,
           model: opening.model ?? {},
           surface: opening.surface,
           policy: createPolicyState(app, {}),

@@ -34,6 +34,7 @@ const SECTIONS = {
   kanban: async () => (await import("../board/options.ts")).kanbanOptions.prefault({}),
   gateway: async () => (await import("../gateway/options.ts")).gatewayOptions.prefault({}),
   platforms: async () => (await import("../gateway/options.ts")).platformsOptions.prefault({}),
+  api_server: async () => (await import("../api/options.ts")).apiServerOptions.prefault({}),
   display: async () => (await import("../cli/chat/options.ts")).displayOptions.prefault({}),
   logging: async () => (await import("../lib/log/options.ts")).loggingOptions.prefault({}),
 };

@@ -6,6 +6,7 @@ import {
   type TestEnvironment,
 } from "../../test/support/tool-lab.ts";
 import { createEnvironmentFiles } from "../environments/files/environment-files.ts";
+import { createFileGuards } from "../policy/guarded-files.ts";
 import { findHints, withFolderHints } from "./folder-hints.ts";
 
 let testEnvironment: TestEnvironment;
@@ -29,11 +30,13 @@ async function openLab(setUp: string, { maxResultChars = 100_000 } = {}) {
         jobs: () => Promise.reject(new Error("not used")),
       }),
       folder: own.folder,
-      home: own.home,
+      guards: createFileGuards({ homes: [own.home], writeRoots: [] }),
       shown,
       maxResultChars,
       redact: (text) => text.replaceAll(SECRET, "«redacted»"),
       notify: (sentence) => void notices.push(sentence.replaceAll(own.folder, "")),
+      screen: (path, text) =>
+        text.includes("HOSTILE") ? `[${path.replaceAll(own.folder, "")} was left out]` : undefined,
     });
   let tools = open([]);
   return {

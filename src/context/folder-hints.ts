@@ -4,7 +4,7 @@ import { isFileProblem } from "../environments/files/file-problem.ts";
 import { AppError } from "../lib/errors.ts";
 import { escapeFrame } from "../lib/text/escape-frame.ts";
 import { headOf } from "../lib/text/shorten.ts";
-import { isCredentialFile } from "../tools/files/credential-files.ts";
+import type { FileGuards } from "../policy/guarded-files.ts";
 import type { Tool } from "../tools/tool.ts";
 import { withCall } from "../tools/with-call.ts";
 import type { Workspace } from "../tools/workspace.ts";
@@ -21,13 +21,15 @@ export interface HintParts {
   workspace(signal: AbortSignal): Promise<Workspace>;
   /** The workspace: only folders below it have hints; its own instructions are in the prompt. */
   readonly folder: string;
-  readonly home: string;
+  readonly guards: FileGuards;
   /** Folders whose instructions are in the transcript. */
   readonly shown: Iterable<string>;
   /** Characters of a result, hints included. */
   readonly maxResultChars: number;
   redact(text: string): string;
   notify(sentence: string): void;
+  /** The notice that stands for a file whose text is written to steer an agent; undefined for other files. */
+  screen(path: string, text: string): string | undefined;
 }
 
 /** The folders whose hints a text contains. */
@@ -81,8 +83,8 @@ export function withFolderHints(
     const path = posix.join(folder, NAME);
     const read = await files.read(path, { maxChars: MAX_HINT_CHARS }, signal);
     if (read.kind === "text" && read.lines.length > 0) {
-      if (read.path.startsWith(`${root}/`) && !isCredentialFile(read.path, parts.home))
-        return read.lines.join("\n");
+      if (read.path.startsWith(`${root}/`) && parts.guards.read(read.path) === undefined)
+        return parts.screen(path, read.lines.join("\n")) ?? read.lines.join("\n");
       parts.notify(`${path} is not used: it is a link to a file outside of the project, or to credentials.`);
     }
     if (read.kind === "binary") parts.notify(`${path} is not used: it is not text.`);

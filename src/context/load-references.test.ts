@@ -9,6 +9,7 @@ import {
 } from "../../test/support/tool-lab.ts";
 import { createEnvironmentFiles } from "../environments/files/environment-files.ts";
 import { createRedactor } from "../lib/redact/redactor.ts";
+import { createFileGuards } from "../policy/guarded-files.ts";
 import { loadReferences } from "./load-references.ts";
 
 const never = new AbortController().signal;
@@ -24,11 +25,13 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
   const { environment } = testEnvironment;
   const session = environment.openSession();
   const notices: string[] = [];
+  const untrusted: string[] = [];
   const readFile = own.tools.get("read_file");
   if (readFile === undefined) throw new Error("there is no read_file");
   return {
     folder: own.folder,
     notices,
+    untrusted,
     async load(message: string) {
       const workspace = {
         environment,
@@ -41,13 +44,13 @@ async function openLab(setUp: string, { contextTokens = 100_000, allowsPrivate =
         {
           workspace: async () => workspace,
           folder: own.folder,
-          home: own.home,
-          userHome: testEnvironment.folder,
+          guards: createFileGuards({ homes: [own.home], writeRoots: [] }),
           readFile,
           fetching: { variables: {}, allowsPrivate },
           contextTokens,
           redact: (text, options) => createRedactor({ secrets: [SECRET] }).redact(text, options),
           notify: (sentence) => void notices.push(sentence),
+          onUntrusted: (source) => void untrusted.push(source),
         },
         never,
       );

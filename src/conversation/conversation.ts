@@ -8,9 +8,15 @@ import type { Approval } from "../approvals/approval.ts";
 import { AppError } from "../lib/errors.ts";
 import type { ProcessIdentity } from "../lib/process/process-identity.ts";
 import type { Clock } from "../lib/time/clock.ts";
+import type { UntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import type { FailoverModel } from "../providers/failures/failover.ts";
 import type { ToolCallPart, UserMessage } from "../providers/message.ts";
-import type { ModelFailure, ReasoningEffort, ToolDefinition } from "../providers/provider.ts";
+import {
+  type ModelFailure,
+  NO_USAGE,
+  type ReasoningEffort,
+  type ToolDefinition,
+} from "../providers/provider.ts";
 import { cutTitle } from "../sessions/changes/session-title.ts";
 import type { CompactionState, SessionDraft, SessionModel } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
@@ -24,6 +30,8 @@ export interface ConversationParts {
   readonly session: SessionDraft;
   /** False for a new session, which is stored together with its first message. */
   readonly isStored: boolean;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier: readonly Exchange[];
   readonly identity: ProcessIdentity;
   readonly model: FailoverModel;
   /** Stored with the session once this model has answered; undefined when the session already has it. */
@@ -44,7 +52,14 @@ export interface ConversationParts {
   saveShell(): string | undefined;
   /** Called after a request was sent, so that other work can be done while the model thinks. */
   onRequestSent(): void;
+  readonly untrusted: UntrustedSources;
   onTurnEnd(): Promise<void>;
+}
+
+/** A message of a user and its answer. */
+export interface Exchange {
+  readonly parts: UserMessage["parts"];
+  readonly answer: string;
 }
 
 /** One session, and the agent that answers in it. */
@@ -95,12 +110,17 @@ export function createConversation(parts: ConversationParts): Conversation {
       identity,
       signal,
     );
+    if (!isStored && parts.earlier.length > 0) {
+      for (const event of eventsOf(parts.earlier, session)) await turn.record(event, turn.lost);
+      isStored = true;
+    }
     const turnEnd = new AbortController();
     const stop = AbortSignal.any([signal, turn.lost, turnEnd.signal]);
     setMaxListeners(0, stop); // every request and call of the turn adds a listener
     // Another process may have continued the session since it was last loaded.
     const loaded = isStored ? store.loadSession(session.id) : undefined;
     const open = loaded?.openTurn;
+    parts.untrusted.load(loaded?.untrusted ?? []);
     // A model that the user has just chosen does not count as a switch.
     const last = newModel === undefined ? store.routes.last(session.id) : undefined;
     model.startTurn({ last, isCostLimited: maxCostUsd !== undefined });
@@ -146,7 +166,8 @@ export function createConversation(parts: ConversationParts): Conversation {
       stop,
     );
     try {
-      for await (const event of events) {
+      for await (const next of events) {
+        const event = withSources(next);
         // Committing ignores `stop`, so that a stopped turn still gets its turn-end event.
         if (event.type === "tool-end") await keepShell(turn);
         await turn.record(event, turn.lost);
@@ -159,6 +180,13 @@ export function createConversation(parts: ConversationParts): Conversation {
       turnEnd.abort(); // a caller that stops iterating also stops the running calls
       await parts.onTurnEnd();
     }
+  }
+
+  /** Adds where the untrusted text of an event comes from, so that it is stored together with the text. */
+  function withSources(event: AgentEvent): AgentEvent {
+    if (event.type !== "turn-start" && event.type !== "tool-end") return event;
+    const untrusted = parts.untrusted.takeNew();
+    return untrusted.length === 0 ? event : { ...event, untrusted };
   }
 
   async function lookUp({ tool, callId }: ToolCallPart, signal: AbortSignal): Promise<string | undefined> {
@@ -208,6 +236,23 @@ export function createConversation(parts: ConversationParts): Conversation {
     undoLastTurn,
     steer: (text) => void steers.push(text),
   };
+}
+
+/** The events that exchanges would have had as turns of this session; nobody was asked for them, so they cost nothing. */
+function eventsOf(exchanges: readonly Exchange[], { provider, model }: SessionDraft): AgentEvent[] {
+  return exchanges.flatMap(({ parts, answer }): AgentEvent[] => {
+    const turnId = randomUUID();
+    const message = { role: "assistant", parts: [{ type: "text", text: answer }] } as const;
+    const free = { usage: NO_USAGE, costUsd: undefined };
+    return [
+      { type: "turn-start", turnId, message: { role: "user", parts } },
+      { type: "assistant", message, finish: "stop", provider, model, ...free },
+      {
+        ...{ type: "turn-end", turnId, outcome: "completed", text: answer, requests: 0, ...free },
+        ...{ reason: undefined, hint: undefined },
+      },
+    ];
+  });
 }
 
 function parseDefinitions({ id, toolsJson }: SessionDraft): ToolDefinition[] {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
+import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
 import type { AuxiliaryOptions } from "../agent/options.ts";
@@ -15,10 +16,13 @@ import { type EnvironmentFacts, environmentTask } from "../environments/environm
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
 import { AppError } from "../lib/errors.ts";
+import { resolveLinks } from "../lib/files/resolve-links.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
+import { createFileGuards, type FileGuards } from "../policy/guarded-files.ts";
 import type { ApprovalsOptions } from "../policy/options.ts";
+import { createUntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
 import { withStatedWindows } from "../providers/catalogue/report-stated-window.ts";
 import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
@@ -39,11 +43,12 @@ import { parseTodos } from "../tools/todo.ts";
 import type { Tool } from "../tools/tool.ts";
 import { createTools } from "../tools/tool-table.ts";
 import type { ToolParts } from "../tools/workspace.ts";
-import { type Conversation, createConversation } from "./conversation.ts";
+import { type Conversation, createConversation, type Exchange } from "./conversation.ts";
 import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
 import { type CallGateParts, createCallGate } from "./gate/call-gate.ts";
 import { createPolicy, type PolicyRequest } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
+import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
 import { createPastSessions } from "./past-sessions.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
@@ -103,7 +108,7 @@ export interface ConversationRequest {
       readonly auxiliary: Pick<AuxiliaryOptions, "title_generation" | "vision">;
       readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
       readonly context_file_max_chars: number;
-      readonly security: { readonly allow_private_urls: boolean };
+      readonly security: { readonly allow_private_urls: boolean; readonly write_safe_root: string };
     };
   readonly redactor: Redactor;
   /** Shared by all conversations of the process. */
@@ -111,6 +116,8 @@ export interface ConversationRequest {
   readonly environment: EnvironmentFacts;
   readonly task?: string | undefined;
   readonly choice: SessionChoice;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier?: readonly Exchange[] | undefined;
   readonly model: RouteRequest;
   /** Settings given for this run only; these also apply to a resumed session. */
   readonly overrides: RunOverrides;
@@ -226,11 +233,21 @@ export async function openConversation(
       redact: (text) => redactor.redact(text),
       isKnown: (session) => session === id || store.list.find(session) !== undefined,
     });
-    const ownParts = toolParts(request, holder.workspace, id, store);
+    const untrusted = createUntrustedSources();
+    untrusted.load(resumed?.untrusted ?? []);
+    const ownParts = toolParts(
+      request,
+      holder.workspace,
+      id,
+      store,
+      await openFileGuards(request),
+      untrusted.add,
+    );
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
     });
+    const noteUntrusted = { notify: environment.reporter.onNotice, onUntrusted: untrusted.add };
     // Where the files of the project are: on this machine, the session's folder; elsewhere, where its shell starts.
     const folder = environment.options.backend === "local" ? inUse.cwd : ".";
     const checkpoints = await openTurnCheckpoints(request, inUse.cwd, id);
@@ -239,18 +256,24 @@ export async function openConversation(
         ? withFolderHints(own, {
             workspace: holder.workspace,
             folder,
-            home: request.home,
+            guards: ownParts.guards,
             shown: (resumed?.messages ?? []).flatMap((message) =>
               message.role === "tool" ? findHints(message.text) : [],
             ),
             maxResultChars: maxResultChars(model.contextTokens),
             redact: ownParts.redact,
             notify: environment.reporter.onNotice,
+            screen: (path, text) => screenContext(path, text, noteUntrusted),
           })
         : own),
       ...(surface.tools ?? []).map((tool): [string, Tool] => [tool.name, tool]),
     ]);
     if (checkpoints !== undefined) for (const [name, tool] of tools) tools.set(name, checkpoints.guard(tool));
+    const noted = withUntrustedNotes(tools, {
+      untrusted,
+      facts: { cwd: inUse.cwd, home: environment.variables["HOME"] },
+      notify: environment.reporter.onNotice,
+    });
     const session = resumed?.session ?? {
       ...draft,
       // Context files and appended instructions may contain secrets.
@@ -265,7 +288,7 @@ export async function openConversation(
               contextRules: request.usesContextFiles
                 ? {
                     maxChars: settings.context_file_max_chars,
-                    notify: environment.reporter.onNotice,
+                    ...noteUntrusted,
                   }
                 : undefined,
             },
@@ -295,6 +318,7 @@ export async function openConversation(
           cwd: inUse.cwd,
           home: environment.variables["HOME"],
         }),
+      untrusted,
       onReview: (review) => void reviews.push(review),
     });
     const gateParts: CallGateParts = {
@@ -339,12 +363,13 @@ export async function openConversation(
       store,
       session,
       isStored: resumed !== undefined,
+      earlier: request.earlier ?? [],
       identity,
       model,
       newModel: resumed === undefined || isSameModel(resumed.session, kept) ? undefined : kept,
       reasoningEffort: request.reasoningEffort ?? findEffort(settings.agent.reasoning_effort),
       maxOutputTokens: settings.model.max_tokens ?? undefined,
-      rules: { tools, gate: createCallGate(gateParts), fit },
+      rules: { tools: noted, gate: createCallGate(gateParts), fit },
       maxDenials: settings.approvals.denial_breaker_threshold,
       haltsLoops: surface.haltsLoops,
       spendingCaps,
@@ -363,6 +388,7 @@ export async function openConversation(
           state,
         ),
       saveShell: holder.saveShell,
+      untrusted,
       onRequestSent() {
         holder.warm();
         const terminal = tools.get("terminal");
@@ -389,9 +415,12 @@ export async function openConversation(
         const input = JSON.stringify({ command });
         const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;
         const isStored = store.list.find(id) !== undefined;
-        const gate = createCallGate(
-          isStored ? gateParts : { ...gateParts, queue: withoutSession(store.approvals) },
-        );
+        const gate = createCallGate({
+          ...gateParts,
+          // No text of the conversation caused what a person types, and the model does not see its result.
+          policy: { ...policy, untrusted: undefined },
+          queue: isStored ? store.approvals : withoutSession(store.approvals),
+        });
         return runTools([call], { tools, gate, fit }, within);
       },
       async loadParts(text, images, within) {
@@ -402,8 +431,7 @@ export async function openConversation(
               {
                 workspace: holder.workspace,
                 folder,
-                home: request.home,
-                userHome: environment.userHome,
+                guards: ownParts.guards,
                 readFile: createReadFile(ownParts, new SeenFiles()),
                 fetching: {
                   variables: environment.variables,
@@ -411,7 +439,7 @@ export async function openConversation(
                 },
                 contextTokens: model.contextTokens,
                 redact,
-                notify: environment.reporter.onNotice,
+                ...noteUntrusted,
               },
               within,
             )
@@ -489,18 +517,32 @@ function withoutSession(queue: ApprovalQueue): ApprovalQueue {
   };
 }
 
+/** The guards compare real paths, so folders of the settings count under both of their paths. */
+async function openFileGuards({ home, settings, environment }: ConversationRequest): Promise<FileGuards> {
+  const roots = settings.security.write_safe_root
+    .split(":")
+    .filter((folder) => folder !== "")
+    .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
+  const withReal = async (folders: readonly string[]) => [
+    ...new Set([...folders, ...(await Promise.all(folders.map((folder) => resolveLinks(folder))))]),
+  ];
+  return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
+}
+
 function toolParts(
-  { home, spillHome, settings, redactor, surface, environment }: ConversationRequest,
+  { spillHome, settings, redactor, surface, environment }: ConversationRequest,
   workspace: ToolParts["workspace"],
   owner: string,
   store: SessionStore,
+  guards: FileGuards,
+  onUntrusted: (source: string) => void,
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
   return {
     workspace,
     owner,
-    home,
-    pastSessions: createPastSessions(store, (text) => redactor.redact(text)),
+    guards,
+    pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),
     limits: {
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,

@@ -30,7 +30,11 @@ async function openLab(owner = "session-1") {
   const temp = await tempFolder();
   const store = await openSessionStore(temp.file("sessions.sqlite"), {}, AbortSignal.timeout(300_000));
   const lab = await openToolLab(testEnvironment, {
-    pastSessions: createPastSessions(store, (text) => text),
+    pastSessions: createPastSessions(
+      store,
+      (text) => text,
+      () => undefined,
+    ),
     owner,
   });
   return {
@@ -130,7 +134,11 @@ it("C3: the current session does not find itself", async () => {
   const own = await converse(store, "the zebra again", "yes");
   const other = await converse(store, "a zebra before", "yes");
   await using lab = await openToolLab(testEnvironment, {
-    pastSessions: createPastSessions(store, (text) => text),
+    pastSessions: createPastSessions(
+      store,
+      (text) => text,
+      () => undefined,
+    ),
     owner: own,
   });
   for (const input of [{ query: "zebra", limit: 1 }, { limit: 1 }]) {

@@ -8,15 +8,25 @@ import type { PastMessage, PastSession, PastSessions } from "../tools/workspace.
 
 const INPUT_CHARS = 500;
 
-/** The read-only view of the store that tools get. */
-export function createPastSessions(store: SessionStore, redact: (text: string) => string): PastSessions {
-  const messages = (id: string): readonly PastMessage[] =>
-    store
+/**
+ * The read-only view of the store that tools get. Text of an earlier session is as untrusted as what that session has read, so
+ * `onUntrusted` receives the name of each such session that is shown.
+ */
+export function createPastSessions(
+  store: SessionStore,
+  redact: (text: string) => string,
+  onUntrusted: (source: string) => void,
+): PastSessions {
+  const messages = (id: string): readonly PastMessage[] => {
+    const [source] = store.untrustedSources(id);
+    if (source !== undefined) onUntrusted(`session ${id}, which contains ${source}`);
+    return store
       .history()
       .readTranscript(id)
       .flatMap(({ number, message }) =>
         number === undefined ? [] : [{ number, role: message.role, text: textOf(message) }],
       );
+  };
 
   return {
     async search(query, signal) {

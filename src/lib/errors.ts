@@ -11,6 +11,7 @@ export const HINTS = {
   "model-blind":
     "Choose another model with -m, or set auxiliary.vision.model to a model that describes images. If this model can see images, set agent.image_input_mode to native.",
   "image-undescribed": "Try again, or choose another model with auxiliary.vision.model.",
+  "url-refused": "Check the address in a browser, or leave it out.",
   "address-private": "To allow such addresses, set security.allow_private_urls.",
   "file-unwritable": "Check free space and permissions of its folder.",
   "profile-name-invalid": "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",
@@ -47,6 +48,9 @@ export const HINTS = {
   "budget-unenforceable":
     "Set its price below `providers` (NAME.models.MODEL.price: { input, output } in dollars per million tokens), or drop the limit.",
   "budget-spent": "Raise the limit, or wait until it resets.",
+  "api-key-weak": "Remove it, so that a new one is generated, or set one of 32 random characters or more.",
+  "api-port-taken": "Set another api_server.port, or stop the program that uses it.",
+  "api-unbound": "Check api_server.host and api_server.port.",
   "turn-stopped": "Nothing was sent to the model; send the message again to run it.",
   "turns-full": "Try again when one of them has ended.",
   "turns-draining": "Try again once the server has restarted.",
@@ -143,6 +147,9 @@ export const EXIT_CODES = {
   "config-invalid": 78,
   "config-key-unknown": 78,
   "rules-invalid": 78,
+  "api-key-weak": 78,
+  "api-port-taken": 78,
+  "api-unbound": 78,
   "budget-unenforceable": 78,
   "budget-spent": 3,
   "job-unstarted": 125,

@@ -60,7 +60,8 @@ export function collectCommandEffects(invocations: readonly Invocation[]): Comma
   return { reads: [...reads.values()], writes: [...writes.values()], hosts: [...hosts] };
 }
 
-function hostsOf({ name, args, files }: Invocation): readonly string[] {
+/** The hosts that a program names. */
+export function hostsOf({ name, args, files }: Invocation): readonly string[] {
   const sockets = files.flatMap(({ path }) => /^\/dev\/(?:tcp|udp)\/([^/]+)/.exec(path)?.[1] ?? []);
   if (PRINTERS.has(name)) return sockets;
   const urls = args.filter((word) => word.includes("://"));

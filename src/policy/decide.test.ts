@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { decide } from "./decide.ts";
 import type { Decision, DecisionRequest, Effects } from "./decision.ts";
+import { createFileGuards } from "./guarded-files.ts";
 import type { OpenQuestion, Policy, PolicyState, Review } from "./policy.ts";
 import { parseRule, type Rule, type RuleEffect } from "./rules/rule.ts";
 import { createWrittenFiles } from "./written-by-session.ts";
@@ -64,6 +65,8 @@ test.each([
   ["env -i hermes kanban answer 12 yes", "own-processes", "denied"],
   ["hermes -p coder kanban answer 12 yes", "own-processes", "denied"],
   ["kill $(pgrep -f hermes)", "own-processes", "denied"],
+  ["hermes -p coder gateway stop", "own-processes", "denied"],
+  ["hermes -p coder update", "own-processes", "denied"],
   ["ps aux | grep main.cjs | awk '{print $2}' | xargs kill -9", "own-processes", "denied"],
   ["pkill -f dist/main.cjs", "own-processes", "denied"],
   ["hermes config set approvals.mode off", "own-processes", "denied"],
@@ -200,6 +203,26 @@ test("M3: rules see tools and paths, not only shell text, and the deciding rule 
   expect(await run("rm -rf src", by)).toMatchObject({ verdict: "allowed", rule: "rm -rf src", step: "rule" });
 });
 
+test.each([
+  ".ssh/id_ed25519",
+  ".aws/credentials",
+  ".gnupg/a",
+  ".kube/cache/a",
+  ".netrc",
+  ".docker/config.json",
+  ".hermes/.env",
+])("K5, M3: ~/%s, which file tools never show, is asked about when a command reads it", async (path) => {
+  expect(
+    createFileGuards({ homes: ["/home/ann/.hermes"], writeRoots: [] }).read(`/home/ann/${path}`),
+  ).toBeDefined();
+  for (const command of [
+    `cat ~/${path}`,
+    `base64 < ~/${path}`,
+    `python3 -c "print(open('/home/ann/${path}').read())"`,
+  ])
+    expect(await run(command, policy()), command).toHaveProperty("question");
+});
+
 test("M3: writing the settings of Hermes is asked about, by command and by tool", async () => {
   expect(await run("echo a >> ~/.hermes/config.yaml", policy())).toHaveProperty("question");
   const write = request("write_file", { writes: ["/home/ann/.hermes/config.yaml"] });
@@ -268,6 +291,8 @@ test.each([
   ["write(**/*.lock)", "sed -i s/a/b/ sub/a.lock"],
   ["write(**/*.lock)", "dd if=a of=b.lock"],
   ["write(**/*.lock)", "cd sub && rm -f a.lock"],
+  ["write(**/*.lock)", "git mv a.txt b.lock"],
+  ["write(**/*.lock)", "git -C sub rm a.lock"],
   ["write(infra/**)", "cd infra && touch main.tf"],
   ["write(~/notes/**)", "mv ~/notes/a b"],
   ["read(**/*.pem)", "cat key.pem"],
@@ -434,9 +459,30 @@ test.each([
   [
     "tidy.py",
     "import shutil\nshutil.rmtree('src')\n",
-    ["python tidy.py", "timeout 9 python3 ./tidy.py --all", "python3 < tidy.py", "cat tidy.py | python3 -"],
+    [
+      "python tidy.py",
+      "timeout 9 python3 ./tidy.py --all",
+      "python3 < tidy.py",
+      "cat tidy.py | python3 -",
+      "python3 -m tidy",
+      "python3 -c 'import os, tidy'",
+    ],
   ],
-  ["tidy.js", "require('fs').rmSync('src', { recursive: true })\n", ["node tidy.js"]],
+  [
+    "tidy.js",
+    "require('fs').rmSync('src', { recursive: true })\n",
+    ["node tidy.js", "node ./tidy", "node -r ./tidy.js -e 0", "node -e 'require(\"./tidy\")'"],
+  ],
+  [
+    "Makefile",
+    "all: b\n\t@rm -rf src\n",
+    ["make", "make all -j4", "make -C . all", "make -f Makefile", "cd . && make"],
+  ],
+  [
+    "package.json",
+    '{"scripts": {"preclean": "rm -rf src", "test": "rm -rf src"}}',
+    ["npm run clean", "npm test", "npm t", "pnpm clean", "yarn run clean", "npm --prefix . run clean"],
+  ],
 ])(
   "K4: %s, which an earlier call has written, is judged by its content when it runs",
   async (name, content, commands) => {

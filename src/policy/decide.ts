@@ -10,12 +10,14 @@ import { formatDenial } from "./denial.ts";
 import { checkReading, refuseUnreadable } from "./hardline/check-hardline.ts";
 import { dropHarmless } from "./harmless-findings.ts";
 import { findThreatToOwnProcess } from "./own-processes.ts";
-import type { OpenQuestion, Policy } from "./policy.ts";
+import type { Grant, OpenQuestion, Policy } from "./policy.ts";
 import { findAllowOrAskRule, findDenyRule } from "./rules/find-rule.ts";
 import { type RuleSubject, spellCommand } from "./rules/match-rule.ts";
 import { formatInFolder, type Rule } from "./rules/rule.ts";
 import { formatInvocation, type Invocation } from "./shell-reader/invocation.ts";
 import { type CommandReading, readCommand } from "./shell-reader/read-command.ts";
+import { findTaintedEffects, type TaintedUse } from "./untrusted/tainted-call.ts";
+import { formatSources } from "./untrusted/untrusted-sources.ts";
 import { type NamedFile, nameFiles } from "./used-files.ts";
 
 /**
@@ -123,6 +125,19 @@ export async function decide(
       commands.every(({ reading }) => isReadOnly(reading, facts)));
   if (state.isPlanning && !changesNothing())
     return deny("plan-mode", "Plan mode allows only what changes nothing.");
+  const tainted = await judgeTainted(
+    request,
+    policy,
+    {
+      ...{ tool: request.tool, readings, findings, hosts: subject.hosts },
+      instructsAgents: effects.instructsAgents === true,
+      networkCode: inspected.flatMap((command) => command.networkCode),
+      reads: [...subject.reads, ...subject.used.reads],
+      writes: [...subject.writes, ...subject.used.writes],
+    },
+    signal,
+  );
+  if (tainted !== undefined) return tainted;
   const rule = findAllowOrAskRule(rules, subject);
   const skipsQuestions = state.isYolo || state.mode === "off";
   const isManagedAsk = rule?.effect === "ask" && rule.layer === "managed";
@@ -155,15 +170,53 @@ export async function decide(
       ? `The rule \`${rule.text}\` (${rule.layer}) asks about it.`
       : `It ${describe(harmful)}.`;
   const grant = await policy.useGrant(request.hash, signal);
-  if (grant !== undefined) {
-    const { id: approvalId, answeredBy, scope } = grant;
-    return {
-      ...allow("person", `${reason} ${answeredBy} approved it.`),
-      ...source(askingRule),
-      ...{ approvalId, answeredBy, scope },
-    };
-  }
+  if (grant !== undefined) return allowByGrant(grant, askingRule, reason);
   return review(request, policy, { askingRule, reason, subject }, signal);
+}
+
+/** Asks about a call that text of strangers could have caused; undefined if the later steps decide. */
+async function judgeTainted(
+  request: DecisionRequest,
+  policy: Policy,
+  call: Parameters<typeof findTaintedEffects>[0],
+  signal: AbortSignal,
+): Promise<Decision | OpenQuestion | undefined> {
+  const sources = policy.untrusted?.() ?? [];
+  if (sources.length === 0) return undefined;
+  const effects = findTaintedEffects(call);
+  const answered = new Set(policy.rememberedRules().flatMap(splitClasses));
+  const open = effects.filter(({ use }) => !answered.has(UNTRUSTED + use));
+  if (open.length === 0 || policy.unattended === "approve") return undefined;
+  const uses = [...new Set(open.map(({ use }) => use))].toSorted();
+  const rule = { text: UNTRUSTED + uses.join("+"), layer: "built-in" } as const;
+  const reason = `The conversation contains untrusted text (${formatSources(sources)}), and the call ${joinEffects(open.map(({ effect }) => effect))}.`;
+  const grant = await policy.useGrant(request.hash, signal);
+  if (grant !== undefined) return allowByGrant(grant, rule, reason);
+  if (policy.unattended === "deny")
+    return { ...deny("taint", `${reason} Nobody can be asked in this run.`), ...source(rule) };
+  const words = uses.map((use) => USES[use]).join(", and ");
+  return {
+    question: {
+      ...{ reason, rule: rule.text, layer: rule.layer, always: undefined },
+      session: {
+        rule: rule.text,
+        words: `every call that ${words}, whatever text of strangers the session reads`,
+      },
+    },
+  };
+}
+
+/** Uses an approval that was given after the process that asked had ended. */
+function allowByGrant(
+  { id: approvalId, answeredBy, scope }: Grant,
+  rule: Pick<Rule, "text" | "layer">,
+  reason: string,
+): Decision {
+  return {
+    ...allow("person", `${reason} ${answeredBy} approved it.`),
+    ...source(rule),
+    ...{ approvalId, answeredBy, scope },
+  };
 }
 
 async function review(
@@ -270,20 +323,30 @@ function toRule(findings: readonly Finding[]): Pick<Rule, "text" | "layer"> | un
 }
 
 const CLASS = "class:";
+const UNTRUSTED = "untrusted:";
+const USES: Readonly<Record<TaintedUse, string>> = {
+  send: "sends something to another machine",
+  credentials: "reads or changes credentials",
+  memory: "changes what later sessions do",
+};
 
 /** Splits a rule for several classes into one rule per class. */
 function splitClasses(text: string): string[] {
-  return text.startsWith(CLASS)
-    ? text
-        .slice(CLASS.length)
+  const prefix = [CLASS, UNTRUSTED].find((one) => text.startsWith(one));
+  return prefix === undefined
+    ? [text]
+    : text
+        .slice(prefix.length)
         .split("+")
-        .map((name) => CLASS + name)
-    : [text];
+        .map((name) => prefix + name);
 }
 
 function describe(findings: readonly Finding[]): string {
-  const effects = [...new Set(findings.map(({ effect, command }) => `${effect} (\`${command}\`)`))];
-  return effects.slice(0, 3).join(", and ");
+  return joinEffects(findings.map(({ effect, command }) => `${effect} (\`${command}\`)`));
+}
+
+function joinEffects(effects: readonly string[]): string {
+  return [...new Set(effects)].slice(0, 3).join(", and ");
 }
 
 function source({ text, layer }: Pick<Rule, "text" | "layer">): Pick<Decision, "rule" | "layer"> {

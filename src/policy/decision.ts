@@ -22,6 +22,8 @@ export interface Effects {
     readonly choices: readonly string[];
     readonly several: boolean;
   };
+  /** True for a call that gives another agent something to do. */
+  readonly instructsAgents?: boolean;
   /** True for a call that changes nothing although its tool can. */
   readonly changesNothing?: boolean;
 }
@@ -47,6 +49,7 @@ export const DECISION_STEPS = [
   "deny-rule",
   "own-processes",
   "plan-mode",
+  "taint",
   "yolo",
   "sandbox",
   "rule",

@@ -1,4 +1,4 @@
-import { ownArguments, RUNNERS } from "./commands/own-program.ts";
+import { ownArguments, ownCommand, RUNNERS } from "./commands/own-program.ts";
 import type { Invocation } from "./shell-reader/invocation.ts";
 import type { CommandReading } from "./shell-reader/read-command.ts";
 import { UNKNOWN } from "./shell-reader/scope.ts";
@@ -68,11 +68,10 @@ function isThreat(invocation: Invocation, ownPids: readonly number[]): boolean {
     );
   if (SERVICE_TOOLS.has(name))
     return args.some((word) => LIFECYCLE.has(word)) && args.some((word) => OWN_NAMES.test(word));
-  const verbs = ownArguments(invocation)?.filter((word) => !word.startsWith("-")) ?? [];
+  const { noun, verb = "" } = ownCommand(invocation) ?? {};
   // Other programs have a main.cjs with an `update` of their own.
   const isCertain = name === "hermes" || args.some((word) => /(?:^|\/)hermes(?:-agent)?$/i.test(word));
   return (
-    (verbs[0] === "gateway" && LIFECYCLE.has(verbs[1] ?? "")) ||
-    (isCertain && (verbs[0] === "update" || verbs[0] === "uninstall"))
+    (noun === "gateway" && LIFECYCLE.has(verb)) || (isCertain && (noun === "update" || noun === "uninstall"))
   );
 }

@@ -60,6 +60,8 @@ export interface Policy {
   /** The files that the session has written; undefined where files are not on this machine. */
   readonly written?: WrittenFiles | undefined;
   readonly hermesHome: string;
+  /** Where text of the conversation comes from that neither the user nor the project wrote. */
+  readonly untrusted?: (() => readonly string[]) | undefined;
   /** Process ids of this Hermes, which a command must not end. */
   readonly ownPids: readonly number[];
   /** Rules that a person has accepted for this session. */

@@ -12,6 +12,7 @@ import { createCompactionReader } from "./rows/compaction-rows.ts";
 import { parseParts, parseResult } from "./rows/message-body.ts";
 import type { PrefixStore } from "./rows/prefix-store.ts";
 import { SUMMARY_COLUMNS, type SummaryRow, toSummary } from "./rows/session-rows.ts";
+import { createUntrustedReader } from "./rows/untrusted-rows.ts";
 import type { LoadedSession, OpenTurn, Session } from "./session.ts";
 
 interface SessionRow extends SummaryRow {
@@ -84,6 +85,7 @@ export function createSessionLoader(
   const listMessages = database.prepare<MessageRow>(LOAD_SQL.messages);
   const listCalls = database.prepare<CallRow>(LOAD_SQL.calls);
   const findOpenTurn = database.prepare<TurnRow>(LOAD_SQL.openTurn);
+  const listUntrusted = createUntrustedReader(database);
   const findAnchor = database.prepare<AnchorRow>(LOAD_SQL.anchor);
   const readCompaction = createCompactionReader(database);
 
@@ -128,6 +130,7 @@ export function createSessionLoader(
         },
         openTurn: open === undefined ? undefined : toOpenTurn(open, rows, calls),
         prefix: isUnsent ? prefix.slice(0, FIXED_HASHES) : prefix,
+        untrusted: listUntrusted(id),
         shell: row.shell ?? undefined,
       };
     });

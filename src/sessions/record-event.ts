@@ -57,9 +57,9 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     "update turn set ended_at = hermes_now(), outcome = :outcome, reason = :reason, hint = :hint where key = :key",
   );
   const insertMessage = database.prepare<{ key: number }>(`
-    insert into message (turn_key, position, role, kind, created_at, body)
+    insert into message (turn_key, position, role, kind, created_at, body, untrusted)
     values (:turnKey, (select coalesce(max(position) + 1, 0) from message where turn_key = :turnKey),
-            :role, :kind, hermes_now(), :body) returning key`);
+            :role, :kind, hermes_now(), :body, :untrusted) returning key`);
   const insertCall = database.prepare(`
     insert into tool_call (session_key, message_key, position, call_id, tool)
     values (:sessionKey, :messageKey, :position, :callId, :tool) on conflict (session_key, call_id) do nothing`);
@@ -118,10 +118,15 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     return keyOf(row);
   }
 
-  function addMessage(turnKey: number, message: UserMessage | AssistantMessage): number {
+  function addMessage(
+    turnKey: number,
+    message: UserMessage | AssistantMessage,
+    sources: readonly string[] = [],
+  ): number {
     const kind = message.role === "user" ? (message.kind ?? null) : null;
     const body = JSON.stringify(message.parts);
-    return keyOf(insertMessage.get({ turnKey, role: message.role, kind, body }));
+    const untrusted = toColumn(sources);
+    return keyOf(insertMessage.get({ turnKey, role: message.role, kind, body, untrusted }));
   }
 
   function startTurn(session: string | SessionDraft, event: AgentEventOf<"turn-start">): void {
@@ -137,7 +142,7 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
     }
     const key = known ?? (typeof session === "string" ? requireSession(session) : create(session));
     const turnKey = keyOf(insertTurn.get(key, event.turnId));
-    addMessage(turnKey, event.message);
+    addMessage(turnKey, event.message, event.untrusted);
     touchSession.run(key);
   }
 
@@ -167,7 +172,10 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
 
   function endToolCall(id: string, key: number, turn: TurnRow, event: AgentEventOf<"tool-end">): void {
     const body = JSON.stringify(event.text);
-    const resultKey = keyOf(insertMessage.get({ turnKey: turn.key, role: "tool", kind: null, body }));
+    const untrusted = toColumn(event.untrusted);
+    const resultKey = keyOf(
+      insertMessage.get({ turnKey: turn.key, role: "tool", kind: null, body, untrusted }),
+    );
     const { callId, outcome, durationMs, display } = event;
     const ended = endCall.run({
       ...{ sessionKey: key, callId, outcome, resultKey, durationMs },
@@ -252,6 +260,11 @@ export function createEventRecorder(database: Database, prefixes: PrefixStore): 
 
 /** The columns of a request that was never sent, such as the placeholder for a missing answer. */
 const UNSENT = { keySource: null, kept: null, added: null };
+
+/** The column of a message with the sources of its untrusted text. */
+function toColumn(sources: readonly string[] = []): string | null {
+  return sources.length === 0 ? null : JSON.stringify(sources);
+}
 
 function countColumns(key: number, usage: Usage, costUsd: number | undefined) {
   const counts = Object.entries(usage).map(([name, count]) => [name, count ?? null]);

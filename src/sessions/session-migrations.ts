@@ -208,6 +208,14 @@ const compactionMigration: Migration = {
     alter table session add column compaction_retry_at integer not null default 0`,
 };
 
+const untrustedMigration: Migration = {
+  name: "where untrusted text comes from",
+  // A JSON list; null for the messages that contain no such text. Undone turns and branches need no rule of their own.
+  sql: `
+    alter table message add column untrusted text check (untrusted is null or json_valid(untrusted));
+    create index message_untrusted on message (turn_key) where untrusted is not null`,
+};
+
 /** The schema of `sessions.sqlite`. */
 export const sessionMigrations: readonly Migration[] = [
   leaseMigration,
@@ -223,4 +231,5 @@ export const sessionMigrations: readonly Migration[] = [
   clarificationMigration,
   reviewMigration,
   compactionMigration,
+  untrustedMigration,
 ];

@@ -25,6 +25,7 @@ import { LOAD_SQL } from "./load-session.ts";
 import { COMPACTION_SQL } from "./rows/compaction-rows.ts";
 import { ROUTE_SQL } from "./rows/session-routes.ts";
 import { USAGE_SQL } from "./rows/session-usage.ts";
+import { UNTRUSTED_SQL } from "./rows/untrusted-rows.ts";
 import { LIST_SQL } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { openSessionStore, type SessionStoreOptions } from "./session-store.ts";
@@ -311,7 +312,16 @@ test("M5: no query of a session reads the whole store", async () => {
     never,
   );
   const { prefix, title, family } = LIST_SQL;
-  const queries = { ...LOAD_SQL, ...COMPACTION_SQL, ...USAGE_SQL, ...ROUTE_SQL, prefix, title, family };
+  const queries = {
+    ...LOAD_SQL,
+    untrusted: UNTRUSTED_SQL,
+    ...COMPACTION_SQL,
+    ...USAGE_SQL,
+    ...ROUTE_SQL,
+    prefix,
+    title,
+    family,
+  };
   for (const [name, sql] of Object.entries(queries)) {
     const parameters = sql.match(/\?/g)?.map(() => 1) ?? [{ prefix: "a", limit: 1 }];
     const plan = database.prepare<{ detail: string }>(`explain query plan ${sql}`).all(...parameters);

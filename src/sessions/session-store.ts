@@ -16,6 +16,7 @@ import { createTurnFinder } from "./rows/find-turn.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
+import { createUntrustedReader } from "./rows/untrusted-rows.ts";
 import { createSearchIndex } from "./search/search-index.ts";
 import { createSessionSearch } from "./search/search-sessions.ts";
 import type { LoadedSession, NewSession, SessionDraft } from "./session.ts";
@@ -91,6 +92,7 @@ export async function openSessionStore(
     /** The last successful result of a tool in a session, including compacted ones. */
     findLastResult: createResultFinder(database),
     isCallKnown: createCallFinder(database),
+    untrustedSources: createUntrustedReader(database),
     /** Prepares its statements on use, because only a gateway that recovers asks. */
     findTurn: (turnId: string, since: number) => createTurnFinder(database)(turnId, since),
     /** Acquires the right to write to a session; throws `session-busy` while another process holds it. */

@@ -80,6 +80,8 @@ export interface LoadedSession {
   readonly compaction: CompactionState;
   readonly openTurn: OpenTurn | undefined;
   readonly prefix: readonly string[];
+  /** Where text of the conversation comes from that neither the user nor the project wrote; also of compacted messages. */
+  readonly untrusted: readonly string[];
   /** The saved state of its shell, as JSON that this module does not interpret. */
   readonly shell: string | undefined;
 }

@@ -2,6 +2,7 @@ import type { Environment, ShellSession } from "../environments/environment.ts";
 import type { EnvironmentFiles } from "../environments/files/environment-files.ts";
 import type { Jobs } from "../environments/jobs/jobs.ts";
 import type { OutputWindow } from "../environments/output-window.ts";
+import type { FileGuards } from "../policy/guarded-files.ts";
 
 /** The environment of one session, with its shell, files and jobs. */
 export interface Workspace {
@@ -63,8 +64,8 @@ export interface ToolParts {
   workspace(signal: AbortSignal): Promise<Workspace>;
   /** The session id, which is the owner of its jobs. */
   readonly owner: string;
-  /** The profile's home on the user's machine; tools must not read its credential files. */
-  readonly home: string;
+  /** The files that tools must not read or change. */
+  readonly guards: FileGuards;
   readonly limits: {
     readonly timeout: number;
     readonly maxForegroundTimeout: number;

@@ -210,6 +210,14 @@ test("the conversation that was idle longest is closed for a new one, a running 
   expect(await answerOf(turn)).toBe("done");
 });
 
+test("idle conversations are kept up to a number, and a single turn keeps none", async () => {
+  await using lab = await openTestHost({ answers: [{ text: "one" }] }, { maxIdle: 2 });
+  for (let count = 0; count < 4; count++) await answerOf(startTurn(lab.host, "hi"));
+  expect(lab.host.openConversations()).toBe(2);
+  await answerOf(startTurn(lab.host, "hi", { isSingle: true }));
+  expect(lab.host.openConversations()).toBe(2);
+});
+
 test("draining starts nothing, waits for running turns, and stops those that still run at the deadline", async () => {
   await using lab = await openTestHost({ answers: [WAITING, { text: "never" }] }, {}, YOLO);
   const turn = startTurn(lab.host, "work");

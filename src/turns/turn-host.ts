@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { AgentEventOf } from "../agent/events.ts";
 import type { TurnLimits } from "../agent/turn-limits.ts";
 import type { Answer, Approval } from "../approvals/approval.ts";
+import type { Exchange } from "../conversation/conversation.ts";
 import type { OpenConversation, Surface } from "../conversation/open-conversation.ts";
 import { AppError } from "../lib/errors.ts";
 import type { Clock } from "../lib/time/clock.ts";
@@ -18,6 +19,8 @@ export interface SessionOpening {
   readonly reasoningEffort?: ReasoningEffort | undefined;
   /** The working folder of a new session; the server's own by default. */
   readonly cwd?: string | undefined;
+  /** What a new session starts with: exchanges that took place elsewhere. */
+  readonly earlier?: readonly Exchange[] | undefined;
 }
 
 export interface TurnRequest {
@@ -30,6 +33,8 @@ export interface TurnRequest {
   readonly limits: TurnLimits;
   /** What happens while another turn of the session runs, in this or another process: `session-busy`, or wait in order. */
   readonly whenBusy: "refuse" | "wait";
+  /** Whether the conversation is closed after the turn, because nothing is expected to follow in its session. */
+  readonly isSingle?: boolean | undefined;
 }
 
 export interface TurnMessage {
@@ -101,19 +106,25 @@ export interface TurnHostParts {
 export interface TurnHostSize {
   /** Conversations that are open at once. The one that was idle longest is closed first; a running one never is. */
   readonly maxOpen: number;
+  /** Idle conversations that are kept, each with its connection to the database: about 4 MB. */
+  readonly maxIdle: number;
   /** An idle conversation is closed after this time. */
   readonly idleMs: number;
   /** For how long, and how many, ended turns can still be watched. */
   readonly keepEndedMs: number;
   readonly maxEnded: number;
+  /** The size of the journals of all ended turns together, as JSON, in characters. */
+  readonly maxEndedChars: number;
   readonly journal: JournalSize;
 }
 
 export const TURN_HOST_SIZE: TurnHostSize = {
   maxOpen: 64,
+  maxIdle: 16,
   idleMs: 10 * 60_000,
   keepEndedMs: 5 * 60_000,
   maxEnded: 100,
+  maxEndedChars: 64_000_000,
   journal: JOURNAL_SIZE,
 };
 
@@ -129,7 +140,9 @@ interface HeldConversation {
 
 export function createTurnHost(parts: TurnHostParts): TurnHost {
   const { clock, size } = parts;
-  const hosted = new Map<string, HostedTurn>(); // ended turns first, because they are moved there
+  const hosted = new Map<string, HostedTurn>();
+  /** The journal sizes of the ended turns, oldest first. */
+  const endedChars = new Map<string, number>();
   const held = new Map<string, HeldConversation>();
   /** The end of the last turn of each session that has turns in this process. */
   const lines = new Map<string, Promise<unknown>>();
@@ -155,6 +168,14 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
     return idle.sort(([, one], [, other]) => one.idleSince - other.idleSince);
   }
 
+  function setIdle(one: HeldConversation): void {
+    one.isRunning = false;
+    one.idleSince = clock.now();
+    const idle = findIdle();
+    for (const [sessionId, oldest] of idle.slice(0, Math.max(0, idle.length - size.maxIdle)))
+      close(sessionId, oldest);
+  }
+
   const sweep = setInterval(
     () => {
       for (const [sessionId, idle] of findIdle())
@@ -165,7 +186,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
 
   async function openHeld(request: TurnRequest, signal: AbortSignal): Promise<HeldConversation> {
     const known = request.sessionId === undefined ? undefined : held.get(request.sessionId);
-    if (known !== undefined && isDeepStrictEqual(known.opening, request.opening)) {
+    if (known !== undefined && isDeepStrictEqual(identify(known.opening), identify(request.opening))) {
       known.isRunning = true;
       return known;
     }
@@ -237,7 +258,8 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
         resolveOpened(conversation);
         return { end: await say(conversation) };
       } finally {
-        if (current !== undefined) Object.assign(current, { isRunning: false, idleSince: clock.now() });
+        if (current !== undefined && request.isSingle) close(current.conversation.sessionId, current);
+        else if (current !== undefined) setIdle(current);
         leave?.();
       }
     }
@@ -292,7 +314,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
         state = "ended";
         questions.clear();
         journal.end();
-        keepEnded(id);
+        keepEnded(id, journal.chars());
         return result;
       });
 
@@ -320,15 +342,21 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
     return turn;
   }
 
-  /** Moves an ended turn behind the others and forgets the oldest ended ones. */
-  function keepEnded(id: string): void {
-    const turn = hosted.get(id);
-    if (turn === undefined) return;
+  /** Keeps an ended turn for a while, and forgets the oldest ended ones beyond the limits. */
+  function keepEnded(id: string, chars: number): void {
+    endedChars.set(id, chars);
+    setTimeout(forget, size.keepEndedMs, id).unref();
+    let sum = [...endedChars.values()].reduce((total, one) => total + one, 0);
+    for (const [oldest, ofOldest] of endedChars) {
+      if (endedChars.size <= size.maxEnded && sum <= size.maxEndedChars) return;
+      sum -= ofOldest;
+      forget(oldest);
+    }
+  }
+
+  function forget(id: string): void {
+    endedChars.delete(id);
     hosted.delete(id);
-    hosted.set(id, turn);
-    const others = [...hosted].filter(([, other]) => !isActive(other));
-    for (const [old] of others.slice(0, Math.max(0, others.length - size.maxEnded))) hosted.delete(old);
-    setTimeout(() => hosted.delete(id), size.keepEndedMs).unref();
   }
 
   async function drain(signal: AbortSignal): Promise<void> {
@@ -356,6 +384,11 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
       hosted.clear();
     },
   };
+}
+
+/** What an open conversation has in common with all turns that can use it; the rest matters only to a new session. */
+function identify({ surface, model = {}, reasoningEffort }: SessionOpening) {
+  return { surface, model, reasoningEffort };
 }
 
 function rejectOnAbort(signal: AbortSignal): Promise<never> {

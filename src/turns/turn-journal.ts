@@ -27,6 +27,8 @@ export interface TurnJournal {
   end(): void;
   /** Id of the newest event; 0 before the first. */
   lastId(): number;
+  /** The size of the held events as JSON, in characters. */
+  chars(): number;
   /** Yields the events after an id, waits for further ones, and returns at the end of the turn or when the signal aborts. */
   watch(after: number, signal: AbortSignal): AsyncGenerator<JournalItem>;
 }
@@ -69,6 +71,7 @@ export function createTurnJournal({ maxEvents, maxChars }: JournalSize): TurnJou
       announce();
     },
     lastId: () => lastId,
+    chars: () => chars,
     async *watch(after, signal) {
       const onAbort = (): void => announce(); // wakes the other watchers, too, which then wait again
       signal.addEventListener("abort", onAbort, { once: true });

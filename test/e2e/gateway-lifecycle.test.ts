@@ -28,11 +28,13 @@ async function open(script: Parameters<typeof openGatewayHome>[0], more: object 
   };
 }
 
-test("A18: a fresh home without a platform runs the dispatcher and says in four lines what to do next", async () => {
-  await using home = await openGatewayHome({ answers: [] }, {});
+test("A18: a fresh home without a platform serves the API, runs the dispatcher and says in four lines what to do next", async () => {
+  await using home = await openGatewayHome({ answers: [] }, { api_server: { port: 0 } });
   await using gateway = await home.run();
   await expect.poll(() => gateway.output().trim().split("\n")).toHaveLength(4);
-  expect(gateway.output()).toMatch(/without a messaging platform, and with dispatcher/);
+  expect(gateway.output()).toMatch(
+    /without a messaging platform, and with the API at http:\/\/127\.0\.0\.1:\d+\/v1, dispatcher/,
+  );
   expect(await home.hermes(["kanban", "daemon"])).toMatchObject({
     exitCode: 0,
     stderr: expect.stringContaining("dispatches the boards already"),

@@ -17,7 +17,7 @@ const never = new AbortController().signal;
 const SUMMARY = "## Goal\nThe user released version 7, and the agent tagged it and wrote the notes.";
 
 /** Stores a session of some length whose model is served at `url`. */
-async function fill(home: string, url: string): Promise<string> {
+async function fill(home: string, url: string, untrusted?: readonly string[]): Promise<string> {
   using store = await openSessionStore(join(home, "sessions.sqlite"), {}, never);
   const draft = store.createSession({
     ...NEW_SESSION,
@@ -29,7 +29,10 @@ async function fill(home: string, url: string): Promise<string> {
   for (let turn = 0; turn < 6; turn++) {
     const calls = [call(`c${turn}`, `{"command":"git tag v${turn}"}`)];
     await recordAll(store, turn === 0 ? draft : draft.id, [
-      turnStart(`t${turn}`, turn === 0 ? "the codeword is heliotrope" : `release version ${turn}`),
+      {
+        ...turnStart(`t${turn}`, turn === 0 ? "the codeword is heliotrope" : `release version ${turn}`),
+        ...(turn === 0 && { untrusted }),
+      },
       assistant("tagging", calls),
       { type: "tools-start", calls },
       toolEnd(`c${turn}`, `tagged ${"x ".repeat(1_500)}`),
@@ -115,4 +118,16 @@ test("agent M1: a compaction that would gain nothing is refused with an explanat
   expect(ended).toMatchObject({ exitCode: 1, stdout: "" });
   expect(ended.stderr).toContain("would not become noticeably shorter");
   expect(server.requests).toHaveLength(asked);
+});
+
+test("agent K7: a compaction does not end the taint of the text that it summarises", async () => {
+  await using server = await startScriptedServer({
+    turns: [{ when: "Summarise it as you were told", answers: [{ text: SUMMARY }] }],
+  });
+  await using home = await tempHome();
+  const id = await fill(home.path, server.url, ["@url:https://evil.example"]);
+  const done = await home.hermes(["sessions", "compact", "--json"]);
+  expect(done.json()).toMatchObject({ compacted: true });
+  using store = await openSessionStore(join(home.path, "sessions.sqlite"), {}, never);
+  expect(store.loadSession(id).untrusted).toEqual(["@url:https://evil.example"]);
 });

@@ -9,6 +9,7 @@ import {
 } from "../../src/conversation/turn-compaction.ts";
 import { readOwnIdentity } from "../../src/lib/process/process-identity.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { createUntrustedSources } from "../../src/policy/untrusted/untrusted-sources.ts";
 import { hashOf } from "../../src/providers/ai-sdk/prefix-hashes.ts";
 import { type Message, textOf } from "../../src/providers/message.ts";
 import { type Model, type ModelFailure, type ModelRequest, NO_USAGE } from "../../src/providers/provider.ts";
@@ -119,7 +120,11 @@ export async function openCompactionLab(
   const session = stored === undefined ? draft : store.loadSession(stored.id).session;
   tools.push(
     createSessionSearch(
-      createPastSessions(store, (text) => text),
+      createPastSessions(
+        store,
+        (text) => text,
+        () => undefined,
+      ),
       session.id,
     ),
   );
@@ -137,6 +142,7 @@ export async function openCompactionLab(
     store,
     session,
     isStored: stored !== undefined,
+    earlier: [],
     identity: await readOwnIdentity(never),
     model: {
       ...model,
@@ -154,6 +160,7 @@ export async function openCompactionLab(
     spendingCaps: { session: undefined, day: undefined, isCostUnknown: false },
     isTitleCut: false,
     redact: (text) => text,
+    untrusted: createUntrustedSources(),
     clock: systemClock,
     createCompaction: (state) =>
       createTurnCompaction(

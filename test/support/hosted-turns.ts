@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import type { AgentEvent } from "../../src/agent/events.ts";
 import { openApp } from "../../src/app/app.ts";
 import { openTurnHost } from "../../src/app/turn-host.ts";
+import { writeSecret } from "../../src/config/files/write-setting.ts";
 import type { Surface } from "../../src/conversation/open-conversation.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import type { HostedTurn, TurnHost, TurnHostSize } from "../../src/turns/turn-host.ts";
@@ -40,10 +41,13 @@ export async function openScriptedApp(script: ScriptInput, settings: object = {}
       variables: { PATH: process.env["PATH"], HOME: folder.path, HERMES_HOME: home },
       userHome: folder.path,
     });
+  const setSecret = (name: string, value: string) =>
+    writeSecret(join(home, ".env"), home, name, value, never);
   return {
     folder,
     home,
     open,
+    setSecret,
     app: await open(),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
@@ -77,7 +81,7 @@ export function openHostOf(
 export function startTurn(
   host: TurnHost,
   text: string,
-  more: { sessionId?: string | undefined; whenBusy?: "refuse" | "wait" } = {},
+  more: { sessionId?: string | undefined; whenBusy?: "refuse" | "wait"; isSingle?: boolean } = {},
 ): HostedTurn {
   return host.start({
     sessionId: undefined,

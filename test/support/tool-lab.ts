@@ -13,6 +13,7 @@ import { createSpillFile } from "../../src/environments/spill-file.ts";
 import { createRedactor } from "../../src/lib/redact/redactor.ts";
 import { openDatabase } from "../../src/lib/sqlite/database.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
+import { createFileGuards } from "../../src/policy/guarded-files.ts";
 import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 import { createTools, TOOLSETS } from "../../src/tools/tool-table.ts";
@@ -31,7 +32,10 @@ export interface TestEnvironment extends AsyncDisposable {
 }
 
 export interface ToolLabOptions
-  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "home" | "hasSandbox">> {
+  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "hasSandbox">> {
+  /** Home of the profile. */
+  readonly home?: string;
+  readonly writeRoots?: readonly string[];
   readonly todos?: TodoState;
   readonly limits?: ToolParts["limits"];
   readonly owner?: string;
@@ -178,7 +182,7 @@ export async function openToolLab(
       jobs: async () => jobs,
     }),
     owner,
-    home,
+    guards: createFileGuards({ homes: [home], writeRoots: options.writeRoots ?? [] }),
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
     hasSandbox: options.hasSandbox ?? false,
     canNotify: options.canNotify ?? false,

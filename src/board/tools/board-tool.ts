@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { redactJson } from "../../lib/redact/redact-json.ts";
+import type { Effects } from "../../policy/decision.ts";
 import { defineTool, failedJson, okJson } from "../../tools/define-tool.ts";
 import type { Tool, ToolCallContext } from "../../tools/tool.ts";
 import type { AttachmentFolders } from "../attachments/attachment-files.ts";
@@ -57,6 +58,7 @@ interface BoardToolSpec<Schema extends z.ZodObject> {
   readonly input: Schema;
   readonly mutates: boolean;
   readonly exclusive?: boolean;
+  readonly effectsOf?: (input: z.infer<Schema>) => Effects;
   run(input: z.infer<Schema>, signal: AbortSignal): Promise<Readonly<Record<string, unknown>>>;
 }
 

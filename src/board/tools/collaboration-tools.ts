@@ -11,6 +11,7 @@ export function createComment({ client, taskOf, redact }: BoardToolContext): Too
     description: "Comment on a task. Defaults to your own task.",
     input: z.strictObject({ task_id: taskId.optional(), body: z.string().min(1) }),
     mutates: true,
+    effectsOf: (input) => ({ instructsAgents: input.task_id !== undefined }),
     async run({ task_id, body }, signal) {
       const comment = await client.comment(taskOf(task_id), redact(body), signal);
       return { comment_id: comment.id, task_id: comment.task_id, author: comment.author };

@@ -35,6 +35,7 @@ export function createCreateTool(board: BoardToolContext): Tool {
     description: "Create a task for a profile.",
     input: createInput,
     mutates: true,
+    effectsOf: () => ({ instructsAgents: true }),
     async run(input, signal) {
       const own = caller.kind === "run" ? (await store.show(caller.taskId, signal)).task : undefined;
       const newTask = newTaskOf(input, own);

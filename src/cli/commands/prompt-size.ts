@@ -56,7 +56,7 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
     environment,
     surface: SURFACE,
     now: Date.now(),
-    contextRules: { maxChars, notify: reporter.onNotice },
+    contextRules: { maxChars, notify: reporter.onNotice, onUntrusted: () => undefined },
   };
   const facts = await loadPromptFacts(promptContext, tools, signal);
   const { parts, tokens } = measurePrompt(facts, tools, (text) => countTokens(text));

@@ -6,6 +6,7 @@ import type { Redactor } from "../../lib/redact/redactor.ts";
 import type { ApprovalsOptions } from "../../policy/options.ts";
 import type { Policy, PolicyState } from "../../policy/policy.ts";
 import { openRuleSource, type RuleSourceParts } from "../../policy/rules/rule-source.ts";
+import type { UntrustedSources } from "../../policy/untrusted/untrusted-sources.ts";
 import { createWrittenFiles } from "../../policy/written-by-session.ts";
 import type { Model } from "../../providers/provider.ts";
 import { createFileProbe } from "../prompt/probe-files.ts";
@@ -21,6 +22,7 @@ interface SessionParts extends Pick<Policy, "useGrant" | "rememberedRules"> {
   readonly knownTools: ReadonlySet<string>;
   /** The files that earlier processes of the session have written. */
   pastWrites(): readonly string[];
+  readonly untrusted: UntrustedSources;
   /** Called after each request to the reviewer. */
   onReview(cost: ReviewCost): void;
 }
@@ -43,7 +45,7 @@ export interface PolicyRequest {
 /** Creates the policy for the calls of one session. Throws `rules-invalid` if a rule file is invalid. */
 export async function createPolicy(
   request: PolicyRequest,
-  { cwd, inUse, model, knownTools, rememberedRules, useGrant, pastWrites, onReview }: SessionParts,
+  { cwd, inUse, model, knownTools, rememberedRules, useGrant, pastWrites, untrusted, onReview }: SessionParts,
 ): Promise<Policy> {
   const { environment, settings, surface, redactor } = request;
   const isLocal = environment.options.backend === "local";
@@ -70,6 +72,7 @@ export async function createPolicy(
     ownPids: [process.pid, process.ppid],
     rememberedRules,
     useGrant,
+    untrusted: untrusted.list,
     knownTools,
     review: async ({ tool, effects, summary }, reason, signal) => {
       const call = redactor.redact(effects.commands?.join("\n") ?? summary);

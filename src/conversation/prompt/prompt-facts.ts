@@ -34,7 +34,7 @@ export async function loadPromptFacts(
     rules && seesWorkingFolder ? findProjectContext(environment.cwd, rules, signal) : undefined,
   ]);
   return {
-    identity: soul?.text,
+    identity: soul?.isLeftOut ? undefined : soul?.text,
     tools: [...tools.keys()],
     environment: describeEnvironment(environment),
     project,
@@ -75,7 +75,7 @@ export function describeTools(offer: {
   const parts: ToolParts = {
     workspace: never,
     owner: "",
-    home: "",
+    guards: { read: never, write: never },
     limits: offer.limits,
     canNotify: false,
     findAnswer: offer.canAsk ? never : undefined,

@@ -4,7 +4,7 @@ export const CREDENTIAL_PATHS: readonly string[] = [
   ".gnupg",
   ".aws",
   ".azure",
-  ".kube/config",
+  ".kube",
   ".docker/config.json",
   ".netrc",
   "_netrc",

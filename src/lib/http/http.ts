@@ -1,3 +1,4 @@
+import { lookup } from "node:dns";
 import { setMaxListeners } from "node:events";
 import { createSecureContext } from "node:tls";
 import type { Dispatcher, Pool } from "undici";
@@ -6,7 +7,7 @@ import { loadCertificateAuthorities } from "./authorities.ts";
 import { exchange, type HttpRequest, type HttpResponse } from "./http-exchange.ts";
 import { createHttpFailure } from "./http-failure.ts";
 import { parseNoProxy } from "./no-proxy.ts";
-import { lookUpPublic, requirePublicHost } from "./public-address.ts";
+import { type LookUpAddresses, onlyPublic, requirePublicHost } from "./public-address.ts";
 
 export interface HttpSettings {
   readonly proxy: ProxySettings;
@@ -16,6 +17,8 @@ export interface HttpSettings {
   readonly connectTimeoutMs?: number | undefined;
   /** Refuse hosts that are not on the public internet, for addresses that the user did not choose as a server. */
   readonly onlyPublic?: boolean;
+  /** Resolves names where only public hosts are allowed; by default as the system does. */
+  readonly lookUp?: LookUpAddresses | undefined;
   /** Name of the setting for a CA file, for the hint about an untrusted certificate. */
   readonly caKey?: string | undefined;
 }
@@ -74,7 +77,7 @@ export function openHttpClient(settings: HttpSettings): HttpClient {
       const transport = await open();
       const url = parseAddress(address);
       try {
-        if (settings.onlyPublic) await requirePublicHost(url.hostname);
+        if (settings.onlyPublic) await requirePublicHost(url.hostname, settings.lookUp ?? lookup);
         return await transport.exchange(url, request, signal);
       } catch (error) {
         signal.throwIfAborted();
@@ -113,7 +116,7 @@ type Tunnel = Dispatcher.ConnectData<unknown>;
 
 /** Opens connections to other hosts, direct and through proxies; the first request makes the first connection. */
 async function openHttpTransport(settings: HttpSettings) {
-  const { proxy, caFiles = [], verifiesTls = true, connectTimeoutMs, onlyPublic = false } = settings;
+  const { proxy, caFiles = [], verifiesTls = true, connectTimeoutMs } = settings;
   // Loaded here, so that a command that sends no request does not pay for it. Default export, because in a bundle a CommonJS
   // package has no other.
   const { default: undici } = await import("undici");
@@ -132,7 +135,7 @@ async function openHttpTransport(settings: HttpSettings) {
   // The caller limits the time of a request by its signal: some models think for 15 minutes.
   const noTimeouts = { headersTimeout: 0, bodyTimeout: 0 };
   const direct = new undici.Agent({
-    connect: { ...tls, ...(onlyPublic && { lookup: lookUpPublic }) },
+    connect: { ...tls, ...(settings.onlyPublic && { lookup: onlyPublic(settings.lookUp ?? lookup) }) },
     ...noTimeouts,
   });
   const openProxy = (value: string | undefined) => {

@@ -1,6 +1,5 @@
-import { type LookupAddress, lookup as lookUpAddresses } from "node:dns";
+import type { LookupAddress, LookupAllOptions } from "node:dns";
 import { BlockList, isIP, type LookupFunction } from "node:net";
-import { promisify } from "node:util";
 import { AppError } from "../errors.ts";
 
 /** Networks that a fetched address must not lead to: this machine, local networks, metadata services, reserved ranges. */
@@ -20,38 +19,60 @@ function createBlockList(family: "ipv4" | "ipv6", networks: string): BlockList {
   return list;
 }
 
-/** Whether an IP address belongs to the public internet. */
+/** Names under which clouds hand out the credentials of their machines, whatever they resolve to. */
+export const METADATA_HOSTS: ReadonlySet<string> = new Set([
+  "metadata.google.internal",
+  "metadata",
+  "metadata.azure.internal",
+  "instance-data",
+]);
+
+/** Resolves a name as `dns.lookup` does with the option `all`. */
+export type LookUpAddresses = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void;
+
+/** Whether an IP address belongs to the public internet. An address with a zone belongs to a link of this machine. */
 export function isPublicAddress(address: string): boolean {
+  if (address.includes("%")) return false;
   if (isIP(address) === 4) return !PRIVATE_V4.check(address, "ipv4");
   return isIP(address) === 6 && !PRIVATE_V6.check(address, "ipv6");
 }
 
 /** Throws unless every address of a host is public; a host without an address is refused too. */
-export async function requirePublicHost(hostname: string): Promise<void> {
+export async function requirePublicHost(hostname: string, lookUp: LookUpAddresses): Promise<void> {
   const host = hostname.replace(/^\[|\]$/g, "");
-  const found: readonly LookupAddress[] =
-    isIP(host) === 0
-      ? await promisify(lookUpAddresses)(host, { all: true })
-      : [{ address: host, family: isIP(host) }];
+  if (METADATA_HOSTS.has(host.toLowerCase().replace(/\.+$/, ""))) throw refuse(host);
+  const family = isIP(host);
+  if (family !== 0) return requirePublicAddresses(host, [{ address: host, family }]);
+  const found = await new Promise<LookupAddress[]>((resolve, reject) =>
+    lookUp(host, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses))),
+  );
   requirePublicAddresses(host, found);
 }
 
-/** Resolves a name for a connection, and refuses one that has a private address: it may have changed since the last check. */
-export const lookUpPublic: LookupFunction = (hostname, options, callback) => {
-  lookUpAddresses(hostname, { ...options, all: true }, (error, found) => {
-    if (error) return callback(error, []);
-    try {
-      requirePublicAddresses(hostname, found);
-    } catch (refusal) {
-      return callback(refusal as Error, []);
-    }
-    const [first] = found;
-    if (options.all) callback(null, found);
-    else callback(null, first?.address ?? "", first?.family);
-  });
-};
+/** Resolves names for connections, and refuses those with a private address: it may have changed since the last check. */
+export function onlyPublic(lookUp: LookUpAddresses): LookupFunction {
+  return (hostname, options, callback) =>
+    lookUp(hostname, { ...options, all: true }, (error, found) => {
+      if (error) return callback(error, []);
+      try {
+        requirePublicAddresses(hostname, found);
+      } catch (refusal) {
+        return callback(refusal as Error, []);
+      }
+      const [first] = found;
+      if (options.all) callback(null, found);
+      else callback(null, first?.address ?? "", first?.family);
+    });
+}
 
 function requirePublicAddresses(host: string, found: readonly LookupAddress[]): void {
-  if (found.length > 0 && found.every(({ address }) => isPublicAddress(address))) return;
-  throw new AppError("address-private", `${host} is not on the public internet, so it was not fetched.`);
+  if (found.length === 0 || !found.every(({ address }) => isPublicAddress(address))) throw refuse(host);
+}
+
+function refuse(host: string): AppError {
+  return new AppError("address-private", `${host} is not on the public internet, so it was not fetched.`);
 }

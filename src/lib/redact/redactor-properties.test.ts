@@ -99,7 +99,7 @@ const secret = fc.oneof(
 );
 const isProper = (value: string) => value.length >= 8 && !/[«»]|^[a-z:-]+$/.test(value);
 
-test("redacting twice gives the same text as redacting once", () => {
+test("agent M4: redacting twice gives the same text as redacting once", () => {
   fc.assert(
     fc.property(text, fc.array(secret, { maxLength: 3 }), fc.boolean(), (given, secrets, code) => {
       const { redact } = createRedactor({ secrets });
@@ -206,7 +206,7 @@ describe("the running time is linear in the length of the text", () => {
     ],
   ])("for %j repeated", finishes);
 
-  test("for anything that fast-check generates", () => {
+  test("agent M4: for anything that fast-check generates", () => {
     const piece = fragments.map((parts) => parts.join("")).filter((given) => given.length > 0);
     fc.assert(fc.property(piece, finishes), { numRuns: 20 });
   });

@@ -259,7 +259,9 @@ describe("a URL", () => {
     '{"url":"https:\\/\\/app.example\\/?api_key=abcdef\\u0026password=hunter2"}',
     `ssh://git@host/repo.git and postgres://user@host/db and postgres://user:\${PASSWORD}@host/db`,
     "http://host:8080/path/@scope/package",
-  ])("with a query or without a secret stays unchanged: %s", (text) => expect(redact(text)).toBe(text));
+  ])("agent M4: with a query or without a secret stays unchanged: %s", (text) =>
+    expect(redact(text)).toBe(text),
+  );
 
   test.each([
     `https://api.example/x?access_token=ghp_${run.slice(0, 36)}&a=b`,
@@ -327,7 +329,7 @@ describe("a known value", () => {
   });
 });
 
-test("a mark is recognised, so that it is not written into a file", () => {
+test("agent M4: a mark is recognised, so that it is not written into a file", () => {
   expect(containsRedactionMark(redact("DB_PASSWORD=hunter2"))).toBe(true);
   expect(containsRedactionMark("DB_PASSWORD=hunter2 «quoted» redacted:x")).toBe(false);
 });

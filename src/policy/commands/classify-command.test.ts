@@ -97,6 +97,8 @@ describe("classifyCommand", () => {
     "exec 3<<<'rm -rf src'; . /dev/fd/3",
     "compgen -C 'rm -rf src' x",
     "/lib64/ld-linux-x86-64.so.2 /bin/rm -rf src",
+    "ld.so /bin/rm -rf src",
+    "python3 -c \"getattr(__import__('shutil'),'rm'+'tree')('src')\"",
     "start-stop-daemon --start -x /bin/rm -- -rf src",
     "dbus-run-session rm -rf src",
     "dbus-run-session -- rm -rf src",
@@ -118,6 +120,34 @@ describe("classifyCommand", () => {
     "git rebase --exec='rm -rf src' main",
   ])("K4: what another program runs is read: %s", (text) => {
     expect(find(text)).toContainEqual(expect.objectContaining({ class: "recursive-removal" }));
+  });
+
+  it.each([
+    ["export X='rm -rf src'", "recursive-removal"],
+    ["declare -x X='git push --force'", "git-force-push"],
+    ["export PATH=$PWD:$PATH", "injected-code"],
+    ["PATH=. ls", "injected-code"],
+    ["echo x > .git/hooks/post-commit", "injected-code"],
+    ["tee -a .git/config < x", "injected-code"],
+    ["cp x .git/modules/a/hooks/pre-push", "injected-code"],
+  ])("K4: what a later command would run needs an answer now: %s", (text, name) => {
+    expect(find(text)).toContainEqual(expect.objectContaining({ class: name }));
+  });
+
+  it.each([
+    "export PATH=\"$PWD/node_modules/.bin:$PATH\" CFLAGS='-O2 -g'",
+    "export MESSAGE='ready to deploy' PS1='[\\u@\\h \\W]\\$ '",
+    "cp x .git/hooks/pre-push.sample; cat .git/config; git config user.name Ann",
+  ])("K4: ordinary exports and files of git run unasked: %s", (text) => {
+    expect(find(text)).toEqual([]);
+  });
+
+  it.each([
+    "find . -name '*.ts' -exec sh -c 'rm \"$1\"' _ {} \\;",
+    "find . -name '*.ts' -exec bash -c 'rm -f -- \"$@\"' _ {} +",
+    "cat list | xargs sh -c 'rm \"$@\"' _",
+  ])("K4: a script that removes every file it is given needs an answer: %s", (text) => {
+    expect(find(text)).toContainEqual(expect.objectContaining({ class: "bulk-removal" }));
   });
 
   it.each([

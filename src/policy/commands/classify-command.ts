@@ -1,9 +1,13 @@
+import { dirname } from "node:path/posix";
 import { checkReading } from "../hardline/check-hardline.ts";
 import { formatInvocation, type Invocation, nameOf } from "../shell-reader/invocation.ts";
 import { LimitReached, Meter } from "../shell-reader/meter.ts";
 import { type CommandReading, readCommand } from "../shell-reader/read-command.ts";
+import { UNKNOWN } from "../shell-reader/scope.ts";
 import { quoteWords } from "./arguments.ts";
 import { type CodeLanguage, codeSourceOf, findInterpreter } from "./code/interpreters.ts";
+import { modulesInArguments, modulesLoadedBy } from "./code/loaded-modules.ts";
+import { recipesRunBy } from "./code/written-recipes.ts";
 import type { CommandFacts, Match } from "./command-classes.ts";
 import { fetchedBy, findFetchedFiles } from "./fetched-files.ts";
 import { inspectCode } from "./inline-code.ts";
@@ -65,6 +69,7 @@ const RULES: readonly ClassRule[] = [
 ];
 const MAX_NESTING = 5;
 const MAX_TEXTS = 200;
+const MAX_MODULES = 20;
 const MAX_FINDINGS = 50;
 
 /**
@@ -79,21 +84,28 @@ export function classifyCommand(
   return inspectCommand(reading, facts, meter).findings;
 }
 
+interface CommandInspection {
+  readonly findings: readonly Finding[];
+  readonly nested: readonly CommandReading[];
+  /** The parts of the command whose inline code uses the network. */
+  readonly networkCode: readonly string[];
+}
+
 /** The findings, with the readings of all texts that programs of the command hand to a shell. */
 export function inspectCommand(
   reading: CommandReading,
   facts: CommandFacts,
   meter: Meter = new Meter(sizeOf(reading)),
-): { readonly findings: readonly Finding[]; readonly nested: readonly CommandReading[] } {
+): CommandInspection {
   const classifier = new Classifier(facts, meter);
-  const { findings, nested } = classifier;
+  const { findings, nested, networkCode } = classifier;
   try {
     classifier.read(reading, 0, undefined);
   } catch (error) {
     if (!(error instanceof LimitReached)) throw error;
-    return { findings: [...findings, { ...UNREADABLE, command: "" }], nested };
+    return { findings: [...findings, { ...UNREADABLE, command: "" }], nested, networkCode };
   }
-  return { findings, nested };
+  return { findings, nested, networkCode };
 }
 
 /** The number of characters in the words and inputs of all programs. */
@@ -110,6 +122,7 @@ function sizeOf({ invocations }: CommandReading): number {
 class Classifier {
   readonly findings: Finding[] = [];
   readonly nested: CommandReading[] = [];
+  readonly networkCode: string[] = [];
   readonly #facts: CommandFacts;
   readonly #meter: Meter;
   readonly #known = new Set<string>();
@@ -146,6 +159,9 @@ class Classifier {
       }
       for (const { text, isElsewhere } of launchedBy(invocation))
         this.#nested({ text: withInput(text, invocation), isElsewhere }, invocation, nesting, command);
+      const contentOf = (path: string) => this.#scriptAt(path, scripts);
+      for (const text of [...exportedTexts(invocation), ...recipesRunBy(invocation, contentOf)])
+        this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
     }
   }
 
@@ -176,7 +192,29 @@ class Classifier {
       );
     else if (source.kind === "file")
       codes.push(this.#scriptAt(locate(source.path, invocation.cwd), scripts) ?? "");
-    for (const code of codes) this.#inspect(code, interpreter.language, invocation, nesting, command);
+    const { language } = interpreter;
+    const folder =
+      source.kind === "file" ? dirname(locate(source.path, invocation.cwd)) : locate(".", invocation.cwd);
+    for (const path of modulesInArguments(invocation.args, language, locate(".", invocation.cwd)))
+      codes.push(this.#scriptAt(path, scripts) ?? "");
+    for (const code of this.#withModules(codes, language, folder, scripts))
+      this.#inspect(code, language, invocation, nesting, command);
+  }
+
+  /** The texts, with those of the modules that they load and that the session has written. */
+  #withModules(
+    codes: readonly string[],
+    language: CodeLanguage,
+    folder: string,
+    scripts: ReadonlyMap<string, string>,
+  ): readonly string[] {
+    const all = new Set(codes.filter((code) => code !== ""));
+    for (const code of all)
+      for (const path of modulesLoadedBy(code, language, folder)) {
+        const text = this.#scriptAt(path, scripts);
+        if (text !== undefined && all.size < MAX_MODULES) all.add(text);
+      }
+    return [...all];
   }
 
   /** The content of a script, if this text or an earlier call of the session has written it. */
@@ -200,7 +238,8 @@ class Classifier {
     command: string,
   ): void {
     if (!this.#charge(code, nesting, command)) return;
-    const { matches, commands } = inspectCode(code, language, invocation.cwd, this.#facts);
+    const { matches, commands, usesNetwork } = inspectCode(code, language, invocation.cwd, this.#facts);
+    if (usesNetwork) this.networkCode.push(command);
     for (const match of matches) this.#add(match, command);
     for (const text of commands) this.#nested({ text, isElsewhere: false }, invocation, nesting, command);
   }
@@ -230,6 +269,13 @@ class Classifier {
     this.#add(UNREADABLE, command);
     return false;
   }
+}
+
+/** Exported values that may be commands: exports last, so a later call can run them with `$NAME`. */
+function exportedTexts({ name, args }: Invocation): readonly string[] {
+  if (!/^(?:export|declare|typeset)$/.test(name)) return [];
+  const values = args.flatMap((word) => /^[A-Za-z_]\w*=(.+)$/s.exec(word)?.[1] ?? []);
+  return values.filter((value) => /\S\s+\S/.test(value) && !value.startsWith(UNKNOWN));
 }
 
 /** The variables that `env` and its like set for the program that they start. */

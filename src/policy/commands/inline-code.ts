@@ -20,6 +20,7 @@ import { findSqlLoss } from "./sql.ts";
 export interface CodeInspection {
   readonly matches: readonly Match[];
   readonly commands: readonly string[];
+  readonly usesNetwork: boolean;
 }
 
 const RUNNERS: Readonly<Record<CodeLanguage, RegExp>> = {
@@ -52,6 +53,12 @@ const NETWORK =
   /^(?:urlopen|urlretrieve|request|requests\.\w+|httpx\.\w+|fetch|http\.\w+|https\.\w+|axios(?:\.\w+)?|Net::HTTP.*|URI\.open|LWP::.*|HTTP::Tiny.*|curl_exec|connect|create_connection|sendall|fsockopen|TCPSocket(?:\.\w+)?|Socket|socket|net\.\w+|IO::Socket.*|post|sendmail|send)$/;
 const SOCKETS =
   /^(?:socket|socket\.socket|socket\.create_connection|net\.(?:connect|createConnection|Socket)|TCPSocket(?:\.\w+)?|IO::Socket.*|fsockopen|Socket)$/;
+const NETWORK_NAMES =
+  /^(?:url(?:open|retrieve)|urllib\d?(?:\..*)?|requests(?:\..*)?|httpx(?:\..*)?|aiohttp(?:\..*)?|http\.client.*|httplib.*|smtplib.*|ftplib.*|telnetlib.*|paramiko.*|socket(?:\..*)?|socketserver.*|fetch|XMLHttpRequest|WebSocket|EventSource|sendBeacon|https?\.(?:get|request)|axios(?:\..*)?|Net::.*|URI\.open|LWP::.*|HTTP::.*|IO::Socket.*|curl_(?:init|exec)|fsockopen|stream_socket_client|TCPSocket.*|UDPSocket.*|create_connection)$/;
+const NETWORK_MODULES =
+  /^(?:(?:node:)?(?:https?|http2|net|tls|dgram|dns)|undici|axios|got|node-fetch|nodemailer|ws|net\/(?:http|smtp|ftp)|open-uri|socket)$/;
+const REMOTE_ADDRESS =
+  /^(?:https?|wss?|ftp):\/\/(?!(?:[^/@]*@)?(?:localhost|127\.[\d.]+|\[::1\])(?:[:/?#]|$))/i;
 const SHELL_PROGRAM = /^(?:\/(?:usr\/)?bin\/)?(?:ba|da|z|k)?sh(?: -i)?(?: .*)?$/;
 const DISPATCHERS =
   /^(?:getattr|__import__|import_module|globals|send|public_send|__send__|call_user_func|call_user_func_array|apply|constantize|const_get)$/;
@@ -86,7 +93,11 @@ export function inspectCode(
     findNetworkUse(inspector),
     findDatabaseLoss(inspector),
   ];
-  return { matches: matches.filter((match) => match !== undefined), commands: findCommands(inspector) };
+  return {
+    matches: matches.filter((match) => match !== undefined),
+    commands: findCommands(inspector),
+    usesNetwork: usesNetwork(inspector),
+  };
 }
 
 interface Inspector {
@@ -181,7 +192,7 @@ function findRemoval(inspector: Inspector): Match | undefined {
   if (
     calls.some(
       ({ method, tokens: inside }) =>
-        DISPATCHERS.test(method) && TREE_REMOVERS.test(stringsOf(inside).join("")),
+        DISPATCHERS.test(method) && joinsToName(stringsOf(inside), TREE_REMOVERS),
     )
   )
     return { class: "recursive-removal", effect: "removes a folder and everything in it" };
@@ -210,6 +221,11 @@ function findRemoval(inspector: Inspector): Match | undefined {
   return removes && !isOnlyRebuildable
     ? { class: "bulk-removal", effect: "removes all files that it finds" }
     : undefined;
+}
+
+/** Whether the strings, from one of them on, join to a name: `getattr(__import__("shutil"), "rm" + "tree")`. */
+function joinsToName(strings: readonly string[], name: RegExp): boolean {
+  return strings.slice(-6).some((_, at, last) => name.test(last.slice(at).join("")));
 }
 
 /** `list.remove(x)` and `map.delete(x)` remove no file. */
@@ -301,6 +317,14 @@ function findNetworkUse(inspector: Inspector): Match | undefined {
   if (dumps && hasName(inspector, NETWORK))
     return { class: "data-upload", effect: "sends the variables of the environment to another machine" };
   return undefined;
+}
+
+/** Whether code can reach another machine; modules and addresses count as well as calls. */
+function usesNetwork(inspector: Inspector): boolean {
+  return (
+    hasName(inspector, NETWORK_NAMES) ||
+    inspector.strings.some((text) => NETWORK_MODULES.test(text) || REMOTE_ADDRESS.test(text))
+  );
 }
 
 function findDatabaseLoss({ calls }: Inspector): Match | undefined {

@@ -38,7 +38,7 @@ const RUNNERS: Readonly<Record<string, RegExp>> = {
 };
 /** Programs whose operands are a command. */
 const STARTERS =
-  /^(?:npx|bunx|pnpx|uvx|pipx|cross-env|dotenv|firejail|proot|bwrap|entr|ltrace|perf|valgrind|tsp|chronic|ts|setarch|linux32|linux64|faketime|proxychains4?|torsocks|with-contenv|dumb-init|tini|hyperfine|concurrently)$/;
+  /^(?:ld\.so|npx|bunx|pnpx|uvx|pipx|cross-env|dotenv|firejail|proot|bwrap|entr|ltrace|perf|valgrind|tsp|chronic|ts|setarch|linux32|linux64|faketime|proxychains4?|torsocks|with-contenv|dumb-init|tini|hyperfine|concurrently)$/;
 /** Options whose value is a text for a shell, of any program. */
 const TEXT_OPTIONS: Readonly<Record<string, readonly string[]>> = {
   "nix-shell": ["--run", "--command"],

@@ -1,10 +1,6 @@
-const METADATA_HOSTS = new Set([
-  "metadata.google.internal",
-  "metadata",
-  "metadata.azure.internal",
-  "fd00:ec2::254",
-  "instance-data",
-]);
+import { METADATA_HOSTS } from "../../lib/http/public-address.ts";
+
+const METADATA_V6 = "fd00:ec2::254";
 const METADATA_NUMBERS = new Set(
   ["169.254.169.254", "169.254.170.2", "100.100.100.200"].map((address) => numberOf(address)),
 );
@@ -19,7 +15,8 @@ export function isMetadataAddress(word: string): boolean {
     .replace(/^\[|\](?::\d+)?$/g, "")
     .toLowerCase();
   const name = host.includes("::") ? host.replace(/^::ffff:/, "") : host.replace(/:\d+$/, "");
-  if (METADATA_HOSTS.has(name)) return hasScheme || name.includes(".") || name.includes(":");
+  if (METADATA_HOSTS.has(name) || name === METADATA_V6)
+    return hasScheme || name.includes(".") || name.includes(":");
   const number = numberOf(name);
   return number !== undefined && METADATA_NUMBERS.has(number) && (hasScheme || name.includes("."));
 }

@@ -1,4 +1,5 @@
 import type { Invocation } from "../shell-reader/invocation.ts";
+import { operandsOf } from "./arguments.ts";
 
 /** The launcher, the bundled program and its sources, under any folder. */
 const OWN_PROGRAM = /(?:^|\/)(?:hermes(?:-agent)?(?:@[\w.-]+)?(?:\.\w+)?|main\.cjs|src\/main\.ts)$/i;
@@ -12,3 +13,16 @@ export function ownArguments({ name, program, args }: Invocation): readonly stri
   const at = args.findIndex((word) => OWN_PROGRAM.test(word));
   return at < 0 ? undefined : args.slice(at + 1);
 }
+
+/** The command of Hermes that an invocation runs, such as `kanban create`; undefined if it runs another program. */
+export function ownCommand(
+  invocation: Invocation,
+): { readonly noun: string; readonly verb: string } | undefined {
+  const own = ownArguments(invocation);
+  if (own === undefined) return undefined;
+  const [noun = "", verb = ""] = operandsOf(own, VALUED_OPTIONS);
+  return { noun, verb };
+}
+
+/** Options that may stand before the noun and take the next word as their value. */
+const VALUED_OPTIONS = /^(?:-p|-m|--profile|--model|--provider|--board)$/;

@@ -10,7 +10,8 @@ const CREDENTIALS = CREDENTIAL_PATHS.map((path) => path.split("/"));
 const CREDENTIALS_BY_NAME = new Map(
   CREDENTIALS.map(([first = ""]) => [first, CREDENTIALS.filter(([name]) => name === first)]),
 );
-const PUBLIC_FILES = /^(?:known_hosts.*|config|authorized_keys2?|.*\.pub)$/;
+/** Files beside credentials that hold none. */
+const PUBLIC_FILES = /\/\.ssh\/(?:known_hosts[^/]*|config|authorized_keys2?|[^/]*\.pub)$|\/\.aws\/config$/;
 const PRIVATE_KEY = /^id_(?:rsa|dsa|ecdsa|ed25519)$/;
 const SYSTEM_SECRETS =
   /^\/etc\/(?:g?shadow-?|sudoers(?:\.d)?(?:\/.*)?|ssh\/ssh_host_.*_key)$|^\/proc\/(?:\d+|\*)\/(?:environ|mem)$/;
@@ -32,6 +33,8 @@ const STARTUP_FOLDERS = [
 const SYSTEM_FOLDERS = new Set(
   "etc usr boot bin sbin lib lib32 lib64 libx32 var opt root proc sys System Library Applications".split(" "),
 );
+/** Files of a repository whose commands git runs; its samples do not run. */
+const GIT_CODE = /\/\.git\/(?:modules\/.+\/)?(?:hooks\/[^/]*(?<!\.sample)|config(?:\.worktree)?)$/;
 const PSEUDO_FILES = /^\/(?:proc\/self\/(?:fd|task)\/|var\/(?:tmp|folders)\/)/;
 /** Folders of a profile or a board whose files do not determine what Hermes may do. */
 const AGENT_WORK_FOLDERS = /^(?:profiles\/[^/]+\/)?(?:cache|logs|sandboxes|(?:.*\/)?workspaces)(?:\/|$)/;
@@ -59,18 +62,31 @@ export function judgeRead(path: string, cwd: string | undefined, facts: CommandF
 }
 
 function isCredential(absolute: string, facts: CommandFacts): boolean {
-  if (SYSTEM_SECRETS.test(absolute)) return true;
+  const last = absolute.slice(absolute.lastIndexOf("/") + 1);
+  return (
+    findCredential(absolute, { home: facts.home, homes: agentHomes(facts) }) === "secret" ||
+    (PRIVATE_KEY.test(last) && pathBelow(absolute, facts.cwd) === undefined)
+  );
+}
+
+/**
+ * Whether an absolute path is a file with credentials, or a public one beside them. `homes` are homes of profiles. The only
+ * list of such files, for commands as well as for file tools.
+ */
+export function findCredential(
+  absolute: string,
+  { home, homes }: { readonly home: string | undefined; readonly homes: readonly string[] },
+): "secret" | "public" | undefined {
+  if (SYSTEM_SECRETS.test(absolute) || absolute === `${home}/.npmrc`) return "secret";
+  if (homes.some((one) => isAgentSecret(absolute, one))) return "secret";
   const parts = absolute.split("/").slice(1);
-  const last = parts.at(-1) ?? "";
-  if (isAgentSecret(absolute, facts)) return true;
-  if (absolute === `${facts.home}/.npmrc`) return true;
-  if (PRIVATE_KEY.test(last) && pathBelow(absolute, facts.cwd) === undefined) return true;
-  return parts.some((part, at) =>
-    (isPattern(part) ? CREDENTIALS : (CREDENTIALS_BY_NAME.get(part) ?? [])).some(
-      (names) =>
-        startsWithNames(parts, at, names) && (at + names.length === parts.length || !PUBLIC_FILES.test(last)),
+  const isBelow = parts.some((part, at) =>
+    (isPattern(part) ? CREDENTIALS : (CREDENTIALS_BY_NAME.get(part) ?? [])).some((names) =>
+      startsWithNames(parts, at, names),
     ),
   );
+  if (!isBelow) return undefined;
+  return PUBLIC_FILES.test(absolute) ? "public" : "secret";
 }
 
 /** Whether a path is a file of Hermes that determines what Hermes may do: settings, secrets, rules, databases. */
@@ -114,9 +130,9 @@ export function judgeLinked(path: string, cwd: string | undefined, facts: Comman
     : undefined;
 }
 
-function isAgentSecret(absolute: string, { hermesHome }: CommandFacts): boolean {
+function isAgentSecret(absolute: string, home: string): boolean {
   return /^(?:profiles\/[^/]+\/)?(?:\.env|auth\.json|(?:mcp-tokens|pairing)(?:\/.*)?)$/.test(
-    pathBelow(absolute, hermesHome) ?? "",
+    pathBelow(absolute, home) ?? "",
   );
 }
 
@@ -131,9 +147,13 @@ function startsWithNames(parts: readonly string[], at: number, names: readonly s
 /** Whether the name of a file says that it holds keys, passwords or tokens of a project. */
 export function isSecretFile(path: string): boolean {
   const last = path.split("/").at(-1) ?? "";
-  return (
-    (ENV_FILE.test(last) && !ENV_TEMPLATE.test(last)) || PRIVATE_KEY.test(last) || SECRET_NAMES.test(last)
-  );
+  return isEnvFile(path) || PRIVATE_KEY.test(last) || SECRET_NAMES.test(last);
+}
+
+/** Whether a file is a .env file with values, not a template for one. */
+export function isEnvFile(path: string): boolean {
+  const last = path.split("/").at(-1) ?? "";
+  return ENV_FILE.test(last) && !ENV_TEMPLATE.test(last);
 }
 
 /** Whether a file is a template for a .env file, without secrets. */
@@ -152,11 +172,12 @@ export function judgeWrite(path: string, cwd: string | undefined, facts: Command
     return { class: "agent-settings-write", effect: `changes the settings or secrets of Hermes in ${path}` };
   if (TOKEN_FILES.test(last) || isCredential(absolute, facts) || parts.includes(".ssh"))
     return { class: "credential-write", effect };
+  if (GIT_CODE.test(absolute)) return { class: "injected-code", effect: `${effect}, which git runs` };
   const atHome = facts.home === undefined ? undefined : pathBelow(absolute, facts.home);
   if (isStartupFile(atHome, parts)) return { class: "startup-file-write", effect };
   if (/^\.(?:bash|zsh|python|node_repl|psql|mysql)_history$/.test(last))
     return { class: "trace-removal", effect: `changes the history of commands in ${path}` };
-  if (ENV_FILE.test(last) && !ENV_TEMPLATE.test(last)) return { class: "env-file-write", effect };
+  if (isEnvFile(absolute)) return { class: "env-file-write", effect };
   if (isDevice(absolute, undefined)) return { class: "disk-write", effect: `writes the device ${path}` };
   if (pathBelow(absolute, facts.cwd) !== undefined || atHome !== undefined) return undefined;
   if (absolute.startsWith("/var/log/")) return { class: "trace-removal", effect: `changes the log ${path}` };

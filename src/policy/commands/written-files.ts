@@ -1,5 +1,5 @@
 import type { Invocation } from "../shell-reader/invocation.ts";
-import { hasOption, operandsOf, valuesOfOption } from "./arguments.ts";
+import { hasOption, operandsOf, subcommandOf, valuesOfOption } from "./arguments.ts";
 
 const COPIERS = new Set(["cp", "gcp", "mv", "install", "ln", "rsync", "scp", "ditto"]);
 /** Programs that change or remove every operand. */
@@ -41,6 +41,10 @@ function operandsWrittenBy(name: string, args: readonly string[]): readonly stri
       return [...(args.includes("inplace") ? operandsOf(args) : []), ...filesIn(args, />>?\s*"([^"]+)"/g)];
     case "yq":
       return hasOption(args, /^-[a-zA-Z]*i|^--inplace$/) ? operandsOf(args) : [];
+    case "git": {
+      const { verb, rest } = subcommandOf(args, /^-[cC]$|^--(?:git-dir|work-tree|namespace)$/);
+      return verb === "mv" || verb === "rm" ? operandsOf(rest) : [];
+    }
     case "dd":
       return args.filter((word) => word.startsWith("of=")).map((word) => word.slice(3));
     case "curl":

@@ -48,8 +48,8 @@ export function createSessionBrancher(
     "update turn set outcome = 'stopped', reason = 'The session was branched here.', hint = null where key = ?",
   );
   const copyMessage = database.prepare<{ key: number }>(`
-    insert into message (turn_key, position, role, kind, created_at, body)
-    select :turn, position, role, kind, created_at, body from message where key = :message returning key`);
+    insert into message (turn_key, position, role, kind, created_at, body, untrusted)
+    select :turn, position, role, kind, created_at, body, untrusted from message where key = :message returning key`);
   const listResults = database.prepare<{ key: number; result_key: number }>(
     "select key, result_key from tool_call where message_key = ? and result_key is not null",
   );

@@ -5,9 +5,9 @@ import { containsRedactionMark } from "../../lib/redact/mark.ts";
 import { failed, ok } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { isSourceCode } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
 import type { SeenFiles } from "./seen-files.ts";
+import { isSourceCode } from "./source-code.ts";
 
 interface ChangeParts extends Pick<ToolParts, "redact"> {
   readonly files: EnvironmentFiles;

@@ -1,16 +1,16 @@
 import type { ChangeScope } from "../../environments/files/change-files.ts";
 import { findMarks } from "../../lib/redact/mark.ts";
 import type { ToolParts } from "../workspace.ts";
-import { formatCredentialRefusal, isCredentialFile, isSourceCode } from "./credential-files.ts";
+import { isSourceCode } from "./source-code.ts";
 
 /** The limits on the model's changes, and the redaction of the files that it changes. */
 export function createChangeScope({
-  home,
+  guards,
   redact,
-}: Pick<ToolParts, "home" | "redact">): Required<Omit<ChangeScope, "seen">> {
+}: Pick<ToolParts, "guards" | "redact">): Required<Omit<ChangeScope, "seen">> {
   return {
     within: undefined,
-    judge: (real) => (isCredentialFile(real, home) ? formatCredentialRefusal(real) : undefined),
+    judge: guards.write,
     judgeText(real, before = "", after) {
       const mark = findForeignMark(before, after, (text) => redact(text));
       return mark === undefined

@@ -5,11 +5,11 @@ import { findDocumentKind } from "../../lib/documents/document-text.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { formatCredentialRefusal, isCredentialFile, isSourceCode } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
 import { maskPrivateKeyLines } from "./private-key-lines.ts";
 import { createDocumentPages } from "./read-document-page.ts";
 import type { SeenFiles } from "./seen-files.ts";
+import { isSourceCode } from "./source-code.ts";
 
 const LARGE_BYTES = 512_000;
 const DEFAULT_LINES = 500;
@@ -37,7 +37,8 @@ export function createReadFile(parts: ToolParts, seenFiles: SeenFiles): Tool {
       const read = await files.read(path, page, signal);
       if (isFileProblem(read)) return failed(await describeProblem(files, read, signal));
       // Check the real path, which is known only after reading.
-      if (isCredentialFile(read.path, parts.home)) return failed(formatCredentialRefusal(read.path));
+      const refusal = parts.guards.read(read.path);
+      if (refusal !== undefined) return failed(refusal);
       const sample = read.kind === "binary" ? read.sample : Buffer.from(read.lines[0] ?? "");
       const document = findDocumentKind(read.path, sample);
       if (document !== undefined) {

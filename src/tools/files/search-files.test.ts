@@ -97,7 +97,7 @@ it("K5: credential files are omitted and counted", async () => {
     expect(text).not.toContain("id:1");
   }
   const direct = await own.call("search_files", { pattern: "needle", path: "d/.env.local" });
-  expect(direct.text).toContain("1 file that may hold credentials is omitted");
+  expect(direct.text).toContain("1 protected file is omitted");
 });
 
 it("no results, an invalid pattern and a missing folder are distinguished", async () => {

@@ -5,9 +5,9 @@ import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
 import type { ToolParts } from "../workspace.ts";
-import { isCredentialFile, isSourceCode } from "./credential-files.ts";
 import { describeProblem } from "./describe-problem.ts";
 import { maskPrivateKeyLines } from "./private-key-lines.ts";
+import { isSourceCode } from "./source-code.ts";
 
 const input = z.strictObject({
   pattern: z.string().min(1).describe("Regular expression, or a glob for target files"),
@@ -68,7 +68,7 @@ export function createSearchFiles(parts: ToolParts, repeated: SearchCounter): To
       if (found.kind === "pattern-invalid") return failed(`${found.message} ${found.hint}`);
       if (isFileProblem(root)) return failed(await describeProblem(files, root, signal));
       const folder = root.type === "folder" ? root.path : posix.dirname(root.path);
-      const isHidden = (file: string): boolean => isCredentialFile(posix.join(folder, file), parts.home);
+      const isHidden = (file: string): boolean => parts.guards.read(posix.join(folder, file)) !== undefined;
       const redact = (file: string, text: string): string => parts.redact(text, { code: isSourceCode(file) });
       const view = { folder, offset: query.offset, isRepeated: times === WARN_AT, isHidden, redact };
       return ok(render({ ...found, lines: await maskLines(files, folder, found.lines, signal) }, view));
@@ -124,7 +124,7 @@ function render(found: Found, { folder, offset, isRepeated, isHidden, redact }: 
   const notes = [
     visible.length === 0 ? `nothing found below ${folder}` : `paths are relative to ${folder}`,
     hidden > 0
-      ? `${hidden} ${hidden === 1 ? "file that may hold credentials is" : "files that may hold credentials are"} omitted`
+      ? `${hidden} protected ${hidden === 1 ? "file is" : "files are"} omitted, which may hold credentials or the state of Hermes`
       : undefined,
     found.hasMore || page.length < rows.length ? `more results: offset ${next}` : undefined,
     found.partial,

@@ -130,3 +130,28 @@ it("M4: a secret is written to disk unchanged, and is not in the result", async 
   expect(await own.sh("cat conf.ini")).toBe(`${key}\n`);
   expect(`${text}${display}`).not.toContain(key);
 });
+
+it("K5: outside of the folders of HERMES_WRITE_SAFE_ROOT nothing is written, also not through a link", async () => {
+  await using own = await openToolLab(testEnvironment, {
+    setUp: "mkdir safe; ln -s .. safe/out; ln -s safe in",
+    writeRoots: [`${testEnvironment.folder}/nowhere`],
+  });
+  await using safe = await openToolLab(testEnvironment, {
+    setUp: "mkdir -p safe; ln -sfn .. safe/out; ln -sfn safe in",
+    writeRoots: [`${own.folder}/safe`],
+  });
+  expect(await own.call("write_file", { path: "safe/a", content: "x" })).toMatchObject({ failed: true });
+  for (const path of ["a", "safe/out/a", "safe/../a"])
+    expect(
+      await safe.call("write_file", { path: `${own.folder}/${path}`, content: "x" }),
+      path,
+    ).toMatchObject({
+      failed: true,
+      text: expect.stringContaining("HERMES_WRITE_SAFE_ROOT"),
+    });
+  for (const path of ["safe/b/c", "in/d"])
+    expect(await safe.call("write_file", { path: `${own.folder}/${path}`, content: "x" })).toMatchObject({
+      failed: false,
+    });
+  expect(await own.sh("ls; ls safe")).not.toMatch(/^a$/m);
+});

@@ -231,7 +231,7 @@ test("C31: a command is never sent to the model, even during a turn; a path and 
   ]);
 });
 
-test("C36: text that is not a number stays a message, and says that a question waits", () => {
+test("C36, agent M3: text that is not a number stays a message, and says that a question waits", () => {
   const chat = openAsking();
   chat.wait(5_000);
   for (const text of ["yes 1 p", "yes", "12", "1 and more", ""]) chat.type(text);

@@ -108,5 +108,7 @@ export async function trustProject(
   if (!yes) await requireYes(context, `Trust these ${rules.length} rules of ${path}?`, "Trusting rules");
   await createTrustedRules(profile.home).trust(path, text);
   if (json) return terminal.printJson({ path, rules: rules.length });
-  terminal.print(`Trusted ${rules.length} rules of ${path}. Trust the file again after each change.`);
+  terminal.print(
+    `Trusted ${rules.length} ${rules.length === 1 ? "rule" : "rules"} of ${path}. Trust the file again after each change.`,
+  );
 }

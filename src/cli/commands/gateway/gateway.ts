@@ -3,6 +3,7 @@ import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { parseCount } from "../../parse-option.ts";
 import { restartGateway, startGateway, stopGateway } from "./control.ts";
+import { manageKeys } from "./keys.ts";
 import { showMessages } from "./messages.ts";
 import { runInForeground } from "./run.ts";
 import { showStatus } from "./status.ts";
@@ -12,7 +13,7 @@ export function build(context: CommandContext): Command {
   const { terminal } = context;
   const gateway = defineCommand(
     "hermes gateway",
-    "Answer on messaging platforms, and dispatch the tasks of the board.",
+    "Answer on messaging platforms and over HTTP, and dispatch the tasks of the board.",
     terminal,
   );
   const add = verbsOf(gateway, terminal);
@@ -45,5 +46,18 @@ export function build(context: CommandContext): Command {
       const { showLogs } = await import("../logs.ts");
       return showLogs(context, "agent", { ...options, component: "gateway" });
     });
+  add("keys", "List the keys of the API, or add or remove one.", [
+    "hermes gateway keys",
+    "hermes gateway keys laptop --scope chat runs",
+    "hermes gateway keys laptop --remove",
+  ])
+    .argument("[name]", "name of the key")
+    .option("--scope <scope...>", "what the key may use: chat, runs, sessions, jobs, metrics, admin", [
+      "chat",
+      "runs",
+    ])
+    .option("--remove", "remove the key")
+    .option("--json", "print JSON")
+    .action((name, options) => manageKeys(context, name, options));
   return withExamples(gateway, ["hermes gateway run", "hermes gateway status", "hermes gateway messages"]);
 }

@@ -21,11 +21,14 @@ export async function runInForeground(
   const say = (text: string): void => {
     if (!background) terminal.note(text);
   };
-  const onReady = ({ platforms, services }: GatewayReady): void => {
+  const onReady = ({ platforms, services: ownServices, api }: GatewayReady): void => {
+    const services = api === undefined ? ownServices : [`the API at ${api.url}/v1`, ...ownServices];
     log.info("the gateway runs", { platforms: platforms.map(({ name }) => name), services });
+    const key = `its key is API_SERVER_KEY in ${app.profile.envPath}${api?.isKeyNew ? ", generated now" : ""}`;
     const names = platforms.map(({ label }) => label);
     if (names.length > 0) {
       say(`The gateway runs with ${[...names, ...services].join(", ")}; press Ctrl-C to stop it.`);
+      if (api?.isKeyNew) say(`The API needs a key: ${key}.`);
       return;
     }
     const hint = listReadiness(app.resolved.config.platforms)
@@ -36,9 +39,13 @@ export async function runInForeground(
     );
     say(`Connect a platform by its settings: ${hint.join("; ")}.`);
     say(
-      "Create a task for it: `hermes kanban create TITLE --assignee PROFILE`; watch it: `hermes kanban watch`.",
+      api === undefined
+        ? "Serve the API: set api_server.enabled, and api_server.port if the port is taken."
+        : `Use the API from any client of OpenAI: ${key}.`,
     );
-    say("See how it is with `hermes gateway status`; press Ctrl-C to stop it.");
+    say(
+      "Create a task: `hermes kanban create TITLE --assignee PROFILE`. See how it is: `hermes gateway status`. Ctrl-C stops it.",
+    );
   };
   try {
     const end = await runAppGateway(

@@ -4,6 +4,7 @@ import {
   foundBy,
   parseFindArguments,
 } from "../../shell-reader/programs/parse-find-arguments.ts";
+import { parseShellArguments } from "../../shell-reader/programs/parse-shell-arguments.ts";
 import { unwrapCommand } from "../../shell-reader/programs/unwrap-command.ts";
 import { UNKNOWN } from "../../shell-reader/scope.ts";
 import { hasOption, operandsOf } from "../arguments.ts";
@@ -13,6 +14,8 @@ import { locate } from "../sensitive-paths.ts";
 import type { ClassRule } from "./rule.ts";
 
 const REMOVERS = new Set(["rm", "grm", "srm", "unlink", "shred", "trash", "rimraf", "del-cli"]);
+/** A script that removes what it is given: `rm "$1"`, `rm -f -- "$@"`. */
+const REMOVER_IN_SCRIPT = /(?:^|[;&|({\s])(?:\/\S{0,40}\/)?(?:rm|unlink|shred|srm|trash)\s[^;&|\n]{0,200}\$/;
 const RECURSIVE_REMOVERS = new Set(["rimraf", "del-cli", "trash"]);
 const EVERYTHING = /^[.*?]*\*[.*?]*$/;
 const MAX_PATTERN_LENGTH = 20;
@@ -96,6 +99,8 @@ function checkList({ name, args, input, upstream }: Invocation, facts: CommandFa
 function startsRemover(words: readonly string[]): boolean {
   const name = nameOf(words[0] ?? "");
   if (REMOVERS.has(name)) return true;
+  const shell = parseShellArguments(name, words.slice(1));
+  if (shell !== undefined) return shell.kind === "text" && REMOVER_IN_SCRIPT.test(shell.text);
   const inner = unwrapCommand(name, words.slice(1));
   return inner?.kind === "words" && REMOVERS.has(nameOf(inner.words[0] ?? ""));
 }

@@ -1,6 +1,6 @@
 import { hasOption, operandsOf, subcommandOf } from "../arguments.ts";
 import type { Match } from "../command-classes.ts";
-import { ownArguments } from "../own-program.ts";
+import { ownArguments, ownCommand } from "../own-program.ts";
 import type { ClassRule } from "./rule.ts";
 
 const SYSTEMCTL_STOPS =
@@ -137,7 +137,7 @@ export const checkNestedAgents: ClassRule = (invocation) => {
       ? starts()
       : undefined;
   if (own === undefined || remote) return undefined;
-  const [noun = "", verb = ""] = operandsOf(own, /^(?:-p|-m|--profile|--model|--provider|--board)$/);
+  const { noun = "", verb = "" } = ownCommand(invocation) ?? {};
   const startsAgent =
     hasOption(own, /^(?:-z|--oneshot|-q|--query|--query-file)(?:=|$)/) ||
     (noun === "chat" && !hasOption(own, /^(?:-h|--help)$/)) ||
@@ -149,7 +149,7 @@ export const checkNestedAgents: ClassRule = (invocation) => {
 /** The history of commands. */
 export const checkTraces: ClassRule = (invocation) => {
   const { name, args } = invocation;
-  const [noun, verb = ""] = ownArguments(invocation)?.filter((word) => !word.startsWith("-")) ?? [];
+  const { noun, verb = "" } = ownCommand(invocation) ?? {};
   if (noun === "sessions" && /^(?:delete|prune)$/.test(verb))
     return {
       class: "trace-removal",

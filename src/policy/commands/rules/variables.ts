@@ -59,7 +59,9 @@ function isPersonalFile(
 function isOwnFolder(folder: string, cwd: string | undefined, { home, cwd: project }: CommandFacts): boolean {
   if (folder.startsWith(UNKNOWN) || folder.startsWith("$") || SYSTEM_FOLDERS.test(folder)) return true;
   const absolute = locate(folder, cwd);
-  if (absolute === project || pathBelow(absolute, project) !== undefined) return true;
+  // The folder of the project itself holds no programs, but files that an agent may name like one.
+  if (absolute === project) return false;
+  if (pathBelow(absolute, project) !== undefined) return true;
   return home !== undefined && pathBelow(absolute, home) !== undefined;
 }
 

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import type { AgentEvent } from "../../agent/events.ts";
+import type { ToolCallPart } from "../../providers/message.ts";
+import type { Tool, ToolResult } from "../../tools/tool.ts";
+
+/** A function of the client, which the model can call like a tool of the server. */
+export const clientToolSchema = z.looseObject({
+  type: z.literal("function"),
+  function: z.looseObject({
+    name: z.string().regex(/^[\w-]{1,64}$/, "is not the name of a function"),
+    description: z.string().max(10_000).optional(),
+    parameters: z.record(z.string(), z.unknown()).optional(),
+  }),
+});
+
+export type ClientTool = z.infer<typeof clientToolSchema>;
+
+/** How long a turn waits for the result of a call that its client was given. */
+const RESULT_WITHIN_MS = 10 * 60_000;
+const NOT_ANSWERED: ToolResult = { failed: true, text: "The client did not send a result in time." };
+
+interface WaitingRun {
+  readonly names: ReadonlySet<string>;
+  readonly results: Map<string, { readonly result: Promise<string>; deliver(text: string): void }>;
+}
+
+/** Calls of functions that clients run. The turn waits; the next request of the client brings the results. */
+export type ClientCalls = ReturnType<typeof createClientCalls>;
+
+export function createClientCalls() {
+  const runs = new Map<string, WaitingRun>();
+
+  /** The place of one result; created by whoever comes first, the call or its result. */
+  function placeOf({ results }: WaitingRun, callId: string) {
+    const known = results.get(callId);
+    if (known !== undefined) return known;
+    let deliver = (_: string): void => undefined;
+    const result = new Promise<string>((resolve) => {
+      deliver = resolve;
+    });
+    const place = { result, deliver };
+    results.set(callId, place);
+    return place;
+  }
+
+  return {
+    /** The functions of the client as tools of a run; `end` forgets them. */
+    createTools(runId: string, definitions: readonly ClientTool[]): readonly Tool[] {
+      if (definitions.length === 0) return [];
+      const run: WaitingRun = {
+        names: new Set(definitions.map((tool) => tool.function.name)),
+        results: new Map(),
+      };
+      runs.set(runId, run);
+      return definitions.map(({ function: { name, description = "", parameters } }) => ({
+        name,
+        toolset: "client",
+        description,
+        inputSchema: parameters ?? { type: "object", properties: {} },
+        mutates: false, // so that the client gets all calls of an answer at once
+        async call(_input, { callId, signal }) {
+          const late = AbortSignal.any([signal, AbortSignal.timeout(RESULT_WITHIN_MS)]);
+          const ended = new Promise<undefined>((resolve) => {
+            late.addEventListener("abort", () => resolve(undefined), { once: true });
+          });
+          const text = await Promise.race([placeOf(run, callId).result, ended]);
+          return text === undefined ? NOT_ANSWERED : { failed: false, text };
+        },
+      }));
+    },
+    end: (runId: string): void => void runs.delete(runId),
+    /** Hands a result to its call; false if the run takes no results. */
+    deliver(runId: string, callId: string, text: string): boolean {
+      const run = runs.get(runId);
+      if (run !== undefined) placeOf(run, callId).deliver(text);
+      return run !== undefined;
+    },
+    /** The calls among those that start with an event that the client has to run. */
+    callsFor(runId: string, event: AgentEvent): readonly ToolCallPart[] {
+      const names = runs.get(runId)?.names;
+      if (names === undefined || event.type !== "tools-start") return [];
+      return event.calls.filter(({ tool }) => names.has(tool));
+    },
+  };
+}
+
+/** The id of a call as the client sees it, which names its run. */
+export function clientCallId(runId: string, callId: string): string {
+  return `call_${runId.replace("run_", "")}_${callId}`;
+}
+
+export function parseClientCallId(
+  text: string,
+): { readonly runId: string; readonly callId: string } | undefined {
+  const { run, callId } = /^call_(?<run>[\da-f]{24})_(?<callId>.+)$/s.exec(text)?.groups ?? {};
+  return run === undefined || callId === undefined ? undefined : { runId: `run_${run}`, callId };
+}
+
+/** Calls as the message or the chunk of a chat completion has them. */
+export function describeClientCalls(runId: string, calls: readonly ToolCallPart[]) {
+  return calls.map(({ callId, tool, input }, index) => ({
+    index,
+    id: clientCallId(runId, callId),
+    type: "function",
+    function: { name: tool, arguments: input },
+  }));
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+
+/** Section `api_server`: the HTTP API of `hermes gateway run`. */
+export const apiServerOptions = z.strictObject({
+  enabled: z.boolean().nullable().default(null).meta({
+    description: "Whether the gateway serves the API; unset means only while no messaging platform is set up",
+    env: "API_SERVER_ENABLED",
+  }),
+  host: z.string().min(1).default("127.0.0.1").meta({
+    description: "Address that the API listens on; every request needs a key on every address",
+    env: "API_SERVER_HOST",
+  }),
+  port: z.int().min(0).max(65_535).default(8642).meta({
+    description: "Port that the API listens on; 0 means any free port",
+    env: "API_SERVER_PORT",
+  }),
+  key: z.string().default("").meta({
+    description: "Key with every scope, of at least 32 characters; generated into .env at the first start",
+    secret: true,
+    env: "API_SERVER_KEY",
+  }),
+  cors_origins: z.string().default("").meta({
+    description: "Web pages that may call the API from a browser: origins separated by commas",
+    env: "API_SERVER_CORS_ORIGINS",
+  }),
+  model_name: z.string().default("").meta({
+    description: "Name of the model that clients see; empty means the name of the profile",
+    env: "API_SERVER_MODEL_NAME",
+  }),
+  max_concurrent_runs: z.int().min(0).default(10).meta({
+    description: "Turns of the API that run at once, further ones get status 429; 0 means no limit",
+  }),
+  direct_model_requests: z.boolean().default(false).meta({
+    description: "Whether clients may name any model instead of those that the API lists",
+  }),
+  model_routes: z.record(z.string().min(1), z.string().min(1)).default({}).meta({
+    description: "Further models that the API lists: the name that clients see, and the model that answers",
+  }),
+});
+
+export type ApiServerOptions = z.infer<typeof apiServerOptions>;

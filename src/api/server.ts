@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { getRequestListener } from "@hono/node-server";
+import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import { waitAtMost } from "../lib/time/wait-at-most.ts";
+import type { ApiParts } from "./api-parts.ts";
+import { STREAM_TIMES } from "./event-stream.ts";
+import { createGate } from "./gate.ts";
+import { createCallerFinder, requireStrongKey } from "./keys.ts";
+import { createMetrics } from "./metrics.ts";
+import { createRoutes } from "./routes.ts";
+import { createApiRuns } from "./runs/api-runs.ts";
+import { openApiDatabase } from "./store/api-database.ts";
+
+export interface ApiServerRequest extends Omit<ApiParts, "database" | "times"> {
+  /** Path of the API's own database. */
+  readonly databasePath: string;
+  /** The key with every scope. */
+  readonly mainKey: string;
+  readonly times?: ApiParts["times"];
+}
+
+export interface ApiServer extends AsyncDisposable {
+  /** The address that clients use, without a path. */
+  readonly url: string;
+}
+
+const HEADERS_WITHIN_MS = 10_000;
+const BODY_WITHIN_MS = 60_000;
+const LAST_ANSWERS_WITHIN_MS = 2_000;
+
+/**
+ * Starts the API. Disposing takes no further request, stores the ends of all runs and closes the connections; end the turns
+ * before, with `host.drain`.
+ */
+export async function startApiServer(request: ApiServerRequest, signal: AbortSignal): Promise<ApiServer> {
+  const { databasePath, mainKey, times = STREAM_TIMES, options, onError, host } = request;
+  requireStrongKey(mainKey);
+  const database = await openApiDatabase(databasePath, { clock: systemClock }, signal);
+  try {
+    const parts: ApiParts = { ...request, database, times };
+    const runs = createApiRuns(parts);
+    await runs.settleInterrupted(signal);
+    const metrics = createMetrics({
+      activeTurns: () => host.active().length,
+      activeRuns: runs.active,
+      openConversations: host.openConversations,
+    });
+    const gate = createGate(createRoutes(parts, runs, metrics), {
+      findCaller: createCallerFinder(mainKey, database),
+      metrics,
+      corsOrigins: options.cors_origins.split(",").flatMap((origin) => origin.trim() || []),
+      onError,
+    });
+    const server = createServer(
+      { headersTimeout: HEADERS_WITHIN_MS, requestTimeout: BODY_WITHIN_MS },
+      getRequestListener(gate.fetch, { overrideGlobalObjects: false }),
+    );
+    const url = await listen(server, options);
+    return {
+      url,
+      async [Symbol.asyncDispose]() {
+        const closed = once(server, "close");
+        server.close();
+        await runs.allStored();
+        server.closeIdleConnections();
+        await waitAtMost(LAST_ANSWERS_WITHIN_MS, closed); // for the answers of the turns that have just ended
+        server.closeAllConnections();
+        database[Symbol.dispose]();
+      },
+    };
+  } catch (error) {
+    database[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function listen(server: Server, { host, port }: ApiParts["options"]): Promise<string> {
+  try {
+    server.listen(port, host);
+    await once(server, "listening");
+  } catch (error) {
+    const at = `${host}:${port}`;
+    if (errnoOf(error) === "EADDRINUSE")
+      throw new AppError("api-port-taken", `Another program already listens on ${at}.`, { cause: error });
+    throw new AppError("api-unbound", `The API cannot listen on ${at}: ${messageOf(error)}.`, {
+      cause: error,
+    });
+  }
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("the server has no port");
+  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
+  return `http://${name}:${address.port}`;
+}

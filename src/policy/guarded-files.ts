@@ -1,0 +1,69 @@
+import { posix } from "node:path";
+import { findCredential, isEnvFile } from "./commands/sensitive-paths.ts";
+
+/**
+ * The files that file tools and references never use, whatever a rule, an answer or yolo says; each method returns the
+ * refusal for the model, undefined for other files. Commands that use the same files belong to the built-in classes.
+ */
+export interface FileGuards {
+  /** Takes a path without symbolic links. */
+  read(path: string): string | undefined;
+  /** Takes a path without symbolic links. */
+  write(path: string): string | undefined;
+}
+
+export interface GuardFacts {
+  /** The home of the profile; under more than one path if it is behind a link. */
+  readonly homes: readonly string[];
+  /** The only folders in which files may be changed; empty means all. */
+  readonly writeRoots: readonly string[];
+}
+
+/** Databases, trusted rules and checkpoints: changed only by Hermes, or its promises do not hold. */
+const STATE = /(?:^|\/)[^/]+\.sqlite(?:-wal|-shm|-journal)?$|^(?:trusted-rules|checkpoints)(?:\/|$)/;
+/** What the agents of several profiles work on. */
+const SHARED_WORK = /^(?:cache|logs|sandboxes|(?:.*\/)?workspaces)(?:\/|$)/;
+const SSH_CONFIG = /\/\.ssh\/config$/;
+
+export function createFileGuards({ homes, writeRoots }: GuardFacts): FileGuards {
+  function refuse(path: string, isWrite: boolean): string | undefined {
+    const kind = findCredential(path, { home: undefined, homes });
+    const isCredential = kind === "secret" || (isWrite && kind === "public" && !SSH_CONFIG.test(path));
+    // It names no workaround, because there is none.
+    if (isCredential || isEnvFile(path))
+      return `${path} may hold credentials, which file tools neither show nor change. Tell the user what you need from it.`;
+    for (const home of homes) {
+      const own = below(path, home);
+      if (own !== undefined && STATE.test(own) && !SHARED_WORK.test(own))
+        return `${path} holds the state of Hermes, which file tools neither show nor change.`;
+      const other = findOtherProfile(path, home);
+      if (other !== undefined)
+        return `${path} belongs to the profile ${other}, whose files this profile neither reads nor changes. Tell the user: \`hermes -p ${other}\` works on them.`;
+    }
+    return undefined;
+  }
+
+  return {
+    read: (path) => refuse(path, false),
+    write(path) {
+      const isOutside = writeRoots.length > 0 && !writeRoots.some((root) => below(path, root) !== undefined);
+      if (!isOutside) return refuse(path, true);
+      return `${path} is outside of the folders in which files may be changed: ${writeRoots.join(", ")} (HERMES_WRITE_SAFE_ROOT). Tell the user what you would change there.`;
+    },
+  };
+}
+
+/** The path relative to a folder that is or contains it. */
+function below(path: string, folder: string): string | undefined {
+  const relative = posix.relative(folder, path);
+  return relative === ".." || relative.startsWith("../") ? undefined : relative;
+}
+
+/** The name of the profile that a file belongs to, if it is not the one of `home`. */
+function findOtherProfile(path: string, home: string): string | undefined {
+  const root = /^(.+)\/profiles\/[^/]+$/.exec(home)?.[1] ?? home;
+  const [, name, rest = ""] = /^profiles\/([^/]+)(?:\/(.*))?$/.exec(below(path, root) ?? "") ?? [];
+  return name === undefined || `${root}/profiles/${name}` === home || SHARED_WORK.test(rest)
+    ? undefined
+    : name;
+}
