@@ -16,7 +16,8 @@ function scriptFor(count: number) {
       when: `task ${index};`,
       answers: [
         { tools: [{ name: "terminal", input: { command: `echo ${index} >> work.txt` } }] },
-        { text: `answer ${index};`, delay_ms: 20, chunk: 4 },
+        // An interruption leaves an answer of its own in the transcript, which the script counts.
+        { text: `answer ${index};`, delay_ms: 20, chunk: 4, times: 10 },
       ],
     })),
     answers: [],

@@ -4,7 +4,7 @@ import { parseParts } from "./message-body.ts";
 /** A turn as the transcript has it. */
 export interface FoundTurn {
   readonly sessionId: string;
-  /** Undefined if it has not ended. */
+  /** Undefined if it has not ended. A turn whose answer is complete has ended, even if a crash lost the record of its end. */
   readonly outcome: string | undefined;
   readonly reason: string | undefined;
   readonly hint: string | undefined;
@@ -20,6 +20,11 @@ interface TurnRow {
   readonly hint: string | null;
 }
 
+interface MessageRow {
+  readonly role: string;
+  readonly body: string;
+}
+
 /** Finds a turn by its id in any session; `since` is a time before its start and keeps the search short. */
 export function createTurnFinder(
   database: Database,
@@ -28,16 +33,21 @@ export function createTurnFinder(
     select turn.key, session.id as session_id, outcome, reason, hint
       from turn indexed by turn_by_start join session on session.key = turn.session_key
      where turn.started_at >= ? and turn.id = ?`);
-  const lastAnswer = database.prepare<{ body: string }>(
-    "select body from message where turn_key = ? and role = 'assistant' order by position desc limit 1",
+  const lastMessage = database.prepare<MessageRow>(
+    "select role, body from message where turn_key = ? order by position desc limit 1",
+  );
+  const lastAnswer = database.prepare<MessageRow>(
+    "select role, body from message where turn_key = ? and role = 'assistant' order by position desc limit 1",
   );
   return (turnId, since) => {
     const row = find.get(since, turnId);
     if (row === undefined) return undefined;
+    const last = lastMessage.get(row.key);
     const parts = parseParts(lastAnswer.get(row.key)?.body ?? "[]") ?? [];
+    const isComplete = last?.role === "assistant" && !parts.some(({ type }) => type === "tool-call");
     return {
       sessionId: row.session_id,
-      outcome: row.outcome ?? undefined,
+      outcome: row.outcome ?? (isComplete ? "completed" : undefined),
       reason: row.reason ?? undefined,
       hint: row.hint ?? undefined,
       text: parts.flatMap((part) => (part.type === "text" ? [part.text] : [])).join(""),
