@@ -96,9 +96,10 @@ const RULES: readonly InjectionRule[] = [
       /\bthe user (?:has|had) (?:already )?(?:approved|authori[sz]ed|consented|agreed|confirmed|pre-?approved)\b[^.!?\n]{0,60}\b(?:this|these|all|every|any|you|commands?|uploads?|actions?)\b/i,
   },
   {
+    // A link in parentheses, `([#12](https://…))`, is where a changelog cites its source.
     reason: "asks the agent to send secrets away",
     pattern: new RegExp(
-      String.raw`\b${SENDS}\b[^.!?\n]{0,60}?${SECRETS}[^\n]{0,60}?(?:\bto\b|→|->)[^\n]{0,30}?(?:https?://|@[\w-]+\.\w|\b\w+\.(?:example|com|net|org|io|xyz|evil|ru|cn)\b)`,
+      String.raw`\b${SENDS}\b[^.!?\n]{0,60}?${SECRETS}[^\n]{0,60}?(?:\bto\b|→|->)(?:(?!\(\[)[^\n]){0,30}?(?:https?://|@[\w-]+\.\w|\b\w+\.(?:example|com|net|org|io|xyz|evil|ru|cn)\b)`,
       "i",
     ),
   },
