@@ -64,6 +64,12 @@ test("D3: a person gets one code in ten minutes, and three people wait at most",
   });
 });
 
+test("requests of the same moment are listed by the ids of the people", async () => {
+  await using lab = await openPairing();
+  for (const id of ["carl", "anna", "ben"]) await lab.ask(id);
+  expect(lab.pairing.waiting("irc").map(({ userId }) => userId)).toEqual(["anna", "ben", "carl"]);
+});
+
 test("D3: a code is valid for an hour", async () => {
   await using lab = await openPairing();
   const code = (await lab.ask("anna")) ?? "";

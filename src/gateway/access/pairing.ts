@@ -60,7 +60,7 @@ export function createPairing(database: Database) {
     on conflict (platform, user_id) do update set id = excluded.id, salt = excluded.salt, code_hash = excluded.code_hash,
       user_name = excluded.user_name, requested_at = excluded.requested_at, expires_at = excluded.expires_at`);
   const requests = database.prepare<RequestRow>(
-    "select * from pairing_request where expires_at > hermes_now() order by requested_at",
+    "select * from pairing_request where expires_at > hermes_now() order by requested_at, user_id",
   );
   const removeRequest = database.prepare("delete from pairing_request where id = ?");
   const pair = database.prepare(`
