@@ -55,6 +55,12 @@ function domainOf(address: string): string {
   return at === -1 ? "" : address.slice(at + 1).toLowerCase();
 }
 
+/**
+ * A property with its whole value, in which a quoted part is only the name before the last @, or a quoted text that belongs to no
+ * property. Senders choose what stands within the quotes.
+ */
+const PROPERTY = /"(?:\\.|[^"\\])*"|([a-z]+)\s*\.\s*([a-z0-9_-]+)\s*=\s*((?:"(?:\\.|[^"\\])*"|[^\s"])+)/gi;
+
 /** Parses the value of `Authentication-Results` (RFC 8601). */
 function parseResults(
   value: string,
@@ -65,7 +71,7 @@ function parseResults(
   const results = entries.flatMap((entry) => {
     const [, method, result] = /^\s*([a-z0-9-]+)(?:\s*\/\s*\d+)?\s*=\s*([a-z]+)/i.exec(entry) ?? [];
     if (method === undefined || result === undefined) return [];
-    const properties = [...entry.matchAll(/([a-z]+)\s*\.\s*([a-z0-9_-]+)\s*=\s*("[^"]*"|\S+)/gi)].map(
+    const properties = [...entry.matchAll(PROPERTY)].map(
       ([, type = "", name = "", text = ""]): [string, string] => [
         `${type}.${name}`.toLowerCase(),
         text.replaceAll('"', "").toLowerCase(),
