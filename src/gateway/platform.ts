@@ -82,8 +82,8 @@ export interface Sender {
   readonly name?: string | undefined;
   readonly isBot: boolean;
   /**
-   * Whether the transport has proved the id: a platform's own login, a signature, aligned DKIM. Only a proven sender can be
-   * allowed or paired.
+   * Whether the transport has proved the id: a platform's own login, a signature, aligned DKIM, or settings that ask for no
+   * proof. Nobody else is answered or paired.
    */
   readonly isProven: boolean;
 }

@@ -29,11 +29,12 @@ export function decideAccess(
   if (options.ignored_chats.includes(chat.chatId)) return refuse("its chat is in ignored_chats");
   if (!isDirect && options.allowed_chats.length > 0 && !options.allowed_chats.includes(chat.chatId))
     return refuse("its chat is not in allowed_chats");
+  // Also behind an open door: the answer would go to, and the session belong to, the person whose name was used.
+  if (!sender.isProven) return refuse("nothing proves who wrote it");
   const isOpen = [options, everywhere].some(
     ({ allow_all_users, allowed_users }) => allow_all_users || allowed_users.includes("*"),
   );
   if (!isOpen) {
-    if (!sender.isProven) return refuse("nothing proves who wrote it");
     const isListed = [options, everywhere].some(({ allowed_users }) => allowed_users.includes(sender.id));
     if (!isListed && !isPaired)
       return refuse(`${sender.id} is not allowed`, isDirect && options.unauthorized_dm_behavior === "pair");
@@ -41,11 +42,11 @@ export function decideAccess(
   return { isAllowed: true, tier: findTier(sender, isDirect, options) };
 }
 
-/** Admin lists count only in their own scope, and only for senders who are proven to be on them. */
+/** Admin lists count only in their own scope. */
 function findTier(sender: Sender, isDirect: boolean, options: CommonOptions): Tier {
   const admins = isDirect ? options.allow_admin_from : options.group_allow_admin_from;
   if (admins.length === 0) return "admin";
-  return sender.isProven && admins.includes(sender.id) ? "admin" : "user";
+  return admins.includes(sender.id) ? "admin" : "user";
 }
 
 /** Commands that everyone who is answered may use. */

@@ -27,7 +27,10 @@ function commonShape(prefix: string) {
     allow_all_users: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether everyone is answered", env: `${prefix}_ALLOW_ALL_USERS` }),
+      .meta({
+        description: "Whether everyone is answered whose id the platform proves",
+        env: `${prefix}_ALLOW_ALL_USERS`,
+      }),
     allowed_chats: names.meta({ description: "Ids of the groups that are answered in; none means all" }),
     ignored_chats: names.meta({ description: "Ids of chats that are never answered in" }),
     require_mention: z

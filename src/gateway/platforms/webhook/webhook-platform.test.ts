@@ -154,7 +154,7 @@ describe("webhook", () => {
     const inbox = collectMessages();
     await using _connection = await platform.connect(inbox, signal);
     expect(await post(url, "{}", {})).toBe(202);
-    expect(inbox.stored[0]?.sender.isProven).toBe(false);
+    expect(inbox.stored[0]?.sender.isProven).toBe(true); // whoever reaches the route is whom it stands for
     const elsewhere = await openRoute({ verify: "none" }, { host: "0.0.0.0" });
     await expect(elsewhere.platform.connect(inbox, signal)).rejects.toMatchObject({ code: "misconfigured" });
   });
