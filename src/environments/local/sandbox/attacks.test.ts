@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -74,6 +82,11 @@ const ATTEMPTS = [
   "ln -sf /tmp/evil .git/hooks",
 ];
 
+/** Unlike `mv`, it never copies and deletes instead. */
+function rename(from: string, to: string): string {
+  return `perl -e 'rename($ARGV[0], $ARGV[1]) or die "$!\\n"' ${from} ${to}`;
+}
+
 function connectTo(path: string): string {
   return `perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($ARGV[0])) or die "$ARGV[0]: $!\\n"' "${path}"`;
 }
@@ -139,6 +152,34 @@ describeWith("bubblewrap", "local sandbox", () => {
     const [result] = await lab.run(["mkdir evil && echo ../evil > .git/commondir"], {});
     expect(result?.notices.join()).toContain("removed");
     expect(existsSync(join(lab.project, ".git", "commondir"))).toBe(false);
+  });
+
+  test("agent K8: a folder with hooks, and the repository of a submodule, cannot be exchanged with the folder above it", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    lab.addSubmodule();
+    const results = await lab.run(
+      [
+        `${rename("tools", "unused")} && mkdir -p tools/hooks && echo evil > tools/hooks/pre-commit`,
+        rename(".git/modules/libs", ".git/modules/unused"),
+        rename(".git/modules", ".git/unused"),
+        "echo evil >> .git/modules/libs/lib/config",
+        "echo x > tools/other && echo x > libs/lib/other && git -C libs/lib add other",
+      ],
+      {},
+    );
+    expect(results.at(-1)).toMatchObject({ exitCode: 0, output: "" });
+    expect(results.slice(0, 4).filter(({ exitCode }) => exitCode === 0)).toEqual([]);
+    expect(results.slice(0, 4).filter(({ notices }) => notices.length === 0)).toEqual([]);
+  });
+
+  test("agent K8: a link in the place of the submodules opens no other repository", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    execFileSync("git", ["init", "-q", join(lab.home, "documents", "other")]);
+    symlinkSync("../../user/documents", join(lab.project, ".git", "modules"));
+    lab.own();
+    const commands = ["echo x > ~/documents/other/.git/x", "echo x > .git/modules/other/.git/x"];
+    const results = await lab.run(commands, {});
+    expect(results.map(({ exitCode }) => exitCode)).toEqual([1, 1]);
   });
 
   test("agent K8: where no repository exists yet, no command can create one with hooks, and nothing is left behind", async () => {
@@ -210,7 +251,11 @@ async function openLab(user: string, { hasRepository = true } = {}) {
   const port = typeof address === "object" ? String(address?.port) : "";
   const isPlain = isRoot && user !== "root";
   chmodSync(folder.path, 0o755);
-  if (isPlain) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder.path]);
+  /** Gives files that were created later to the user. */
+  const own = (): void => {
+    if (isPlain) execFileSync("chown", ["-R", `${NOBODY}:${NOBODY}`, folder.path]);
+  };
+  own();
   const state = () => ({
     home: readdirSync(home).toSorted(),
     documents: readFileSync(join(documents, "a"), "utf8"),
@@ -222,6 +267,23 @@ async function openLab(user: string, { hasRepository = true } = {}) {
   return {
     home,
     project,
+    own,
+    /** A submodule `libs/lib`, and `tools/hooks` as the folder with hooks. */
+    addSubmodule(): void {
+      const library = join(folder.path, "library");
+      const [commit, add] = ["commit -q --allow-empty -m first", `submodule --quiet add ${library} libs/lib`];
+      const git = (at: string, line: string): void => {
+        const settings = ["user.name=a", "user.email=a@b", "protocol.file.allow=always", "safe.directory=*"];
+        const args = [...settings.flatMap((setting) => ["-c", setting]), "-C", at, ...line.split(" ")];
+        execFileSync("git", args);
+      };
+      execFileSync("git", ["init", "-q", library]);
+      git(library, commit);
+      git(project, add);
+      mkdirSync(join(project, "tools", "hooks"), { recursive: true });
+      git(project, "config core.hooksPath tools/hooks");
+      own();
+    },
     before: state(),
     state,
     async run(commands: readonly string[], options: object, cwd = project): Promise<SandboxedResult[]> {

@@ -1,3 +1,5 @@
+import { dirname } from "node:path";
+
 /** What commands in the sandbox find at a path. Everything else is what the machine has there, read-only. */
 export type Mount =
   /** An empty folder that nobody may open. */
@@ -10,6 +12,23 @@ export type Mount =
 /** Whether a path is a folder or lies below it. */
 export function isWithin(path: string, folder: string): boolean {
   return folder === "/" || path === folder || path.startsWith(`${folder}/`);
+}
+
+/**
+ * Mounts for the folders between a writable folder and what is protected in it. A folder that only contains a mount point could
+ * be renamed, and another one be put in its place.
+ */
+export function pinParents(mounts: readonly Mount[]): Mount[] {
+  const byPath = new Map(mounts.map((mount) => [mount.path, mount]));
+  return [...byPath.values()].flatMap(({ path }) => {
+    const between: Mount[] = [];
+    let folder = dirname(path);
+    for (; folder !== "/" && !byPath.has(folder); folder = dirname(folder))
+      between.push({ kind: "write", path: folder });
+    const around = byPath.get(folder);
+    // Files of a temporary folder are elsewhere on the machine.
+    return around?.kind === "write" && around.source === undefined ? between : [];
+  });
 }
 
 /**

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import type { TerminalOptions } from "../../options.ts";
 import { findCredentials, findSockets, hide } from "./hidden-paths.ts";
-import { isWithin, type Mount } from "./mounts.ts";
+import { isWithin, type Mount, pinParents } from "./mounts.ts";
 import { guardProject, type ProjectGuards } from "./project-guards.ts";
 
 export interface SandboxFacts {
@@ -69,6 +69,16 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
   const caches = await Promise.all(hermesHomes.map((home) => ifPresent(join(home, "cache"))));
   const needed = await Promise.all(NEEDED_IN_RUN.map(ifPresent));
   const tools = mode === "strict" ? await findTools(variables["PATH"] ?? "") : [];
+  const mounts: Mount[] = [
+    { kind: "hidden-folder", path: "/run" },
+    ...temporaryFolders.map((path): Mount => ({ kind: "write", path, source: temporary })),
+    ...[...homes, workspace, ...tools, ...caches.flat(), ...needed.flat()]
+      .filter((path) => path !== "/" && (path === userHome || !isWithin(userHome, path)))
+      .map((path): Mount => ({ kind: "read", path })),
+    ...hidden,
+    ...writable.map((path): Mount => ({ kind: "write", path })),
+    ...guards.flatMap(({ mounts }) => mounts),
+  ];
   return {
     mode,
     bubblewrap: await findProgram("bwrap", variables["PATH"] ?? "", writable),
@@ -77,16 +87,7 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
     workspace,
     writable,
     hidden: [...new Set(hidden.map(({ path }) => path))].toSorted(),
-    mounts: [
-      { kind: "hidden-folder", path: "/run" },
-      ...temporaryFolders.map((path): Mount => ({ kind: "write", path, source: temporary })),
-      ...[...homes, workspace, ...tools, ...caches.flat(), ...needed.flat()]
-        .filter((path) => path !== "/" && (path === userHome || !isWithin(userHome, path)))
-        .map((path): Mount => ({ kind: "read", path })),
-      ...hidden,
-      ...writable.map((path): Mount => ({ kind: "write", path })),
-      ...guards.flatMap(({ mounts }) => mounts),
-    ],
+    mounts: [...mounts, ...pinParents(mounts)],
     forbidden: guards.flatMap(({ forbidden }) => forbidden),
     placeholder: guards.find(({ placeholder }) => placeholder !== undefined)?.placeholder,
   };

@@ -64,10 +64,13 @@ async function guardGit(project: string): Promise<ProjectGuards> {
 async function guardRepository(repository: string): Promise<Omit<ProjectGuards, "placeholder">> {
   const hooks = join(repository, "hooks");
   const config = join(repository, "config");
+  const modules = join(repository, "modules");
   const isPlain = async (path: string): Promise<boolean> =>
     (await unlessMissing(lstat(path)))?.isSymbolicLink() === false;
   if (!(await unlessMissing(lstat(hooks)))) await mkdir(hooks);
-  if (!(await isPlain(hooks)) || !(await isPlain(config)))
+  // Where a link leads, the mounts below it would be made too.
+  const leadsAway = (await unlessMissing(lstat(modules)))?.isSymbolicLink() === true;
+  if (leadsAway || !(await isPlain(hooks)) || !(await isPlain(config)))
     return { mounts: [{ kind: "read", path: repository }], forbidden: [] };
   const redirections = ["commondir", "config.worktree"].map((name) => join(repository, name));
   return {
@@ -77,7 +80,7 @@ async function guardRepository(repository: string): Promise<Omit<ProjectGuards, 
       { kind: "read", path: config },
       ...(await Promise.all(redirections.map(readOnlyIfPresent))).flat(),
       ...(await guardHooksPath(repository, config)),
-      ...(await guardModules(join(repository, "modules"), MODULES_DEPTH)),
+      ...(await guardModules(modules, MODULES_DEPTH)),
     ],
     forbidden: await missing(redirections),
   };
@@ -88,8 +91,9 @@ async function guardHooksPath(repository: string, config: string): Promise<Mount
   const project = dirname(repository);
   const named = /^\s*hooksPath\s*=\s*"?([^"\n]+?)"?\s*$/im.exec(await readFile(config, "utf8"))?.[1];
   if (named === undefined) return [];
-  const folder = resolve(project, named.replace(/\/_$/, "")); // husky keeps the hooks beside its folder `_`
-  return isWithin(folder, project) ? readOnlyIfPresent(folder) : [];
+  const path = resolve(project, named.replace(/\/_$/, "")); // husky keeps the hooks beside its folder `_`
+  const folder = await unlessMissing(realpath(path));
+  return folder !== undefined && isWithin(folder, project) ? readOnlyIfPresent(folder) : [];
 }
 
 /** Repositories of submodules have hooks and settings of their own. */
