@@ -6,6 +6,7 @@ import { AppError } from "../lib/errors.ts";
 import { withFileLock } from "../lib/files/file-lock.ts";
 import { writeFileAtomic } from "../lib/files/files.ts";
 import { unlessMissing } from "../lib/files/unless-missing.ts";
+import { searchPathOutside } from "../lib/process/search-path.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import { applyChanges } from "./apply-changes.ts";
 import { type CheckpointGit, createCheckpointGit, openStore, type StoreLocation } from "./checkpoint-git.ts";
@@ -60,7 +61,7 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /** Creates the checkpoints of a profile. */
 export function createCheckpoints(
-  location: StoreLocation,
+  { folder: storeFolder, variables }: StoreLocation,
   { options, clock }: { readonly options: CheckpointOptions; readonly clock: Clock },
 ) {
   const limits = { maxFiles: options.max_files, maxFileBytes: options.max_file_mb * 1024 * 1024 };
@@ -71,6 +72,10 @@ export function createCheckpoints(
     action: (project: Project) => Promise<Result>,
     signal: AbortSignal,
   ): Promise<Result> {
+    const location: StoreLocation = {
+      folder: storeFolder,
+      variables: { ...variables, PATH: await searchPathOutside(folder, variables["PATH"]) },
+    };
     const root = await findProject(folder, { home: homedir(), variables: location.variables }, signal);
     await openStore(location, signal);
     const key = createHash("sha256").update(root).digest("hex").slice(0, 16);
@@ -82,6 +87,7 @@ export function createCheckpoints(
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
         const project: Project = {
+          location,
           root,
           key,
           git,
@@ -118,7 +124,7 @@ export function createCheckpoints(
 
   /** Deletes the oldest checkpoints of all projects while the store is too large. Checks once an hour. */
   async function limitSize(git: CheckpointGit): Promise<void> {
-    const stamp = join(location.folder, "size-checked");
+    const stamp = join(storeFolder, "size-checked");
     const checked = await unlessMissing(stat(stamp));
     if (checked !== undefined && clock.now() - checked.mtimeMs < DAY_MS / 24) return;
     await writeFileAtomic(stamp, "", { mode: 0o600 });
@@ -188,7 +194,7 @@ export function createCheckpoints(
       return within(
         folder,
         async (project) => {
-          const { git, key, root } = project;
+          const { location, git, key, root } = project;
           const found = (await list(git, key)).slice(-steps);
           if (found.length < steps)
             throw new AppError(
@@ -250,6 +256,7 @@ export function createCheckpoints(
 export type Checkpoints = ReturnType<typeof createCheckpoints>;
 
 interface Project {
+  readonly location: StoreLocation;
   readonly root: string;
   readonly key: string;
   readonly git: CheckpointGit;

@@ -205,6 +205,25 @@ test("agent K5: without git, the checkpoint is refused with a reason that names 
   await expect(checkpoints.take(request, signal)).rejects.toThrow(/git/);
 });
 
+test("agent K5: a program named git in the project, or in a relative folder of the PATH, is not run", async () => {
+  await using lab = await openLab();
+  lab.git("init", "-q");
+  await lab.write("sub/a", "one");
+  await lab.write("bin/git", `#!/bin/sh\ntouch ${lab.project}/planted\n`);
+  await chmod(join(lab.project, "bin", "git"), 0o755);
+  const path = ["bin", "../bin", "", join(lab.project, "bin"), process.env["PATH"]].join(":");
+  const checkpoints = createCheckpoints(
+    { ...lab.location, variables: { PATH: path, HOME: lab.project } },
+    { options: checkpointOptions.parse({}), clock: lab.clock },
+  );
+  for (const folder of [lab.project, join(lab.project, "sub")]) {
+    const taken = await checkpoints.take({ folder, reason: "r", sessionId: undefined, paths: [] }, signal);
+    expect(taken.omitted).toEqual([]);
+  }
+  expect(await exists(join(lab.project, "planted"))).toBe(false);
+  expect(await checkpoints.list(lab.project, signal)).toHaveLength(2);
+});
+
 test("agent K5: the home folder and the root folder are not projects", async () => {
   await using lab = await openLab();
   const request = { folder: "/", reason: "r", sessionId: undefined, paths: [] };

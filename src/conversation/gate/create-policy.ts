@@ -66,7 +66,11 @@ export async function createPolicy(
     cwd,
     workspace: isLocal ? inUse.cwd : undefined,
     resolveLinks: isLocal ? resolveLinks : undefined,
-    probeFiles: isLocal ? createFileProbe(environment.variables) : undefined,
+    probeFiles: isLocal
+      ? createFileProbe(environment.variables, {
+          trustsRepositories: environment.options.local_sandbox === "off",
+        })
+      : undefined,
     written: isLocal ? createWrittenFiles(pastWrites) : undefined,
     hermesHome: request.home,
     ownPids: [process.pid, process.ppid],

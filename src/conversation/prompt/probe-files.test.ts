@@ -1,12 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { mkdir, writeFile } from "node:fs/promises";
+import { chmod, mkdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { exists } from "../../lib/files/unless-missing.ts";
 import { createFileProbe } from "./probe-files.ts";
 
 const never = new AbortController().signal;
-const probe = createFileProbe(process.env);
+const probe = createFileProbe(process.env, { trustsRepositories: true });
 
 /** A repository with one committed file, and `bin` in its .gitignore. */
 async function openRepository() {
@@ -60,4 +61,27 @@ test("a file is missing until it exists", async () => {
   expect(await isMissing()).toBe(true);
   await writeFile(repository.file(".env"), "A=1");
   expect(await isMissing()).toBe(false);
+});
+
+test("K4: beside a sandbox, no filter of a repository is run, and a tree is not known to be clean", async () => {
+  await using repository = await openRepository();
+  await writeFile(repository.file(".gitattributes"), "* filter=planted\n");
+  repository.git("add", ".");
+  repository.git("commit", "-qm", "second");
+  repository.git("config", "filter.planted.clean", `touch ${repository.file("planted")}; cat`);
+  await utimes(repository.file("a.txt"), 1, 1); // git has to read the file to compare it
+  const beside = createFileProbe(process.env, { trustsRepositories: false });
+  expect(await beside({ state: "clean-tree", paths: [repository.path] }, never)).toBe(false);
+  expect(await beside({ state: "ignored", paths: [repository.file("bin")] }, never)).toBe(true);
+  expect(await exists(repository.file("planted"))).toBe(false);
+});
+
+test("K4: a program named git in the project is not asked", async () => {
+  await using repository = await openRepository();
+  await writeFile(repository.file("git"), `#!/bin/sh\ntouch ${repository.file("planted")}\n`);
+  await chmod(repository.file("git"), 0o755);
+  const PATH = [".", repository.path, process.env["PATH"]].join(":");
+  const asked = createFileProbe({ ...process.env, PATH }, { trustsRepositories: true });
+  expect(await asked({ state: "clean-tree", paths: [repository.path] }, never)).toBe(false); // its file `git` is untracked
+  expect(await exists(repository.file("planted"))).toBe(false);
 });

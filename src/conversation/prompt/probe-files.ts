@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { AppError } from "../../lib/errors.ts";
 import { runProcess } from "../../lib/process/process.ts";
+import { searchPathOutside } from "../../lib/process/search-path.ts";
 import type { FileProbe } from "../../policy/harmless-findings.ts";
 
 /** A repository that takes longer counts as changed, so that a person is asked. */
@@ -9,11 +10,19 @@ const TIMEOUT_MS = 3_000;
 /** Disables hooks and monitors, which are programs that the agent may have configured. */
 const SETTINGS = ["--no-optional-locks", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"];
 
-/** Checks the state of files on this machine. What cannot be determined counts as a state in which something is lost. */
-export function createFileProbe(variables: Readonly<Record<string, string | undefined>>): FileProbe {
-  const env = Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith("GIT_")));
+/**
+ * Checks the state of files on this machine. What cannot be determined counts as a state in which something is lost.
+ * `trustsRepositories` is false where commands run in a sandbox and the probe does not: to compare files, git runs the filters that
+ * a repository names, and a command may have created that repository.
+ */
+export function createFileProbe(
+  variables: Readonly<Record<string, string | undefined>>,
+  { trustsRepositories }: { readonly trustsRepositories: boolean },
+): FileProbe {
+  const kept = Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith("GIT_")));
 
   async function git(cwd: string, args: readonly string[], signal: AbortSignal) {
+    const env = { ...kept, PATH: await searchPathOutside(cwd, variables["PATH"]) };
     try {
       return await runProcess(["git", ...SETTINGS, ...args], { cwd, env, timeoutMs: TIMEOUT_MS }, signal);
     } catch (error) {
@@ -28,6 +37,7 @@ export function createFileProbe(variables: Readonly<Record<string, string | unde
       case "missing":
         return paths.every((path) => !existsSync(path));
       case "clean-tree": {
+        if (!trustsRepositories) return false;
         // Explicit, because the settings of a repository can hide untracked files and submodules.
         const all = ["--untracked-files=normal", "--ignore-submodules=none"];
         const result = await git(first, ["status", "--porcelain", ...all], signal);
