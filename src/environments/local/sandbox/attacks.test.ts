@@ -17,6 +17,7 @@ import { describeWith } from "../../../../test/support/services.ts";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { terminalOptions } from "../../options.ts";
 import { inspectSandbox } from "./local-sandbox.ts";
+import { guardProject } from "./project-guards.ts";
 
 const CHILD = new URL("../../../../test/support/local-sandbox-child.ts", import.meta.url);
 const NOBODY = 65_534;
@@ -152,6 +153,24 @@ describeWith("bubblewrap", "local sandbox", () => {
     const [result] = await lab.run(["mkdir evil && echo ../evil > .git/commondir"], {});
     expect(result?.notices.join()).toContain("removed");
     expect(existsSync(join(lab.project, ".git", "commondir"))).toBe(false);
+  });
+
+  test("agent K8: such a file is also removed if a background command creates it, and refused where one is left", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const file = join(lab.project, ".git", "commondir");
+    const [started, waited] = await lab.run(
+      [
+        // In the background: it waits until the first command has ended.
+        "(while [ ! -e go ]; do sleep 0.1; done; mkdir evil; echo ../evil > .git/commondir; touch made) >/dev/null 2>&1 &",
+        "touch go; while [ ! -e made ] || [ -e .git/commondir ]; do sleep 0.1; done",
+      ],
+      {},
+    );
+    expect(started?.notices).toEqual([]);
+    expect(waited).toMatchObject({ exitCode: 0 });
+    expect(waited?.notices.join()).toContain("removed");
+    writeFileSync(file, "../evil\n");
+    await expect(guardProject(lab.project)).rejects.toThrow("redirects git");
   });
 
   test("agent K8: a folder with hooks, and the repository of a submodule, cannot be exchanged with the folder above it", async () => {

@@ -1,5 +1,6 @@
+import { existsSync, watch } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { AppError } from "../../../lib/errors.ts";
 import type { Transport } from "../../channel/channel.ts";
 import type { Environment } from "../../environment.ts";
@@ -50,13 +51,18 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   const env = sandboxVariables(parts.variables, options.env_passthrough);
   let created: Promise<{ readonly hub: SandboxHub; close(): Promise<void> }> | undefined;
   let plan: SandboxPlan | undefined;
+  const removedBetween: string[] = [];
 
   async function create(signal: AbortSignal) {
     const [, profileHome] = parts.hermesHomes;
     const folder = await openSandboxFolder(profileHome, parts.variables["TMPDIR"] || "/tmp");
     const planned = await planSandbox({ ...parts, temporary: folder.temporary });
     const channels = await folder.createChannels();
-    const close = (): Promise<void> => folder.remove(channels, planned.placeholder);
+    const watching = watchForbidden(planned.forbidden, (notices) => removedBetween.push(...notices));
+    const close = (): Promise<void> => {
+      watching[Symbol.dispose]();
+      return folder.remove(channels, planned.placeholder);
+    };
     try {
       const sandbox = bubblewrapCommand(planned, { blank: folder.blank, channels }, []);
       const { mode, mkfifo } = planned;
@@ -105,7 +111,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
             },
             signal,
           );
-          const removed = await removeForbidden(plan?.forbidden ?? []);
+          const found = await removeForbidden(plan?.forbidden ?? []);
+          const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
           if (reason === undefined && removed.length === 0) return result;
           return { ...result, notices: [...result.notices, ...removed, ...(reason ? [reason] : [])] };
@@ -122,6 +129,24 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       const last = await created?.catch(() => undefined);
       await last?.hub[Symbol.asyncDispose]();
       await last?.close();
+    },
+  };
+}
+
+/** Removes these files as soon as they appear: background commands create them when no command ends. */
+function watchForbidden(
+  paths: readonly string[],
+  onRemoved: (notices: readonly string[]) => void,
+): Disposable {
+  const watchers = [...new Set(paths.map((path) => dirname(path)))].map(
+    (folder) =>
+      watch(folder, { persistent: false }, () => {
+        if (paths.some((path) => existsSync(path))) void removeForbidden(paths).then(onRemoved);
+      }).on("error", () => undefined), // the folder was removed
+  );
+  return {
+    [Symbol.dispose]: () => {
+      for (const watcher of watchers) watcher.close();
     },
   };
 }

@@ -73,6 +73,13 @@ async function guardRepository(repository: string): Promise<Omit<ProjectGuards, 
   if (leadsAway || !(await isPlain(hooks)) || !(await isPlain(config)))
     return { mounts: [{ kind: "read", path: repository }], forbidden: [] };
   const redirections = ["commondir", "config.worktree"].map((name) => join(repository, name));
+  const [commonFolder = ""] = redirections;
+  if (await unlessMissing(lstat(commonFolder)))
+    throw new AppError(
+      "sandbox-refused",
+      `${commonFolder} redirects git to hooks and settings elsewhere. A background command may have created it.`,
+      { hint: "Look at it and delete it before you run git here: only linked work trees have such a file." },
+    );
   return {
     mounts: [
       { kind: "write", path: repository }, // a mount point cannot be renamed and replaced
