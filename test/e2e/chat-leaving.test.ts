@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openChatHome } from "../support/chat-home.ts";
 
@@ -37,6 +39,41 @@ test("C42: when the window is closed in the middle of a command, the process end
   await again.shows(/1 turn [\s\S]*❯ go/);
   await again.shows("asks");
   expect(again.screen()).not.toContain("cut off");
+});
+
+test("C22: Ctrl-C in a pager or an editor is for that program, and the chat and its turn go on", async () => {
+  await using home = await openChatHome([SLEEPS]);
+  const waits = join(home.path, "waits");
+  await writeFile(
+    waits,
+    `trap 'echo "$1 caught it"' INT; echo "$1 waits"; until read line </dev/tty; do :; done\n`,
+  );
+  const programs = { PAGER: `sh ${waits} pager`, EDITOR: `sh ${waits} editor` };
+  using chat = home.start([], undefined, programs);
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows(/1 terminal echo begun/);
+  for (const [keys, program] of [
+    ["/history\r", "pager"],
+    ["\x07", "editor"],
+  ] as const) {
+    chat.type(keys);
+    await chat.shows(`${program} waits`);
+    chat.type("\x03");
+    await chat.shows(`${program} caught it`);
+    chat.type("\r");
+    await chat.shows("Enter qu");
+  }
+});
+
+test("a pager that is not installed is named, and the chat goes on", async () => {
+  await using home = await openChatHome([{ text: "Hello." }], { PAGER: "no-such-pager" });
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows("Hello.");
+  chat.type("/history\r");
+  await chat.shows("✗ The pager `no-such-pager` cannot be started.");
 });
 
 test("C9: an idle chat writes no byte", async () => {

@@ -26,8 +26,8 @@ export async function openChatHome(answers: readonly object[], more: Readonly<Re
   return {
     path: folder.path,
     env,
-    start: (args: readonly string[] = [], size?: { cols: number; rows: number }) =>
-      startChat(args, env, folder.path, size),
+    start: (args: readonly string[] = [], size?: { cols: number; rows: number }, variables = {}) =>
+      startChat(args, { ...env, ...variables }, folder.path, size),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }

@@ -87,13 +87,13 @@ export function createChatControl(
     },
     async pageCli(words) {
       const lines = await capture(words);
-      await window.lend(() => pageText(`${lines.join("\n")}\n`, variables));
+      await window.lend(() => pageText(`${lines.join("\n")}\n`, context));
     },
     stopCommands() {
       stopping.abort();
       stopping = new AbortController();
     },
-    runInTerminal: (words) => window.lend(() => runInTerminal(argv(words), variables)),
+    runInTerminal: (words) => window.lend(() => runInTerminal(argv(words), context)),
     async copy(text) {
       const folder = join(app.profile.home, "cache");
       await ensurePrivateFolder(folder);
@@ -108,7 +108,7 @@ export function createChatControl(
       else window.paste("image" in found ? images.addBytes(found.image, "clipboard.png") : found.text);
     },
     wholeOutput: (body) => readWholeOutput(body, join(app.profile.home, "cache", "terminal-output")),
-    page: (text) => window.lend(() => pageText(text, variables)),
+    page: (text) => window.lend(() => pageText(text, context)),
     editDraft: () =>
       window.lend(async () => {
         window.setDraft(await editText(window.draft(), context));

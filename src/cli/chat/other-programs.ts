@@ -2,7 +2,9 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
+import { runAtTerminal } from "../terminal/run-at-terminal.ts";
 import { runEditor } from "../terminal/run-editor.ts";
 
 /**
@@ -38,24 +40,21 @@ export async function captureCommand(
 }
 
 /** Runs a command of the command line at the terminal, which must have been lent. */
-export async function runInTerminal(words: readonly string[], variables: NodeJS.ProcessEnv): Promise<void> {
-  const child = spawn(process.execPath, [process.argv[1] ?? "", ...words], {
-    env: variables,
-    stdio: "inherit",
-  });
-  await new Promise<void>((resolve, reject) => {
-    child.once("error", reject);
-    child.once("close", () => resolve());
-  });
+export async function runInTerminal(words: readonly string[], context: CommandContext): Promise<void> {
+  const { variables: env, signal } = context;
+  await runAtTerminal([process.execPath, process.argv[1] ?? "", ...words], { env }, signal);
 }
 
 /** Shows a text in the user's pager. The terminal must have been lent. */
-export async function pageText(text: string, variables: NodeJS.ProcessEnv): Promise<void> {
-  const pager = variables["PAGER"] || "less -R";
-  const child = spawn("/bin/sh", ["-c", pager], { stdio: ["pipe", "inherit", "inherit"], env: variables });
-  child.stdin.on("error", () => undefined); // the user may leave the pager before its end
-  child.stdin.end(text);
-  await new Promise<void>((resolve) => child.once("close", () => resolve()));
+export async function pageText(text: string, { variables: env, signal }: CommandContext): Promise<void> {
+  const pager = env["PAGER"] || "less -R";
+  // Without a locale, less would show `→` as bytes.
+  const pagerEnv = { LESSCHARSET: "utf-8", ...env };
+  const code = await runAtTerminal(["/bin/sh", "-c", pager], { env: pagerEnv, input: text }, signal);
+  if (code === 126 || code === 127)
+    throw new AppError("process-unstartable", `The pager \`${pager}\` cannot be started.`, {
+      hint: "Install less, or set PAGER to a pager that is installed.",
+    });
 }
 
 /** Lets the user change a text in an editor. The terminal must have been lent. */
