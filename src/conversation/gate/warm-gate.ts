@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { findInjection } from "../../lib/untrusted/find-injection.ts";
 import type { Policy } from "../../policy/policy.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { type CallGateParts, createCallGate } from "./call-gate.ts";
@@ -13,13 +14,15 @@ const CALL = {
 } as const;
 
 /**
- * Decides about a harmless command a few times while the model is thinking, because the first run of that code takes
- * milliseconds. Yields after each decision, so that an answer never waits for more than one.
+ * Decides about a harmless command a few times while the model is thinking, and scans its result, because the first run of
+ * that code takes milliseconds. Yields after each step, so that an answer never waits for more than one.
  */
 export async function warmGate(parts: CallGateParts, terminal: Tool, signal: AbortSignal): Promise<void> {
   const gate = createCallGate({ ...parts, policy: withoutQuestions(parts.policy) });
   for (let count = 0; count < DECISIONS && !signal.aborted; count++) {
     await gate.decide(CALL, terminal, signal);
+    await setImmediate();
+    findInjection("done");
     await setImmediate();
   }
 }
