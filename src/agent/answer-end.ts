@@ -32,7 +32,7 @@ export function classifyAnswerEnd(
 ): AnswerEnd {
   if (finish === "content-filter") {
     const reason = `${provider} ended the answer with a refusal: the model declined, or a content filter stopped it.`;
-    const hint = "Rephrase the request, or choose another model with -m.";
+    const hint = "Rephrase the request, or choose another model (-m, in a chat /model).";
     return { message: withPlaceholder(message, "No answer: refused"), refused: { reason, hint } };
   }
   if (finish === "tool-calls" && toolCallsOf(message).length === 0) {
@@ -62,11 +62,12 @@ export function classifyAnswerEnd(
 }
 
 const MAX_CUT_ANSWERS = 3; // consecutive answers without a call that were cut by a length limit
-const LOST_CALL_HINT = "The server may not support calls with this model; choose another model with -m.";
+const LOST_CALL_HINT =
+  "The server may not support calls with this model; choose another model (-m, in a chat /model).";
 const LOST_CALL_NOTE = "[Your answer announced a call, but it contains none. Make the call now, or answer.]";
 const WINDOW_HINT = "Continue in a new session, or choose a model with a larger context window.";
 const LIMIT_HINT =
-  "Raise model.max_tokens if it is set, ask for less at once, or choose another model with -m.";
+  "Raise model.max_tokens if it is set, ask for less at once, or choose another model (-m, in a chat /model).";
 const CONTINUE_NOTE = "[Your answer was cut off by a length limit. Continue exactly where it stopped.]";
 
 function thinkLessNote(limit: string): string {

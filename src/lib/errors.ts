@@ -9,7 +9,7 @@ export const HINTS = {
   "reference-refused": "Correct the reference, or write \\@ to send it as text.",
   "reference-too-large": "Name fewer files, or only some lines, as in @file:PATH:1-200.",
   "model-blind":
-    "Choose another model with -m, or set auxiliary.vision.model to a model that describes images. If this model can see images, set agent.image_input_mode to native.",
+    "Choose another model (-m, in a chat /model), or set auxiliary.vision.model to a model that describes images. If this model can see images, set agent.image_input_mode to native.",
   "image-undescribed": "Try again, or choose another model with auxiliary.vision.model.",
   "url-refused": "Check the address in a browser, or leave it out.",
   "address-private": "To allow such addresses, set security.allow_private_urls.",

@@ -38,6 +38,20 @@ test("in the screen reader mode every line begins with a word, and nothing is re
   expect(chat.bytes()).not.toMatch(MOVES);
 });
 
+test("in the screen reader mode a line of output without an end is cut, and /out has all of it", async () => {
+  const command = "head -c 5000 /dev/zero | tr '\\0' a; echo the end";
+  await using home = await openChatHome(
+    [{ text: "Look.", tools: [{ name: "terminal", input: { command } }] }, { text: "Done." }],
+    { PAGER: "cat" },
+  );
+  using chat = home.start(["--screen-reader"]);
+  await chat.shows("notice: Hermes");
+  chat.type("go\r");
+  await chat.shows(/output 1: a{299}…\nresult 1 ok/);
+  chat.type("/out 1\r");
+  await chat.shows(/a{5000}the end/);
+});
+
 test("C36, C39: in the screen reader mode a question is numbered lines, answered by a number or by Esc", async () => {
   await using home = await openChatHome([
     { text: "I clean up.", tools: [{ name: "terminal", input: { command: "rm -rf src; echo removed" } }] },

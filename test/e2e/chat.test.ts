@@ -163,6 +163,28 @@ test("the history of the session is undone, branched and explained from the chat
   await chat.shows("Undid the last turn");
 });
 
+test("/why explains a call that still waits for an answer, also without its number", async () => {
+  await using home = await openChatHome([
+    { text: "I clean up.", tools: [{ name: "terminal", input: { command: "rm -rf src" } }] },
+  ]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows("5 no, because");
+  chat.type("/why 1\r");
+  await chat.shows(/Call 1 has not been run; it waits for your answer. [\s\S]*rm -rf/);
+  chat.type("/why\r");
+  await chat.shows(/(Call 1 has not been run[\s\S]*){2}/);
+});
+
+test("a failed answer names a way out that works in the chat", async () => {
+  await using home = await openChatHome([{ text: "Half", finish: "content-filter" }]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows("in a chat /model");
+});
+
 test("C46: without a terminal no chat opens, and the error names the ways to give a task", async () => {
   await using home = await openChatHome([]);
   const { status, stderr } = spawnSync(process.execPath, [ENTRY, "chat"], {

@@ -45,6 +45,8 @@ for (const [shell, commandFor] of Object.entries(SHELLS)) {
       expect(complete("hermes", "co")).toEqual(["completion", "config"]);
       expect(complete("hermes", "-p", "work", "config", "s")).toEqual(["schema", "set", "show"]);
       expect(complete("hermes", "config", "set", "terminal.ba")).toEqual(["terminal.backend"]);
+      expect(complete("hermes", "config", "set", "approvals.mode", "")).toEqual(["manual", "off", "smart"]);
+      expect(complete("hermes", "config", "set", "model.default", "terminal")).toEqual([]);
       expect(complete("hermes", "chat", "--output-format", "")).toEqual(["events", "json", "text"]);
       expect(complete("hermes", "sessions", "list", "--js")).toEqual(["--json"]);
       expect(complete("hermes", "kanban", "boards", "swi")).toEqual(["switch"]);

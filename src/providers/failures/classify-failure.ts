@@ -216,13 +216,14 @@ function failure(
 
 const LONGEST_WAIT_MS = 365 * 24 * 60 * 60 * 1_000; // a much longer wait is beyond the range of Date
 const DECODER_HINT = "Disable compression in the gateway, or run Hermes with Node 22.15 or newer.";
-const PAUSE_HINT = "Ask for less at once, or choose another model with -m.";
+const PAUSE_HINT = "Ask for less at once, or choose another model (-m, in a chat /model).";
 const ABOUT_REASONING = /effort|thinking|reasoning|output_config/i;
 const reasoningHint = (effort: ReasoningEffort) =>
-  `The reasoning effort may be the cause (${effort}, by --reasoning or agent.reasoning_effort): omit it, or choose another model with -m.`;
+  `The reasoning effort may be the cause (${effort}, by --reasoning or agent.reasoning_effort): omit it, or choose another model (-m, in a chat /model).`;
 const waitHint = (nowMs: number, waitMs: number) =>
-  `Try again at ${formatTime(nowMs + waitMs)} (in ${formatDuration(waitMs)}), or choose another model with -m.`;
-const tryAgain = () => "Try again in a moment; if the problem persists, choose another model with -m.";
+  `Try again at ${formatTime(nowMs + waitMs)} (in ${formatDuration(waitMs)}), or choose another model (-m, in a chat /model).`;
+const tryAgain = () =>
+  "Try again in a moment; if the problem persists, choose another model (-m, in a chat /model).";
 const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => string } = {
   aborted: () => "Send a message to continue.",
   unreachable: ({ addressKey }) =>
@@ -230,7 +231,7 @@ const HINTS: { readonly [Kind in FailureKind]: (context: FailureContext) => stri
   stalled: ({ provider }) => `Try again, or raise providers.${provider}.stale_timeout_seconds.`,
   cut: tryAgain,
   unavailable: tryAgain,
-  "rate-limited": () => "Wait a little, or choose another model with -m.",
+  "rate-limited": () => "Wait a little, or choose another model (-m, in a chat /model).",
   quota: ({ provider }) => `Check your plan and billing at ${provider}, or choose another provider.`,
   auth: ({ provider }) =>
     `Check the key for ${provider}: is it complete, still valid, and allowed this model?`,

@@ -38,7 +38,12 @@ export const SAFETY_COMMANDS: readonly ChatCommand[] = [
     argument: "[CALL]",
     summary: "why a call was or was not run",
     when: "always",
-    run: (chat, text) => chat.runCli(["why", requireCall(chat, text).callId]),
+    run(chat, text) {
+      const waiting = chat.state().questions.find(({ number }) => text === "" || Number(text) === number);
+      if (waiting === undefined) return chat.runCli(["why", requireCall(chat, text).callId]);
+      const { number, approval } = waiting;
+      chat.print([`Call ${number} has not been run; it waits for your answer. ${approval.reason}`]);
+    },
   },
   {
     name: "audit",

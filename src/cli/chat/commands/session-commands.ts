@@ -59,7 +59,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
         `requests   ${requests}`,
         `input      ${inputTokens} tokens, ${cacheReadTokens} of them from the cache (${cached} %)`,
         `output     ${outputTokens} tokens, ${reasoningTokens} of them reasoning`,
-        `cost       $${costUsd.toFixed(4)}${unpriced > 0 ? `, without ${unpriced} requests of unknown price` : ""}`,
+        `cost       $${costUsd.toFixed(4)}${unpriced > 0 ? `, without ${unpriced} ${unpriced === 1 ? "request" : "requests"} of unknown price` : ""}`,
       ]);
     },
   },

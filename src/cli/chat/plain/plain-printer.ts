@@ -1,5 +1,6 @@
 import { numberChoices } from "../../../approvals/clarification.ts";
 import { escapeControls } from "../../terminal/escape-controls.ts";
+import { cutText } from "../../terminal/fit-text.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 import { formatDuration } from "../format-duration.ts";
 import type { ChatState } from "../state/chat-state.ts";
@@ -16,6 +17,8 @@ export interface PlainPrinter {
 }
 
 const MAX_OUTPUT_LINES = 5;
+/** More of a line of output would be read aloud for minutes. */
+const MAX_LINE_WIDTH = 300;
 
 export function createPlainPrinter(display: DisplayState): PlainPrinter {
   const answer = createMarkdownSpeaker(display);
@@ -100,7 +103,7 @@ function endOfCall(call: EndedCall, detail: DisplayState["detail"]): string[] {
           `output ${number}: ${hidden} ${hidden === 1 ? "line" : "lines"} before, all of it with /out ${number}`,
         ]
       : []),
-    ...lines.slice(-MAX_OUTPUT_LINES).map((line) => `output ${number}: ${line}`),
+    ...lines.slice(-MAX_OUTPUT_LINES).map((line) => `output ${number}: ${cutText(line, MAX_LINE_WIDTH)}`),
     `result ${number} ${outcome}: ${end}`,
   ];
 }

@@ -86,6 +86,14 @@ const asking: ChatState = {
   })),
 };
 
+test("while a question waits, the queue does not promise that Enter sends or steers, which then does nothing", () => {
+  expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain("Enter steers it");
+  for (const isQueueHeld of [true, false])
+    expect(drawAt(80, 40, { ...asking, calls: [], isQueueHeld }).rows.join("\n")).not.toMatch(
+      /Enter (sends|steers)/,
+    );
+});
+
 test("C38: output, calls, queued messages and the size never move or hide the question; several are counted", () => {
   const quiet = drawAt(80, 24, { ...asking, calls: [], queue: [], steers: [] }).rows.slice(-5, -1);
   expect(quiet).toEqual([

@@ -165,15 +165,16 @@ function commandRows(
 }
 
 function queueRows(
-  { queue, steers, isQueueHeld, turn }: ChatState,
+  { queue, steers, isQueueHeld, turn, questions }: ChatState,
   width: number,
   colours: Colours,
   keys: KeyBindings,
 ): string[] {
   const hidden = queue.length - MAX_QUEUE;
   const does = turn === undefined || isQueueHeld ? "sends" : "steers";
+  // While a question waits, Enter on the empty line does nothing.
   const ways = [
-    [keys.label("send"), `${does} it`],
+    [questions.length > 0 ? undefined : keys.label("send"), `${does} it`],
     [keys.label("up"), "takes it back"],
   ].flatMap(([key, words]) => (key === undefined ? [] : [` · ${key} ${words}`]));
   return [

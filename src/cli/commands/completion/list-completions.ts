@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { configKeys } from "../../../config/config-keys.ts";
+import { type ConfigKey, configKeys } from "../../../config/config-keys.ts";
 import type { CommandContext } from "../../context.ts";
 
 /** One word that can be typed, and what it means. */
@@ -49,8 +49,13 @@ export async function listCompletions(
     values: [],
     optionValues: chat === undefined ? new Map() : optionValuesOf(chat),
   };
-  const settings = configKeys().map(({ key }) => key);
-  return [root, ...built.flatMap((command) => walk(command, command.name(), settings))];
+  const keys = configKeys();
+  const settings = keys.map(({ key }) => key);
+  return [
+    root,
+    ...built.flatMap((command) => walk(command, command.name(), settings)),
+    ...keys.map(valuesOf),
+  ];
 }
 
 const WITH_SETTING = new Set(["get", "set", "unset", "explain"].map((verb) => `hermes config ${verb}`));
@@ -73,6 +78,18 @@ function walk(command: Command, path: string, settings: readonly string[]): Comp
       [verb.name(), ...verb.aliases()].flatMap((word) => walk(verb, `${path} ${word}`, settings)),
     ),
   ];
+}
+
+/** What can follow a setting: its choices, and never another setting. */
+function valuesOf({ key, type, values }: ConfigKey): Completion {
+  const choices = type === "boolean" ? ["true", "false"] : (values ?? []);
+  return {
+    path: `hermes config set ${key}`,
+    verbs: [],
+    options: [],
+    values: choices,
+    optionValues: new Map(),
+  };
 }
 
 function optionsOf({ options }: Command): Candidate[] {
