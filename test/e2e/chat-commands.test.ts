@@ -35,6 +35,37 @@ test("C47: !command runs in the environment with a number for /out, is asked abo
   expect(transcript()).not.toContain("from the shell");
 });
 
+test("/jobs lists the jobs, prints the output of one by its id and ends it, as its help says", async () => {
+  const input = { command: "echo from the job; sleep 600", background: true };
+  await using home = await openChatHome([
+    { text: "Start.", tools: [{ name: "terminal", input }] },
+    { text: "Started." },
+  ]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows("Started.");
+  chat.type("/help jobs\r");
+  await chat.shows("/jobs [ID|kill ID|--all]");
+  chat.type("/jobs\r");
+  await chat.shows(/proc_\w+ +running/);
+  const id = /proc_\w+(?= +running)/.exec(chat.screen())?.[0] ?? "";
+  chat.type(`/jobs ${id}\r`);
+  await chat.shows(new RegExp(`❯ /jobs ${id}\nfrom the job`));
+  chat.type(`/jobs kill ${id}\r`);
+  await chat.shows(/Killed|killed/);
+});
+
+test("/queue says that there is nothing to clear or to take back", async () => {
+  await using home = await openChatHome([{ text: "Never asked." }]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("/queue 3\r");
+  await chat.shows("✗ There is no queued message 3.");
+  chat.type("/queue clear\r");
+  await chat.shows("Nothing is queued.");
+});
+
 test("C14: /raw prints the source of an answer, and /verbose changes what is shown of calls", async () => {
   await using home = await openChatHome([
     { text: "Some **bold** words." },

@@ -26,10 +26,14 @@ export const PROGRAM_COMMANDS: readonly ChatCommand[] = [
   },
   {
     name: "jobs",
-    argument: "[NUMBER|VERB]",
-    summary: "commands that run in the background",
+    argument: "[ID|kill ID|--all]",
+    summary: "commands that run in the background, or the output of one",
     when: "always",
-    run: (chat, text) => chat.runCli(["sandbox", "jobs", ...words(text)]),
+    run(chat, text) {
+      const [first, ...rest] = words(text);
+      const isId = first?.startsWith("proc_") === true && rest.length === 0;
+      return chat.runCli(["sandbox", "jobs", ...(isId ? ["log"] : []), ...words(text)]);
+    },
   },
   {
     name: "profile",

@@ -36,8 +36,15 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
         return chat.print(
           queue.length === 0 ? ["Nothing is queued."] : queue.map((one, at) => `${at + 1}. ${one}`),
         );
-      if (text === "clear") return chat.dispatch({ type: "drop-queue" });
-      if (/^\d+$/.test(text)) return chat.dispatch({ type: "take-back", number: Number(text) });
+      if (text === "clear") {
+        chat.dispatch({ type: "drop-queue" });
+        return chat.print([queue.length === 0 ? "Nothing is queued." : "The queue is empty now."]);
+      }
+      if (/^\d+$/.test(text)) {
+        if (queue[Number(text) - 1] === undefined)
+          throw wrongUse(`There is no queued message ${text}.`, "/queue lists them.");
+        return chat.dispatch({ type: "take-back", number: Number(text) });
+      }
       if (turn === undefined) chat.print(["No turn runs, so the message is sent now."]);
       chat.dispatch({ type: "queue", text });
     },
