@@ -86,6 +86,16 @@ const asking: ChatState = {
   })),
 };
 
+test("in a narrow window the queued message is shown rather than what the keys do with it", () => {
+  const state = { ...BUSY, calls: [], steers: [], queue: ["update the changelog"] };
+  for (const [columns, shown] of [
+    [20, "queued 1: update"],
+    [52, "queued 1: update the changelog"],
+    [100, "queued 1: update the changelog · Enter steers it · ↑ takes it back"],
+  ] as const)
+    expect(drawAt(columns, 12, state).rows.join("\n")).toContain(shown);
+});
+
 test("while a question waits, the queue does not promise that Enter sends or steers, which then does nothing", () => {
   expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain("Enter steers it");
   for (const isQueueHeld of [true, false])

@@ -99,7 +99,13 @@ function stashRows({ input, keys }: DrawRequest, width: number, colours: Colours
   if (input.stash === undefined) return [];
   const key = keys.label("stash");
   const hint = key === undefined ? "" : ` · ${key} brings it back`;
-  return [cutText(`  aside: ${quoteLine(input.stash)}`, width - hint.length) + colours.dim(hint)];
+  return [withHint(`  aside: ${quoteLine(input.stash)}`, hint, width, colours)];
+}
+
+/** The text of a person is worth more than half of the row; a hint that leaves it less is left out. */
+function withHint(text: string, hint: string, width: number, colours: Colours): string {
+  if (textWidth(hint) > width / 2 && textWidth(text) + textWidth(hint) > width) return cutText(text, width);
+  return cutText(text, width - textWidth(hint)) + colours.dim(hint);
 }
 
 function visibleInput(editor: EditorView, room: number, colours: Colours): EditorView {
@@ -183,7 +189,7 @@ function queueRows(
     ...queue.slice(-MAX_QUEUE).map((text, index, shown) => {
       const number = queue.length - shown.length + index + 1;
       const hint = index === shown.length - 1 ? ways.join("") : "";
-      return cutText(`  queued ${number}: ${quoteLine(text)}`, width - hint.length) + colours.dim(hint);
+      return withHint(`  queued ${number}: ${quoteLine(text)}`, hint, width, colours);
     }),
   ];
 }
