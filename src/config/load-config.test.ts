@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { tempFolder } from "../../test/support/temp-folder.ts";
 import { loadConfig } from "./load-config.ts";
@@ -23,6 +23,13 @@ test.each([
     );
     expect(message).not.toContain("hunter2");
   }
+});
+
+test("a settings file that cannot be read is reported in whole words", async () => {
+  await using folder = await tempFolder();
+  await mkdir(folder.file("config.yaml"));
+  const { problems } = await loadConfig(filesIn(folder));
+  expect(problems.map(({ message }) => message)).toEqual([expect.stringMatching(/^cannot be read: \S/)]);
 });
 
 function filesIn(folder: { file(name: string): string }) {

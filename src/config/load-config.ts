@@ -40,7 +40,7 @@ export async function loadConfig(
       return await readTextFile(path);
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
-      const message = error.message.replace(`${path}: `, "").replace(/\.$/, "");
+      const message = error.message.replace(`Cannot read ${path}`, "cannot be read").replace(/\.$/, "");
       problems.push(unreadable(path, message, error.hint));
       return undefined;
     }
