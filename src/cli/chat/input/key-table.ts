@@ -13,7 +13,7 @@ export const KEY_TABLE = {
   send: { keys: ["enter"], does: "send, or queue while a turn runs" },
   stop: { keys: ["escape"], does: "close a panel, stop the turn; twice: clear the draft" },
   interrupt: { keys: ["ctrl+c"], does: "clear the draft, stop the turn; twice: leave" },
-  leave: { keys: ["ctrl+d"], does: "leave, on an empty line" },
+  leave: { keys: ["ctrl+d"], does: "delete right; on an empty line, twice: leave" },
   suspend: { keys: ["ctrl+z"], does: "suspend the chat" },
   redraw: { keys: ["ctrl+l"], does: "redraw the live area" },
   up: { keys: ["up"], does: "line up, history, take a queued message back" },
