@@ -24,8 +24,8 @@ export function openGoogleModel(options: WireOptions): Model {
   };
   return createWireModel(options, async () => (request) => ({
     write() {
-      const { text, prefix } = writeBody(request);
-      return { url, headers, body: text, prefix };
+      const { body, prefix } = writeBody(request);
+      return { url, headers, body, prefix };
     },
     reader: createGoogleReader(),
   }));

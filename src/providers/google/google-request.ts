@@ -7,6 +7,7 @@ import {
 } from "../message.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { isJsonObject, replayableInput } from "../wire/json-object.ts";
+import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece, type SerializedPiece } from "../wire/serialized-piece.ts";
 import { needsSignatures, thinkingConfigOf } from "./gemini-model.ts";
@@ -24,7 +25,7 @@ interface CallRules {
 }
 
 export interface GoogleBody {
-  readonly text: string;
+  readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
   prefix(): readonly string[];
 }
@@ -35,6 +36,7 @@ export function createGoogleWriter({
   requestOverrides,
 }: GoogleRules): (request: ModelRequest) => GoogleBody {
   const serializeOnce = createPieceCache();
+  const listBody = createListBody();
   const calls: CallRules = { ids: new Map(), needsSignatures: needsSignatures(model) };
   // Overrides must not replace contents: a body without them is invalid.
   const { contents: _, generationConfig, ...overrides } = requestOverrides;
@@ -56,7 +58,11 @@ export function createGoogleWriter({
     const writesTools = tools.length > 0 && !("tools" in overrides);
     const { system, contents } = group(messages, pieces);
     return {
-      text: `${head.slice(0, -1)}${writesTools ? `,"tools":[{"functionDeclarations":${toolPiece.json}}]` : ""}${system === undefined ? "" : `,"systemInstruction":{"parts":[${system}]}`},"contents":[${contents.join(",")}]}`,
+      body: listBody(
+        `${head.slice(0, -1)}${writesTools ? `,"tools":[{"functionDeclarations":${toolPiece.json}}]` : ""}${system === undefined ? "" : `,"systemInstruction":{"parts":[${system}]}`},"contents":[`,
+        contents,
+        "]}",
+      ),
       prefix: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };

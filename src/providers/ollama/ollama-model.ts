@@ -22,8 +22,8 @@ export function openOllamaModel(options: OllamaOptions): Model {
   };
   return createWireModel(options, async () => (request) => ({
     write() {
-      const { text, prefix } = writeBody(request);
-      return { url, headers, body: text, prefix };
+      const { body, prefix } = writeBody(request);
+      return { url, headers, body, prefix };
     },
     framing: "lines",
     reader: withThinkTags(createOllamaReader()),

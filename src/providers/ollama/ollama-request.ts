@@ -1,6 +1,7 @@
 import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage } from "../message.ts";
 import type { ModelRequest, ReasoningEffort, ToolDefinition } from "../provider.ts";
 import { isJsonObject, replayableInput } from "../wire/json-object.ts";
+import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 
@@ -12,7 +13,7 @@ export interface OllamaRules {
 }
 
 export interface OllamaBody {
-  readonly text: string;
+  readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
   prefix(): readonly string[];
 }
@@ -24,6 +25,7 @@ export function createOllamaWriter({
   requestOverrides,
 }: OllamaRules): (request: ModelRequest) => OllamaBody {
   const serializeOnce = createPieceCache();
+  const listBody = createListBody();
   // Overrides must not replace messages and stream: a body without them is invalid.
   const { messages: _, stream: __, options, ...overrides } = requestOverrides;
 
@@ -44,9 +46,12 @@ export function createOllamaWriter({
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const list = pieces.map(({ json }) => json).join(",");
     return {
-      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"messages":[${list}]}`,
+      body: listBody(
+        `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"messages":[`,
+        pieces.map(({ json }) => json),
+        "]}",
+      ),
       prefix: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };

@@ -15,7 +15,7 @@ const rules: ChatRules = {
 const tools = [{ name: "look", description: "Looks", inputSchema: { type: "object" } }];
 const say = (text: string) => ({ role: "user", parts: [{ type: "text", text }] }) satisfies Message;
 const request = (...messages: readonly Message[]): ModelRequest => ({ messages, tools });
-const parsed = ({ text }: ChatBody) => JSON.parse(text) as Record<string, unknown>;
+const parsed = ({ body }: ChatBody) => JSON.parse(`${body}`) as Record<string, unknown>;
 
 it.each([
   ["o3", "none", "low"],

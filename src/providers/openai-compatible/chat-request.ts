@@ -3,6 +3,7 @@ import { type AssistantMessage, type Message, NO_TEXT, textOf, type UserMessage 
 import { chooseEffort } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { parseObject, replayableInput } from "../wire/json-object.ts";
+import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 import { addCacheMarkers } from "./chat-cache-markers.ts";
@@ -22,7 +23,7 @@ export interface ChatRules {
 }
 
 export interface ChatBody {
-  readonly text: string;
+  readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
   prefix(): readonly string[];
 }
@@ -30,6 +31,7 @@ export interface ChatBody {
 /** Writes the request bodies of a conversation. Each message is serialized once, even if it is sent many times. */
 export function createChatWriter(rules: ChatRules): (request: ModelRequest) => ChatBody {
   const serializeOnce = createPieceCache();
+  const listBody = createListBody();
   /** Calls that arrived in the older form, `function_call`; their results are sent back in that form. */
   const functionCalls = new Set<string>();
   // Overrides must not replace messages and stream: a body without them is invalid.
@@ -53,9 +55,12 @@ export function createChatWriter(rules: ChatRules): (request: ModelRequest) => C
     const writesTools = tools.length > 0 && !("tools" in overrides);
     const sent = pieces.map(({ json }) => json);
     if (rules.cacheTtl !== undefined) addCacheMarkers(sent, messages, rules.cacheTtl);
-    const list = sent.join(",");
     return {
-      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"messages":[${list}]}`,
+      body: listBody(
+        `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"messages":[`,
+        sent,
+        "]}",
+      ),
       prefix: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };

@@ -30,9 +30,9 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
     const isRouted = conversationHeader !== undefined && conversationId !== undefined;
     return {
       write() {
-        const { text, prefix } = writeBody(request);
+        const { body, prefix } = writeBody(request);
         const routed = isRouted ? { ...headers, [conversationHeader]: conversationId } : headers;
-        return { url, headers: routed, body: text, prefix };
+        return { url, headers: routed, body, prefix };
       },
       reader: withThinkTags(createChatReader(options)),
     };

@@ -21,8 +21,8 @@ export function openOpenaiResponsesModel(options: WireOptions): Model {
   let writeBody = createResponsesWriter({ ...options, model: name, fields });
   const model = createWireModel(options, async () => (request) => ({
     write() {
-      const { text, prefix } = writeBody(request);
-      return { url, headers, body: text, prefix };
+      const { body, prefix } = writeBody(request);
+      return { url, headers, body, prefix };
     },
     reader: withThinkTags(createResponsesReader(provider)),
   }));

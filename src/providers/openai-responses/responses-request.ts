@@ -9,6 +9,7 @@ import {
 import { chooseEffort, OPENAI_REASONING_MODELS } from "../openai-models.ts";
 import type { ModelRequest, ToolDefinition } from "../provider.ts";
 import { isJsonObject, type JsonObject, parseObject, replayableInput } from "../wire/json-object.ts";
+import { createListBody } from "../wire/list-body.ts";
 import { sendableJson, sendableName } from "../wire/sendable.ts";
 import { createPieceCache, hashPiece } from "../wire/serialized-piece.ts";
 
@@ -28,7 +29,7 @@ export interface ResponsesRules {
 }
 
 export interface ResponsesBody {
-  readonly text: string;
+  readonly body: Buffer;
   /** The hashes of the prompt: first the tools, then each message. */
   prefix(): readonly string[];
 }
@@ -37,6 +38,7 @@ export interface ResponsesBody {
 export function createResponsesWriter(rules: ResponsesRules): (request: ModelRequest) => ResponsesBody {
   const { model, fields } = rules;
   const serializeOnce = createPieceCache();
+  const listBody = createListBody();
   // Overrides must not replace input and stream: a body without them is invalid.
   const { input: _, stream: __, ...overrides } = rules.requestOverrides;
 
@@ -60,9 +62,12 @@ export function createResponsesWriter(rules: ResponsesRules): (request: ModelReq
       ...overrides,
     });
     const writesTools = tools.length > 0 && !("tools" in overrides);
-    const list = pieces.map(({ json }) => json).join(",");
     return {
-      text: `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"input":[${list}]}`,
+      body: listBody(
+        `${head.slice(0, -1)}${writesTools ? `,"tools":${toolPiece.json}` : ""},"input":[`,
+        pieces.map(({ json }) => json),
+        "]}",
+      ),
       prefix: () => [toolPiece, ...pieces].map(hashPiece),
     };
   };

@@ -25,7 +25,7 @@ export interface AnswerReader {
 export interface WrittenRequest {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly body: string | Uint8Array;
   /** The hashes of its prompt. */
   prefix(): readonly string[];
 }

@@ -7,6 +7,11 @@ interface PrefixRow {
   readonly prefix_added: string;
 }
 
+interface Seen {
+  readonly requestKey: number;
+  prefix: readonly string[];
+}
+
 const REMEMBERED_SESSIONS = 64;
 
 export type PrefixStore = ReturnType<typeof createPrefixStore>;
@@ -21,25 +26,26 @@ export function createPrefixStore(database: Database) {
      where request.session_key = ? and prefix_kept is not null and undone_at is null
      order by request.key desc limit 1`);
   // Requests are append-only, so cached entries stay valid.
-  const seen = new Map<number, { readonly requestKey: number; readonly prefix: readonly string[] }>();
+  const seen = new Map<number, Seen>();
 
   /** The hashes of the last request of a session; empty before the first request. */
-  function last(sessionKey: number): readonly string[] {
+  function last(sessionKey: number): Seen {
     let { requestKey, prefix } = seen.get(sessionKey) ?? { requestKey: 0, prefix: [] };
     for (const row of list.all(sessionKey, requestKey)) {
       prefix = applyDifference(prefix, row);
       requestKey = row.key;
     }
     if (seen.size >= REMEMBERED_SESSIONS) seen.clear();
-    seen.set(sessionKey, { requestKey, prefix });
-    return prefix;
+    const newest = { requestKey, prefix };
+    seen.set(sessionKey, newest);
+    return newest;
   }
 
   /** The hashes of the last request that no undone turn sent: the next request is expected to start with them. */
   function lastActive(sessionKey: number): readonly string[] {
-    const newest = last(sessionKey);
+    const { requestKey, prefix } = last(sessionKey);
     const active = findLastActive.get(sessionKey)?.key ?? 0;
-    if (seen.get(sessionKey)?.requestKey === active) return newest;
+    if (requestKey === active) return prefix;
     return list
       .all(sessionKey, 0)
       .filter(({ key }) => key <= active)
@@ -50,8 +56,10 @@ export function createPrefixStore(database: Database) {
     lastActive,
     /** How many leading hashes `prefix` shares with the last request, and the hashes that it adds. */
     compact(sessionKey: number, prefix: readonly string[]): { kept: number; added: string } {
-      const before = last(sessionKey);
-      const kept = commonPrefixLength(before, prefix);
+      const newest = last(sessionKey);
+      const kept = commonPrefixLength(newest.prefix, prefix);
+      // The next request has these very strings again, and a string is compared with itself in no time.
+      newest.prefix = [...prefix.slice(0, kept), ...newest.prefix.slice(kept)];
       return { kept, added: JSON.stringify(prefix.slice(kept)) };
     },
   };
