@@ -45,7 +45,13 @@ async function changesIn(
   const git = createGit(path, env, signal);
   const main = await createGit(repository, env, signal).try("rev-parse", "HEAD");
   const base = main.ok ? await git.try("merge-base", "HEAD", main.stdout.trim()) : main;
-  const stat = await git.try("diff", "--shortstat", base.ok ? base.stdout.trim() : "HEAD");
+  const stat = await git.try(
+    "diff",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--shortstat",
+    base.ok ? base.stdout.trim() : "HEAD",
+  );
   const untracked = await git.try("ls-files", "--others", "--exclude-standard");
   const count = untracked.stdout.split("\n").filter((line) => line !== "").length;
   const parts = [stat.stdout.trim(), count === 0 ? "" : `${count} new ${count === 1 ? "file" : "files"}`];

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runProcess } from "../../../lib/process/process.ts";
+import { searchPathOutside } from "../../../lib/process/search-path.ts";
 import { workspaceRefused } from "../workspace.ts";
 
 const TIMEOUT_MS = 10 * 60_000;
@@ -28,13 +29,19 @@ export function createGit(
   signal: AbortSignal,
 ): Git {
   const kept = Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith("GIT_")));
-  const options = {
-    cwd: folder,
-    env: { ...kept, LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" },
-    timeoutMs: TIMEOUT_MS,
+  const start = async (...args: readonly string[]) => {
+    const PATH = await searchPathOutside(folder, env["PATH"]);
+    const options = {
+      cwd: folder,
+      env: { ...kept, PATH, LC_ALL: "C", GIT_TERMINAL_PROMPT: "0" },
+      timeoutMs: TIMEOUT_MS,
+    };
+    return await runProcess(["git", ...SETTINGS, ...args], options, signal);
   };
+  let filters: Promise<readonly string[]> | undefined;
   const attempt = async (...args: readonly string[]): Promise<GitAnswer> => {
-    const result = await runProcess(["git", ...SETTINGS, ...args], options, signal);
+    filters ??= start(...LIST_FILTERS).then(({ stdout }) => withoutOwnFilters(stdout));
+    const result = await start(...(await filters), ...args);
     const reason = result.timedOut ? "it timed out" : result.stderr.trim();
     return { ok: result.exitCode === 0, stdout: result.stdout, reason };
   };
@@ -46,6 +53,29 @@ export function createGit(
       return stdout;
     },
   };
+}
+
+const LIST_FILTERS = ["config", "--includes", "--show-scope", "-z", "--get-regexp", "^filter[.]"] as const;
+
+/**
+ * The settings that take back what a repository says about filters, which are programs that git runs on its files: without a
+ * program git copies the files as they are. Those of the person, such as the ones of git-lfs, stay.
+ */
+function withoutOwnFilters(list: string): readonly string[] {
+  const fields = list.split("\0");
+  const persons = new Map<string, string>();
+  const own = new Set<string>();
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name = "", value = "true"] = (fields[at + 1] ?? "").split(/\n(.*)/s);
+    if (fields[at] === "local" || fields[at] === "worktree") own.add(name);
+    else persons.set(name, value);
+  }
+  return [...own].flatMap((name) => {
+    // git could not tell such a name from its value
+    if (name.includes("="))
+      throw workspaceRefused(`the repository defines a filter with a strange name: ${name}`);
+    return ["-c", `${name}=${persons.get(name) ?? (name.endsWith(".required") ? "false" : "")}`];
+  });
 }
 
 const LIST = ["worktree", "list", "--porcelain", "-z"] as const;

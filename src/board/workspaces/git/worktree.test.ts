@@ -77,6 +77,26 @@ async function openLab() {
   };
 }
 
+test("a filter that a repository defines for itself is not run; one of the person is", async () => {
+  await using lab = await openLab();
+  const { home, repository, git } = lab;
+  const ran = join(home, "ran");
+  await writeFile(join(repository, ".gitattributes"), "file filter=theirs\nother filter=mine\n");
+  await writeFile(join(repository, "other"), "two\n");
+  await git(repository, "add", ".");
+  await git(repository, "commit", "--quiet", "--message=filters");
+  await git(home, "config", "--file", join(home, ".gitconfig"), "filter.mine.smudge", "tr a-z A-Z");
+  for (const name of ["theirs.smudge", "theirs.clean", "mine.smudge", "mine.clean"])
+    await git(repository, "config", `filter.${name}`, `touch ${ran}; cat`);
+  await git(repository, "config", "filter.theirs.required", "true");
+  const { id } = await lab.addWorktree();
+
+  const { path } = await lab.prepare(id);
+  const [one, two] = await Promise.all(["file", "other"].map((name) => readFile(join(path, name), "utf8")));
+
+  expect({ one, two, ran: await lab.exists(ran) }).toEqual({ one: "one\n", two: "TWO\n", ran: false });
+});
+
 test("board A8: with the root of a repository as path, the task gets its own worktree and branch from HEAD", async () => {
   await using lab = await openLab();
   const task = await lab.addWorktree();
@@ -316,7 +336,8 @@ test("after a kill in the middle of a checkout, the next call completes it", asy
   await writeFile(join(lab.repository, "late"), "late\n");
   await lab.git(lab.repository, "add", ".");
   await lab.git(lab.repository, "commit", "--quiet", "--message=late");
-  await lab.git(lab.repository, "config", "filter.slow.smudge", `echo $$ > '${started}'; exec sleep 1000`);
+  const settings = ["config", "--file", join(lab.home, ".gitconfig")];
+  await lab.git(lab.home, ...settings, "filter.slow.smudge", `echo $$ > '${started}'; exec sleep 1000`);
   const task = await lab.addWorktree();
   const path = join(lab.repository, ".worktrees", task.id);
 
@@ -335,7 +356,7 @@ test("after a kill in the middle of a checkout, the next call completes it", asy
   expect(await lab.exists(join(path, ".git"))).toBe(true);
   expect(await lab.exists(join(path, "late"))).toBe(false);
 
-  await lab.git(lab.repository, "config", "filter.slow.smudge", "cat");
+  await lab.git(lab.home, ...settings, "filter.slow.smudge", "cat");
   expect(await lab.prepare(task.id)).toEqual({ kind: "worktree", path, branch: `wt/${task.id}` });
   expect(await readFile(join(path, "late"), "utf8")).toBe("late\n");
   expect(await lab.git(path, "status", "--porcelain")).toBe("");
