@@ -35,6 +35,13 @@ test("A1, D1: a board is created with all its fields, renamed, and given a folde
   expect(await readdir(join(home.path, "kanban", "boards"))).toEqual(["shop"]);
 });
 
+test("the list of an empty board says how to add a task, and a filter that nothing passes says so", async () => {
+  await using home = await tempHome();
+  const list = async (...filter: string[]) => (await home.hermes(["kanban", "list", ...filter])).stdout;
+  expect(await list()).toBe("No tasks yet. `hermes kanban create TITLE` adds one.\n");
+  expect(await list("--mine")).toBe("No tasks match.\n");
+});
+
 test("D1: a task is found by an id prefix; an ambiguous prefix lists the matching tasks", LONG, async () => {
   await using home = await tempHome();
   const [one, other] = [await kanban(home, ["create", "one"]), await kanban(home, ["create", "other"])];

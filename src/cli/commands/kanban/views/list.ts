@@ -59,9 +59,16 @@ export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
 async function listAll(open: OpenBoardContext, options: ListOptions): Promise<void> {
   const { terminal } = open.context;
   await updateBoard(open);
-  const tasks = await loadTasks(open, queryOf(options, open), options.limit ?? Number.POSITIVE_INFINITY);
+  const query = queryOf(options, open);
+  const tasks = await loadTasks(open, query, options.limit ?? Number.POSITIVE_INFINITY);
   if (options.json) return terminal.printJson(tasks);
-  if (tasks.length === 0) return terminal.print("No tasks match.");
+  if (tasks.length === 0) {
+    const { order: _, includeArchived: __, ...filters } = query;
+    const isEmpty = Object.keys(filters).length === 0;
+    return terminal.print(
+      isEmpty ? "No tasks yet. `hermes kanban create TITLE` adds one." : "No tasks match.",
+    );
+  }
   terminal.print(renderTaskLines(tasks, await open.store.listDetails(tasks, open.signal), terminal));
 }
 
