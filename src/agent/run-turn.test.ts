@@ -117,6 +117,7 @@ function turn(
     limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
     haltsLoops: false,
     maxDenials: 3,
+    endsUnanswered: false,
     clock: new TurnableClock(),
     takeSteers: () => [],
     ...rest,

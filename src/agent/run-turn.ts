@@ -64,6 +64,8 @@ export interface Turn {
   readonly haltsLoops: boolean;
   /** Consecutive denials after which the model is asked to stop; one more ends the turn. */
   readonly maxDenials: number;
+  /** Whether the turn ends when nobody answers a question about a call in time. */
+  readonly endsUnanswered: boolean;
   readonly clock: Clock;
   /** Returns the user's notes since the previous call, oldest first, and clears them. */
   takeSteers(): readonly string[];
@@ -87,6 +89,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
   const tools = turn.definitions;
   const loops = createLoopDetector();
   const denials = createDenialCounter(turn.maxDenials);
+  let isUnanswered = false;
   let prefix = turn.lastPrefix;
   let requests = 0;
   let usage: Usage = NO_USAGE;
@@ -164,7 +167,10 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     let halt: string | undefined;
     for await (const event of runTools(run, turn.rules, ending)) {
       if (event.type === "approval-asked") limits.pause();
-      if (event.type === "approval-answered") limits.resume();
+      if (event.type === "approval-answered") {
+        limits.resume();
+        isUnanswered ||= event.approval.kind === "approval" && event.approval.state === "expired";
+      }
       if (event.type === "call-reviewed") {
         usage = addUsage(usage, event.usage);
         costUsd = addCost(costUsd, event.costUsd);
@@ -330,6 +336,7 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
     const halt = yield* runCalls(calls);
     if (ending.aborted) continue;
     if (denials.mustEnd()) return yield* endTurn("denied", text, DENIED);
+    if (isUnanswered && turn.endsUnanswered) return yield* endTurn("denied", text, UNANSWERED);
     if (halt !== undefined && turn.haltsLoops) {
       const why = {
         reason: `The turn is stuck in a loop: ${halt}.`,
@@ -350,6 +357,10 @@ const STOPPED = { reason: "The turn was stopped.", hint: "Send a message to cont
 const DENIED = {
   reason: "The turn was ended because the model kept trying what it was not allowed to do.",
   hint: "See the denied calls with `hermes audit`, or allow them with a rule in approvals.allow.",
+};
+const UNANSWERED = {
+  reason: "The turn was ended because nobody answered a question in time.",
+  hint: "Send a message to continue. A call that still needs approval is asked about again.",
 };
 const ENDLESS_ANSWER = {
   reason: "The model did not stop writing",

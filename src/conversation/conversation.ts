@@ -41,6 +41,7 @@ export interface ConversationParts {
   readonly rules: ToolRules;
   readonly haltsLoops: boolean;
   readonly maxDenials: number;
+  readonly endsUnanswered: boolean;
   readonly spendingCaps: SpendingCaps;
   /** Whether a new session gets a title from its first message. */
   readonly isTitleCut: boolean;
@@ -160,6 +161,7 @@ export function createConversation(parts: ConversationParts): Conversation {
         limits: { ...requested, maxCostUsd },
         haltsLoops,
         maxDenials: parts.maxDenials,
+        endsUnanswered: parts.endsUnanswered,
         clock,
         takeSteers: () => steers.splice(0),
       },

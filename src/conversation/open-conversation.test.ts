@@ -40,7 +40,7 @@ async function openTestHome(baseUrl: string, apiMode: Exclude<ApiMode, "scripted
     checkpoints: checkpointOptions.parse({}),
     tool_output: toolOutputOptions.parse({}),
     context_file_max_chars: 20_000,
-    security: { allow_private_urls: false, write_safe_root: "" },
+    security: { allow_private_urls: false, redact_secrets: true, write_safe_root: "" },
   };
   const environments = createEnvironmentRegistry({
     open: openEnvironment,

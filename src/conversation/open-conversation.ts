@@ -11,6 +11,7 @@ import type { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { CheckpointOptions } from "../checkpoints/options.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";
+import type { SecurityOptions } from "../context/options.ts";
 import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
 import { type EnvironmentFacts, environmentTask } from "../environments/environment-request.ts";
 import { createOutputWindow } from "../environments/output-window.ts";
@@ -108,7 +109,7 @@ export interface ConversationRequest {
       readonly auxiliary: Pick<AuxiliaryOptions, "title_generation" | "vision">;
       readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
       readonly context_file_max_chars: number;
-      readonly security: { readonly allow_private_urls: boolean; readonly write_safe_root: string };
+      readonly security: SecurityOptions;
     };
   readonly redactor: Redactor;
   /** Shared by all conversations of the process. */
@@ -181,7 +182,7 @@ export async function openConversation(
       resumed === undefined
         ? smallWindowNotice(route.model, route, { isOllama: isOllamaRoute(route) })
         : undefined;
-    for (const sentence of [notice, isSmall])
+    for (const sentence of [notice, isSmall, settings.security.redact_secrets ? undefined : SHOWS_SECRETS])
       if (sentence !== undefined) environment.reporter.onNotice(sentence);
     if (resumed !== undefined && resumed.damagedMessages > 0)
       environment.reporter.onNotice(
@@ -371,6 +372,7 @@ export async function openConversation(
       maxOutputTokens: settings.model.max_tokens ?? undefined,
       rules: { tools: noted, gate: createCallGate(gateParts), fit },
       maxDenials: settings.approvals.denial_breaker_threshold,
+      endsUnanswered: settings.approvals.on_timeout === "end-turn",
       haltsLoops: surface.haltsLoops,
       spendingCaps,
       redact: (text) => redactor.redact(text),
@@ -529,6 +531,9 @@ async function openFileGuards({ home, settings, environment }: ConversationReque
   return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
 }
 
+const SHOWS_SECRETS =
+  "Text that looks like a secret is shown to the model, because security.redact_secrets is off. Known keys stay hidden.";
+
 function toolParts(
   { spillHome, settings, redactor, surface, environment }: ConversationRequest,
   workspace: ToolParts["workspace"],
@@ -538,6 +543,9 @@ function toolParts(
   onUntrusted: (source: string) => void,
 ): ToolParts {
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
+  const redact: Redactor["redact"] = settings.security.redact_secrets
+    ? redactor.redact
+    : redactor.redactKnown;
   return {
     workspace,
     owner,
@@ -551,13 +559,13 @@ function toolParts(
     hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
     findAnswer:
       surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
-    redact: (text, options) => redactor.redact(text, options),
+    redact,
     createWindow: () =>
       createOutputWindow({
         maxBytes,
         spill: withRedaction(
           createSpillFile({ home: spillHome, maxBytes: spillBytes, now: () => systemClock.now() }),
-          (text) => redactor.redact(text),
+          (text) => redact(text),
         ),
       }),
   };

@@ -22,6 +22,10 @@ export const approvalsOptions = z.strictObject({
     description:
       "Seconds after which an unanswered question counts as denied, and a question of the model is left to the model",
   }),
+  on_timeout: z.enum(["deny", "end-turn"]).default("deny").meta({
+    description:
+      "What happens when nobody answers in time: the call is denied and the model goes on (deny), or the turn ends too (end-turn)",
+  }),
   reviewer_timeout: z.int().min(1).default(20).meta({
     description: "Seconds that the reviewer model may take before a person is asked",
   }),

@@ -77,6 +77,21 @@ async function filesOf(home: string): Promise<{ path: string; text: string }[]> 
   );
 }
 
+test("agent M4: with security.redact_secrets off, the model sees what only looks like a secret, and the person is told", async () => {
+  await using home = await openSecretHome({ mode: "off" });
+  const show = terminal("cat token.txt; cat $HERMES_HOME/.env");
+  await using server = await startScriptedServer({ answers: [show, { text: "done" }] });
+  const model = ["--model.base_url", `${server.url}/v1`, "-m", "custom:m"];
+  const shown = await home.hermes(["-z", "go", "--security.redact_secrets", "false", ...model], {
+    cwd: home.work,
+  });
+  expect(shown.stderr).toContain("security.redact_secrets is off");
+  const request = JSON.stringify(server.requests.at(-1)?.body);
+  expect(request).toContain(VENDOR);
+  expect(request).not.toContain(OWN);
+  expectClean(await readFile(join(home.path, "logs", "agent.log"), "utf8"), "the log");
+});
+
 test("agent K6, M4: no log, transcript, export, event, error, screen or request contains a key that a command printed", async () => {
   await using home = await openSecretHome({});
   await using server = await startScriptedServer({ answers: leaks });

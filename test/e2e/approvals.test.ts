@@ -63,6 +63,15 @@ describe("a call that needs approval in a single run", () => {
     expect(late.stderr).toContain("was already expired; nothing was changed");
   });
 
+  test("agent M3: with approvals.on_timeout end-turn, a question that nobody answers in time ends the turn", async () => {
+    await using home = await openApprovalHome(ONE_CALL, { ...ASKING, timeout: 1, on_timeout: "end-turn" });
+    const run = await home.run(["-z", "go", "--json"]);
+    expect(run.exitCode, run.stderr).toBe(7);
+    const reason = expect.stringContaining("nobody answered a question in time");
+    expect(eventsOf(run).at(-1)).toMatchObject({ type: "turn-end", outcome: "denied", reason });
+    expect(await home.runs()).toBe(0);
+  });
+
   test.each([
     ["deny", 0, /executed: false\n.*Nobody can be asked in this run\./],
     ["approve", 1, /exit_code: 0/],

@@ -183,6 +183,7 @@ function turnOf(model: RetryingModel, history: readonly Message[], message: User
     limits: { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined },
     haltsLoops: false,
     maxDenials: 3,
+    endsUnanswered: false,
     clock: systemClock,
     lookUp: async () => undefined,
     takeSteers: () => [],

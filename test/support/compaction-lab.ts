@@ -157,6 +157,7 @@ export async function openCompactionLab(
     rules: { tools: byName, gate: OPEN_GATE, fit: async (text) => text },
     haltsLoops: false,
     maxDenials: 3,
+    endsUnanswered: false,
     spendingCaps: { session: undefined, day: undefined, isCostUnknown: false },
     isTitleCut: false,
     redact: (text) => text,

@@ -10,6 +10,8 @@ import { findVendorKeys, isLongLivedKey } from "./vendor-keys.ts";
 export interface Redactor {
   /** Replaces each secret with a mark, in time proportional to the length of the text. */
   redact(text: string, options?: RedactOptions): string;
+  /** Replaces only the secrets that are known by their value. */
+  redactKnown(text: string): string;
 }
 
 export interface RedactOptions {
@@ -23,6 +25,7 @@ const MIN_LENGTH = 8; // no finder matches a shorter text, and most texts of a l
 export function createRedactor({ secrets }: { readonly secrets: readonly string[] }): Redactor {
   const findKnownValues = createKnownValueFinder(secrets);
   return {
+    redactKnown: (text) => replace(text, merge(findKnownValues(text))),
     redact(text, { code = false } = {}) {
       if (text.length < MIN_LENGTH) return text;
       // Every finder gets the original text, so that no finder is misled by the replacements of another.
