@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { eventsOf, openApprovalHome, resultsOf, terminal } from "../support/approval-home.ts";
+import { ASKING, eventsOf, openApprovalHome, RUN, resultsOf, terminal } from "../support/approval-home.ts";
 import { startInTerminal } from "../support/pty.ts";
 import { openSandboxHome } from "../support/sandbox-home.ts";
 import { describeWith } from "../support/services.ts";
@@ -198,12 +198,35 @@ describe("hermes --plan on this machine", () => {
       { keys: "y\r", content: "two\n" },
     ]) {
       using session = await startInTerminal(args, { env, cwd: home.work });
-      await session.shows("Carry out this plan? [y/N] ");
+      await session.shows("[y/a/N] ");
       expect(await readFile(home.file("a.txt"), "utf8")).toBe("one\n");
       session.type(keys);
       expect(await session.exitCode()).toBe(0);
       expect(await readFile(home.file("a.txt"), "utf8")).toBe(content);
     }
+  });
+
+  test("agent M3: the answer a is asked once per plan: none of its calls asks, and what is denied stays denied", async () => {
+    await using home = await openApprovalHome(
+      {
+        turns: [
+          {
+            when: "The plan is approved",
+            answers: [terminal(RUN), terminal("touch denied.txt"), { text: "carried out" }],
+          },
+          { when: "change it", answers: [{ text: PLAN }] },
+        ],
+      },
+      { ...ASKING, deny: ["touch denied*"] },
+    );
+    const env = { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path, TERM: "xterm" };
+    const args = ["chat", "-q", "change it", "--plan", "-m", `scripted:${home.scriptPath}`];
+    using session = await startInTerminal(args, { env, cwd: home.work });
+    await session.shows("[y/a/N] ");
+    session.type("a\r");
+    expect(await session.exitCode(), session.screen()).toBe(0);
+    expect(await home.runs()).toBe(1);
+    expect((await home.audit()).map(({ verdict }) => verdict)).toEqual(["allowed", "denied"]);
   });
 
   test("the command that a single run prints carries the plan out in the same session", async () => {

@@ -149,8 +149,11 @@ export async function runChat(
   };
   const first = task === undefined ? await conversation.undoLastTurn(signal) : await compose(task);
   let result = await runUntilMatch(say, first, limits, schema, startedAt);
-  if (options.plan && result.outcome === "completed" && (await acceptsPlan(context, result, sessionId))) {
+  const answer =
+    options.plan && result.outcome === "completed" && (await askForPlan(context, result, sessionId));
+  if (answer) {
     policy.isPlanning = false;
+    policy.isYolo ||= answer === "unasked";
     const left = remainingLimits(limits, result.end, 0);
     result = await runUntilMatch(say, userMessage(CARRY_OUT), left, schema, startedAt);
   }
@@ -173,19 +176,25 @@ const PLAN_MODE =
   "[Plan mode: read and search, but change nothing; calls that could change something are refused. Answer with a plan: what you would change, in which order, and how to check it.]";
 const CARRY_OUT = "The plan is approved. Carry it out.";
 
-/** Asks at a terminal whether to carry out the plan; without a terminal, prints how to do that. */
-async function acceptsPlan(
+/**
+ * Asks at a terminal whether to carry out the plan, and whether that answers all questions about its calls too. Without a terminal,
+ * prints how to carry it out.
+ */
+async function askForPlan(
   { terminal, signal }: CommandContext,
   { text }: RunResult,
   sessionId: string | undefined,
-): Promise<boolean> {
-  if (text === "" || sessionId === undefined) return false;
+): Promise<"asked" | "unasked" | undefined> {
+  if (text === "" || sessionId === undefined) return undefined;
   if (!terminal.interactive) {
     terminal.note(`hermes: To carry out the plan: hermes -r ${sessionId} -z "${CARRY_OUT}"`);
-    return false;
+    return undefined;
   }
   await terminal.discardTyped(signal);
-  return /^y(es)?$/i.test((await terminal.ask("\nCarry out this plan? [y/N] ", signal))?.trim() ?? "");
+  terminal.note("\nCarry out this plan? y: yes; a: yes, and ask about none of its calls; N: no");
+  const answer = (await terminal.ask("[y/a/N] ", signal))?.trim() ?? "";
+  if (/^a(ll)?$/i.test(answer)) return "unasked";
+  return /^y(es)?$/i.test(answer) ? "asked" : undefined;
 }
 
 /** Adds the command that resumes a stopped turn, because a single run takes no further input. */
