@@ -75,7 +75,8 @@ describe("the command line", () => {
     for (const word of ["help", "version"])
       expect(await home.hermes(["help", word])).toMatchObject({ exitCode: 0, stdout: page });
     const pages: string[][] = commands.map((command) => [command]);
-    for (const command of ["config", "profile", "sandbox", "sessions"]) {
+    for (const line of page.split("\n")) expect(line.length, line).toBeLessThanOrEqual(82);
+    for (const command of ["config", "gateway", "model", "pairing", "profile", "sandbox", "sessions"]) {
       const { stdout } = await home.hermes([command, "--help"]);
       const verbs = [...stdout.matchAll(/^ {2}([a-z-]+)(?: [<[].*?)? {2,}[A-Z]/gm)];
       pages.push(...verbs.map((match) => [command, match[1] ?? ""]));

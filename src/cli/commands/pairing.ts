@@ -14,7 +14,7 @@ export function build(context: CommandContext): Command {
   const { terminal } = context;
   const pairing = defineCommand("hermes pairing", "Let people in who wrote to the gateway.", terminal);
   const add = verbsOf(pairing, terminal);
-  add("list", "List requests that wait, and the people who were let in.")
+  add("list", "List requests that wait, and the people who were let in.", ["hermes pairing list"])
     .option("--json", "print JSON")
     .action((options) => list(context, options));
   add("approve", "Let a person in, by the code that the person got or by the id of the request.", [

@@ -23,12 +23,18 @@ export function build(context: CommandContext): Command {
   ])
     .option("--background", "print nothing; for a process that another one has started")
     .action((options) => runInForeground(context, options));
-  add("start", "Start the gateway in the background.").action(() => startGateway(context));
-  add("stop", "Stop the gateway; running turns get time to end.").action(() => stopGateway(context));
-  add("restart", "Stop the gateway after its running turns, and start it again.").action(() =>
-    restartGateway(context),
+  add("start", "Start the gateway in the background.", ["hermes gateway start"]).action(() =>
+    startGateway(context),
   );
-  add("status", "Show whether the gateway runs, and how its platforms are connected.")
+  add("stop", "Stop the gateway; running turns get time to end.", ["hermes gateway stop"]).action(() =>
+    stopGateway(context),
+  );
+  add("restart", "Stop the gateway after its running turns, and start it again.", [
+    "hermes gateway restart",
+  ]).action(() => restartGateway(context));
+  add("status", "Show whether the gateway runs, and how its platforms are connected.", [
+    "hermes gateway status",
+  ])
     .option("--json", "print JSON")
     .action((options) => showStatus(context, options));
   add("messages", "List messages, or show the trail of one: received, answered, delivered.", [
@@ -39,7 +45,7 @@ export function build(context: CommandContext): Command {
     .option("-n, --lines <count>", "number of messages", parseCount, 20)
     .option("--json", "print JSON")
     .action((key, options) => showMessages(context, key, options));
-  add("logs", "Show what the gateway logged.")
+  add("logs", "Show what the gateway logged.", ["hermes gateway logs --follow"])
     .option("-f, --follow", "follow new lines as they are written")
     .option("-n, --lines <count>", "number of latest lines to show", parseCount, 50)
     .action(async (options) => {

@@ -77,7 +77,8 @@ export function build(context: CommandContext): Command {
   ])
     .argument("<name>", NAME)
     .action((name, options) => removeFavourite(context, name, options));
-  model.addCommand(favourite);
+  const examples = ["add", "remove"].map((verb) => `hermes model favourite ${verb} gemini:gemini-2.5-pro`);
+  model.addCommand(withExamples(favourite, examples));
   add("refresh", "Fetch newer prices and windows of well-known models from model_catalog.url.", [
     "hermes model refresh",
   ]).action((options) => refreshModelData(context, options));

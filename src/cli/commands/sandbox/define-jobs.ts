@@ -23,11 +23,15 @@ export function buildJobs(context: CommandContext, ofTask: (command: Command) =>
     .option("--workdir <folder>", "working directory")
     .argument("<command...>", "command, after --; joined with spaces and passed to the shell")
     .action(async (words, _, command) => (await load()).startJob(context, words, command.optsWithGlobals()));
-  ofTask(verbsOf(jobs, terminal)("log", "Print the output of a job."))
+  ofTask(
+    verbsOf(jobs, terminal)("log", "Print the output of a job.", [
+      "hermes sandbox jobs log --follow proc_1a2b",
+    ]),
+  )
     .option("-f, --follow", "follow the output until the job ends")
     .argument(...ID)
     .action(async (id, _, command) => (await load()).printLog(context, id, command.optsWithGlobals()));
-  ofTask(add("kill", "Kill a job and all processes that it started."))
+  ofTask(add("kill", "Kill a job and all processes that it started.", ["hermes sandbox jobs kill proc_1a2b"]))
     .argument(...ID)
     .action(async (id, _, command) => (await load()).killJob(context, id, command.optsWithGlobals()));
   return withExamples(jobs, [
