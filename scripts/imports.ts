@@ -61,7 +61,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     ],
     policy: ["guarded-files.ts"],
     providers: ["image.ts", "message.ts"],
-    tools: ["tool.ts", "with-call.ts", "workspace.ts", "files/describe-problem.ts"],
+    tools: ["tool.ts", "with-call.ts", "tool-parts.ts", "files/describe-problem.ts"],
   },
   // Saves a project's files before a turn changes them.
   checkpoints: { lib: "all", tools: ["tool.ts"] },

@@ -6,8 +6,8 @@ import { escapeFrame } from "../lib/text/escape-frame.ts";
 import { headOf } from "../lib/text/shorten.ts";
 import type { FileGuards } from "../policy/guarded-files.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { Workspace } from "../tools/tool-parts.ts";
 import { withCall } from "../tools/with-call.ts";
-import type { Workspace } from "../tools/workspace.ts";
 
 const NAME = "AGENTS.md";
 /** Characters of all hints of one result. */

@@ -11,7 +11,7 @@ import { IMAGE_HINT, MAX_IMAGE_BYTES, type ParsedImage, parseImage } from "../pr
 import type { ImagePart, TextPart } from "../providers/message.ts";
 import { describeProblem } from "../tools/files/describe-problem.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { Workspace } from "../tools/workspace.ts";
+import type { Workspace } from "../tools/tool-parts.ts";
 import { fetchPage } from "./fetch-page.ts";
 import { findReferences, type Reference } from "./find-references.ts";
 import { readGit } from "./read-git.ts";

@@ -4,7 +4,7 @@ import { collapseWhitespace } from "../sessions/search/snippet.ts";
 import type { SessionSummary } from "../sessions/session.ts";
 import { INTERNAL_SOURCES } from "../sessions/session.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
-import type { PastMessage, PastSession, PastSessions } from "../tools/workspace.ts";
+import type { PastMessage, PastSession, PastSessions } from "../tools/tool-parts.ts";
 
 const INPUT_CHARS = 500;
 

@@ -10,7 +10,7 @@ import type { JobRecord } from "../environments/jobs/job.ts";
 import type { ProfileJobs } from "../environments/jobs/open-profile-jobs.ts";
 import { messageOf } from "../lib/errors.ts";
 import { shorten } from "../lib/text/shorten.ts";
-import type { Workspace } from "../tools/workspace.ts";
+import type { Workspace } from "../tools/tool-parts.ts";
 
 const SWEEP_WITHIN_MS = 15_000;
 const RESTORE_WITHIN_MS = 30_000;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool } from "./tool.ts";
-import type { ToolParts } from "./workspace.ts";
+import type { ToolParts } from "./tool-parts.ts";
 
 const choice = z
   .union([z.string(), z.record(z.string(), z.unknown())])

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { headOf, tailOf } from "../lib/text/shorten.ts";
 import { defineTool, failed, okJson } from "./define-tool.ts";
 import type { Tool, ToolResult } from "./tool.ts";
-import type { PastHit, PastMessage, PastSession, PastSessions } from "./workspace.ts";
+import type { PastHit, PastMessage, PastSession, PastSessions } from "./tool-parts.ts";
 
 const input = z.strictObject({
   query: z.string().min(1).optional().describe('Words; "a phrase", OR, NOT, prefix*'),

@@ -9,8 +9,8 @@ import { createProcess } from "./terminal/process.ts";
 import { createTerminal } from "./terminal/terminal.ts";
 import { createTodo, type TodoState } from "./todo.ts";
 import type { Tool } from "./tool.ts";
+import type { ToolParts } from "./tool-parts.ts";
 import { withCall } from "./with-call.ts";
-import type { ToolParts } from "./workspace.ts";
 
 /** Groups of tools that are enabled and disabled together. */
 export const TOOLSETS = ["terminal", "file", "todo", "session_search", "clarify"] as const;

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bundleOf } from "../../test/support/child.ts";
 import { openToolLab, SECRET, type TestEnvironment, type ToolLab } from "../../test/support/tool-lab.ts";
 import type { Tool } from "./tool.ts";
-import type { PastSessions } from "./workspace.ts";
+import type { PastSessions } from "./tool-parts.ts";
 
 /** How the suite calls each tool. A tool without a row fails. */
 interface ToolCase {

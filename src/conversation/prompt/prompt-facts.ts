@@ -6,8 +6,8 @@ import type { EnvironmentRequest } from "../../environments/environment-request.
 import type { ToolDefinition } from "../../providers/provider.ts";
 import { NO_TODOS } from "../../tools/todo.ts";
 import type { Tool } from "../../tools/tool.ts";
+import type { ToolParts } from "../../tools/tool-parts.ts";
 import { createTools, TOOLSETS } from "../../tools/tool-table.ts";
-import type { ToolParts } from "../../tools/workspace.ts";
 
 /** Collects the facts from which the system prompt of a new session is built. */
 export async function loadPromptFacts(

@@ -4,7 +4,7 @@ import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { containsRedactionMark } from "../../lib/redact/mark.ts";
 import { failed, ok } from "../define-tool.ts";
 import type { ToolResult } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { describeProblem } from "./describe-problem.ts";
 import type { SeenFiles } from "./seen-files.ts";
 import { isSourceCode } from "./source-code.ts";

@@ -1,6 +1,6 @@
 import type { ChangeScope } from "../../environments/files/change-files.ts";
 import { findMarks } from "../../lib/redact/mark.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { isSourceCode } from "./source-code.ts";
 
 /** The limits on the model's changes, and the redaction of the files that it changes. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { patchFiles, replaceInFile } from "../../environments/files/change-files.ts";
 import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { createChangeResult } from "./change-result.ts";
 import { createChangeScope } from "./change-scope.ts";
 import type { SeenFiles } from "./seen-files.ts";

@@ -2,7 +2,7 @@ import type { TargetPath } from "../../environments/environment.ts";
 import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { createTextPage, splitLines } from "../../environments/files/text-page.ts";
 import type { DocumentKind, DocumentText } from "../../lib/documents/document-text.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { describeProblem } from "./describe-problem.ts";
 
 const LINE_CHARS = 2_000;

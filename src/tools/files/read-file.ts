@@ -4,7 +4,7 @@ import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { findDocumentKind } from "../../lib/documents/document-text.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { describeProblem } from "./describe-problem.ts";
 import { maskPrivateKeyLines } from "./private-key-lines.ts";
 import { createDocumentPages } from "./read-document-page.ts";

@@ -4,7 +4,7 @@ import type { EnvironmentFiles } from "../../environments/files/environment-file
 import { isFileProblem } from "../../environments/files/file-problem.ts";
 import { defineTool, failed, ok } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { describeProblem } from "./describe-problem.ts";
 import { maskPrivateKeyLines } from "./private-key-lines.ts";
 import { isSourceCode } from "./source-code.ts";

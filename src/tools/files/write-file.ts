@@ -3,7 +3,7 @@ import { writeText } from "../../environments/files/change-files.ts";
 import { messageOf } from "../../lib/errors.ts";
 import { defineTool, failed } from "../define-tool.ts";
 import type { Tool } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { createChangeResult } from "./change-result.ts";
 import { createChangeScope } from "./change-scope.ts";
 import { isUnchangedNote } from "./read-file.ts";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 
 const POLL_WITHIN_MS = 30_000;
 /** A command exits shortly after its shell, so its processes are polled several times. */

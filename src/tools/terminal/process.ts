@@ -3,7 +3,7 @@ import type { JobRecord } from "../../environments/jobs/job.ts";
 import type { InputOutcome, Jobs } from "../../environments/jobs/jobs.ts";
 import { defineTool, failedJson, okJson } from "../define-tool.ts";
 import type { Tool, ToolResult } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { refuseMarkedText } from "./refuse-marks.ts";
 import { matchesId, TypedLines } from "./typed-lines.ts";
 

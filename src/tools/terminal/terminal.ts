@@ -3,7 +3,7 @@ import { createProgressCollapser } from "../../lib/text/collapse-progress.ts";
 import { plainOutput } from "../../lib/text/plain-output.ts";
 import { defineTool, failed, ok, okJson } from "../define-tool.ts";
 import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
-import type { ToolParts } from "../workspace.ts";
+import type { ToolParts } from "../tool-parts.ts";
 import { adviseForeground } from "./advise-foreground.ts";
 import { findExitMeaning } from "./exit-meaning.ts";
 import { createCommandMark, inspectCommand } from "./inspect-command.ts";
