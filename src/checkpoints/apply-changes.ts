@@ -18,6 +18,7 @@ import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
 import { unlessMissing } from "../lib/files/unless-missing.ts";
 import type { CheckpointGit } from "./checkpoint-git.ts";
 import { type Change, isSame, type TreeEntry } from "./compare-trees.ts";
+import type { PrivateModes } from "./private-modes.ts";
 
 const LINK = "120000";
 const PROGRAM = "100755";
@@ -33,12 +34,13 @@ const STAGING = ".hermes-rollback";
 export async function applyChanges(
   git: CheckpointGit,
   folder: string,
+  modes: PrivateModes,
   changes: readonly Change[],
 ): Promise<{ readonly skipped: readonly string[] }> {
   const root = await realpath(folder);
   const staging = join(root, STAGING);
   const skipped: string[] = [];
-  const due: { readonly target: string; readonly to: TreeEntry | undefined; readonly staged: string }[] = [];
+  const due: Due[] = [];
   // Removals first: a file may have to make room for a folder of the same name.
   const sorted = changes.toSorted(
     (one, other) => Number(one.to !== undefined) - Number(other.to !== undefined),
@@ -52,12 +54,12 @@ export async function applyChanges(
     const now = await describeFile(target);
     if (isSame(now, to)) continue;
     if (!isSame(now, from)) skipped.push(path);
-    else due.push({ target, to, staged: join(staging, String(due.length)) });
+    else due.push({ target, to, staged: join(staging, String(due.length)), mode: modes.get(path) });
   }
   await rm(staging, { recursive: true, force: true }); // of a process that was killed
   try {
     if (due.some(({ to }) => to !== undefined)) await mkdir(staging, { mode: 0o700 });
-    for (const { target, to, staged } of due) if (to !== undefined) await stage(git, to, { target, staged });
+    for (const file of due) if (file.to !== undefined) await stage(git, file.to, file);
   } catch (error) {
     await rm(staging, { recursive: true, force: true });
     throw new AppError("checkpoint-failed", `No file was changed: ${messageOf(error)}`, { cause: error });
@@ -103,11 +105,20 @@ function blobId(content: Buffer): string {
   return createHash("sha1").update(`blob ${content.length}\0`).update(content).digest("hex");
 }
 
+/** A file whose state is to change. */
+interface Due {
+  readonly target: string;
+  readonly to: TreeEntry | undefined;
+  readonly staged: string;
+  /** The permissions that the file had when not everybody could read it. */
+  readonly mode: number | undefined;
+}
+
 /** Writes the new content with the mode that the file will have. */
 async function stage(
   git: CheckpointGit,
   { mode, id }: TreeEntry,
-  { target, staged }: { readonly target: string; readonly staged: string },
+  { target, staged, mode: earlier }: Due,
 ): Promise<void> {
   const content = await git.readBlob(id);
   if (mode === LINK) return symlink(content.toString(), staged);
@@ -116,8 +127,10 @@ async function stage(
     throw error;
   });
   await writeFile(staged, content, { flag: "wx", flush: true });
-  if (old?.isFile()) await chmod(staged, old.mode & 0o666);
-  if (mode === PROGRAM) await chmod(staged, ((old?.mode ?? 0o644) & 0o777) | 0o111);
+  const permissions = old?.isFile() ? old.mode & (earlier ?? 0o777) : earlier;
+  if (permissions === undefined) return mode === PROGRAM ? chmod(staged, 0o755) : undefined;
+  const readers = permissions & 0o444;
+  await chmod(staged, (permissions & 0o666) | (mode === PROGRAM ? readers >> 2 : 0));
 }
 
 async function replaceFile(staged: string, target: string): Promise<void> {

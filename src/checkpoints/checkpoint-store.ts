@@ -14,6 +14,7 @@ import { type Change, compareTrees } from "./compare-trees.ts";
 import { findProject } from "./find-project.ts";
 import type { CheckpointOptions } from "./options.ts";
 import { planRollback } from "./plan-rollback.ts";
+import { openPrivateModes, type PrivateModes } from "./private-modes.ts";
 import { saveTree } from "./save-tree.ts";
 import { createUndoInEdited } from "./undo-in-edited.ts";
 
@@ -86,18 +87,15 @@ export function createCheckpoints(
         // No other process holds our lock, so a lock of git was left behind by a process that was killed.
         await rm(join(location.folder, `index-${key}.lock`), { force: true });
         const git = createCheckpointGit(location, { workTree: root, index: `index-${key}` }, signal);
+        const modes = await openPrivateModes(join(location.folder, `modes-${key}.json`));
         const project: Project = {
-          location,
-          root,
-          key,
-          git,
-          save: (paths) =>
-            saveTree(
-              location,
-              root,
-              { key, forced: paths.map((path) => relative(root, path)), limits },
-              signal,
-            ),
+          ...{ location, root, key, git, modes },
+          async save(paths) {
+            const forced = paths.map((path) => relative(root, path));
+            const saved = await saveTree(location, root, { key, forced, limits, modes, prefix: "" }, signal);
+            await modes.store();
+            return saved;
+          },
         };
         await finishRollback(project);
         return action(project);
@@ -260,6 +258,7 @@ interface Project {
   readonly root: string;
   readonly key: string;
   readonly git: CheckpointGit;
+  readonly modes: PrivateModes;
   save(paths: readonly string[]): ReturnType<typeof saveTree>;
 }
 
@@ -275,10 +274,10 @@ async function commitOf(git: CheckpointGit, key: string, number: number): Promis
 }
 
 /** Writes the files of a pending rollback; returns those that could not be written because they have changed. */
-async function finishRollback({ git, key, root }: Project): Promise<readonly string[]> {
+async function finishRollback({ git, key, root, modes }: Project): Promise<readonly string[]> {
   const [row] = await readCheckpoints(git, pendingRef(key));
   if (row?.after === undefined) return [];
-  const { skipped } = await applyChanges(git, root, await compareTrees(git, row.before, row.after));
+  const { skipped } = await applyChanges(git, root, modes, await compareTrees(git, row.before, row.after));
   await git.run(["update-ref", "-d", pendingRef(key)]);
   return skipped;
 }

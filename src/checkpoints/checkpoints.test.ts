@@ -62,6 +62,32 @@ async function openLab(settings: Record<string, unknown> = {}) {
   };
 }
 
+test("agent K5: a file that comes back is readable by nobody who could not read it before", async () => {
+  await using lab = await openLab();
+  const file = (name: string) => join(lab.project, name);
+  const modes = {
+    secret: 0o600,
+    shared: 0o640,
+    "bin/tool": 0o750,
+    replaced: 0o600,
+    public: 0o644,
+    edited: 0o600,
+  };
+  for (const [name, mode] of Object.entries(modes)) {
+    await lab.write(name, "one\n");
+    await chmod(file(name), mode);
+  }
+  await lab.turn(async () => {
+    for (const name of Object.keys(modes).filter((name) => name !== "edited")) await rm(file(name));
+    await lab.write("replaced", "two\n");
+    await chmod(file("replaced"), 0o644);
+    await lab.write("edited", "two\n");
+  });
+  await lab.rollBack();
+  for (const [name, mode] of Object.entries(modes))
+    expect([name, (await lstat(file(name))).mode & 0o777]).toEqual([name, mode]);
+});
+
 test("agent K5: a rollback restores the bytes of changed, removed and new files, links and programs", async () => {
   await using lab = await openLab();
   const bytes = new Uint8Array([0, 255, 13, 10, 13, 10, 26, 0]);

@@ -3,10 +3,21 @@ import { join } from "node:path";
 import { AppError } from "../lib/errors.ts";
 import { unlessMissing } from "../lib/files/unless-missing.ts";
 import { type CheckpointGit, createCheckpointGit, type StoreLocation } from "./checkpoint-git.ts";
+import type { PrivateModes } from "./private-modes.ts";
 
 export interface SaveLimits {
   readonly maxFiles: number;
   readonly maxFileBytes: number;
+}
+
+export interface SaveRequest {
+  readonly key: string;
+  /** Files that are saved even if they are ignored. */
+  readonly forced: readonly string[];
+  readonly limits: SaveLimits;
+  readonly modes: PrivateModes;
+  /** The path of the folder in the project, with a slash at its end; empty for the project itself. */
+  readonly prefix: string;
 }
 
 /** A project's files as a tree of the store. */
@@ -19,12 +30,11 @@ export interface SavedTree {
 /**
  * Saves the files of a folder as one tree, without those that its .gitignore files exclude. The index remembers what was saved last,
  * so that only changed files are read again. Repositories inside the folder, such as submodules, are saved with their files.
- * `forced` are files that are saved even if they are ignored.
  */
 export async function saveTree(
   location: StoreLocation,
   folder: string,
-  { key, forced, limits }: { key: string; forced: readonly string[]; limits: SaveLimits },
+  { key, forced, limits, modes, prefix }: SaveRequest,
   signal: AbortSignal,
 ): Promise<SavedTree> {
   const git = createCheckpointGit(location, { workTree: folder, index: `index-${key}` }, signal);
@@ -42,6 +52,7 @@ export async function saveTree(
   const changed: string[] = [];
   for (const path of files) {
     const found = await unlessMissing(lstat(join(folder, path)));
+    if (found?.isFile()) modes.note(prefix + path, found.mode);
     const isStorable = found === undefined || found.isFile() || found.isSymbolicLink();
     if (isStorable && (found?.size ?? 0) <= limits.maxFileBytes) changed.push(path);
     else if (isStorable) omitted.push(path);
@@ -55,7 +66,10 @@ export async function saveTree(
     const saved = await saveTree(
       location,
       join(folder, path),
-      { key: `${key}-${Buffer.from(path).toString("hex")}`, forced: [], limits },
+      {
+        ...{ forced: [], limits, modes, prefix: prefix + path },
+        key: `${key}-${Buffer.from(path).toString("hex")}`,
+      },
       signal,
     );
     omitted.push(...saved.omitted.map((name) => path + name));
