@@ -82,7 +82,7 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     lib: "all",
     agent: ["events.ts", "turn-limits.ts"],
     approvals: ["approval.ts"],
-    conversation: ["conversation.ts", "open-conversation.ts"],
+    conversation: ["conversation.ts", "conversation-request.ts", "open-conversation.ts"],
     providers: ["message.ts", "provider.ts", "routes/choose-provider.ts"],
   },
   profiles: { lib: "all" },

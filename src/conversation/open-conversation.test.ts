@@ -16,7 +16,8 @@ import { approvalsOptions } from "../policy/options.ts";
 import { createTrustedRules } from "../policy/rules/trusted-rules.ts";
 import type { ApiMode } from "../providers/routes/profiles.ts";
 import { openSessionStore } from "../sessions/session-store.ts";
-import { type ConversationRequest, openConversation } from "./open-conversation.ts";
+import type { ConversationRequest } from "./conversation-request.ts";
+import { openConversation } from "./open-conversation.ts";
 
 const never = new AbortController().signal;
 const NO_LIMITS = { maxRequests: undefined, maxSeconds: undefined, maxCostUsd: undefined };

@@ -1,138 +1,50 @@
 import { randomUUID } from "node:crypto";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
-import type { AuxiliaryOptions } from "../agent/options.ts";
 import { runTools } from "../agent/run-tools.ts";
 import { createSystemPrompt } from "../agent/system-prompt.ts";
-import type { ApprovalDetails } from "../approvals/approval.ts";
 import type { ApprovalQueue } from "../approvals/approval-queue.ts";
-import type { CheckpointOptions } from "../checkpoints/options.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";
-import type { SecurityOptions } from "../context/options.ts";
-import type { EnvironmentRegistry } from "../environments/environment-registry.ts";
-import { type EnvironmentFacts, environmentTask } from "../environments/environment-request.ts";
-import { createOutputWindow } from "../environments/output-window.ts";
-import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
+import { environmentTask } from "../environments/environment-request.ts";
 import { AppError } from "../lib/errors.ts";
-import { resolveLinks } from "../lib/files/resolve-links.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
-import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
-import { createFileGuards, type FileGuards } from "../policy/guarded-files.ts";
-import type { ApprovalsOptions } from "../policy/options.ts";
 import { createUntrustedSources } from "../policy/untrusted/untrusted-sources.ts";
 import { smallWindowNotice } from "../providers/catalogue/model-facts.ts";
 import { withStatedWindows } from "../providers/catalogue/report-stated-window.ts";
-import type { RouteCatalogue } from "../providers/catalogue/route-catalogue.ts";
 import { openFailover } from "../providers/failures/failover.ts";
 import type { ImagePart, Message, UserMessage } from "../providers/message.ts";
-import type { PoolStrategy } from "../providers/pool/choose-key.ts";
 import { createKeyStates } from "../providers/pool/key-states.ts";
-import { findEffort, type ReasoningEffort } from "../providers/provider.ts";
-import type { RouteRequest } from "../providers/routes/choose-provider.ts";
+import { findEffort } from "../providers/provider.ts";
 import { isCostUnknown, isOllamaRoute } from "../providers/routes/resolve-route.ts";
 import { openRoute } from "../providers/routes/route-http.ts";
-import { resolveSession, type SessionChoice } from "../sessions/resolve-session.ts";
+import { resolveSession } from "../sessions/resolve-session.ts";
 import type { LoadedSession, SessionSummary } from "../sessions/session.ts";
 import { openSessionStore, type SessionStore } from "../sessions/session-store.ts";
 import { createReadFile } from "../tools/files/read-file.ts";
 import { SeenFiles } from "../tools/files/seen-files.ts";
 import { parseTodos } from "../tools/todo.ts";
 import type { Tool } from "../tools/tool.ts";
-import type { ToolParts } from "../tools/tool-parts.ts";
 import { createTools } from "../tools/tool-table.ts";
-import { type Conversation, createConversation, type Exchange } from "./conversation.ts";
-import { createFallbacks, type FallbackSettings } from "./fallback-routes.ts";
+import { type Conversation, createConversation } from "./conversation.ts";
+import type { ConversationRequest } from "./conversation-request.ts";
+import { createFallbacks } from "./fallback-routes.ts";
 import { type CallGateParts, createCallGate } from "./gate/call-gate.ts";
-import { createPolicy, type PolicyRequest } from "./gate/create-policy.ts";
+import { createPolicy } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
 import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
-import { createPastSessions } from "./past-sessions.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
-import { findSessionRoute, isSameModel, type RunOverrides } from "./session-route.ts";
+import { findSessionRoute, isSameModel } from "./session-route.ts";
+import { openToolParts } from "./session-tools.ts";
 import { remainingBudget } from "./spending.ts";
 import { createBackgroundTitle } from "./titles/background-title.ts";
 import { createTitleModel } from "./titles/title-model.ts";
-import {
-  type CompactionSettings,
-  createSummarizers,
-  createTurnCompaction,
-  findWindow,
-} from "./turn-compaction.ts";
+import { createSummarizers, createTurnCompaction, findWindow } from "./turn-compaction.ts";
 import { createWorkspaceHolder } from "./workspace-holder.ts";
-
-/** Properties of a surface, the user interface that a conversation runs in. */
-export interface Surface {
-  /** The source under which its sessions are stored: cli, oneshot, telegram… */
-  readonly source: string;
-  /** What the model should know about the surface, in one or two sentences. */
-  readonly instructions: string;
-  readonly canNotify: boolean;
-  readonly takesNotes: boolean;
-  /** Whether a turn that repeats itself is ended; for unattended surfaces. */
-  readonly haltsLoops: boolean;
-  /** Whether the answer is shown while it streams, so that a failed request cannot be restarted unnoticed. */
-  readonly showsText: boolean;
-  readonly toolsets?: readonly string[] | undefined;
-  readonly whenAsked: PolicyRequest["surface"]["whenAsked"];
-  /** Where a person chats, a model writes the title; elsewhere it is cut from the first message. */
-  readonly titledBy: "model" | "message" | "nobody";
-  /** Additional tools of this surface, which settings cannot disable. */
-  readonly tools?: readonly Tool[] | undefined;
-}
-
-export interface ConversationRequest {
-  readonly home: string;
-  readonly sessionsPath: string;
-  /** The folder for results and output that are too long for the model. */
-  readonly spillHome: string;
-  /** The database with the states of keys. */
-  readonly keysPath: string;
-  readonly settings: FallbackSettings &
-    CompactionSettings & {
-      readonly credential_pool_strategies: Readonly<Record<string, PoolStrategy>>;
-      readonly agent: {
-        readonly api_max_retries: number;
-        readonly key_cooldown_seconds: number;
-        readonly reasoning_effort: string;
-        readonly disabled_toolsets: readonly string[];
-        readonly max_session_cost_usd: number | null;
-        readonly max_daily_cost_usd: number | null;
-        readonly image_input_mode: "auto" | "native" | "text";
-      };
-      readonly approvals: ApprovalsOptions;
-      readonly checkpoints: CheckpointOptions;
-      readonly auxiliary: Pick<AuxiliaryOptions, "title_generation" | "vision">;
-      readonly tool_output: { readonly max_bytes: number; readonly spill_max_bytes: number };
-      readonly context_file_max_chars: number;
-      readonly security: SecurityOptions;
-    };
-  readonly redactor: Redactor;
-  /** Shared by all conversations of the process. */
-  readonly environments: EnvironmentRegistry;
-  readonly environment: EnvironmentFacts;
-  readonly task?: string | undefined;
-  readonly choice: SessionChoice;
-  /** What a new session starts with: exchanges that took place elsewhere. */
-  readonly earlier?: readonly Exchange[] | undefined;
-  readonly model: RouteRequest;
-  /** Settings given for this run only; these also apply to a resumed session. */
-  readonly overrides: RunOverrides;
-  readonly catalogue: RouteCatalogue;
-  /** Overrides `agent.reasoning_effort`. */
-  readonly reasoningEffort?: ReasoningEffort | undefined;
-  readonly surface: Surface;
-  readonly policy: PolicyRequest["policy"];
-  readonly rules: PolicyRequest["rules"];
-  /** The task that is blocked while its worker's question waits. */
-  readonly askingTask?: ApprovalDetails["task"];
-  /** False if a new session gets neither SOUL.md nor the project's instructions. */
-  readonly usesContextFiles: boolean;
-}
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly model: {
@@ -236,14 +148,7 @@ export async function openConversation(
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
-    const ownParts = toolParts(
-      request,
-      holder.workspace,
-      id,
-      store,
-      await openFileGuards(request),
-      untrusted.add,
-    );
+    const ownParts = await openToolParts(request, holder.workspace, id, store, untrusted.add);
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
@@ -520,53 +425,6 @@ function withoutSession(queue: ApprovalQueue): ApprovalQueue {
 }
 
 /** The guards compare real paths, so folders of the settings count under both of their paths. */
-async function openFileGuards({ home, settings, environment }: ConversationRequest): Promise<FileGuards> {
-  const roots = settings.security.write_safe_root
-    .split(":")
-    .filter((folder) => folder !== "")
-    .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
-  const withReal = async (folders: readonly string[]) => [
-    ...new Set([...folders, ...(await Promise.all(folders.map((folder) => resolveLinks(folder))))]),
-  ];
-  return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
-}
 
 const SHOWS_SECRETS =
   "Text that looks like a secret is shown to the model, because security.redact_secrets is off. Known keys stay hidden.";
-
-function toolParts(
-  { spillHome, settings, redactor, surface, environment }: ConversationRequest,
-  workspace: ToolParts["workspace"],
-  owner: string,
-  store: SessionStore,
-  guards: FileGuards,
-  onUntrusted: (source: string) => void,
-): ToolParts {
-  const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
-  const redact: Redactor["redact"] = settings.security.redact_secrets
-    ? redactor.redact
-    : redactor.redactKnown;
-  return {
-    workspace,
-    owner,
-    guards,
-    pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),
-    limits: {
-      timeout: environment.options.timeout,
-      maxForegroundTimeout: environment.options.max_foreground_timeout,
-    },
-    canNotify: surface.canNotify,
-    hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
-    findAnswer:
-      surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
-    redact,
-    createWindow: () =>
-      createOutputWindow({
-        maxBytes,
-        spill: withRedaction(
-          createSpillFile({ home: spillHome, maxBytes: spillBytes, now: () => systemClock.now() }),
-          (text) => redact(text),
-        ),
-      }),
-  };
-}

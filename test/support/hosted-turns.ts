@@ -5,7 +5,7 @@ import type { AgentEvent } from "../../src/agent/events.ts";
 import { openApp } from "../../src/app/app.ts";
 import { openTurnHost } from "../../src/app/server/turn-host.ts";
 import { writeSecret } from "../../src/config/files/write-setting.ts";
-import type { Surface } from "../../src/conversation/open-conversation.ts";
+import type { Surface } from "../../src/conversation/conversation-request.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import type { HostedTurn, TurnHost, TurnHostSize } from "../../src/turns/turn-host.ts";
 import type { JournalItem } from "../../src/turns/turn-journal.ts";

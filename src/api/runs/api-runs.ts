@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgentEvent, TurnOutcome } from "../../agent/events.ts";
 import type { Exchange } from "../../conversation/conversation.ts";
-import type { Surface } from "../../conversation/open-conversation.ts";
+import type { Surface } from "../../conversation/conversation-request.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { checkLiveness, parseIdentity, serialiseIdentity } from "../../lib/process/process-identity.ts";
 import type { ImagePart } from "../../providers/message.ts";

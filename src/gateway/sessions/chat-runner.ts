@@ -1,6 +1,6 @@
 import type { AgentEventOf } from "../../agent/events.ts";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
-import type { Surface } from "../../conversation/open-conversation.ts";
+import type { Surface } from "../../conversation/conversation-request.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";

@@ -1,4 +1,4 @@
-import type { Surface } from "../../conversation/open-conversation.ts";
+import type { Surface } from "../../conversation/conversation-request.ts";
 import type { Capabilities } from "../platform.ts";
 
 /** What the model is told about a platform, and how its sessions behave. */

@@ -1,0 +1,60 @@
+import { resolve } from "node:path";
+import { createOutputWindow } from "../environments/output-window.ts";
+import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
+import { resolveLinks } from "../lib/files/resolve-links.ts";
+import type { Redactor } from "../lib/redact/redactor.ts";
+import { systemClock } from "../lib/time/clock.ts";
+import { createFileGuards, type FileGuards } from "../policy/guarded-files.ts";
+import type { SessionStore } from "../sessions/session-store.ts";
+import type { ToolParts } from "../tools/tool-parts.ts";
+import type { ConversationRequest } from "./conversation-request.ts";
+import { createPastSessions } from "./past-sessions.ts";
+
+/** What the tools of a session get. */
+export async function openToolParts(
+  request: ConversationRequest,
+  workspace: ToolParts["workspace"],
+  owner: string,
+  store: SessionStore,
+  onUntrusted: (source: string) => void,
+): Promise<ToolParts> {
+  const { spillHome, settings, redactor, surface, environment } = request;
+  const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
+  const redact: Redactor["redact"] = settings.security.redact_secrets
+    ? redactor.redact
+    : redactor.redactKnown;
+  return {
+    workspace,
+    owner,
+    guards: await openFileGuards(request),
+    pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),
+    limits: {
+      timeout: environment.options.timeout,
+      maxForegroundTimeout: environment.options.max_foreground_timeout,
+    },
+    canNotify: surface.canNotify,
+    hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
+    findAnswer:
+      surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
+    redact,
+    createWindow: () =>
+      createOutputWindow({
+        maxBytes,
+        spill: withRedaction(
+          createSpillFile({ home: spillHome, maxBytes: spillBytes, now: () => systemClock.now() }),
+          (text) => redact(text),
+        ),
+      }),
+  };
+}
+
+async function openFileGuards({ home, settings, environment }: ConversationRequest): Promise<FileGuards> {
+  const roots = settings.security.write_safe_root
+    .split(":")
+    .filter((folder) => folder !== "")
+    .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
+  const withReal = async (folders: readonly string[]) => [
+    ...new Set([...folders, ...(await Promise.all(folders.map((folder) => resolveLinks(folder))))]),
+  ];
+  return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
+}
