@@ -42,9 +42,19 @@ const UNTRUSTED = new Set([
 export const PROXY_CREDENTIALS_HINT =
   "Give the proxy its user name and password in HTTPS_PROXY or HTTP_PROXY, as http://NAME:PASSWORD@HOST:PORT with special characters percent-encoded; NO_PROXY names hosts that need no proxy.";
 
-/** Whether a proxy refused a request because of missing or wrong proxy credentials. */
+const PROXY_REFUSAL_HINT =
+  "Ask whoever runs the proxy to allow this host, name another proxy in HTTPS_PROXY, or name the host in NO_PROXY if it is reachable directly.";
+
+/** The status with which a proxy refused a connection, in undici's words for a tunnel and for a request without one. */
+function proxyStatus(error: unknown): number | undefined {
+  const [, status] = /^Proxy .* \((\d{3})\)/.exec(messageOf(rootCause(error))) ?? [];
+  return status === undefined ? undefined : Number(status);
+}
+
+/** Whether a proxy refused a request for a reason that remains, such as wrong credentials or a forbidden host. */
 export function isProxyRefusal(error: unknown): boolean {
-  return /\(407\)/.test(messageOf(rootCause(error)));
+  const status = proxyStatus(error);
+  return status !== undefined && status >= 400 && status < 500;
 }
 
 /** Describes a failed request. The message names hosts, but neither credentials nor the query of a URL. */
@@ -55,10 +65,16 @@ export function createHttpFailure(
   const cause = rootCause(error);
   const through = proxyHost === undefined ? "" : ` through the proxy ${proxyHost}`;
   const code = errnoOf(cause) ?? "";
-  if (proxyHost !== undefined && isProxyRefusal(cause)) {
-    const why = "the proxy requires a valid user name and password (407)";
-    const message = `Cannot reach ${host}${through}: ${why}.`;
-    return new AppError("http-failed", message, { hint: PROXY_CREDENTIALS_HINT, cause });
+  const status = proxyStatus(cause);
+  if (proxyHost !== undefined && status !== undefined) {
+    const [why, hint] =
+      status === 407
+        ? ["requires a valid user name and password", PROXY_CREDENTIALS_HINT]
+        : status < 500
+          ? ["refused the connection", PROXY_REFUSAL_HINT]
+          : ["could not connect to it", undefined];
+    const message = `Cannot reach ${host}${through}: the proxy ${why} (${status}).`;
+    return new AppError("http-failed", message, { ...(hint !== undefined && { hint }), cause });
   }
   const reason = reasonOf(cause, code);
   const message = `Cannot reach ${host}${through}: ${reason}${reason.endsWith("?") ? "" : "."}`;

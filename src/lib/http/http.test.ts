@@ -184,6 +184,33 @@ describe("through a proxy", () => {
     expect((await ask(http, `https://localhost:${server.port}/`)).status).toBe(200);
   });
 
+  test("a proxy for http that cannot be used, such as the SOCKS proxy of ALL_PROXY, does not affect https", async () => {
+    const { server, proxy } = await serverBehindProxy({ secure: true });
+    await using http = openHttpClient({
+      proxy: readProxySettings({
+        https_proxy: `http://127.0.0.1:${proxy.port}`,
+        all_proxy: "socks5://127.0.0.1:1080",
+      }),
+      caFiles: [caFile],
+    });
+    expect((await ask(http, `https://api.test:${server.port}/`)).status).toBe(200);
+    expect((await failureOf(ask(http, "http://api.test/"))).message).toContain(
+      "SOCKS proxies are not supported",
+    );
+  });
+
+  test("that forbids the host, the error says so in plain words", async () => {
+    const proxy = await listen(
+      createServer().on("connect", (_, socket) => socket.end("HTTP/1.1 403 Forbidden\r\n\r\n")),
+    );
+    const host = `127.0.0.1:${proxy.port}`;
+    await using http = openHttpClient({ proxy: { httpsProxy: `http://${host}` } });
+    expect(await failureOf(ask(http, "https://api.test/"))).toMatchObject({
+      message: `Cannot reach api.test through the proxy ${host}: the proxy refused the connection (403).`,
+      hint: expect.stringContaining("NO_PROXY"),
+    });
+  });
+
   test("without a scheme is treated as http", async () => {
     const { server, proxy } = await serverBehindProxy();
     await using http = openHttpClient({ proxy: { httpProxy: `localhost:${proxy.port}` } });

@@ -152,14 +152,17 @@ async function openHttpTransport(settings: HttpSettings) {
     });
     return { host: url.host, agent };
   };
-  const byProtocol: Readonly<Record<string, ReturnType<typeof openProxy>>> = {
-    "http:": openProxy(proxy.httpProxy),
-    "https:": openProxy(proxy.httpsProxy),
-  };
   const bypassesProxy = parseNoProxy(proxy.noProxy ?? "");
-  const proxyFor = (url: URL) => (bypassesProxy(url) ? undefined : byProtocol[url.protocol]);
+  const opened = new Map<string, ReturnType<typeof openProxy>>();
+  // Opened by the first request that needs it: an address for http that cannot be used must not affect https.
+  const proxyFor = (url: URL) => {
+    if (bypassesProxy(url)) return undefined;
+    if (!opened.has(url.protocol))
+      opened.set(url.protocol, openProxy(url.protocol === "http:" ? proxy.httpProxy : proxy.httpsProxy));
+    return opened.get(url.protocol);
+  };
   return {
-    exchange: (url: URL, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> =>
+    exchange: async (url: URL, request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> =>
       exchange(proxyFor(url)?.agent ?? direct, url, request, signal).catch((error: unknown) => {
         const isHeader = errnoOf(error) === "UND_ERR_INVALID_ARG" && /header/i.test(messageOf(error));
         throw isHeader ? badHeader(url) : error;
@@ -167,7 +170,7 @@ async function openHttpTransport(settings: HttpSettings) {
     proxyHostFor: (url: URL) => proxyFor(url)?.host,
     async [Symbol.asyncDispose]() {
       closing.abort();
-      await Promise.all([direct.destroy(), ...Object.values(byProtocol).map((one) => one?.agent.destroy())]);
+      await Promise.all([direct.destroy(), ...[...opened.values()].map((one) => one?.agent.destroy())]);
     },
   };
 }
@@ -205,6 +208,14 @@ function badHeader(url: URL): AppError {
 
 /** Splits the address of a proxy into its URL without credentials and the credentials as a header value. */
 function parseProxy(value: string): { url: URL; token: string | undefined } {
+  if (/^socks/i.test(value))
+    throw new AppError(
+      "http-failed",
+      "The address of the proxy cannot be used: SOCKS proxies are not supported.",
+      {
+        hint: "Name an HTTP proxy in HTTPS_PROXY and HTTP_PROXY, as http://host:port, or the host in NO_PROXY.",
+      },
+    );
   try {
     const url = new URL(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`);
     if (!/^https?:$/.test(url.protocol)) throw new TypeError("unsupported proxy protocol");
