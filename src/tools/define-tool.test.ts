@@ -6,7 +6,7 @@ import type { ToolResult } from "./tool.ts";
 
 const input = z.strictObject({
   text: z.string().min(1),
-  count: z.int().min(1).default(1),
+  count: z.int().min(1).max(50).default(1),
   on: z.boolean().default(false),
   list: z.array(z.strictObject({ n: z.int() })).default([]),
 });
@@ -36,6 +36,34 @@ it.each([
   ['{"text": "a\nb"}', { text: "a\nb", count: 1, on: false, list: [] }],
 ])("%s is parsed as intended", async (text, expected) => {
   expect(JSON.parse((await tool().call(text, context)).text)).toEqual(expected);
+});
+
+it.each(['"where":""', '"kind":""', '"count":0', '"count":"0"', '"where":"","kind":"","count":0'])(
+  "an optional argument that a model filled in without a value counts as omitted: %s",
+  async (filled) => {
+    const optional = input.extend({
+      where: z.string().min(1).optional(),
+      kind: z.enum(["a", "b"]).optional(),
+    });
+    const run = async (call: object) => ok(JSON.stringify(call));
+    const filling = defineTool({
+      name: "t",
+      toolset: "x",
+      description: "d",
+      input: optional,
+      mutates: false,
+      run,
+    });
+    const { text } = await filling.call(`{"text":"a",${filled}}`, context);
+    expect(JSON.parse(text)).toEqual({ text: "a", count: 1, on: false, list: [] });
+  },
+);
+
+it("a number above the maximum of an optional argument is lowered to it, and the model is told", async () => {
+  const { text, failed } = await tool().call('{"text":"a","count":5000}', context);
+  const [answer = "", note] = text.split("\n\n");
+  expect([failed, JSON.parse(answer)]).toEqual([false, { text: "a", count: 50, on: false, list: [] }]);
+  expect(note).toBe('[t accepts at most 50 for "count", so 50 was used.]');
 });
 
 it.each([
@@ -102,7 +130,7 @@ it("M2: the schema contains types, choices and bounds, but no constraint that a 
     type: "object",
     properties: {
       text: { type: "string" },
-      count: { type: "integer", minimum: 1, default: 1 },
+      count: { type: "integer", minimum: 1, maximum: 50, default: 1 },
       on: { type: "boolean" },
       list: {
         type: "array",

@@ -89,29 +89,43 @@ function parseInput<Schema extends z.ZodObject>(
   { name: tool, input: schema, hidden = [] }: Pick<ToolSpec<Schema>, "name" | "input" | "hidden">,
   text: string,
 ): ParsedInput<z.infer<Schema>> {
-  let value: unknown;
+  let sent: unknown;
   let isRepaired = false;
   try {
-    ({ value, isRepaired } = parseArguments(text));
+    ({ value: sent, isRepaired } = parseArguments(text));
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return {
       refusal: `its arguments are not valid JSON (${shorten(reason, MAX_QUOTED_CHARS)}). Send the whole call again with valid JSON.`,
     };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (typeof sent !== "object" || sent === null || Array.isArray(sent)) {
     return { refusal: "its arguments must be one JSON object." };
   }
-  if (isTooDeep(value)) return { refusal: "its arguments are nested too deeply." };
+  if (isTooDeep(sent)) return { refusal: "its arguments are nested too deeply." };
   const known = Object.keys(schema.shape);
   const offered = known.filter((argument) => !hidden.includes(argument));
-  const { input, unknown } = mapArguments(tool, unwrapArguments(value as Arguments, known), known);
+  const { input, unknown } = mapArguments(tool, unwrapArguments(sent as Arguments, known), known);
   // A misspelt argument is refused, not ignored, and so is every unknown argument that a JSON repair produced.
   const kept = isRepaired ? unknown : unknown.filter((key) => findClosest(key, known) !== undefined);
   const given = { ...withoutNulls(schema, input), ...Object.fromEntries(kept.map((key) => [key, true])) };
-  const first = schema.safeParse(given);
-  const parsed = first.success ? first : schema.safeParse(coerceInput(given, first.error.issues));
-  if (parsed.success) return { input: parsed.data, note: formatIgnored(tool, unknown, offered) };
+  const lowered: string[] = [];
+  let parsed = schema.safeParse(given);
+  let value: Arguments = given;
+  // Twice, because the bounds of a value are checked only once it has its type.
+  for (let round = 0; !parsed.success && round < 2; round++) {
+    const { issues } = parsed.error;
+    value = fitOptional(schema, round === 0 ? coerceInput(value, issues) : value, issues, lowered);
+    parsed = schema.safeParse(value);
+  }
+  if (parsed.success) {
+    const notes = [
+      formatIgnored(tool, unknown, offered),
+      ...lowered.map((what) => `${tool} accepts ${what}`),
+    ];
+    const note = notes.filter((one) => one !== undefined).join(" ");
+    return { input: parsed.data, note: note === "" ? undefined : note };
+  }
   const problems = parsed.error.issues.map((issue) => describeIssue(issue, given, known));
   return { refusal: `${problems.join("; ")}. Its arguments are: ${offered.join(", ")}.` };
 }
@@ -133,6 +147,31 @@ function withoutNulls(schema: z.ZodObject, input: Arguments): Arguments {
       ([key, value]) => value !== null || !schema.shape[key]?.safeParse(undefined).success,
     ),
   );
+}
+
+/**
+ * Omits optional arguments that are out of bounds because a model filled them in without a value (`""` or 0: GPT and
+ * Gemini fill in all arguments), and lowers numbers above a maximum, which is told in `lowered`.
+ */
+function fitOptional(
+  schema: z.ZodObject,
+  input: Arguments,
+  issues: readonly z.core.$ZodIssue[],
+  lowered: string[],
+): Arguments {
+  const fitted: Record<string, unknown> = { ...input };
+  for (const issue of issues) {
+    const [key] = issue.path;
+    if (issue.path.length !== 1 || typeof key !== "string") continue;
+    if (!schema.shape[key]?.safeParse(undefined).success) continue;
+    const value = fitted[key];
+    if (value === "" || (value === 0 && issue.code === "too_small")) delete fitted[key];
+    else if (issue.code === "too_big" && typeof value === "number") {
+      fitted[key] = Number(issue.maximum);
+      lowered.push(`at most ${issue.maximum} for "${key}", so ${issue.maximum} was used.`);
+    }
+  }
+  return fitted;
 }
 
 function formatIgnored(
@@ -188,7 +227,7 @@ function minimize(schema: z.core.JSONSchema.BaseSchema): void {
  * Converts values of the wrong type where the intent is unambiguous: models send `"5"` for 5, `"true"` for true, and a
  * list as JSON text or as its only item. A number is not converted to text: a number is never a valid command.
  */
-function coerceInput(value: object, issues: readonly z.core.$ZodIssue[]): object {
+function coerceInput(value: Arguments, issues: readonly z.core.$ZodIssue[]): Arguments {
   const copy = structuredClone(value);
   for (const issue of issues) {
     if (issue.code !== "invalid_type") continue;

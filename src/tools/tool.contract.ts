@@ -43,7 +43,7 @@ const CASES: Readonly<Record<string, ToolCase>> = {
     setUp: `${SECRET_FILE}; ${MANY_LINES}`,
     valid: { path: "huge.txt", limit: 1 },
     required: "path",
-    wrong: ["offset", 0],
+    wrong: ["offset", -1],
     leaky: { path: `${SECRET}.txt` },
     huge: { path: "huge.txt", limit: 2_000 },
   },
