@@ -115,6 +115,25 @@ describe("openai-compatible on the wire", () => {
     );
   });
 
+  it("asks a server that refuses stream_options without them, and does so from then on", async () => {
+    await using server = await startScriptedServer(
+      { answers: [{ text: "Hi.", times: 5 }] },
+      {
+        misbehave: (_, { body }) =>
+          "stream_options" in body
+            ? {
+                type: "answer",
+                status: 400,
+                body: '{"error":{"message":"Unrecognized request argument supplied: stream_options"}}',
+              }
+            : undefined,
+      },
+    );
+    const model = open(testOptions(server.url));
+    for (const _ of [1, 2]) messageOf(await collect(model.stream(ask("hi"), createTestSignal())));
+    expect(server.requests.map(({ body }) => "stream_options" in body)).toEqual([true, false, false]);
+  });
+
   it("adds overrides to the body", async () => {
     const { body } = await bodyOf({ requestOverrides: { provider: { sort: "price" } } }, "hi");
     expect(body).toMatchObject({ provider: { sort: "price" } });

@@ -17,7 +17,7 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
   const { name, baseUrl, apiKey, conversationHeader } = options;
   const { base, search } = splitQuery(baseUrl);
   const url = new URL(`${base}/chat/completions${search}`);
-  const writeBody = createChatWriter({ ...options, model: name });
+  let writeBody = createChatWriter({ ...options, model: name });
   const headers = {
     "content-type": "application/json",
     accept: "text/event-stream",
@@ -25,7 +25,7 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
     ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     ...options.headers,
   };
-  return createWireModel(options, async () => (request) => {
+  const model = createWireModel(options, async () => (request) => {
     const { conversationId } = request;
     const isRouted = conversationHeader !== undefined && conversationId !== undefined;
     return {
@@ -37,4 +37,20 @@ export function openOpenaiCompatibleModel(options: OpenaiCompatibleOptions): Mod
       reader: withThinkTags(createChatReader(options)),
     };
   });
+  let asksForUsage = options.asksForUsage;
+  return {
+    ...model,
+    async *stream(request, signal) {
+      for await (const event of model.stream(request, signal)) {
+        const isRefused = event.type === "failed" && event.failure.kind === "refused";
+        if (isRefused && asksForUsage && /stream_options/.test(event.failure.message)) {
+          // Older servers refuse the field (Azure OpenAI, Databricks); without it, usage is unknown.
+          asksForUsage = false;
+          writeBody = createChatWriter({ ...options, model: name, asksForUsage });
+          return yield* model.stream(request, signal);
+        }
+        yield event;
+      }
+    },
+  };
 }
