@@ -177,6 +177,7 @@ describe("hermes -z", () => {
   test.each([
     [["-z", ""], "empty"],
     [["-z", "a", "-q", "b"], "more than one task"],
+    [["-z", "a", "-z", "b"], "more than one task"],
     [["-c"], "no task"],
     [["-z", "a", "--max-turns", "0"], "whole number"],
     [["-z", "a", "-r", "nothing like it"], "no session"],

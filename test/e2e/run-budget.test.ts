@@ -79,6 +79,7 @@ test("--run-budget ends a turn with exit code 3, whatever it waits for, and the 
     const shown = await home.hermes(["sessions", "show", "latest"], options);
     expect(shown.stdout, name).toMatch(/\[(No answer|Cut off): The limit of \S+ seconds is reached\.\]/);
     if (!runsCommand) continue;
+    expect(shown.stdout).toContain("Stopped before it had finished"); // and not by the user
     const shell = await readFile(join(home.folder, "pid"), "utf8");
     // Its parent may not have reaped it yet.
     const state = await readFile(`/proc/${shell.trim()}/stat`, "utf8").catch(() => "gone");

@@ -101,6 +101,18 @@ test("agent D4: an archived session is listed only on request", async () => {
   expect((await lab.run("sessions", "list", "--all")).stdout).toContain(id);
 });
 
+test("agent D4: unarchive latest brings back what archive latest has hidden, and a session that is not archived is named so", async () => {
+  await using lab = await openLab();
+  await lab.run("-z", "older");
+  await lab.run("-z", "newer");
+  const [{ id }] = (await lab.run("sessions", "list", "--all", "--json")).json<[{ id: string }]>();
+  const { stderr } = await lab.run("sessions", "archive", "latest");
+  const [, listing = ""] = /with: hermes (.*)/.exec(stderr) ?? [];
+  expect((await lab.run(...listing.trim().split(" "))).stdout).toContain(id);
+  expect((await lab.run("sessions", "unarchive", "latest")).stderr).toContain(`${id} is in the lists again`);
+  expect((await lab.run("sessions", "unarchive", id)).stderr).toContain("was not archived");
+});
+
 test("agent M5: --in resumes the latest session of a folder, and is refused where it has no meaning", async () => {
   await using lab = await openLab();
   await lab.run("-z", "first question");

@@ -138,6 +138,15 @@ describe("hints", () => {
     expect(classifyFailure(http(429, "", { retryAfter: "5" }), context).hint).toContain("Wait a little");
   });
 
+  it("a refusal without a reason refers to no message, and one about a field of the request names the field", () => {
+    const bare = classifyFailure(http(400, '{"error":null}'), context);
+    expect(bare).toMatchObject({ kind: "refused", hint: expect.stringContaining("gave no reason") });
+    const detail = [{ loc: ["body", "stream_options"], msg: "Extra inputs are not permitted" }];
+    expect(classifyFailure(http(422, JSON.stringify({ detail })), context).message).toContain(
+      "body.stream_options: Extra inputs are not permitted",
+    );
+  });
+
   it.each([
     "This model does not support the effort parameter.",
     "thinking: Extra inputs are not permitted",

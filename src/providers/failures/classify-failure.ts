@@ -136,6 +136,7 @@ function classifyVendorError(
   if (isKeyless) return { ...failed, hint: keyHint };
   if (kind === "refused" && reasoningEffort !== undefined && ABOUT_REASONING.test(text))
     return { ...failed, hint: reasoningHint(reasoningEffort) };
+  if (kind === "refused" && text === "") return { ...failed, hint: UNEXPLAINED_HINT };
   const isLongWait = retryAfterMs !== undefined && retryAfterMs >= 60_000;
   if (isLongWait && (kind === "rate-limited" || kind === "unavailable" || kind === "quota"))
     return { ...failed, hint: waitHint(context.nowMs, retryAfterMs) };
@@ -216,6 +217,8 @@ function failure(
 
 const LONGEST_WAIT_MS = 365 * 24 * 60 * 60 * 1_000; // a much longer wait is beyond the range of Date
 const DECODER_HINT = "Disable compression in the gateway, or run Hermes with Node 22.15 or newer.";
+const UNEXPLAINED_HINT =
+  "The server gave no reason. Check the name of the model and its settings, or look into the log of the server.";
 const PAUSE_HINT = "Ask for less at once, or choose another model (-m, in a chat /model).";
 const ABOUT_REASONING = /effort|thinking|reasoning|output_config/i;
 const reasoningHint = (effort: ReasoningEffort) =>

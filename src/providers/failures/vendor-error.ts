@@ -73,7 +73,8 @@ function flatten(value: unknown): { text: string; codes: (string | number)[] } {
   if (typeof value !== "object" || value === null) return { text: "", codes: [] };
   const record = value as Readonly<Record<string, unknown>>;
   const inner = flatten(record["error"] ?? record["errors"] ?? record["detail"]);
-  const own = [record["message"], record["msg"]].find((text) => typeof text === "string");
+  const said = [record["message"], record["msg"]].find((text) => typeof text === "string");
+  const own = Array.isArray(record["loc"]) ? `${record["loc"].join(".")}: ${said}` : said; // FastAPI: vLLM, Mistral
   const codes = [record["code"], record["type"], record["status"]].filter(
     (code) => typeof code === "string" || typeof code === "number",
   );

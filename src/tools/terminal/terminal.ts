@@ -152,7 +152,7 @@ function errorOf(result: CommandResult, workdir: string | undefined, timeout: nu
       : `these processes could not be ended: ${result.survivors.map(({ pid }) => pid).join(", ")}.`;
   if (result.ended === "timed-out")
     return `Timed out after ${timeout} s; ${fate} Allow more time, or use background: true.`;
-  if (result.ended === "stopped") return `Stopped by the user; ${fate}`;
+  if (result.ended === "stopped") return `Stopped before it had finished; ${fate}`;
   if (result.ended === "lost")
     return "The shell of this command was lost; the command was not run again, and its outcome is unknown.";
   return undefined;

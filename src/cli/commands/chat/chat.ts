@@ -124,7 +124,8 @@ function parseNames(text: string): string[] {
 }
 
 /** Refuses `-z --help`, which would send `--help` to the model. */
-function parseTask(text: string): string {
+function parseTask(text: string, earlier: string | undefined): string {
+  if (earlier !== undefined) throw new InvalidArgumentError("More than one task was given.");
   if (text === "-h" || text === "--help")
     throw new InvalidArgumentError("Give the task in quotes, or run `hermes chat --help`.");
   return text;

@@ -1,4 +1,6 @@
 import { readOwnIdentity } from "../../../lib/process/process-identity.ts";
+import { LATEST } from "../../../sessions/changes/session-title.ts";
+import { INTERNAL_SOURCES } from "../../../sessions/session.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { requireSession, requireStore } from "./require-session.ts";
 
@@ -57,14 +59,20 @@ export async function archiveSession(
 ): Promise<void> {
   const { terminal, signal } = context;
   using store = await requireStore(context);
-  const { id } = requireSession(store, which);
+  // Of the archived sessions, because `unarchive latest` means the one that `archive latest` has hidden.
+  const [latest] =
+    isArchived || which !== LATEST
+      ? []
+      : store.list.list({ without: INTERNAL_SOURCES, archived: true, limit: 1 });
+  const { id, archivedAt } = latest ?? requireSession(store, which);
   await store.history().setArchived(id, isArchived, await readOwnIdentity(signal), signal);
   if (json) return terminal.printJson(store.list.find(id));
-  terminal.note(
-    isArchived
-      ? `Archived session ${id}. List archived sessions with: hermes sessions list --archived`
-      : `Session ${id} is in the lists again.`,
-  );
+  if (isArchived)
+    terminal.note(
+      `Archived session ${id}. List archived sessions with: hermes sessions list --archived --all`,
+    );
+  else if (archivedAt === undefined) terminal.note(`Session ${id} was not archived.`);
+  else terminal.note(`Session ${id} is in the lists again.`);
 }
 
 function countTurns(turns: readonly string[]): string {
