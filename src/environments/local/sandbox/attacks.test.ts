@@ -148,6 +148,14 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(results.map(({ exitCode }) => exitCode)).toEqual([0, 1, 1]);
   });
 
+  test("agent K8: a new file that programs outside obey is reported once", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    const commands = ["mkdir .vscode && echo '{}' > .vscode/tasks.json", "echo more >> .vscode/tasks.json"];
+    const [created, changed] = await lab.run(commands, {});
+    expect(created?.notices.join()).toContain(`${join(lab.project, ".vscode")} is new`);
+    expect(changed?.notices).toEqual([]);
+  });
+
   test("agent K8: files that would redirect git to other settings are removed after the command", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     const [result] = await lab.run(["mkdir evil && echo ../evil > .git/commondir"], {});

@@ -85,6 +85,16 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     return hub;
   }
 
+  const reported = new Set<string>();
+  /** Names each new file that other programs would obey once. */
+  function reportCreated(): string[] {
+    const created = (plan?.absent ?? []).filter((path) => !reported.has(path) && existsSync(path));
+    for (const path of created) reported.add(path);
+    return created.map(
+      (path) => `${path} is new. Programs outside the sandbox obey it: tell the user to look at it first.`,
+    );
+  }
+
   let opening: Promise<unknown> = Promise.resolve();
 
   return {
@@ -114,8 +124,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
           const found = await removeForbidden(plan?.forbidden ?? []);
           const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
-          if (reason === undefined && removed.length === 0) return result;
-          return { ...result, notices: [...result.notices, ...removed, ...(reason ? [reason] : [])] };
+          const added = [...removed, ...reportCreated(), ...(reason ? [reason] : [])];
+          return added.length === 0 ? result : { ...result, notices: [...result.notices, ...added] };
         },
         get busy() {
           return inside.busy + outside.busy;

@@ -89,6 +89,7 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
     hidden: [...new Set(hidden.map(({ path }) => path))].toSorted(),
     mounts: [...mounts, ...pinParents(mounts)],
     forbidden: guards.flatMap(({ forbidden }) => forbidden),
+    absent: guards.flatMap(({ absent }) => absent),
     placeholder: guards.find(({ placeholder }) => placeholder !== undefined)?.placeholder,
   };
 }

@@ -27,18 +27,21 @@ export interface ProjectGuards {
   readonly mounts: readonly Mount[];
   /** Files that would redirect git to other settings, and that did not exist when the sandbox was created. */
   readonly forbidden: readonly string[];
+  /** Files that other programs would obey, and that did not exist: many tools create them, so that is only reported. */
+  readonly absent: readonly string[];
   /** The folder `.git` if it does not exist; bubblewrap creates it as a mount point. */
   readonly placeholder: string | undefined;
 }
 
 /** Finds what has to stay read-only, so that no command can place code that runs outside later. */
 export async function guardProject(project: string): Promise<ProjectGuards> {
-  const obeyed = await Promise.all(OBEYED.map((name) => readOnlyIfPresent(join(project, name))));
+  const paths = OBEYED.map((name) => join(project, name));
+  const obeyed = await Promise.all(paths.map(readOnlyIfPresent));
   const git = await guardGit(project);
-  return { ...git, mounts: [...git.mounts, ...obeyed.flat()] };
+  return { ...git, mounts: [...git.mounts, ...obeyed.flat()], absent: await missing(paths) };
 }
 
-async function guardGit(project: string): Promise<ProjectGuards> {
+async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent">> {
   const path = join(project, ".git");
   const found = await unlessMissing(lstat(path));
   const isEmpty = found?.isDirectory() && (await readdir(path)).length === 0;
@@ -61,7 +64,7 @@ async function guardGit(project: string): Promise<ProjectGuards> {
 }
 
 /** A repository stays writable, because a commit writes everywhere in it, except for hooks and settings. */
-async function guardRepository(repository: string): Promise<Omit<ProjectGuards, "placeholder">> {
+async function guardRepository(repository: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden">> {
   const hooks = join(repository, "hooks");
   const config = join(repository, "config");
   const modules = join(repository, "modules");
