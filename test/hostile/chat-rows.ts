@@ -490,7 +490,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "Groq",
     "sends an event named error, every time",
-    "{provider} is not available (500): the model crashed",
+    "{provider} is not available: the model crashed",
     stream(`event: error\n${event({ message: "the model crashed" })}`),
     4,
   ),
@@ -503,7 +503,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "LM Studio",
     "reports in the stream that the conversation is too long",
-    `${TOO_LONG} (500): Trying to keep the first 5000 tokens when context the overflows.`,
+    `${TOO_LONG}: Trying to keep the first 5000 tokens when context the overflows.`,
     stream(
       `event: error\n${event({ error: { message: "Trying to keep the first 5000 tokens when context the overflows." } })}`,
     ),
@@ -511,21 +511,21 @@ const BREAKS: readonly Row[] = [
   failed(
     "New API",
     "sends an error without `data:` with the content type of a stream",
-    "{provider} is not available (500): no channel",
+    "{provider} is not available: no channel",
     stream(JSON.stringify({ error: { message: "no channel" } })),
     4,
   ),
   failed(
     "One API",
     "sends an error with status 200",
-    "{provider} is not available (500): upstream is away",
+    "{provider} is not available: upstream is away",
     json(200, { error: { message: "upstream is away" } }),
     4,
   ),
   failed(
     "FastAPI gateways",
     "sends an error detail with status 200",
-    "{provider} is not available (500): worker died",
+    "{provider} is not available: worker died",
     json(200, { detail: "worker died" }),
     4,
   ),

@@ -245,7 +245,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "OpenAI",
     "fails in its last event, every time",
-    "{provider} is not available (500): The server had an error",
+    "{provider} is not available: The server had an error",
     crashes("server_error", "The server had an error"),
     4,
   ),
@@ -258,19 +258,19 @@ const BREAKS: readonly Row[] = [
   failed(
     "OpenAI",
     "reports in the stream that the conversation is too long",
-    "{provider} reports that the conversation does not fit into the model's window (500): Your input exceeds the context window of this model.",
+    "{provider} reports that the conversation does not fit into the model's window: Your input exceeds the context window of this model.",
     crashes("context_length_exceeded", "Your input exceeds the context window of this model."),
   ),
   failed(
     "OpenAI",
     "refuses the prompt in the stream",
-    "{provider} refused the request (400): Your prompt was flagged.",
+    "{provider} refused the request: Your prompt was flagged.",
     crashes("invalid_prompt", "Your prompt was flagged."),
   ),
   failed(
     "OpenAI",
     "sends an error event, every time",
-    "{provider} is not available (500): overloaded",
+    "{provider} is not available: overloaded",
     stream(START, event("error", { code: "server_error", message: "overloaded", param: null })),
     4,
   ),
@@ -278,7 +278,7 @@ const BREAKS: readonly Row[] = [
   failed(
     "New API",
     "sends an error without `data:` with the content type of a stream",
-    "{provider} is not available (500): no channel",
+    "{provider} is not available: no channel",
     stream('{"error":{"message":"no channel"}}'),
     4,
   ),

@@ -83,8 +83,7 @@ export function classifyFailure(trouble: RequestTrouble, context: FailureContext
     case "http":
       return classifyAnswer(trouble, context);
     case "error-event": {
-      const vendor = parseVendorError(trouble.payload);
-      return classifyVendorError(vendor, vendor.status ?? 500, vendor.retryAfterMs, context);
+      return classifyWithoutStatus(parseVendorError(trouble.payload), context);
     }
     case "thrown":
       return classifyThrown(trouble.error, trouble.answering, context);
@@ -97,7 +96,7 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
   if (status < 300) {
     const vendor = parseVendorError(html ? "" : body);
     if (!html && (vendor.status !== undefined || isErrorBody(body)))
-      return classifyVendorError(vendor, vendor.status ?? 500, vendor.retryAfterMs, context);
+      return classifyWithoutStatus(vendor, context);
     const what = html ? "an HTML page" : "something that is not a stream";
     return failure("malformed", context, `${context.provider} answered with ${what}.`, { status });
   }
@@ -112,12 +111,18 @@ function classifyAnswer(answer: HttpTrouble, context: FailureContext): Classifie
   }
   const vendor = parseVendorError(html ? { message: "an HTML page" } : body);
   const retryAfterMs = parseRetryAfter(answer.retryAfter, context.nowMs) ?? vendor.retryAfterMs;
-  return classifyVendorError(vendor, status, retryAfterMs, context);
+  return classifyVendorError(vendor, { status, stated: status }, retryAfterMs, context);
+}
+
+/** An error in an answer that began with success. Only a number that the error itself contains is shown. */
+function classifyWithoutStatus(vendor: VendorError, context: FailureContext): ClassifiedFailure {
+  const { status = 500, statedStatus: stated } = vendor;
+  return classifyVendorError(vendor, { status, stated }, vendor.retryAfterMs, context);
 }
 
 function classifyVendorError(
   vendor: VendorError,
-  status: number,
+  { status, stated }: { readonly status: number; readonly stated: number | undefined },
   askedMs: number | undefined,
   context: FailureContext,
 ): ClassifiedFailure {
@@ -128,10 +133,9 @@ function classifyVendorError(
   const { keyHint, reasoningEffort } = context;
   const isKeyless = kind === "auth" && keyHint !== undefined;
   const phrase = isKeyless ? "did not accept the request, which had no key" : (PHRASES[kind] ?? "failed");
-  const failed = failure(kind, context, `${context.provider} ${phrase} (${status})${quote}`, {
-    status,
-    retryAfterMs,
-  });
+  const number = stated === undefined ? "" : ` (${stated})`;
+  const message = `${context.provider} ${phrase}${number}${quote}`;
+  const failed = failure(kind, context, message, { status, retryAfterMs });
   if (kind === "too-long") return { ...failed, windowTokens: findStatedWindow(vendor.text) };
   if (isKeyless) return { ...failed, hint: keyHint };
   if (kind === "refused" && reasoningEffort !== undefined && ABOUT_REASONING.test(text))

@@ -7,8 +7,10 @@ export interface VendorError {
   readonly text: string;
   /** The vendor's own codes and types, for comparison only. */
   readonly codes: readonly string[];
-  /** The HTTP status that the error contains or implies. */
+  /** The HTTP status that the error contains or that its type implies. */
   readonly status: number | undefined;
+  /** The HTTP status that the error contains. */
+  readonly statedStatus: number | undefined;
   /** How long to wait, if the text contains a time. */
   readonly retryAfterMs: number | undefined;
 }
@@ -44,6 +46,7 @@ export function parseVendorError(payload: unknown): VendorError {
     text: oneLine(fields.text),
     codes,
     status: numeric ?? named,
+    statedStatus: numeric,
     retryAfterMs: match === null ? undefined : Math.ceil(seconds * 1000),
   };
 }
