@@ -1,4 +1,6 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempHome } from "../support/hermes.ts";
@@ -11,7 +13,7 @@ const KEY = "sk-pasted-key-that-is-good";
 const NOWHERE = "http://127.0.0.1:9/v1"; // refuses connections
 
 /** A home, a local server with two models, a provider that accepts one key, and a container engine that answers. */
-async function openSetup(settings = "") {
+async function openSetup(settings = "", vllm = NOWHERE) {
   const home = await tempHome();
   const answers = [{ text: "Hello from the model.", times: 99 }];
   const local = await startScriptedServer({ answers }, { models: ["tiny:1b", "large:70b"] });
@@ -30,7 +32,7 @@ ${settings}providers:
   ollama: { base_url: "${local.url}/v1" } # kept too
   openai-api: { base_url: "${hosted.url}/v1" }
   lmstudio: { base_url: "${NOWHERE}" }
-  vllm: { base_url: "${NOWHERE}" }
+  vllm: { base_url: "${vllm}" }
   llama-cpp: { base_url: "${NOWHERE}" }
 `;
   await writeFile(join(home.path, "config.yaml"), config);
@@ -69,6 +71,24 @@ async function answer(terminal: TerminalSession, steps: readonly Step[]): Promis
     terminal.type(typed);
   }
 }
+
+test("a local server that lists its models late is found", async () => {
+  const slow = createServer((_, response) => {
+    setTimeout(() => response.end(JSON.stringify({ data: [{ id: "late:7b" }] })), 2_000);
+  });
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(slow.address() as AddressInfo).port}/v1`;
+  try {
+    await using setup = await openSetup("", url);
+    using terminal = await setup.start(["setup"]);
+    await terminal.shows("late:7b");
+    terminal.type(CTRL_C);
+    await terminal.exitCode();
+  } finally {
+    slow.close();
+    slow.closeAllConnections();
+  }
+});
 
 async function chatAnswers(terminal: TerminalSession): Promise<void> {
   await terminal.shows("/help");
