@@ -1,6 +1,7 @@
 import { openSync, readFileSync, readSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { constants, Script } from "node:vm";
+import { opensChat } from "./cli/chat/opens-chat.ts";
 import type * as Program from "./cli/run.ts";
 
 /** Number of digits at the start of a program file that hold the length of its chunk index. */
@@ -31,9 +32,9 @@ export type PackName = CommandKind | "settings" | "turn";
 type Pack = Readonly<Record<string, Chunk | PackName>>;
 
 /** Guesses the kind of a command line; a wrong guess only costs time. */
-export function guessCommandKind([word, ...others]: readonly string[]): CommandKind {
-  if (word === undefined || (/^-[cr]$/.test(word) && others.length < 2)) return "chat";
-  return COMMAND_KINDS.find((kind) => kind === word) ?? "task";
+export function guessCommandKind(args: readonly string[]): CommandKind {
+  if (opensChat(args)) return "chat";
+  return COMMAND_KINDS.find((kind) => kind === args[0]) ?? "task";
 }
 
 export interface LoadedProgram {

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { opensChat } from "./cli/chat/opens-chat.ts";
+import { paintFirstFrame } from "./cli/chat/window/first-frame.ts";
 import { guessCommandKind, loadProgram, nodeBinaryName } from "./load-program.ts";
 import { VERSION } from "./version.ts";
 
@@ -26,8 +28,14 @@ if (args.length === 1 && (args[0] === "--version" || args[0] === "-V")) {
   process.stdout.write(`hermes ${VERSION}\n`);
 } else {
   setUpForThisNode();
-  const { program } = loadProgram(join(__dirname, PROGRAM_FILE), guessCommandKind(args));
-  program.runCli(args, process).then((code) => {
-    process.exitCode = code;
-  });
+  const firstFrame = opensChat(args) ? paintFirstFrame(process) : undefined;
+  try {
+    const { program } = loadProgram(join(__dirname, PROGRAM_FILE), guessCommandKind(args));
+    program.runCli(args, process, firstFrame).then((code) => {
+      process.exitCode = code;
+    });
+  } catch (error) {
+    firstFrame?.close();
+    throw error;
+  }
 }

@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import type { App, AppChoice } from "../app/app.ts";
 import type { Reporter } from "../environments/environment-request.ts";
 import type { Log } from "../lib/log/log.ts";
+import type { FirstFrame } from "./chat/window/first-frame.ts";
 import type { GlobalFlags } from "./global-flags.ts";
 import type { Terminal, TerminalStreams } from "./terminal/terminal.ts";
 
@@ -24,6 +25,8 @@ export interface CommandContext {
   /** Prints notices and progress to stderr. */
   readonly reporter: Reporter;
   readonly signal: AbortSignal;
+  /** What the entry of the program has painted if the command opens the chat. */
+  readonly firstFrame: FirstFrame | undefined;
   /** The profile and its settings, as every entry point sees them. */
   openApp(): Promise<App>;
   /** The profile's log. Opened on first use, because most commands log nothing. */
@@ -37,6 +40,7 @@ export function createContext(
   flags: GlobalFlags,
   terminal: Terminal,
   streams: TerminalStreams,
+  firstFrame: FirstFrame | undefined,
   signal: AbortSignal,
 ): CommandContext & AsyncDisposable {
   const { env: variables } = streams;
@@ -60,6 +64,7 @@ export function createContext(
     choice,
     reporter: { onNotice: notify, onProgress: notify },
     signal,
+    firstFrame,
     openApp: async () => (await import("../app/app.ts")).openApp(choice),
     log() {
       log ??= openLog();

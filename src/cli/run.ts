@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { type Command, CommanderError } from "commander";
 import { AppError, type ErrorCode, EXIT_CODES, messageOf } from "../lib/errors.ts";
+import type { FirstFrame } from "./chat/window/first-frame.ts";
 import { type CommandContext, createContext } from "./context.ts";
 import { takeGlobalFlags } from "./global-flags.ts";
 import { createTerminal, type Terminal, type TerminalStreams } from "./terminal/terminal.ts";
@@ -20,6 +21,7 @@ const SAME_SIGNAL_MS = 200;
 export async function runCli(
   argv: readonly string[],
   streams: TerminalStreams & NodeJS.Process,
+  firstFrame?: FirstFrame,
 ): Promise<number> {
   const terminal = createTerminal(streams);
   const interruption = new AbortController();
@@ -49,7 +51,7 @@ export async function runCli(
   });
   try {
     const flags = await takeGlobalFlags(argv);
-    await using context = createContext(flags, terminal, streams, signal);
+    await using context = createContext(flags, terminal, streams, firstFrame, signal);
     await runCommand(context).catch(async (error: unknown) => {
       await recordBug(error, context);
       throw error;
@@ -65,7 +67,12 @@ export async function runCli(
     const wasStopped = signal.aborted && context.exitCode === EXIT_CODES.interrupted;
     return wasStopped ? reasonOf(signal).exitCode : context.exitCode;
   } catch (error) {
-    return reportError(signal.aborted ? signal.reason : error, terminal, wantsJson(argv));
+    firstFrame?.close();
+    return reportError(
+      signal.aborted && !isAbout(error, signal) ? signal.reason : error,
+      terminal,
+      wantsJson(argv),
+    );
   } finally {
     for (const { name, handle } of handlers) streams.off(name, handle);
   }

@@ -8,8 +8,12 @@ import { ENTRY } from "./built-program.ts";
 import { spawnInPty } from "./pty.ts";
 import { tempFolder } from "./temp-folder.ts";
 
-/** A home whose model answers from a script, and a window to chat in. */
-export async function openChatHome(answers: readonly object[], more: Readonly<Record<string, string>> = {}) {
+/** A home whose model answers from a script, and a window to chat in. `entry` is the program if it is not the built one. */
+export async function openChatHome(
+  answers: readonly object[],
+  more: Readonly<Record<string, string>> = {},
+  entry: string = ENTRY,
+) {
   const folder = await tempFolder();
   const script = join(folder.path, "script.json");
   await writeFile(script, JSON.stringify({ context_tokens: 100_000, answers }));
@@ -27,20 +31,20 @@ export async function openChatHome(answers: readonly object[], more: Readonly<Re
     path: folder.path,
     env,
     start: (args: readonly string[] = [], size?: { cols: number; rows: number }, variables = {}) =>
-      startChat(args, { ...env, ...variables }, folder.path, size),
+      startChat([entry, ...args], { ...env, ...variables }, folder.path, size),
     [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
 
 function startChat(
-  args: readonly string[],
+  words: readonly string[],
   env: Record<string, string>,
   cwd: string,
   { cols, rows } = { cols: 80, rows: 24 },
 ) {
   const terminal = new Terminal({ cols, rows, scrollback: 10_000, allowProposedApi: true });
   const script = 'before=$(stty -g); "$@"; echo "code=$?"; [ "$before" = "$(stty -g)" ] && echo same modes';
-  const child = spawnInPty([process.execPath, ENTRY, ...args], { env, cwd, cols, rows, script });
+  const child = spawnInPty([process.execPath, ...words], { env, cwd, cols, rows, script });
   let bytes = "";
   child.onData((text) => {
     bytes += text;

@@ -40,6 +40,7 @@ export async function openKanbanLine() {
         PATH: process.env["PATH"] ?? "",
         ...env,
       }).streams,
+      undefined,
       signal ?? new AbortController().signal,
     );
   async function run(words: readonly string[], options: LineOptions = {}): Promise<LineRun> {

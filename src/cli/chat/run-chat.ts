@@ -55,7 +55,7 @@ const KEPT_CALLS = 500;
 
 /** The interactive chat. Resolves when the user leaves. */
 export async function runInteractiveChat(context: CommandContext, options: ChatOptions): Promise<void> {
-  const { streams, signal, variables, terminal } = context;
+  const { streams, signal, variables, terminal, firstFrame } = context;
   const startedAt = Date.now();
   const calls = new Map<number, EndedCall>();
   const answers: string[] = [];
@@ -85,6 +85,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     onClosed: leave,
   };
+    firstFrame,
   const plain = findPlainReason(options.screenReader, variables);
   using window = createWindowHolder(
     plain === undefined ? openChatWindow(windowParts, state) : openPlainWindow(windowParts, state, plain),

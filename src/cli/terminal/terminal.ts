@@ -6,6 +6,7 @@ import { createColors } from "picocolors";
 import { AppError } from "../../lib/errors.ts";
 import { escapeControls, escapeForeignControls } from "./escape-controls.ts";
 import { cutText } from "./fit-text.ts";
+import { hasColours } from "./has-colours.ts";
 
 export type Colours = ReturnType<typeof createColors>;
 
@@ -50,7 +51,7 @@ export interface TerminalStreams {
 
 export function createTerminal({ stdin, stdout, stderr, env }: TerminalStreams): Terminal {
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
-  const colourful = stdout.isTTY === true && !env["NO_COLOR"] && env["TERM"] !== "dumb";
+  const colourful = hasColours({ stdout, env });
   let hasStatus = false;
   let half = ""; // the first half of a surrogate pair, until the next piece has the second
   /** Escapes control characters on a terminal, because most output quotes untrusted text. A pipe gets the text unchanged. */

@@ -28,6 +28,8 @@ export interface ScreenParts {
   size(): ScreenSize;
   /** Whether the terminal rewraps long lines when it becomes narrower. */
   readonly rewraps: boolean;
+  /** The live area that another screen has left to this one. */
+  readonly drawn?: LiveArea | undefined;
 }
 
 const HIDE_CURSOR = "\u001b[?25l";
@@ -35,8 +37,10 @@ const SHOW_CURSOR = "\u001b[?25h";
 const ERASE_RIGHT = "\u001b[K";
 const ERASE_BELOW = "\u001b[J";
 
-export function createScreen({ write, size, rewraps }: ScreenParts): Screen {
-  let drawn: LiveArea = { rows: [], caret: { row: 0, column: 0 } };
+const NOTHING: LiveArea = { rows: [], caret: { row: 0, column: 0 } };
+
+export function createScreen({ write, size, rewraps, drawn: taken = NOTHING }: ScreenParts): Screen {
+  let drawn = taken;
 
   /** Live rows end before the last column, where terminals disagree about wrapping. */
   function cutRows({ rows, caret }: LiveArea): LiveArea {
@@ -92,7 +96,7 @@ export function createScreen({ write, size, rewraps }: ScreenParts): Screen {
     },
     clear() {
       write(`\r${up(drawn.caret.row)}${ERASE_BELOW}`);
-      drawn = { rows: [], caret: { row: 0, column: 0 } };
+      drawn = NOTHING;
     },
   };
 }

@@ -12,6 +12,7 @@ import { createScreen, type ScreenSize } from "../screen/screen.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { Entry } from "../state/entry.ts";
 import { draw } from "./draw.ts";
+import type { FirstFrame } from "./first-frame.ts";
 import { createPrinter, type DisplayState } from "./printer.ts";
 import { suspendProcess } from "./suspend-process.ts";
 import { enterChatModes } from "./terminal-modes.ts";
@@ -62,6 +63,8 @@ export interface ChatWindowParts {
   /** What to insert instead of a pasted text; undefined for the text itself. Never rejects. */
   takePaste(text: string): Promise<string | undefined> | undefined;
   onClosed(): void;
+  /** What is already on the terminal. */
+  readonly firstFrame: FirstFrame | undefined;
 }
 
 const TICK_MS = 120;
@@ -87,6 +90,7 @@ export function openChatWindow(
     onDraft,
     takePaste,
     onClosed,
+    firstFrame,
   }: ChatWindowParts,
   initial: ChatState,
 ): ChatWindow {
@@ -106,6 +110,7 @@ export function openChatWindow(
     write: (text) => void stdout.write(text),
     size,
     rewraps: isInTmux || !NO_REWRAP.test(env["TERM"] ?? ""),
+    drawn: firstFrame?.take(),
   });
   const display: DisplayState = { isRaw: false, detail: "all" };
   const printer = createPrinter(colours, () => size().columns, display);

@@ -5,6 +5,7 @@ import { createKeyBindings } from "../input/key-bindings.ts";
 import { styledWidth } from "../screen/styled-width.ts";
 import { type ChatState, INITIAL_STATE } from "../state/chat-state.ts";
 import { draw } from "./draw.ts";
+import { firstLiveArea } from "./first-frame.ts";
 
 const plain = createColors(false);
 
@@ -164,8 +165,56 @@ test("the status line shows less in a narrow window, and the mode at every width
   expect(status(25)).toBe("YOLO");
 });
 
-test("C27: a call shows its seconds", () => {
-  expect(drawAt(80, 24).rows.find((row) => row.includes(" 3 terminal"))).toMatch(/12 s$/);
+test("the status line shows the fields of the settings in their order, the jobs, and YOLO in any case", () => {
+  const status = (columns: number, change: Partial<ChatState>): string =>
+    drawAt(columns, 24, { ...BUSY, queue: [], ...change }).rows.at(-1) ?? "";
+  expect(status(90, { mode: "asks", jobs: 2 })).toBe(
+    "claude-sonnet-4-5 · 0/200k · $0.00 · docker · asks · 2 jobs · Enter queues",
+  );
+  expect(status(60, { jobs: 1 })).toBe("claude-sonnet-4-5 · docker · YOLO · 1 job · Enter queues");
+  expect(status(90, { statusFields: ["cost", "model"], mode: "asks" })).toBe("$0.00 · claude-sonnet-4-5");
+  expect(status(90, { statusFields: ["cost"] })).toBe("$0.00 · YOLO");
+  expect(status(40, { statusFields: [] })).toBe("YOLO");
+  const facts = BUSY.facts && { ...BUSY.facts, model: "a-model-with-a-name-that-nobody-can-remember" };
+  for (let columns = 20; columns < 90; columns++)
+    expect(status(columns, { facts, jobs: 3 })).toContain("YOLO");
+});
+
+test("C17: the first frame is what is drawn before anything is known", () => {
+  for (const columns of [20, 30, 31, 40, 80]) {
+    for (const colours of [plain, createColors(true)]) {
+      const keys = createKeyBindings();
+      const input = { rows: [""], caret: { row: 0, column: 0 }, completion: undefined, stash: undefined };
+      const request = {
+        state: INITIAL_STATE,
+        tail: [],
+        input: { ...input, history: undefined },
+        keys,
+        now: 0,
+      };
+      const drawn = draw({ ...request, size: { columns, rows: 24 }, isQuestionBuried: true }, colours);
+      expect(firstLiveArea(columns, colours)).toEqual(drawn);
+    }
+  }
+});
+
+test("a note to the turn is said to be seen after the call only while one runs", () => {
+  expect(drawAt(80, 24).rows.join("\n")).toContain("steer, seen after this call: use vitest");
+  expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain(
+    "steer, seen at the next step: use vitest",
+  );
+});
+
+test("C27: a call shows its seconds, a long one the key that stops it, a silent one how long it has been silent", () => {
+  const rows = (now: number): string[] => drawAt(80, 24, BUSY, now).rows as string[];
+  const newest = (now: number) => rows(now).find((row) => row.includes(" 3 terminal"));
+  expect(newest(12_000)).toMatch(/12 s$/);
+  expect(newest(30_000)).toMatch(/30 s · Esc stops$/);
+  expect(rows(30_000).filter((row) => row.includes("Esc stops"))).toHaveLength(1);
+  expect(rows(150_000).join("\n")).toContain("working · 150 s · silent for 2 m 30 s · Esc stops");
+  expect(drawAt(40, 12, { ...BUSY, queue: [], steers: [] }, 30_000).rows.join("\n")).toMatch(
+    /npm.*30 s · Esc stops/,
+  );
 });
 
 test("C6: no row has trailing spaces", () => {

@@ -1,7 +1,7 @@
 import type { KeyboardProtocol } from "../input/keyboard-protocol.ts";
 
-const PASTE_ON = "\u001b[?2004h";
-const PASTE_OFF = "\u001b[?2004l";
+export const PASTE_ON = "\u001b[?2004h";
+export const PASTE_OFF = "\u001b[?2004l";
 const SHOW_CURSOR = "\u001b[?25h";
 
 export interface ModeStreams {
@@ -11,7 +11,6 @@ export interface ModeStreams {
 
 /** Keys arrive one by one and pastes in brackets until this is disposed; then the terminal is as before. */
 export function enterChatModes({ stdin, stdout }: ModeStreams, keyboard: KeyboardProtocol): Disposable {
-  const wasRaw = stdin.isRaw;
   stdin.setRawMode(true);
   stdin.resume();
   stdout.write(PASTE_ON + keyboard.enter());
@@ -19,7 +18,7 @@ export function enterChatModes({ stdin, stdout }: ModeStreams, keyboard: Keyboar
     [Symbol.dispose]() {
       stdin.pause();
       // A closed terminal cannot be restored and need not be.
-      if (!stdin.destroyed) stdin.setRawMode(wasRaw);
+      if (!stdin.destroyed) stdin.setRawMode(false);
       stdout.write(keyboard.leave() + PASTE_OFF + SHOW_CURSOR);
     },
   };
