@@ -86,6 +86,11 @@ function flushOutput(stdout: NodeJS.WriteStream): Promise<void> {
   });
 }
 
+/** Whether an error is the reason of the signal in the words of the command, which knows how to continue. */
+function isAbout(error: unknown, signal: AbortSignal): boolean {
+  return error instanceof AppError && error.code === reasonOf(signal).code;
+}
+
 function reasonOf(signal: AbortSignal): AppError {
   return signal.reason as AppError; // only runCli aborts this signal
 }
@@ -170,7 +175,7 @@ function reportError(error: unknown, terminal: Terminal, asJson: boolean): numbe
   const message = known ? known.message : `Unexpected error in Hermes: ${messageOf(error)}`;
   const hint = known?.hint ?? "Run the command again. If the error persists, report it with the lines below.";
   if (asJson) terminal.note(JSON.stringify({ error: { code: known?.code ?? "internal", message, hint } }));
-  else terminal.note(`hermes: ${message}\n  ${hint}`);
+  else terminal.note(`hermes: ${message}${hint === "" ? "" : `\n  ${hint}`}`);
   if (!known && error instanceof Error && !asJson) terminal.note(error.stack ?? "");
   return known?.exitCode ?? 1;
 }

@@ -1,4 +1,5 @@
 import { spawnSync } from "node:child_process";
+import { readdir } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { ENTRY } from "../support/built-program.ts";
 import { openChatHome } from "../support/chat-home.ts";
@@ -185,12 +186,17 @@ test("a failed answer names a way out that works in the chat", async () => {
   await chat.shows("in a chat /model");
 });
 
-test("C46: without a terminal no chat opens, and the error names the ways to give a task", async () => {
+test("C46: without a terminal no chat opens, nothing is written, and one line names the ways to give a task", async () => {
   await using home = await openChatHome([]);
-  const { status, stderr } = spawnSync(process.execPath, [ENTRY, "chat"], {
-    env: { HOME: home.path, HERMES_HOME: home.path, PATH: process.env["PATH"] },
-    input: "",
-    encoding: "utf8",
-  });
-  expect({ status, stderr }).toMatchObject({ status: 2, stderr: expect.stringContaining("-z") });
+  const before = await readdir(home.path);
+  for (const args of [[], ["chat"], ["-c"], ["--yolo"]]) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [ENTRY, ...args], {
+      env: { HOME: home.path, HERMES_HOME: home.path, PATH: process.env["PATH"] },
+      input: "",
+      encoding: "utf8",
+    });
+    expect({ args, status, stdout }).toEqual({ args, status: 2, stdout: "" });
+    expect(stderr).toMatch(/^[^\n]*-z [^\n]*-q [^\n]*--query-file[^\n]*\n$/);
+  }
+  expect(await readdir(home.path)).toEqual(before);
 });

@@ -315,12 +315,15 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   const { draft, queue } = unsent();
   for (const text of [...queue, ...(draft.trim() === "" ? [] : [draft])])
     terminal.note(`Not sent, kept for later: ${quoteShort(text)}`);
-  if (isStored()) terminal.note(farewell(conversation?.sessionId ?? "", Date.now() - startedAt));
-  signal.throwIfAborted(); // the exit code names the signal
+  const profile = context.flags.profile === undefined ? "" : `-p ${app.profile.name} `;
+  const farewell = `${formatDuration(Date.now() - startedAt)} · resume with: hermes ${profile}-r ${conversation?.sessionId}`;
+  const { reason } = signal; // the exit code names the signal
+  if (signal.aborted) throw isStored() && reason instanceof AppError ? withHint(reason, farewell) : reason;
+  if (isStored()) terminal.note(farewell);
 }
 
-function farewell(sessionId: string, ms: number): string {
-  return `${formatDuration(ms)} · resume with: hermes -r ${sessionId}`;
+function withHint({ code, message }: AppError, hint: string): AppError {
+  return new AppError(code, message, { hint });
 }
 
 const COMMAND_OF_KEY: Partial<Record<KeyAction, string>> = {

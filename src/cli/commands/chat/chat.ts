@@ -4,6 +4,7 @@ import { findEffort, type ReasoningEffort } from "../../../providers/provider.ts
 import type { CommandContext } from "../../context.ts";
 import { defineCommand, withExamples } from "../../define-command.ts";
 import { collect, parseCount } from "../../parse-option.ts";
+import { missingTask } from "./read-task.ts";
 import { type RunOptions, runChat } from "./run-once.ts";
 
 interface ChatOptions extends RunOptions {
@@ -57,10 +58,11 @@ export function build(context: CommandContext): Command {
     .option("--json", "shorthand for --output-format events")
     .addOption(new Option("--worker-pipe <descriptor>").argParser(parseCount).hideHelp())
     .action(async (input: "-" | undefined, { workerPipe, ...options }: ChatOptions) => {
-      if (workerPipe === undefined)
-        return isInteractive(context, input, options)
-          ? startChat(context, options)
-          : runChat(context, input, options);
+      if (workerPipe === undefined && !hasTask(input, options)) {
+        if (!canChat(context)) throw missingTask(); // before anything is opened
+        return startChat(context, options);
+      }
+      if (workerPipe === undefined) return runChat(context, input, options);
       const { runWorker } = await import("./run-worker.ts");
       return runWorker(context, { ...options, workerPipe });
     })
@@ -80,14 +82,13 @@ export function build(context: CommandContext): Command {
   ]);
 }
 
-/** Without a task, and with a terminal to type in, the chat opens. */
-function isInteractive(
-  { streams: { stdin, stdout } }: CommandContext,
-  input: "-" | undefined,
-  { oneshot, query, queryFile }: RunOptions,
-): boolean {
-  const hasTask = [oneshot, query, queryFile, input].some((one) => one !== undefined);
-  return !hasTask && stdin.isTTY === true && stdout.isTTY === true;
+function hasTask(input: "-" | undefined, { oneshot, query, queryFile }: RunOptions): boolean {
+  return [oneshot, query, queryFile, input].some((one) => one !== undefined);
+}
+
+/** Whether there is a terminal to type in and to draw on. */
+function canChat({ streams: { stdin, stdout } }: CommandContext): boolean {
+  return stdin.isTTY === true && stdout.isTTY === true;
 }
 
 /** Opens the chat. If no model is set up, it first asks for one. */
@@ -104,7 +105,7 @@ async function startChat(context: CommandContext, options: RunOptions): Promise<
 
 /** Opens the chat where the terminal can show it. */
 export async function openChatIfPossible(context: CommandContext): Promise<void> {
-  if (isInteractive(context, undefined, {})) await startChat(context, {});
+  if (canChat(context)) await startChat(context, {});
 }
 
 const MISSING_MODEL: ReadonlySet<string> = new Set([

@@ -24,15 +24,11 @@ export async function readTask(
 ): Promise<Task> {
   const { oneshot, query, queryFile } = options;
   const given = [oneshot, query, queryFile].filter((one) => one !== undefined);
-  if (given.length !== 1) {
-    throw new AppError(
-      "usage-wrong",
-      given.length === 0 ? "No task was given." : "More than one task was given.",
-      {
-        hint: 'Write hermes -z "TASK", or hermes chat -q "TASK", or name a file with --query-file.',
-      },
-    );
-  }
+  if (given.length === 0) throw missingTask();
+  if (given.length > 1)
+    throw new AppError("usage-wrong", "More than one task was given.", {
+      hint: "Give one of -z, -q and --query-file.",
+    });
   const read = queryFile === "-" || input === "-" ? readStandardInput : readPipedInput;
   const piped = await read({ maxBytes: MAX_BYTES, hint: TOO_LONG, terminal }, signal);
   const task =
@@ -45,6 +41,14 @@ export async function readTask(
   const text = context.trim() === "" ? task : `${task}\n\n<input>\n${context}\n</input>`;
   if (text.trim() === "") throw new AppError("usage-wrong", "The task is empty.");
   return { text, typed: queryFile === "-" ? "" : task };
+}
+
+/** One line, because the reader is usually a script. */
+export function missingTask(): AppError {
+  const ways = 'hermes -z "TASK", hermes chat -q "TASK" or hermes chat --query-file FILE';
+  return new AppError("usage-wrong", `No task was given, and the chat needs a terminal. Write ${ways}.`, {
+    hint: "",
+  });
 }
 
 async function maskSecrets(text: string, terminal: Terminal, secrets: readonly string[]): Promise<string> {
