@@ -56,6 +56,21 @@ test("/jobs lists the jobs, prints the output of one by its id and ends it, as i
   await chat.shows(/Killed|killed/);
 });
 
+test("the status line counts the running jobs, and the end of a job is told while the chat is idle", async () => {
+  const input = { command: "until [ -e go ]; do sleep 0.1; done; exit 3", background: true };
+  await using home = await openChatHome([
+    { text: "Start.", tools: [{ name: "terminal", input }] },
+    { text: "Started." },
+  ]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows(/Started\.[\s\S]* · asks · 1 job$/);
+  await writeFile(join(home.path, "go"), "");
+  await chat.shows(/\n\? job ended: until \[ -e go \];.* · exit 3 after .* ·\s+\/jobs proc_\w+\n/);
+  await chat.shows(/ · asks$/);
+});
+
 test("/queue says that there is nothing to clear or to take back", async () => {
   await using home = await openChatHome([{ text: "Never asked." }]);
   using chat = home.start();
@@ -106,7 +121,9 @@ test("the commands of the display and the session answer without the model", asy
   await chat.shows(/requests +[12]/);
   chat.type("/todo\r");
   await chat.shows("The agent has no list of steps.");
-  chat.type("/busy steer\r/busy\r");
+  chat.type("/busy steer\r");
+  await chat.shows(/❯ \/busy steer\n/);
+  chat.type("/busy\r");
   await chat.shows("steer; the setting is display.busy_input_mode");
   chat.type("/copy code\r");
   await chat.shows(/There is no clipboard here|Copied/);

@@ -23,6 +23,27 @@ test("keys of the settings count, and /keys and the hints show them", async () =
   await chat.shows("YOLO");
 });
 
+test("C20: lines that arrive at once without the marks of a paste stay in the draft", async () => {
+  await using home = await openChatHome(ANSWERS);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("first line\rsecond line\rlast\r");
+  await chat.shows(/❯ first line\n {2}second line\n {2}last\n/);
+  chat.type("\r");
+  await chat.shows("One.");
+  expect(chat.screen()).not.toContain("Two.");
+});
+
+test("`display.status` chooses the fields of the status line, and `display.wrap` who breaks lines", async () => {
+  const text = `${"word ".repeat(30)}end`;
+  await using home = await openChatHome([{ text }]);
+  await writeFile(join(home.path, "config.yaml"), "display: { status: [mode, cost], wrap: terminal }\n");
+  using chat = home.start();
+  await chat.shows(/\nasks · \$0\.00$/);
+  chat.type("go\r");
+  await chat.shows(text);
+});
+
 test("C21: what was sent in an earlier chat of the folder is found with ↑ and with Ctrl+R", async () => {
   await using home = await openChatHome(ANSWERS);
   {

@@ -12,7 +12,6 @@ function openInput(marksPastes = true) {
     marksPastes,
     now: () => time,
   });
-  time += 1_000; // what is typed ahead arrives in the first moment
   return {
     input,
     keys,
@@ -50,9 +49,29 @@ test("C18: a paste without its end mark is closed after a second of silence", ()
   }
 });
 
+test("C20: a line break with more text after it that arrives in one read is a paste, also where pastes are marked", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    using terminal = openInput();
+    terminal.push("one\rtwo\r");
+    terminal.push("three\r"); // the terminal hands out a long paste in pieces
+    expect(terminal.keys).toEqual([]);
+    vi.advanceTimersByTime(30);
+    expect(terminal.pastes.splice(0)).toEqual(["one\ntwo\nthree\n"]);
+    terminal.push("four\r");
+    terminal.push("\u0015a\rb");
+    terminal.push("\u001b[20");
+    terminal.push("0~five\rsix\u001b[201~");
+    expect(terminal.keys.join("")).toBe("four\r\u0015a\rb");
+    expect(terminal.pastes).toEqual(["five\nsix"]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
 test("C20: where pastes are not marked, Enter right after two characters is a new line", () => {
   using unmarked = openInput(false);
-  unmarked.push("ab\rc", 100);
+  for (const key of "ab\rc") unmarked.push(key, 1);
   unmarked.push("\r", 9);
   expect(unmarked.keys).toEqual(["a", "b", "\n", "c", "\r"]);
   using marked = openInput();
@@ -60,14 +79,15 @@ test("C20: where pastes are not marked, Enter right after two characters is a ne
   expect(marked.keys).toEqual(["a", "b", "\r"]);
 });
 
-test("C17: Enter that was typed while another program had the terminal sends the message; a later line feed is a new line", () => {
+test("C17: Enter that was typed while another program had the terminal sends the message; a later line feed is a new line", async () => {
   using terminal = openInput();
-  terminal.push("late\n", 500); // the machine was busy
-  terminal.push("a\n");
-  terminal.input.entered();
-  terminal.push("and now\n", 500);
-  terminal.push("b\n");
-  expect(terminal.keys.join("")).toBe("late\ra\nand now\rb\n");
+  for (const text of ["early\none", "again\ntwo"]) {
+    terminal.input.entered();
+    terminal.push(text, 500); // the machine was busy
+    await new Promise(setImmediate);
+    terminal.push("a\n");
+  }
+  expect(terminal.keys.join("")).toBe("early\ronea\nagain\rtwoa\n");
 });
 
 test("characters that arrive in pieces are typed whole", () => {

@@ -4,7 +4,10 @@ import { StdinBuffer } from "@earendil-works/pi-tui";
 /** Turns the bytes of a terminal into keys and pastes. */
 export interface TerminalInput extends Disposable {
   push(data: Buffer | string): void;
-  /** The terminal has become ours, at the start or after another program has used it. */
+  /**
+   * The terminal has become ours, at the start or after another program has used it. Text that was typed before arrives first,
+   * and the terminal has turned its Enter into a line feed.
+   */
   entered(): void;
 }
 
@@ -17,13 +20,10 @@ export interface TerminalInputParts {
   now(): number;
 }
 
-/**
- * Text that was typed before the terminal was ours arrives first, immediately unless the machine is busy. The terminal has
- * turned its Enter into a line feed.
- */
-const TYPED_AHEAD_MS = 100;
 /** No person types two characters and Enter this fast. */
 const BURST_MS = 8;
+/** More of a paste without marks follows this soon. */
+const MORE_WITHIN_MS = 30;
 const PASTE_ENDS_AFTER_MS = 1_000;
 const PASTE_END = "\u001b[201~";
 
@@ -31,11 +31,13 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   const buffer = new StdinBuffer();
   const hidden = buffer as unknown as { readonly pasteMode: boolean }; // the version of the library is pinned
   const decoder = new StringDecoder("utf8");
-  let enteredAt = now();
-  let isFirst = true;
+  let isTypedAhead = false;
   let half = "";
   let typedAt: readonly number[] = [];
   let ending: NodeJS.Timeout | undefined;
+  let pasted = ""; // of a paste without marks that may not be complete
+  let gathering: NodeJS.Timeout | undefined;
+  let entering: NodeJS.Immediate | undefined;
 
   buffer.on("data", (sequence) => {
     // Characters beyond 16 bits arrive in two halves.
@@ -49,27 +51,51 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     onKey(isBurst && whole === "\r" ? "\n" : whole);
   });
   buffer.on("paste", (text) => onPaste(withoutControls(text)));
+  function endPaste(): void {
+    clearTimeout(gathering);
+    const text = pasted;
+    pasted = "";
+    if (text !== "") onPaste(withoutControls(text));
+  }
 
   return {
     push(data) {
       clearTimeout(ending);
       const text = typeof data === "string" ? data : decoder.write(data);
       if (text === "") return; // the first bytes of a character
-      const isTypedAhead = !text.includes("\u001b") && (isFirst || now() - enteredAt < TYPED_AHEAD_MS);
-      if (isTypedAhead) isFirst = false;
-      buffer.process(isTypedAhead ? text.replaceAll("\n", "\r") : text);
+      const isInside = hidden.pasteMode || buffer.getBuffer() !== ""; // of a marked paste or an escape sequence
+      const isPaste = pasted === "" ? isUnmarkedPaste(text) : !text.includes("\u001b");
+      if (isPaste && !isInside && !isTypedAhead) {
+        pasted += text;
+        clearTimeout(gathering);
+        gathering = setTimeout(endPaste, MORE_WITHIN_MS);
+        return;
+      }
+      endPaste();
+      buffer.process(isTypedAhead && !text.includes("\u001b") ? text.replaceAll("\n", "\r") : text);
       // Without its end mark, a paste would swallow every key that follows.
       if (hidden.pasteMode) ending = setTimeout(() => buffer.process(PASTE_END), PASTE_ENDS_AFTER_MS);
     },
     entered() {
-      enteredAt = now();
-      isFirst = true;
+      isTypedAhead = true;
+      // What was typed before has been read by then.
+      clearImmediate(entering);
+      entering = setImmediate(() => {
+        isTypedAhead = false;
+      });
     },
     [Symbol.dispose]() {
       clearTimeout(ending);
+      clearTimeout(gathering);
+      clearImmediate(entering);
       buffer.destroy();
     },
   };
+}
+
+/** Nobody types a line break and more text between two looks at the keyboard. Keys other than Tab are not pasted. */
+function isUnmarkedPaste(text: string): boolean {
+  return /[^\r\n][\r\n]+[^\r\n]/.test(text) && !/(?![\t\r\n])\p{Cc}/u.test(text);
 }
 
 /** Pasted text keeps its lines and tabs, and nothing that a terminal would act on. */

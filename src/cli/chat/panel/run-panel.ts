@@ -45,6 +45,7 @@ export async function runPanel(
   const onData = (data: Buffer | string): void => input.push(data);
   const onResize = (): void => screen.resize([], live());
   using _ = enterChatModes(streams, keyboard);
+  input.entered();
   panel.connect(paint);
   stdin.on("data", onData).once("end", leave);
   stdout.on("resize", onResize);

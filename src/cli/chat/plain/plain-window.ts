@@ -29,7 +29,7 @@ export function openPlainWindow(
 ): ChatWindow {
   const { stdin, stdout, env } = streams;
   const marksPastes = env["TERM"] !== "dumb";
-  const display: DisplayState = { isRaw: false, detail: "all" };
+  const display: DisplayState = { isRaw: false, wrap: "words", detail: "all" };
   const printer = createPlainPrinter(display);
   let state = initial;
   let pending: string[] = [];
@@ -119,6 +119,7 @@ export function openPlainWindow(
   const onData = (data: Buffer | string): void => input.push(data);
   function enter(): void {
     isOpen = true;
+    input.entered();
     stdin.setRawMode(true);
     stdin.resume();
     stdin.on("data", onData);
