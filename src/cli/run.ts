@@ -113,9 +113,7 @@ async function runCommand(context: CommandContext): Promise<void> {
   }
   // `help` and `version` are not commands of the table; the main page describes them.
   const isMainPage = name === "help" && ["help", "version", "--help", "-h", undefined].includes(rest[0]);
-  const { stdin, stdout } = context.streams;
-  const opensChat = name === undefined && stdin.isTTY === true && stdout.isTTY === true;
-  if ((name === undefined && !opensChat) || name === "--help" || name === "-h" || isMainPage) {
+  if (name === "--help" || name === "-h" || isMainPage) {
     const { helpPage } = await import("./help.ts");
     return terminal.print(helpPage(terminal));
   }

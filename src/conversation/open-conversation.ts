@@ -9,6 +9,7 @@ import type { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";
 import { environmentTask } from "../environments/environment-request.ts";
+import type { JobRecord } from "../environments/jobs/job.ts";
 import { AppError } from "../lib/errors.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
@@ -61,6 +62,8 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly past: readonly Message[];
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
+  /** The background jobs of the session with their current state; none until a call has used one. */
+  jobs(signal: AbortSignal): Promise<readonly JobRecord[]>;
   /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
   runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /**
@@ -318,6 +321,7 @@ export async function openConversation(
       cutOff: await findCutOff(store, resumed, signal),
       past: resumed?.messages ?? [],
       approvals: store.approvals,
+      jobs: holder.jobs,
       runCommand(command, within) {
         const input = JSON.stringify({ command });
         const call = { type: "tool-call", callId: randomUUID(), tool: "terminal", input } as const;

@@ -23,6 +23,8 @@ export interface WorkspaceHolder extends AsyncDisposable {
   warm(): void;
   /** Starts releasing the environment at the end of a turn; the session keeps the shell's folder and variables. */
   startRelease(): void;
+  /** The background jobs of the session with their current state; none until a call has used one. */
+  jobs(signal: AbortSignal): Promise<readonly JobRecord[]>;
   /** The working folder of the shell; before the first command, the folder in which the shell will start. */
   cwd(): string;
   /** The state of the shell as text, for the next process; undefined until a command has run. */
@@ -169,6 +171,10 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
         .finally(() => {
           releasing = undefined;
         });
+    },
+    async jobs(signal) {
+      const all = (await (await jobs.opened())?.list(signal)) ?? [];
+      return all.filter(({ owner }) => owner === parts.session);
     },
     cwd: () => session?.cwd ?? parseSaved(parts.savedShell)?.cwd ?? request.cwd,
     saveShell() {

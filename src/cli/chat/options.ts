@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { KEY_NAMES, KEY_TABLE, type KeyName } from "./input/key-table.ts";
+import { STATUS_FIELDS } from "./state/status-fields.ts";
 
 const NAMED = "enter|escape|tab|space|backspace|delete|insert|home|end|up|down|left|right|f[1-9]|f1[0-2]";
 const KEY = String.raw`(?:(?:ctrl|alt|shift|super)\+)*(?:[^\s,+]|${NAMED})`;
@@ -38,5 +39,16 @@ export const displayOptions = z.strictObject({
     .boolean()
     .default(false)
     .meta({ description: "Whether the reasoning of the model is printed before its answer" }),
+  status: z
+    .array(z.enum(STATUS_FIELDS))
+    .default([...STATUS_FIELDS])
+    .meta({
+      description:
+        "What the status line of the chat shows, in this order, as far as it fits; YOLO is shown in any case",
+    }),
+  wrap: z.enum(["words", "terminal"]).default("words").meta({
+    description:
+      "Who breaks the lines of answers: words (the chat, between words, at 100 columns at most) or terminal (nobody; the terminal wraps them, and follows a new width)",
+  }),
   keys: z.strictObject(keyOptions).prefault({}),
 });

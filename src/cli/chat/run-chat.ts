@@ -26,6 +26,7 @@ import { createDraftCompletion } from "./input/complete-draft.ts";
 import { createHistoryStore } from "./input/history-store.ts";
 import type { KeyAction } from "./input/input-line.ts";
 import { createKeyBindings } from "./input/key-bindings.ts";
+import { createJobWatch, type JobWatch } from "./job-watch.ts";
 import { createNotifier } from "./notifier.ts";
 import { createChatPanels } from "./panel/chat-panels.ts";
 import { findPlainReason } from "./plain/plain-reason.ts";
@@ -84,8 +85,8 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       return path === undefined ? undefined : images.add(path, currentFolder());
     },
     onClosed: leave,
-  };
     firstFrame,
+  };
   const plain = findPlainReason(options.screenReader, variables);
   using window = createWindowHolder(
     plain === undefined ? openChatWindow(windowParts, state) : openPlainWindow(windowParts, state, plain),
@@ -176,6 +177,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         if (event.type === "assistant" && textOf(event.message).trim() !== "")
           answers.push(textOf(event.message));
         apply(updateByEvent(state, event, Date.now()));
+        if (event.type === "tool-end" || event.type === "turn-end") jobWatch?.look();
       });
     },
     giveBack: (text) => dispatch({ type: "give-back", text, draft: window.draft() }),
@@ -193,6 +195,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
 
   let session: ReturnType<typeof createChatSession> | undefined;
   let eventLog: ReturnType<typeof openEventLog> | undefined;
+  let jobWatch: JobWatch | undefined;
   let keeper: UnsentKeeper | undefined;
   const app = await startApp(context);
   const { display } = app.resolved.config;
@@ -204,7 +207,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     type: "display",
     showsReasoning: display.show_reasoning,
     hasMotion: display.motion === "on",
+    statusFields: display.status,
   });
+  window.display.wrap = display.wrap;
   notifier.setMode(display.notify);
   const policy = createPolicyState(app, options);
   const log = await context.log();
@@ -255,6 +260,11 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       lastCall: countCalls(conversation),
     });
     showRecap(conversation);
+    jobWatch?.[Symbol.dispose]();
+    jobWatch = createJobWatch({
+      list: conversation.jobs,
+      onJobs: (running, ended) => dispatch({ type: "jobs", running, ended }),
+    });
     const owner = { sessionId, isStored: conversation.isResumed, folder: currentFolder() };
     const left = await store.take(owner, signal);
     if (left !== undefined) dispatch({ type: "restored", unsent: left, draft: window.draft() });
@@ -305,6 +315,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     await open({ ...options, choice: { continue: options.continue, resume: options.resume } });
     await left;
   } finally {
+    jobWatch?.[Symbol.dispose]();
     opened.stop();
     await outbox.idle();
     await keeper.flush();

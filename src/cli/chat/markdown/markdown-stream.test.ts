@@ -5,8 +5,11 @@ import { createMarkdownStream } from "./markdown-stream.ts";
 
 const plain = createColors(false);
 
-function open(columns = 40) {
-  return createMarkdownStream({ colours: plain, columns: () => columns, highlight: (line) => line });
+function open(columns = 40, wraps = true) {
+  return createMarkdownStream({
+    ...{ colours: plain, columns: () => columns, wraps: () => wraps },
+    highlight: (line) => line,
+  });
 }
 
 function printWhole(text: string, columns?: number): string[] {
@@ -31,6 +34,18 @@ const user = await findUser(id); // a very long line of code that is never broke
 
 See https://example.com/a/very/long/address/that/does/not/fit/into/one/row for more.
 `;
+
+test("C14: with `display.wrap: terminal` no line of an answer is broken", () => {
+  const words = "word ".repeat(1_000).trim();
+  const text = `# Title\n\n- **${words.slice(0, 999)}**\n\n${words}\n`;
+  const stream = open(40, false);
+  const lines: string[] = [];
+  for (let at = 0; at < text.length; at += 7) lines.push(...stream.push(text.slice(at, at + 7)));
+  lines.push(...stream.end());
+  expect(lines.slice(0, 4)).toEqual(["Title", "", `- ${words.slice(0, 999)}`, ""]);
+  expect(lines.slice(4).join(" ")).toBe(words);
+  expect(lines).toHaveLength(6); // a line without end is printed in parts
+});
 
 test("C13: code and addresses are printed as the model wrote them, and are never broken", () => {
   const lines = printWhole(ANSWER);
@@ -84,6 +99,7 @@ test("C1, C3: whatever widths the window has while a paragraph arrives, each wor
       const stream = createMarkdownStream({
         colours: plain,
         columns: () => width,
+        wraps: () => true,
         highlight: (line) => line,
       });
       const lines: string[] = [];

@@ -19,6 +19,8 @@ export interface MarkdownOptions {
   readonly colours: Colours;
   /** Columns of the terminal at this moment. */
   columns(): number;
+  /** Whether prose is broken between words; otherwise each of its lines is left to the terminal. */
+  wraps(): boolean;
   /** Colours one line of code; returns it unchanged for an unknown language. */
   highlight(line: string, language: string): string;
 }
@@ -28,20 +30,26 @@ const MAX_UNFINISHED_CHARS = 4_000;
 
 type Fence = { readonly mark: string; readonly language: string };
 
-export function createMarkdownStream({ colours, columns, highlight }: MarkdownOptions): MarkdownStream {
+export function createMarkdownStream({
+  colours,
+  columns,
+  wraps,
+  highlight,
+}: MarkdownOptions): MarkdownStream {
   let unfinished = ""; // the source line that has no end yet
   let returned = 0; // words of the unfinished line that were returned
   let fence: Fence | undefined;
   let table: string[] = [];
   let isAfterBlank = true;
 
+  const proseWidth = (): number =>
+    wraps() ? Math.min(columns() - 1, MAX_PROSE_COLUMNS) : Number.POSITIVE_INFINITY;
   const render = (line: string, skipped: number): WrappedRow[] => {
     const { first, rest, text, style } = readLine(line);
-    const width = Math.min(columns() - 1, MAX_PROSE_COLUMNS);
     const spans = inlineSpans(text, colours).map((span) =>
       style === undefined ? span : { ...span, style: (word: string) => colours[style](span.style(word)) },
     );
-    return wrapSpans(spans, width, { first, rest }, skipped);
+    return wrapSpans(spans, proseWidth(), { first, rest }, skipped);
   };
 
   const endTable = (): string[] => {
@@ -92,11 +100,12 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
       unfinished = parts.pop() ?? "";
       for (const part of parts) lines.push(...finish(part));
       // Text of one row has no row that is final, and most pieces of a stream are in one.
-      const fitsRow = textWidth(unfinished) < Math.min(columns() - 1, MAX_PROSE_COLUMNS);
+      const isLong = unfinished.length > MAX_UNFINISHED_CHARS;
+      const fitsRow = !isLong && textWidth(unfinished) < proseWidth();
       const isProse = !fitsRow && fence === undefined && !/^\s{0,3}[|`~]/.test(unfinished);
       if (isProse && unfinished !== "" && !hasOpenInline(unfinished)) {
-        const rows = render(unfinished, returned);
-        const isLong = unfinished.length > MAX_UNFINISHED_CHARS;
+        const end = isLong ? unfinished.lastIndexOf(" ") + 1 || unfinished.length : unfinished.length;
+        const rows = render(unfinished.slice(0, end), returned);
         const final = isLong ? rows : rows.slice(0, -1);
         const last = final.at(-1);
         if (last !== undefined) {
@@ -106,7 +115,7 @@ export function createMarkdownStream({ colours, columns, highlight }: MarkdownOp
           isAfterBlank = false;
         }
         if (isLong) {
-          unfinished = "";
+          unfinished = unfinished.slice(end);
           returned = 0;
         }
       }

@@ -1,5 +1,6 @@
 import type { Approval } from "../../../approvals/approval.ts";
 import type { Entry } from "./entry.ts";
+import { STATUS_FIELDS, type StatusField } from "./status-fields.ts";
 
 /** What the chat knows about its session once it is open. */
 export interface ChatFacts {
@@ -61,6 +62,8 @@ export interface ChatState {
   readonly showsReasoning: boolean;
   /** Whether a spinner turns. */
   readonly hasMotion: boolean;
+  /** What the status line shows, in this order. */
+  readonly statusFields: readonly StatusField[];
   readonly turn: RunningTurn | undefined;
   readonly commands: readonly RunningCommand[];
   readonly calls: readonly RunningCall[];
@@ -78,6 +81,8 @@ export interface ChatState {
   readonly offer: string | undefined;
   /** Files that a call of this turn failed to write and that no later call has written. */
   readonly failedWrites: readonly string[];
+  /** Commands of this session that run in the background. */
+  readonly jobs: number;
   readonly contextUsed: number;
   readonly costUsd: number | undefined;
   /** A short message in the status line, until the given time. */
@@ -95,6 +100,7 @@ export const INITIAL_STATE: ChatState = {
   busyMode: "queue",
   showsReasoning: false,
   hasMotion: true,
+  statusFields: STATUS_FIELDS,
   turn: undefined,
   commands: [],
   calls: [],
@@ -106,6 +112,7 @@ export const INITIAL_STATE: ChatState = {
   questions: [],
   offer: undefined,
   failedWrites: [],
+  jobs: 0,
   contextUsed: 0,
   costUsd: undefined,
   hint: undefined,

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { AgentEvent } from "../../../agent/events.ts";
 import type { Approval } from "../../../approvals/approval.ts";
+import type { JobRecord } from "../../../environments/jobs/job.ts";
 import { NO_USAGE } from "../../../providers/provider.ts";
 import { type ChatFacts, type ChatState, type Effect, INITIAL_STATE } from "./chat-state.ts";
 import type { Entry } from "./entry.ts";
@@ -100,6 +101,40 @@ function openAsking() {
   chat.event({ type: "approval-asked", approval: APPROVAL });
   return chat;
 }
+
+test("the end of a job is told with its command, its exit code and its time, and running jobs are counted", () => {
+  const chat = openIdle();
+  const job: JobRecord = {
+    id: "proc_1",
+    environmentKey: "e",
+    owner: "s1",
+    command: "npm run dev\nsecond line",
+    cwd: undefined,
+    lifetime: "session",
+    expiresAt: undefined,
+    input: "none",
+    notify: false,
+    notified: false,
+    state: "ended",
+    reason: "exited",
+    exitCode: 1,
+    ranOutOfMemory: false,
+    startedAt: 1_000,
+    endedAt: 124_000,
+    killRequested: false,
+    folder: undefined,
+    process: undefined,
+    watch: undefined,
+  };
+  chat.input({ type: "jobs", running: 2, ended: [] });
+  expect(chat.state().jobs).toBe(2);
+  chat.input({ type: "jobs", running: 0, ended: [job, { ...job, reason: "killed" }] });
+  expect(chat.state().jobs).toBe(0);
+  expect(chat.entries.slice(-2)).toEqual([
+    { kind: "notice", text: "job ended: npm run dev · exit 1 after 2 m 3 s · /jobs proc_1" },
+    { kind: "notice", text: "job ended: npm run dev · killed after 2 m 3 s · /jobs proc_1" },
+  ]);
+});
 
 test("C17: what is typed before the session is open is sent when it is", () => {
   const chat = openChat();
@@ -430,7 +465,7 @@ test("C35: reasoning is printed only if that is set, and never inside an answer"
   chat.event({ type: "reasoning-delta", text: "Hm." });
   expect(chat.state().turn?.activity).toBe("thinking");
   expect(chat.entries).not.toContainEqual({ kind: "reasoning", text: "Hm." });
-  chat.input({ type: "display", showsReasoning: true, hasMotion: true });
+  chat.input({ type: "display", showsReasoning: true, hasMotion: true, statusFields: [] });
   chat.event({ type: "reasoning-delta", text: "First." });
   chat.event({ type: "text-delta", text: "An answer " });
   chat.event({ type: "reasoning-delta", text: "Between." });

@@ -1,6 +1,9 @@
 import type { PendingCall } from "../../../agent/events.ts";
 import type { Approval } from "../../../approvals/approval.ts";
 import { DECIDE_YOURSELF, parseClarification } from "../../../approvals/clarification.ts";
+import type { JobRecord } from "../../../environments/jobs/job.ts";
+import { shorten } from "../../../lib/text/shorten.ts";
+import { formatDuration } from "../format-duration.ts";
 import type { Unsent } from "../unsent/unsent-store.ts";
 import { mainArgument } from "./call-text.ts";
 import type { BusyMode, ChatFacts, ChatMode, ChatState, Effect, Question, Update } from "./chat-state.ts";
@@ -25,7 +28,9 @@ export type ChatInput =
   | { readonly type: "give-back"; readonly text: string; readonly draft: string }
   /** An earlier chat of this session left texts; `draft` is what has been typed in this one. */
   | { readonly type: "restored"; readonly unsent: Unsent; readonly draft: string }
-  | { readonly type: "display"; readonly showsReasoning: boolean; readonly hasMotion: boolean }
+  | ({ readonly type: "display" } & Pick<ChatState, "showsReasoning" | "hasMotion" | "statusFields">)
+  /** The jobs of the session: how many run, and which have ended since the last look. */
+  | { readonly type: "jobs"; readonly running: number; readonly ended: readonly JobRecord[] }
   /** A crash has cut off the last turn of the session; these calls have no result. */
   | { readonly type: "cut-off"; readonly calls: readonly PendingCall[] }
   | { readonly type: "notice"; readonly text: string }
@@ -74,8 +79,12 @@ export function update(state: ChatState, input: ChatInput, now: number): Update 
       return giveBack(state, input.text, input.draft);
     case "restored":
       return restore(state, input.unsent, input.draft);
-    case "display":
-      return result({ ...state, showsReasoning: input.showsReasoning, hasMotion: input.hasMotion });
+    case "display": {
+      const { showsReasoning, hasMotion, statusFields } = input;
+      return result({ ...state, showsReasoning, hasMotion, statusFields });
+    }
+    case "jobs":
+      return result({ ...state, jobs: input.running }, input.ended.map(noticeOfEnd));
     case "cut-off":
       return offerToContinue(state, input.calls);
     case "notice":
@@ -103,9 +112,19 @@ function opened(
     facts,
     mode,
     offer: undefined,
-    ...(isOther && { lastCall, contextUsed: 0, costUsd: undefined, steers: [], questions: [] }),
+    ...(isOther && { lastCall, contextUsed: 0, costUsd: undefined, jobs: 0, steers: [], questions: [] }),
     ...(state.facts === undefined && { queue: [] }), // sent now, see sendWaiting
   };
+}
+
+const SHOWN_JOB_CHARS = 60;
+
+function noticeOfEnd({ id, command, reason, exitCode, startedAt, endedAt }: JobRecord): Entry {
+  const how =
+    reason === "exited" ? `exit ${exitCode}` : reason === "killed" ? "killed" : "its end is unknown";
+  const time = endedAt === undefined ? "" : ` after ${formatDuration(endedAt - startedAt)}`;
+  const line = shorten(command.split("\n", 1).join(""), SHOWN_JOB_CHARS);
+  return { kind: "notice", text: `job ended: ${line} · ${how}${time} · /jobs ${id}` };
 }
 
 function greet({ version, profile, folder, environment }: ChatFacts): Entry[] {

@@ -112,7 +112,7 @@ export function openChatWindow(
     rewraps: isInTmux || !NO_REWRAP.test(env["TERM"] ?? ""),
     drawn: firstFrame?.take(),
   });
-  const display: DisplayState = { isRaw: false, detail: "all" };
+  const display: DisplayState = { isRaw: false, wrap: "words", detail: "all" };
   const printer = createPrinter(colours, () => size().columns, display);
   const input = createInputLine({
     keys,

@@ -160,7 +160,7 @@ test("C2: unfinished text takes at most six rows", () => {
 test("the status line shows less in a narrow window, and the mode at every width", () => {
   const status = (columns: number): string => drawAt(columns, 24).rows.at(-1) ?? "";
   expect(status(90)).toBe("claude-sonnet-4-5 · 0/200k · $0.00 · docker · YOLO · 4 queued");
-  expect(status(60)).toBe("claude-sonnet-4-5 · docker · YOLO");
+  expect(status(60)).toBe("claude-sonnet-4-5 · docker · YOLO · 4 queued");
   expect(status(40)).toBe("claude-sonnet-4-5 · YOLO");
   expect(status(25)).toBe("YOLO");
 });

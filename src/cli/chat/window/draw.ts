@@ -12,7 +12,8 @@ import type { KeyBindings } from "../input/key-bindings.ts";
 import type { PanelView } from "../panel/panel.ts";
 import type { LiveArea, ScreenSize } from "../screen/screen.ts";
 import { styledWidth } from "../screen/styled-width.ts";
-import type { ChatState } from "../state/chat-state.ts";
+import type { ChatFacts, ChatState } from "../state/chat-state.ts";
+import type { StatusField } from "../state/status-fields.ts";
 import { type DrawnRows, drawCompletion, drawPanel } from "./draw-lists.ts";
 
 export interface DrawRequest {
@@ -36,6 +37,8 @@ const MAX_QUEUE = 3;
 const FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏";
 const FRAME_MS = 120;
 const SILENCE_MS = 60_000;
+/** A call that runs for this long shows the key that stops it. */
+const LONG_CALL_MS = 20_000;
 /** Faster commands show nothing but their result. */
 const SLOW_COMMAND_MS = 400;
 
@@ -55,7 +58,7 @@ export function draw(request: DrawRequest, colours: Colours): LiveArea {
   const fixed = [...shownQuestion, ...input.rows, status];
   const above = [
     ...tail.flatMap((row) => foldRow(row, width)).slice(-MAX_TAIL_ROWS),
-    ...callRows(state, width, now, colours),
+    ...callRows(state, width, now, colours, keys),
     ...activityRows(state, now, colours, keys),
     ...commandRows(state, now, colours, keys),
     ...queueRows(state, width, colours, keys),
@@ -118,9 +121,16 @@ function visibleInput(editor: EditorView, room: number, colours: Colours): Edito
   };
 }
 
-function callRows({ calls, hasMotion }: ChatState, width: number, now: number, colours: Colours): string[] {
-  return calls.slice(-MAX_CALLS).flatMap((call) => {
-    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "");
+function callRows(
+  { calls, hasMotion }: ChatState,
+  width: number,
+  now: number,
+  colours: Colours,
+  keys: KeyBindings,
+): string[] {
+  return calls.slice(-MAX_CALLS).flatMap((call, index, shown) => {
+    const isLong = index === shown.length - 1 && now - call.startedAt >= LONG_CALL_MS;
+    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "") + (isLong ? stopWay(keys) : "");
     const head = `${frame(now, hasMotion)} ${call.number} ${call.tool} ${quoteLine(call.argument)}`;
     const line = cutText(head, width - time.length - 2);
     const row = line + " ".repeat(Math.max(1, width - textWidth(line) - time.length - 1)) + colours.dim(time);
@@ -144,14 +154,19 @@ function activityRows(
   colours: Colours,
   keys: KeyBindings,
 ): string[] {
-  if (turn === undefined || questions.length > 0 || (calls.length > 0 && turn.activity !== "stopping"))
-    return [];
+  if (turn === undefined || questions.length > 0) return [];
   const silence = now - turn.activeAt;
-  const quiet = silence > SILENCE_MS ? ` · silent for ${formatDuration(silence)}` : "";
-  const key = keys.label("stop") ?? keys.label("interrupt");
-  const way = turn.activity === "stopping" || key === undefined ? "" : ` · ${key} stops`;
+  const isSilent = silence > SILENCE_MS;
+  if (calls.length > 0 && turn.activity !== "stopping" && !isSilent) return [];
+  const quiet = isSilent ? ` · silent for ${formatDuration(silence)}` : "";
+  const way = turn.activity === "stopping" ? "" : stopWay(keys);
   const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${quiet}${way}`;
   return [colours.dim(`${frame(now, hasMotion)} ${words}`)];
+}
+
+function stopWay(keys: KeyBindings): string {
+  const key = keys.label("stop") ?? keys.label("interrupt");
+  return key === undefined ? "" : ` · ${key} stops`;
 }
 
 /** Slash commands that take a while. */
@@ -161,22 +176,22 @@ function commandRows(
   colours: Colours,
   keys: KeyBindings,
 ): string[] {
-  const key = keys.label("stop") ?? keys.label("interrupt");
-  const way = key === undefined ? "" : ` · ${key} stops`;
   return commands
     .filter(({ startedAt }) => now - startedAt >= SLOW_COMMAND_MS)
-    .map(({ text, startedAt }) =>
-      colours.dim(`${frame(now, hasMotion)} ${text} · ${Math.floor((now - startedAt) / 1_000)} s${way}`),
-    );
+    .map(({ text, startedAt }) => {
+      const seconds = Math.floor((now - startedAt) / 1_000);
+      return colours.dim(`${frame(now, hasMotion)} ${text} · ${seconds} s${stopWay(keys)}`);
+    });
 }
 
 function queueRows(
-  { queue, steers, isQueueHeld, turn, questions }: ChatState,
+  { queue, steers, isQueueHeld, turn, calls, questions }: ChatState,
   width: number,
   colours: Colours,
   keys: KeyBindings,
 ): string[] {
   const hidden = queue.length - MAX_QUEUE;
+  const seen = calls.length > 0 || questions.length > 0 ? "after this call" : "at the next step";
   const does = turn === undefined || isQueueHeld ? "sends" : "steers";
   // While a question waits, Enter on the empty line does nothing.
   const ways = [
@@ -184,7 +199,7 @@ function queueRows(
     [keys.label("up"), "takes it back"],
   ].flatMap(([key, words]) => (key === undefined ? [] : [` · ${key} ${words}`]));
   return [
-    ...steers.map((text) => cutText(`  steer, seen after this call: ${quoteLine(text)}`, width)),
+    ...steers.map((text) => cutText(`  steer, seen ${seen}: ${quoteLine(text)}`, width)),
     ...(hidden > 0 ? [`  ${hidden} more queued`] : []),
     ...queue.slice(-MAX_QUEUE).map((text, index, shown) => {
       const number = queue.length - shown.length + index + 1;
@@ -256,7 +271,7 @@ function clockTime(ms: number): string {
   return `${Math.floor(seconds / 60)}:${`${seconds % 60}`.padStart(2, "0")}`;
 }
 
-/** Model, context, cost, environment, mode and what Enter does; fewer of them in a narrow window. */
+/** The fields that the settings name, as many as fit. What protects the person, YOLO, is shown at every width. */
 function statusRow(
   state: ChatState,
   width: number,
@@ -264,23 +279,55 @@ function statusRow(
   colours: Colours,
   keys: KeyBindings,
 ): string {
-  const { facts, mode, hint, turn, queue, contextUsed, costUsd } = state;
+  const { facts, mode, hint, statusFields } = state;
   if (hint !== undefined && now < hint.until) return colours.yellow(cutText(hint.text, width));
-  const shownMode = mode === "YOLO" ? colours.red(mode) : mode;
-  if (width < 30) return shownMode;
-  if (facts === undefined) return colours.dim("starting");
-  const context =
-    facts.contextTokens === undefined ? tokens(contextUsed) : contextOf(contextUsed, facts.contextTokens);
-  const isWide = width >= 75;
-  const parts = [
-    facts.model,
-    ...(isWide ? [context, `$${(costUsd ?? 0).toFixed(2)}`] : []),
-    ...(width >= 51 ? [facts.environment.split(",")[0] ?? ""] : []),
-  ];
-  const way =
-    turn !== undefined && isWide ? [queue.length > 0 ? `${queue.length} queued` : busyWay(state, keys)] : [];
-  const before = cutText(parts.join(" · "), width - 16);
-  return [colours.dim(before), shownMode, ...way.map((words) => colours.dim(words))].join(colours.dim(" · "));
+  const wanted = statusFields.filter((field) => width >= MIN_WIDTHS[field]);
+  const fields = mode === "YOLO" && !wanted.includes("mode") ? [...wanted, "mode" as const] : wanted;
+  if (facts === undefined) return width < MIN_WIDTHS.model ? mode : colours.dim("starting");
+  const texts = statusTexts(state, facts, keys);
+  const parts = fields.flatMap((field) => (texts[field] === "" ? [] : [{ field, text: texts[field] }]));
+  const excess = (): number => textWidth(parts.map(({ text }) => text).join(" · ")) - width;
+  const model = parts.find(({ field }) => field === "model");
+  if (model !== undefined && excess() > 0)
+    model.text = cutText(model.text, Math.max(MIN_MODEL_COLUMNS, textWidth(model.text) - excess()));
+  while (excess() > 0 && parts.length > 1)
+    parts.splice(
+      parts.findLastIndex(({ field }) => field !== "mode"),
+      1,
+    );
+  const colour = (field: StatusField): ((text: string) => string) =>
+    field !== "mode" ? colours.dim : mode === "YOLO" ? colours.red : (text) => text;
+  return parts.map(({ field, text }) => colour(field)(text)).join(colours.dim(" · "));
+}
+
+/** The columns of the live area from which on a field is shown. */
+const MIN_WIDTHS: Readonly<Record<StatusField, number>> = {
+  mode: 0,
+  model: 30,
+  environment: 51,
+  jobs: 51,
+  enter: 51,
+  context: 75,
+  cost: 75,
+};
+const MIN_MODEL_COLUMNS = 12;
+
+function statusTexts(
+  state: ChatState,
+  { model, environment, contextTokens }: ChatFacts,
+  keys: KeyBindings,
+): Record<StatusField, string> {
+  const { mode, contextUsed, costUsd, turn, queue, jobs } = state;
+  const way = queue.length > 0 ? `${queue.length} queued` : busyWay(state, keys);
+  return {
+    model,
+    context: contextTokens === undefined ? tokens(contextUsed) : contextOf(contextUsed, contextTokens),
+    cost: `$${(costUsd ?? 0).toFixed(2)}`,
+    environment: environment.split(",")[0] ?? "",
+    mode,
+    jobs: jobs === 0 ? "" : jobs === 1 ? "1 job" : `${jobs} jobs`,
+    enter: turn === undefined ? "" : way,
+  };
 }
 
 const BUSY = { queue: "queues", steer: "steers", interrupt: "stops the turn and sends" } as const;

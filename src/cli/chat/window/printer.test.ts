@@ -7,7 +7,7 @@ import { createPrinter } from "./printer.ts";
 const ESC = "\u001b";
 
 function print(entries: readonly Entry[], { columns = 80, colours = createColors(false) } = {}): string[] {
-  const printer = createPrinter(colours, () => columns, { isRaw: false, detail: "all" });
+  const printer = createPrinter(colours, () => columns, { isRaw: false, wrap: "words", detail: "all" });
   return entries.flatMap((entry) => printer.print(entry));
 }
 

@@ -21,6 +21,8 @@ export interface Printer {
 export interface DisplayState {
   /** Answers as the model wrote them, without breaking lines. */
   isRaw: boolean;
+  /** Who breaks the lines of an answer. */
+  wrap: "words" | "terminal";
   /** What is shown of a call: its name, its end as well, or its output as well. */
   detail: "off" | "calls" | "all";
 }
@@ -38,7 +40,12 @@ const MAX_COMMAND_ROWS = 10;
 /** The printer for a terminal that can be redrawn. */
 export function createPrinter(colours: Colours, columns: () => number, display: DisplayState): Printer {
   const highlight = createHighlighter(colours);
-  const markdown = createMarkdownStream({ colours, columns, highlight });
+  const markdown = createMarkdownStream({
+    colours,
+    columns,
+    highlight,
+    wraps: () => display.wrap === "words",
+  });
   let reasoning = "";
   const raw = createRawStream(columns);
   let answer: MarkdownStream | undefined; // the form of an answer does not change while it streams
