@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openChatHome } from "../support/chat-home.ts";
 
+const ESC = "\u001b";
 const SLEEPS = { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] };
 
 test.each([
@@ -27,6 +28,31 @@ test.each([
     expect(again.screen()).not.toContain("cut off");
   },
 );
+
+test("C41: the command that resumes the session names the profile that was given", async () => {
+  await using home = await openChatHome([{ text: "Hello." }]);
+  using chat = home.start(["-p", "default"]);
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows("Hello.");
+  chat.type("/quit\r");
+  await chat.shows(/resume with: hermes -p default -r \S+\ncode=0/);
+});
+
+test("C41: a bug that ends the process leaves the terminal as before", async () => {
+  await using home = await openChatHome([SLEEPS]);
+  const bug = join(home.path, "bug.cjs");
+  await writeFile(bug, 'process.on("SIGUSR2", () => { throw new Error("a bug"); });\n');
+  using chat = home.start([], undefined, { NODE_OPTIONS: `--require ${bug}` });
+  await chat.shows("/help");
+  chat.type("a draft");
+  await chat.shows(/❯ a draft\n[^\n]*asks$/);
+  chat.kill("SIGUSR2");
+  await chat.shows(/Error: a bug[\s\S]*code=1\nsame modes/);
+  const bytes = chat.bytes();
+  expect(bytes.lastIndexOf(`${ESC}[?2004l`)).toBeGreaterThan(bytes.lastIndexOf(`${ESC}[?2004h`));
+  expect(bytes.lastIndexOf(`${ESC}[?25h`)).toBeGreaterThan(bytes.lastIndexOf(`${ESC}[?25l`));
+});
 
 test("C42: when the window is closed in the middle of a command, the process ends and the turn is recorded as stopped", async () => {
   await using home = await openChatHome([SLEEPS]);

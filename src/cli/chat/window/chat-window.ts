@@ -216,6 +216,11 @@ export function openChatWindow(
     modes?.[Symbol.dispose]();
     modes = undefined;
   };
+  /** After a bug or a second Ctrl-C nothing else restores the terminal. */
+  const leaveAtExit = (): void => {
+    if (modes !== undefined) leave();
+  };
+  process.once("exit", leaveAtExit);
   stdin.once("end", onClosed);
   enter();
 
@@ -275,8 +280,9 @@ export function openChatWindow(
     [Symbol.dispose]() {
       clearInterval(ticker);
       stdin.off("end", onClosed);
+      process.off("exit", leaveAtExit);
       typed[Symbol.dispose]();
-      if (modes !== undefined) leave();
+      leaveAtExit();
       painter[Symbol.dispose]();
     },
   };
