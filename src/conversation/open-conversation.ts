@@ -9,7 +9,6 @@ import type { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";
 import { environmentTask } from "../environments/environment-request.ts";
-import type { JobRecord } from "../environments/jobs/job.ts";
 import { AppError } from "../lib/errors.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
@@ -45,7 +44,7 @@ import { remainingBudget } from "./spending.ts";
 import { createBackgroundTitle } from "./titles/background-title.ts";
 import { createTitleModel } from "./titles/title-model.ts";
 import { createSummarizers, createTurnCompaction, findWindow } from "./turn-compaction.ts";
-import { createWorkspaceHolder } from "./workspace-holder.ts";
+import { createWorkspaceHolder, type WorkspaceHolder } from "./workspace-holder.ts";
 
 export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly model: {
@@ -62,8 +61,8 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly past: readonly Message[];
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
-  /** The background jobs of the session with their current state; none until a call has used one. */
-  jobs(signal: AbortSignal): Promise<readonly JobRecord[]>;
+  /** The background jobs of the session with their current state. */
+  readonly jobs: WorkspaceHolder["jobs"];
   /** Runs a command of the person as a call of the terminal tool, decided like one. The model is not told. */
   runCommand(command: string, signal: AbortSignal): AsyncGenerator<AgentEvent>;
   /**
@@ -140,6 +139,7 @@ export async function openConversation(
     const holder = createWorkspaceHolder({
       environments: request.environments,
       request: inUse,
+      isResumed: resumed !== undefined,
       savedShell: resumed?.shell,
       onLoss(sentence) {
         environment.reporter.onNotice(sentence);

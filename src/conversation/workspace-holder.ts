@@ -23,7 +23,10 @@ export interface WorkspaceHolder extends AsyncDisposable {
   warm(): void;
   /** Starts releasing the environment at the end of a turn; the session keeps the shell's folder and variables. */
   startRelease(): void;
-  /** The background jobs of the session with their current state; none until a call has used one. */
+  /**
+   * The background jobs of the session with their current state. Those that an earlier process has started elsewhere than on
+   * this machine are missing until a call uses a job, because to look for them could start a sandbox.
+   */
   jobs(signal: AbortSignal): Promise<readonly JobRecord[]>;
   /** The working folder of the shell; before the first command, the folder in which the shell will start. */
   cwd(): string;
@@ -34,6 +37,7 @@ export interface WorkspaceHolder extends AsyncDisposable {
 export interface WorkspaceParts {
   readonly environments: EnvironmentRegistry;
   readonly request: EnvironmentRequest;
+  readonly isResumed: boolean;
   readonly savedShell: string | undefined;
   /** Called with one sentence per part of the earlier shell that could not be restored. */
   onLoss(sentence: string): void;
@@ -78,13 +82,23 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
 
   /** Without this notice, users would notice a running job only from a port that is still in use. */
   function reportRunningJobs(all: readonly JobRecord[]): void {
-    const running = all.filter(({ owner, state }) => owner === parts.session && state !== "ended");
+    const running = all.filter((job) => isOwn(job) && job.state !== "ended");
     for (const { id, command } of running) {
       const shown = shorten(redact(command).split("\n", 1).join(""), SHOWN_CHARS);
       reporter.onNotice(
         `${id} is still running in the background: ${shown}\n  End it with \`hermes sandbox jobs kill ${id}\`.`,
       );
     }
+  }
+
+  let mayHaveJobs = parts.isResumed && request.options.backend === "local";
+  const isOwn = ({ owner }: JobRecord): boolean => owner === parts.session;
+
+  /** Whether a job of the session runs, according to the process that has looked last. */
+  async function isRecordedToRun(signal: AbortSignal): Promise<boolean> {
+    const { openProfileJobs } = await import("../environments/jobs/open-profile-jobs.ts");
+    using recorded = await openProfileJobs(request, redact, signal);
+    return recorded.store.list().some((job) => isOwn(job) && job.state !== "ended");
   }
 
   const open = shareResult(async (signal) => {
@@ -173,8 +187,13 @@ export function createWorkspaceHolder(parts: WorkspaceParts): WorkspaceHolder {
         });
     },
     async jobs(signal) {
-      const all = (await (await jobs.opened())?.list(signal)) ?? [];
-      return all.filter(({ owner }) => owner === parts.session);
+      if ((await jobs.opened()) === undefined) {
+        mayHaveJobs &&= await isRecordedToRun(signal);
+        if (!mayHaveJobs) return [];
+        await releasing;
+        await open.get(signal);
+      }
+      return (await (await jobs.get(signal)).list(signal)).filter(isOwn);
     },
     cwd: () => session?.cwd ?? parseSaved(parts.savedShell)?.cwd ?? request.cwd,
     saveShell() {

@@ -56,16 +56,22 @@ test("/jobs lists the jobs, prints the output of one by its id and ends it, as i
   await chat.shows(/Killed|killed/);
 });
 
-test("the status line counts the running jobs, and the end of a job is told while the chat is idle", async () => {
+test("the status line counts the running jobs, in a resumed session too, and the end of a job is told while the chat is idle", async () => {
   const input = { command: "until [ -e go ]; do sleep 0.1; done; exit 3", background: true };
   await using home = await openChatHome([
     { text: "Start.", tools: [{ name: "terminal", input }] },
     { text: "Started." },
   ]);
-  using chat = home.start();
-  await chat.shows("/help");
-  chat.type("go\r");
-  await chat.shows(/Started\.[\s\S]* · asks · 1 job$/);
+  {
+    using first = home.start();
+    await first.shows("/help");
+    first.type("go\r");
+    await first.shows(/Started\.[\s\S]* · asks · 1 job$/);
+    first.type("/quit\r");
+    await first.shows("code=0");
+  }
+  using chat = home.start(["-c"]);
+  await chat.shows(/ · asks · 1 job$/);
   await writeFile(join(home.path, "go"), "");
   await chat.shows(/\n\? job ended: until \[ -e go \];.* · exit 3 after .* ·\s+\/jobs proc_\w+\n/);
   await chat.shows(/ · asks$/);

@@ -265,6 +265,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       list: conversation.jobs,
       onJobs: (running, ended) => dispatch({ type: "jobs", running, ended }),
     });
+    if (conversation.isResumed) jobWatch.look();
     const owner = { sessionId, isStored: conversation.isResumed, folder: currentFolder() };
     const left = await store.take(owner, signal);
     if (left !== undefined) dispatch({ type: "restored", unsent: left, draft: window.draft() });
