@@ -99,6 +99,8 @@ test("in a narrow window the queued message is shown rather than what the keys d
 
 test("while a question waits, the queue does not promise that Enter sends or steers, which then does nothing", () => {
   expect(drawAt(80, 24, { ...BUSY, calls: [] }).rows.join("\n")).toContain("Enter steers it");
+  const opening = { ...BUSY, facts: undefined, turn: undefined, calls: [] };
+  expect(drawAt(80, 24, opening).rows.join("\n")).not.toContain("Enter sends it");
   for (const isQueueHeld of [true, false])
     expect(drawAt(80, 40, { ...asking, calls: [], isQueueHeld }).rows.join("\n")).not.toMatch(
       /Enter (sends|steers)/,
@@ -211,7 +213,13 @@ test("C27: a call shows its seconds, a long one the key that stops it, a silent 
   expect(newest(12_000)).toMatch(/12 s$/);
   expect(newest(30_000)).toMatch(/30 s · Esc stops$/);
   expect(rows(30_000).filter((row) => row.includes("Esc stops"))).toHaveLength(1);
-  expect(rows(150_000).join("\n")).toContain("working · 150 s · silent for 2 m 30 s · Esc stops");
+  expect(rows(150_000).join("\n")).toContain("working · 150 s · Esc stops · silent for 2 m 30 s");
+  expect(drawAt(40, 12, BUSY, 150_000).rows.join("\n")).toContain("working · 150 s · Esc stops");
+  // While a question waits, the key says no to it.
+  const stops = drawAt(80, 24, { ...asking, queue: [] }, 30_000).rows.filter((row) =>
+    row.includes("Esc stops"),
+  );
+  expect(stops).toEqual([]);
   expect(drawAt(40, 12, { ...BUSY, queue: [], steers: [] }, 30_000).rows.join("\n")).toMatch(
     /npm.*30 s · Esc stops/,
   );

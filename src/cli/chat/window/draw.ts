@@ -12,7 +12,7 @@ import type { KeyBindings } from "../input/key-bindings.ts";
 import type { PanelView } from "../panel/panel.ts";
 import type { LiveArea, ScreenSize } from "../screen/screen.ts";
 import { styledWidth } from "../screen/styled-width.ts";
-import type { ChatFacts, ChatState } from "../state/chat-state.ts";
+import type { ChatFacts, ChatState, RunningTurn } from "../state/chat-state.ts";
 import type { StatusField } from "../state/status-fields.ts";
 import { type DrawnRows, drawCompletion, drawPanel } from "./draw-lists.ts";
 
@@ -122,15 +122,18 @@ function visibleInput(editor: EditorView, room: number, colours: Colours): Edito
 }
 
 function callRows(
-  { calls, hasMotion }: ChatState,
+  { turn, calls, questions, hasMotion }: ChatState,
   width: number,
   now: number,
   colours: Colours,
   keys: KeyBindings,
 ): string[] {
+  const isQuiet = turn === undefined || turn.activity === "stopping" || isSilent(turn, now);
+  const canStop = !isQuiet && questions.length === 0; // otherwise another row says what the key does
   return calls.slice(-MAX_CALLS).flatMap((call, index, shown) => {
     const isLong = index === shown.length - 1 && now - call.startedAt >= LONG_CALL_MS;
-    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "") + (isLong ? stopWay(keys) : "");
+    const way = isLong && canStop ? stopWay(keys) : "";
+    const time = formatDuration(now - call.startedAt).replace(/^\d+ ms$/, "") + way;
     const head = `${frame(now, hasMotion)} ${call.number} ${call.tool} ${quoteLine(call.argument)}`;
     const line = cutText(head, width - time.length - 2);
     const row = line + " ".repeat(Math.max(1, width - textWidth(line) - time.length - 1)) + colours.dim(time);
@@ -155,13 +158,15 @@ function activityRows(
   keys: KeyBindings,
 ): string[] {
   if (turn === undefined || questions.length > 0) return [];
-  const silence = now - turn.activeAt;
-  const isSilent = silence > SILENCE_MS;
-  if (calls.length > 0 && turn.activity !== "stopping" && !isSilent) return [];
-  const quiet = isSilent ? ` · silent for ${formatDuration(silence)}` : "";
+  if (calls.length > 0 && turn.activity !== "stopping" && !isSilent(turn, now)) return [];
+  const quiet = isSilent(turn, now) ? ` · silent for ${formatDuration(now - turn.activeAt)}` : "";
   const way = turn.activity === "stopping" ? "" : stopWay(keys);
-  const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${quiet}${way}`;
+  const words = `${ACTIVITIES[turn.activity]} · ${Math.floor((now - turn.startedAt) / 1_000)} s${way}${quiet}`;
   return [colours.dim(`${frame(now, hasMotion)} ${words}`)];
+}
+
+function isSilent({ activeAt }: RunningTurn, now: number): boolean {
+  return now - activeAt > SILENCE_MS;
 }
 
 function stopWay(keys: KeyBindings): string {
@@ -185,7 +190,7 @@ function commandRows(
 }
 
 function queueRows(
-  { queue, steers, isQueueHeld, turn, calls, questions }: ChatState,
+  { facts, queue, steers, isQueueHeld, turn, calls, questions }: ChatState,
   width: number,
   colours: Colours,
   keys: KeyBindings,
@@ -193,9 +198,9 @@ function queueRows(
   const hidden = queue.length - MAX_QUEUE;
   const seen = calls.length > 0 || questions.length > 0 ? "after this call" : "at the next step";
   const does = turn === undefined || isQueueHeld ? "sends" : "steers";
-  // While a question waits, Enter on the empty line does nothing.
+  // While a question waits or the session is being opened, Enter on the empty line does nothing.
   const ways = [
-    [questions.length > 0 ? undefined : keys.label("send"), `${does} it`],
+    [questions.length > 0 || facts === undefined ? undefined : keys.label("send"), `${does} it`],
     [keys.label("up"), "takes it back"],
   ].flatMap(([key, words]) => (key === undefined ? [] : [` · ${key} ${words}`]));
   return [
