@@ -18,7 +18,10 @@ async function restrictToOwner(path: string): Promise<boolean> {
 }
 
 /** Opens the app of a command. Throws on settings that are unusable; prints other problems once. */
-export async function startApp({ openApp, terminal }: CommandContext): Promise<App> {
+export async function startApp({
+  openApp,
+  terminal,
+}: Pick<CommandContext, "openApp" | "terminal">): Promise<App> {
   const app = await openApp();
   requireUsable(app.resolved);
   if (await restrictToOwner(app.profile.envPath))

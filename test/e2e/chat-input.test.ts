@@ -34,6 +34,14 @@ test("C20: lines that arrive at once without the marks of a paste stay in the dr
   expect(chat.screen()).not.toContain("Two.");
 });
 
+test("a warning about the settings is a line of the chat and leaves the input line as it is", async () => {
+  await using home = await openChatHome(ANSWERS);
+  await writeFile(join(home.path, "config.yaml"), "terminal: { persistent_shell: true }\n");
+  using chat = home.start();
+  await chat.shows(/^\n?\? these settings are not implemented[\s\S]*\nHermes [^\n]*\/help\n[\s\S]*asks$/);
+  expect(chat.screen().match(/❯/g)).toHaveLength(1);
+});
+
 test("`display.status` chooses the fields of the status line, and `display.wrap` who breaks lines", async () => {
   const text = `${"word ".repeat(30)}end`;
   await using home = await openChatHome([{ text }]);

@@ -197,7 +197,10 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   let eventLog: ReturnType<typeof openEventLog> | undefined;
   let jobWatch: JobWatch | undefined;
   let keeper: UnsentKeeper | undefined;
-  const app = await startApp(context);
+  const onNotice = (text: string): void => dispatch({ type: "notice", text });
+  // Standard error is the same terminal, and what is written to it would stand in the input line.
+  const note = (text: string): void => onNotice(text.replace(/^hermes: (?:warning: )?/, ""));
+  const app = await startApp({ openApp: context.openApp, terminal: { ...terminal, note } });
   const { display } = app.resolved.config;
   keys = createKeyBindings(display.keys);
   if (display.screen_reader && plain === undefined)
@@ -213,7 +216,6 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   notifier.setMode(display.notify);
   const policy = createPolicyState(app, options);
   const log = await context.log();
-  const onNotice = (text: string): void => dispatch({ type: "notice", text });
   await using environments = await openAppEnvironments(onNotice, signal);
   await using opened = createChatSession(
     {
