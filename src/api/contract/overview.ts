@@ -1,0 +1,129 @@
+import { z } from "zod";
+import { approvalSchema } from "./approvals.ts";
+import { boardEventSchema, cardRunSchema } from "./boards.ts";
+import { totalsSchema } from "./sessions.ts";
+
+const time = z.int();
+const count = z.int().min(0);
+
+/** Something that waits for a person. */
+export const needSchema = z.object({
+  /** Stable while it needs somebody, so that its row stays in place. */
+  id: z.string(),
+  kind: z.enum([
+    /** A worker asks; the answer goes to the task. */
+    "question",
+    /** A person has blocked it, or it was created blocked. */
+    "block",
+    /** It failed and is not tried again by itself. */
+    "failure",
+    /** A question about a call, or of a chat; `approval` has it. */
+    "approval",
+    /** Work waits for a person's review. */
+    "review",
+    /** Ready tasks, and no dispatcher. */
+    "no-dispatcher",
+    /** A finding of the board's diagnostics. */
+    "finding",
+    /** The settings have a problem. */
+    "settings",
+    /** A cost limit is reached. */
+    "budget",
+  ]),
+  title: z.string(),
+  /** The question, the error, the reason. */
+  detail: z.string(),
+  /** Who asks, who failed. */
+  who: z.string().nullable(),
+  since: time,
+  /** It is tried again by itself at this time. */
+  until: time.nullable(),
+  /** Failures in a row. */
+  failures: count,
+  task: z.object({ board: z.string(), id: z.string(), seq: z.int() }).nullable(),
+  approval: approvalSchema.nullable(),
+  /** A command or sentence that releases it; empty if the page has a button for it. */
+  release: z.string(),
+  /** What the page offers, in this order. `key` opens the keys of the profile `who`. */
+  actions: z.array(z.enum(["answer", "approve", "review", "retry", "key", "resume", "open"])),
+});
+export type Need = z.infer<typeof needSchema>;
+
+export const runningTaskSchema = cardRunSchema.extend({
+  board: z.string(),
+  taskId: z.string(),
+  seq: z.int(),
+  title: z.string(),
+  status: z.literal("running"),
+});
+export type RunningTask = z.infer<typeof runningTaskSchema>;
+
+export const dispatcherSchema = z.object({
+  board: z.string(),
+  host: z.string(),
+  pid: z.int().nullable(),
+  lastPassAt: time,
+  /** Its process may be alive. */
+  isAlive: z.boolean(),
+  /** It holds the lease of the board. */
+  isLeading: z.boolean(),
+  lastError: z.string().nullable(),
+  /** Passes in a row that started nothing, and since when. */
+  idle: z.object({ passes: count, since: time }).nullable(),
+});
+export type Dispatcher = z.infer<typeof dispatcherSchema>;
+
+export const sandboxRowSchema = z.object({
+  name: z.string(),
+  profile: z.string().nullable(),
+  task: z.string().nullable(),
+  backend: z.string(),
+  image: z.string().nullable(),
+  state: z.string(),
+  isInUse: z.boolean(),
+  /** Last use or stop; null if unknown. */
+  usedAt: time.nullable(),
+  isDrifted: z.boolean(),
+});
+export type SandboxRow = z.infer<typeof sandboxRowSchema>;
+
+/** GET overview?profile; the profile whose spending, sandboxes and settings it shows. */
+export const overviewAnswerSchema = z.object({
+  profile: z.string(),
+  facts: z.object({
+    running: count,
+    /** How many may run at once on this host; null means no limit. */
+    places: z.int().nullable(),
+    needs: count,
+    doneToday: count,
+    ready: count,
+    spentTodayUsd: z.number(),
+    /** `agent.max_daily_cost_usd`; null means no limit. */
+    capUsd: z.number().nullable(),
+    lastPassAt: time.nullable(),
+    dispatchersAlive: count,
+  }),
+  needs: z.array(needSchema),
+  running: z.array(runningTaskSchema),
+  /** The last 14 local days, oldest first, without gaps. */
+  spending: z.object({
+    days: z.array(totalsSchema.extend({ day: z.string() })),
+    /** The share of today's input that came from the cache; null without input. */
+    cacheShare: z.number().nullable(),
+  }),
+  /** `problem` says why a container engine could not be asked. */
+  sandboxes: z.object({ rows: z.array(sandboxRowSchema), problem: z.string().nullable() }),
+  dispatchers: z.array(dispatcherSchema),
+  /** What happened lately on all boards, newest first. */
+  lately: z.array(boardEventSchema.extend({ board: z.string() })),
+  /** What a fresh home lacks; all true on a used one. */
+  steps: z.object({ model: z.boolean(), profile: z.boolean(), task: z.boolean() }),
+  /** Problems of single parts, which the rest of the answer survived. */
+  problems: z.array(z.object({ part: z.string(), message: z.string(), hint: z.string().nullable() })),
+  at: time,
+});
+export type OverviewAnswer = z.infer<typeof overviewAnswerSchema>;
+
+/** Data of the event `needs-change`: all that waits now. */
+export const needsChangeSchema = z.object({ needs: z.array(needSchema) });
+export type NeedsChange = z.infer<typeof needsChangeSchema>;
