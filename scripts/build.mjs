@@ -17,6 +17,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { build, transform } from "esbuild";
+import { buildDashboard } from "./build-dashboard.mjs";
 
 const KEEP_OLD_MS = 60 * 60 * 1_000;
 const COMPILE_WITHIN_MS = 60_000;
@@ -199,6 +200,7 @@ try {
   mkdirSync(join(dist, "chunks"), { recursive: true });
   for (const name of [tokenizer, documents, documentsPath, program])
     renameSync(join(chunks, name), join(dist, "chunks", name));
+  await buildDashboard({ root, dist, staging, keepOldMs: KEEP_OLD_MS });
   // At its final path, because compiled code contains the path.
   await Promise.all(KINDS.map((kind) => compile(compiler, join(dist, "chunks", program), kind)));
   publish([program, tokenizer, documents]);

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { findAppBreaches } from "./app-imports.ts";
 import { findRowProblems } from "./behaviour-rows.ts";
 import { findChangedMigrations } from "./frozen-migrations.ts";
 import { findBreaches } from "./imports.ts";
@@ -14,7 +15,8 @@ const IN_PRODUCTION = "files,exports,types,duplicates";
 const CHECKS: readonly Check[] = [
   { name: "format and lint", run: () => program("biome", ["check", "--error-on-warnings"]) },
   { name: "types", run: () => program("tsc", ["-p", "."]) },
-  { name: "imports", run: async () => listed(findBreaches("src")) },
+  { name: "types of the browser app", run: () => program("tsc", ["-p", "dashboard"]) },
+  { name: "imports", run: async () => listed([...findBreaches("src"), ...findAppBreaches("dashboard/src")]) },
   { name: "migrations", run: async () => listed(findChangedMigrations()) },
   { name: "behaviour rows", run: async () => listed(findRowProblems()) },
   { name: "generated files", run: () => program("tsx", ["scripts/generate.ts", "--check"]) },

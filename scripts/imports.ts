@@ -125,7 +125,7 @@ const ENTRY_ONLY = new Set(["cli", "api", "main.ts"]);
 // Static, type-only, re-exporting and dynamic imports of relative paths.
 const IMPORT = /(?:^|[^.\w])(?:from|import)\s*\(?\s*["'](\.[^"']+)["']/g;
 
-interface Module {
+export interface Module {
   readonly path: string;
   readonly imports: readonly string[];
 }
@@ -134,7 +134,7 @@ interface Module {
 export function findBreaches(source: string): string[] {
   const modules = readModules(source);
   if (modules.length === 0) throw new Error(`no modules found below ${source}`);
-  return [...modules.flatMap(breachesOf), ...cycles(modules)];
+  return [...modules.flatMap(breachesOf), ...findCycles(modules)];
 }
 
 /** All modules below a folder and their imports, as paths relative to that folder. */
@@ -179,7 +179,7 @@ function isAllowed(
   return open === "all" || open.includes(target.split("/").slice(1).join("/"));
 }
 
-function cycles(modules: readonly Module[]): string[] {
+export function findCycles(modules: readonly Module[]): string[] {
   const graph = new Map(modules.map((module) => [module.path, module.imports]));
   const done = new Set<string>();
   const found: string[] = [];

@@ -37,7 +37,7 @@ is_installed() { has_packages && [ -f "node_modules/.hermes-node-$node" ]; }
 is_built() {
   [ -f "$entry" ] && [ -f "dist/.node-$node" ] && [ -z "$(find_newer)" ]
 }
-find_newer() { find src package.json package-lock.json scripts/build.mjs -newer "$entry" 2>&1; }
+find_newer() { find src dashboard package.json package-lock.json scripts/build.mjs scripts/build-dashboard.mjs -newer "$entry" 2>&1; }
 is_ready() {
   is_installed || return 1
   case $wanted in

@@ -23,7 +23,7 @@ const CHECKOUT = resolve(import.meta.dirname, "../..");
 const SQLITE = `node_modules/${SQLITE_PACKAGE}`;
 
 /** The files that the launcher, the install and the build read. */
-const NEEDED = "hermes package.json package-lock.json scripts src ':!*.test.ts'";
+const NEEDED = "hermes package.json package-lock.json tsconfig.json scripts src dashboard ':!*.test.ts'";
 
 /** A copy of this checkout like a fresh clone: without a build and dependencies. */
 async function freshClone() {

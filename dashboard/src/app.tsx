@@ -1,0 +1,129 @@
+import { useQuery } from "@tanstack/react-query";
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  Outlet,
+  RouterProvider,
+  retainSearchParams,
+} from "@tanstack/react-router";
+import { createContext, StrictMode, useContext, useEffect, useRef, useState } from "react";
+import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
+import { meQuery } from "./data/queries.ts";
+import { Overview } from "./pages/overview/overview.tsx";
+import { FailedPart } from "./parts/note.tsx";
+import { ToastProvider } from "./parts/toast.tsx";
+import { KeyProvider } from "./shell/keys.tsx";
+import { Shell } from "./shell/shell.tsx";
+import frame from "./shell/sign-in.module.css";
+import { SignIn, takeLinkCode } from "./shell/sign-in.tsx";
+import { words } from "./words/words.ts";
+
+interface RootSearch {
+  /** The profile that is shown, if it is not the server's own. */
+  readonly profile?: string | undefined;
+}
+
+const rootRoute = createRootRoute({
+  component: Root,
+  validateSearch: ({ profile }: Record<string, unknown>): RootSearch =>
+    typeof profile === "string" ? { profile } : {},
+  search: { middlewares: [retainSearchParams(["profile"])] },
+  notFoundComponent: () => <p className="soft">{words.shell.notFound}</p>,
+  errorComponent: ({ error, reset }) => <FailedPart error={error} retry={reset} />,
+});
+
+const routes = [createRoute({ getParentRoute: () => rootRoute, path: "/", component: Overview })];
+
+const createAppRouter = () =>
+  createRouter({
+    routeTree: rootRoute.addChildren(routes),
+    basepath: new URL(document.baseURI).pathname, // the only place that has to know the prefix
+    scrollRestoration: true,
+    defaultPreload: false,
+  });
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: ReturnType<typeof createAppRouter>;
+  }
+}
+
+/** The whole app. */
+export function App() {
+  const [code] = useState(takeLinkCode);
+  const [router] = useState(createAppRouter);
+  return (
+    <StrictMode>
+      <AppDataProvider>
+        <KeyProvider>
+          <ToastProvider>
+            <LinkCode value={code}>
+              <RouterProvider router={router} />
+            </LinkCode>
+          </ToastProvider>
+        </KeyProvider>
+      </AppDataProvider>
+    </StrictMode>
+  );
+}
+
+const LinkCode = createContext<string | undefined>(undefined);
+
+/** Signs in where that is needed, and shows the page. */
+function Root() {
+  const { api, live, signedOut, onSignedIn } = useAppData();
+  const code = useContext(LinkCode);
+  const me = useQuery(meQuery(api));
+  const isSignedIn = me.data?.signedIn === true;
+  useEffect(() => {
+    if (isSignedIn) live.start();
+  }, [isSignedIn, live]);
+
+  if (me.data === undefined) {
+    if (me.error === null) return null;
+    return (
+      <div className={frame.page}>
+        <FailedPart error={me.error} retry={() => void me.refetch()} busy={me.isFetching} />
+      </div>
+    );
+  }
+  if (!me.data.signedIn) {
+    return (
+      <main className={frame.page}>
+        <SignIn ways={me.data.ways} code={code} onSignedIn={() => void me.refetch()} />
+      </main>
+    );
+  }
+  return (
+    <Shell me={me.data}>
+      <Outlet />
+      {signedOut && <SignInOver onSignedIn={onSignedIn} />}
+    </Shell>
+  );
+}
+
+/** Over the open page, so that nothing that was written is lost. */
+function SignInOver({ onSignedIn }: { onSignedIn(): void }) {
+  const api = useApi();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const ways = useQuery({ ...meQuery(api), queryKey: ["me", "signed out"] });
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog
+      ref={dialog}
+      className={frame.over}
+      aria-label={words.shell.signIn.again}
+      onCancel={(event) => event.preventDefault()}
+    >
+      {ways.data && (
+        <SignIn
+          ways={ways.data.signedIn ? [] : ways.data.ways}
+          code={undefined}
+          over
+          onSignedIn={onSignedIn}
+        />
+      )}
+    </dialog>
+  );
+}

@@ -1,0 +1,26 @@
+import { words } from "../words/words.ts";
+
+/** A request that failed, with the server's sentence where it gave one. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly code: string;
+  readonly hint: string | undefined;
+  readonly status: number;
+
+  constructor(code: string, message: string, options: { status?: number; hint?: string | undefined } = {}) {
+    super(message);
+    this.code = code;
+    this.status = options.status ?? 0;
+    this.hint = options.hint;
+  }
+}
+
+/** The problem of an answer that is not a success; bodies are problem JSON `{code, message, hint}`. */
+export async function problemOf(response: Response): Promise<Problem> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const { code, message, hint } = (body ?? {}) as { code?: unknown; message?: unknown; hint?: unknown };
+  const status = response.status;
+  if (typeof code !== "string" || typeof message !== "string")
+    return new Problem("unreadable", words.problems.unreadable(status), { status });
+  return new Problem(code, message, { status, hint: typeof hint === "string" ? hint : undefined });
+}

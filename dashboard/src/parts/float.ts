@@ -1,0 +1,68 @@
+import { type RefObject, useEffect, useId, useRef } from "react";
+
+/** A popover that opens beside the element that it belongs to. Escape and a click elsewhere close it, and focus returns. */
+export function useFloat<Anchor extends HTMLElement>({
+  onOpen,
+  onClose,
+}: {
+  onOpen?(): void;
+  onClose?(): void;
+} = {}) {
+  const anchor = useRef<Anchor>(null);
+  const panel = useRef<HTMLDivElement>(null);
+  const id = useId();
+  const events = useRef({ onOpen, onClose });
+  useEffect(() => {
+    events.current = { onOpen, onClose };
+  });
+  useEffect(() => {
+    const element = panel.current;
+    if (element === null) return;
+    const listening = new AbortController();
+    const place = (): void => placeBeside(anchor, element);
+    element.addEventListener(
+      "toggle",
+      (event) => {
+        const isOpen = (event as ToggleEvent).newState === "open";
+        anchor.current?.setAttribute("aria-expanded", String(isOpen));
+        if (isOpen) {
+          place();
+          addEventListener("resize", place, { signal: listening.signal });
+          events.current.onOpen?.();
+        } else {
+          removeEventListener("resize", place);
+          if (element.contains(document.activeElement)) anchor.current?.focus();
+          events.current.onClose?.();
+        }
+      },
+      { signal: listening.signal },
+    );
+    return () => listening.abort();
+  }, []);
+  return {
+    anchor,
+    panel,
+    id,
+    open: () => panel.current?.showPopover(),
+    close: () => {
+      if (panel.current?.matches(":popover-open")) panel.current.hidePopover();
+    },
+  };
+}
+
+const MARGIN = 8;
+
+/** Below the anchor, or above it where there is more room; never outside of the window. */
+function placeBeside(anchor: RefObject<HTMLElement | null>, panel: HTMLElement): void {
+  const from = anchor.current?.getBoundingClientRect();
+  if (from === undefined) return;
+  const { innerWidth, innerHeight } = window;
+  const below = innerHeight - from.bottom - MARGIN;
+  const above = from.top - MARGIN;
+  panel.style.minWidth = `${Math.round(from.width)}px`;
+  panel.style.maxHeight = `${Math.max(below, above) - 4}px`;
+  const { width, height } = panel.getBoundingClientRect();
+  const isAbove = height > below && above > below;
+  panel.style.top = `${isAbove ? Math.max(MARGIN, from.top - height - 4) : from.bottom + 4}px`;
+  panel.style.left = `${Math.max(MARGIN, Math.min(from.left, innerWidth - width - MARGIN))}px`;
+}

@@ -1,0 +1,17 @@
+import type { IconName } from "../parts/icon.tsx";
+import { words } from "../words/words.ts";
+
+/** A page of the navigation. It has a row only if it exists. */
+export interface PageRow {
+  readonly name: keyof typeof words.shell.pages;
+  readonly path: "/";
+  readonly icon: IconName;
+  /** The letter after `g`. */
+  readonly letter: string;
+}
+
+export const PAGES: readonly (readonly PageRow[])[] = [
+  [{ name: "overview", path: "/", icon: "overview", letter: "o" }],
+];
+
+export const labelOf = ({ name }: PageRow): string => words.shell.pages[name];

@@ -1,0 +1,204 @@
+import { useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { useApi, useAppData } from "../data/app-data.tsx";
+import { Icon, type IconName } from "../parts/icon.tsx";
+import { words } from "../words/words.ts";
+import { labelOf, PAGES } from "./pages.ts";
+import styles from "./palette.module.css";
+import { chooseTheme, THEMES } from "./theme.ts";
+
+interface Command {
+  readonly id: string;
+  readonly group: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** Faint, at the end. */
+  readonly fact?: string | undefined;
+  run(): void;
+}
+
+interface PaletteProps {
+  onClose(): void;
+  onKeys(): void;
+}
+
+/** Everything that can be named, by typing a part of its name. */
+export function Palette({ onClose, onKeys }: PaletteProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const listId = useId();
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const commands = useCommands(onKeys);
+  const shown = commands.filter(({ label }) => fits(label, typed));
+
+  useEffect(() => {
+    const element = dialog.current;
+    const opener = document.activeElement;
+    element?.showModal();
+    return () => {
+      element?.close();
+      if (opener instanceof HTMLElement && opener.isConnected) opener.focus();
+    };
+  }, []);
+
+  const run = (command: Command | undefined): void => {
+    if (command === undefined) return;
+    onClose();
+    command.run();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) setAt((at + step + shown.length) % Math.max(1, shown.length));
+    else if (event.key === "Enter") run(shown[at]);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the click is on the ground beside the dialog; Escape does the same
+    <dialog
+      ref={dialog}
+      className={styles.palette}
+      aria-label={words.shell.palette.label}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === event.currentTarget) onClose();
+      }}
+    >
+      <div className={styles.field}>
+        <Icon name="search" />
+        <input
+          role="combobox"
+          aria-label={words.shell.palette.field}
+          aria-expanded="true"
+          aria-controls={listId}
+          aria-autocomplete="list"
+          aria-activedescendant={shown[at] && `${listId}-${at}`}
+          placeholder={words.shell.palette.field}
+          autoComplete="off"
+          spellCheck={false}
+          value={typed}
+          onChange={(event) => {
+            setTyped(event.target.value);
+            setAt(0);
+          }}
+          onKeyDown={onKeyDown}
+        />
+        <span aria-hidden="true">
+          <kbd>Esc</kbd>
+        </span>
+      </div>
+      <div role="listbox" id={listId} aria-label={words.shell.palette.label} className={styles.list}>
+        {shown.map((command, index) => (
+          <Row
+            key={command.id}
+            id={`${listId}-${index}`}
+            command={command}
+            isFirst={command.group !== shown[index - 1]?.group}
+            isAt={index === at}
+            onPoint={() => setAt(index)}
+            onRun={() => run(command)}
+          />
+        ))}
+      </div>
+      {shown.length === 0 && (
+        <p className={styles.none} role="status">
+          {words.shell.palette.none}
+        </p>
+      )}
+    </dialog>
+  );
+}
+
+interface RowProps {
+  readonly id: string;
+  readonly command: Command;
+  readonly isFirst: boolean;
+  readonly isAt: boolean;
+  onPoint(): void;
+  onRun(): void;
+}
+
+function Row({ id, command, isFirst, isAt, onPoint, onRun }: RowProps) {
+  const row = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isAt) row.current?.scrollIntoView({ block: "nearest" });
+  }, [isAt]);
+  return (
+    <>
+      {isFirst && (
+        <div className={styles.group} role="presentation">
+          {command.group}
+        </div>
+      )}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field */}
+      {/* biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field, which names the active row */}
+      <div
+        ref={row}
+        role="option"
+        id={id}
+        aria-selected={isAt}
+        className={styles.row}
+        onPointerMove={onPoint}
+        onClick={onRun}
+      >
+        <Icon name={command.icon} />
+        <span className="clip">{command.label}</span>
+        {command.fact && <small className="clip">{command.fact}</small>}
+      </div>
+    </>
+  );
+}
+
+function useCommands(onKeys: () => void): readonly Command[] {
+  const navigate = useNavigate();
+  const api = useApi();
+  const { live } = useAppData();
+  const { palette, theme } = words.shell;
+  const pages = PAGES.flat().map(
+    (page): Command => ({
+      id: page.path,
+      group: palette.pages,
+      label: labelOf(page),
+      icon: page.icon,
+      fact: `g ${page.letter}`,
+      run: () => void navigate({ to: page.path }),
+    }),
+  );
+  const themes = THEMES.map(
+    (name): Command => ({
+      id: `theme ${name}`,
+      group: palette.actions,
+      label: palette.theme(theme[name]),
+      icon: ({ system: "contrast", light: "sun", dark: "moon" } as const)[name],
+      run: () => chooseTheme(name),
+    }),
+  );
+  const actions: readonly Command[] = [
+    { id: "keys", group: palette.actions, label: palette.keys, icon: "enter", fact: "?", run: onKeys },
+    {
+      id: "sign-out",
+      group: palette.actions,
+      label: palette.signOut,
+      icon: "right",
+      run: async () => {
+        live.stop();
+        await api.send("POST", "sign-out");
+        location.reload();
+      },
+    },
+  ];
+  return [...pages, ...themes, ...actions];
+}
+
+/** Each word begins somewhere in the label, in any order. */
+function fits(label: string, typed: string): boolean {
+  const text = label.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}

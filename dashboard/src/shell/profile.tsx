@@ -1,0 +1,53 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { createContext, useContext } from "react";
+import { useApi } from "../data/app-data.tsx";
+import { profilesQuery } from "../data/queries.ts";
+import { Icon } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { words } from "../words/words.ts";
+import styles from "./profile.module.css";
+
+/** The profile that the server was started with. */
+export const OwnProfile = createContext("default");
+
+/** The profile whose sessions, spending and sandboxes are shown. It is part of the address if it is not the server's own. */
+export function useProfile(): string {
+  const own = useContext(OwnProfile);
+  const { profile } = useSearch({ strict: false }) as { profile?: string };
+  return profile ?? own;
+}
+
+export function useChooseProfile(): (name: string) => void {
+  const own = useContext(OwnProfile);
+  const navigate = useNavigate();
+  return (name) =>
+    void navigate({
+      to: ".",
+      search: (earlier: Record<string, unknown>) => ({
+        ...earlier,
+        profile: name === own ? undefined : name,
+      }),
+    });
+}
+
+export function ProfileSwitcher() {
+  const profile = useProfile();
+  const choose = useChooseProfile();
+  const { data } = useQuery(profilesQuery(useApi()));
+  const names = data?.profiles ?? [];
+  return (
+    <Menu
+      name={words.shell.chooseProfile}
+      className={styles.who}
+      aria-label={words.shell.profile(profile)}
+      items={names.map(({ name }) => ({ label: name, checked: name === profile, run: () => choose(name) }))}
+    >
+      <span className={styles.face} aria-hidden="true">
+        {profile.slice(0, 1)}
+      </span>
+      <b className="clip">{profile}</b>
+      <Icon name="switch" />
+    </Menu>
+  );
+}

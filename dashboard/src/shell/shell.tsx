@@ -1,0 +1,151 @@
+import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
+import { type ReactNode, useEffect, useState } from "react";
+import type { Me } from "../data/me.ts";
+import { Button } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Menu } from "../parts/menu.tsx";
+import { Note } from "../parts/note.tsx";
+import { useMedia } from "../parts/use-media.ts";
+import { words } from "../words/words.ts";
+import { Brand } from "./brand.tsx";
+import { ConnectionNote, LiveState } from "./connection.tsx";
+import { KeyHelp } from "./key-help.tsx";
+import { COMMAND_KEY, useKeys } from "./keys.tsx";
+import { labelOf, PAGES, type PageRow } from "./pages.ts";
+import { Palette } from "./palette.tsx";
+import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
+import styles from "./shell.module.css";
+import { chooseTheme, readTheme, THEMES } from "./theme.ts";
+
+interface ShellProps {
+  readonly me: Extract<Me, { signedIn: true }>;
+  readonly children: ReactNode;
+}
+
+/** The frame around every page: navigation, search, state of the connection. */
+export function Shell({ me, children }: ShellProps) {
+  const [open, setOpen] = useState<"palette" | "keys">();
+  const navigate = useNavigate();
+  const close = (): void => setOpen(undefined);
+  const goTo = Object.fromEntries(
+    PAGES.flat().map(({ path, letter }) => [`g ${letter}`, () => void navigate({ to: path })]),
+  );
+  useKeys({ "mod+k": () => setOpen("palette"), "?": () => setOpen("keys"), ...goTo });
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const isSmall = useMedia("(max-width: 1100px)");
+  const isBoard = path.startsWith("/board");
+
+  return (
+    <OwnProfile value={me.profile}>
+      <a className={styles.skip} href={`${path}#main`} onClick={skipToMain}>
+        {words.shell.skip}
+      </a>
+      <div
+        className={`${styles.shell} ${isBoard || isSmall ? styles.narrow : ""} ${isBoard ? styles.bare : ""}`}
+      >
+        <aside className={styles.rail} aria-label={words.shell.navigation}>
+          <Link to="/" className={styles.brand} aria-label={words.shell.name}>
+            <Brand />
+            <span>{words.shell.name}</span>
+          </Link>
+          <ProfileSwitcher />
+          {PAGES.map((group) => (
+            <nav key={group[0]?.path} className={styles.nav}>
+              {group.map((page) => (
+                <PageLink key={page.path} page={page} />
+              ))}
+            </nav>
+          ))}
+          <div className={styles.foot}>
+            <LiveState />
+            <span className={styles.version}>{me.version}</span>
+            <ThemeMenu />
+          </div>
+        </aside>
+        <main className={styles.main} id="main" tabIndex={-1}>
+          <div className={styles.bar}>
+            <button type="button" className={styles.find} onClick={() => setOpen("palette")}>
+              <Icon name="search" />
+              <span>{words.shell.find}</span>
+              <span aria-hidden="true">
+                <kbd>{COMMAND_KEY}K</kbd>
+              </span>
+            </button>
+          </div>
+          <header className={styles.phoneBar}>
+            <PhoneTitle />
+            <Button
+              kind="quiet"
+              icon="search"
+              aria-label={words.shell.find}
+              onClick={() => setOpen("palette")}
+            />
+          </header>
+          {me.insecure && <Note>{words.shell.insecure}</Note>}
+          <ConnectionNote />
+          {children}
+        </main>
+        <nav className={styles.tabBar} aria-label={words.shell.navigation}>
+          {PAGES.flat()
+            .slice(0, 5)
+            .map((page) => (
+              <PageLink key={page.path} page={page} />
+            ))}
+        </nav>
+      </div>
+      {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
+      {open === "keys" && <KeyHelp onClose={close} />}
+    </OwnProfile>
+  );
+}
+
+function PageLink({ page }: { readonly page: PageRow }) {
+  return (
+    <Link to={page.path} activeOptions={{ exact: page.path === "/" }} title={labelOf(page)}>
+      <Icon name={page.icon} />
+      <span>{labelOf(page)}</span>
+    </Link>
+  );
+}
+
+function PhoneTitle() {
+  const path = useRouterState({ select: ({ location }) => location.pathname });
+  const page = PAGES.flat().find(({ path: own }) => (own === "/" ? path === own : path.startsWith(own)));
+  return <span>{page ? labelOf(page) : words.shell.name}</span>;
+}
+
+function ThemeMenu() {
+  const [theme, setTheme] = useState(readTheme);
+  const icon = { system: "contrast", light: "sun", dark: "moon" } as const;
+  return (
+    <Menu
+      name={words.shell.theme.label}
+      kind="quiet"
+      small
+      icon={icon[theme]}
+      aria-label={words.shell.theme.label}
+      className={styles.theme}
+      items={THEMES.map((name) => ({
+        label: words.shell.theme[name],
+        checked: name === theme,
+        run: () => {
+          chooseTheme(name);
+          setTheme(name);
+        },
+      }))}
+    />
+  );
+}
+
+/** Without the hash, which would become part of the address of the page. */
+function skipToMain(event: { preventDefault(): void }): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+/** The title of the window. */
+export function usePageTitle(title: string): void {
+  useEffect(() => {
+    document.title = words.shell.titleOf(title);
+  }, [title]);
+}

@@ -1,0 +1,159 @@
+import { useEffect, useState } from "react";
+import { useApi } from "../data/app-data.tsx";
+import type { Me } from "../data/me.ts";
+import { Problem } from "../data/problem.ts";
+import { Button } from "../parts/button.tsx";
+import { CopyLine } from "../parts/copy-line.tsx";
+import { TextField } from "../parts/field.tsx";
+import { Note } from "../parts/note.tsx";
+import { sentenceOf } from "../words/problem-words.ts";
+import { words } from "../words/words.ts";
+import { Brand } from "./brand.tsx";
+import styles from "./sign-in.module.css";
+
+export type Ways = Extract<Me, { signedIn: false }>["ways"];
+
+interface SignInProps {
+  readonly ways: Ways;
+  /** The code of the link that was opened. */
+  readonly code: string | undefined;
+  /** Over an open page, whose sign-in has ended. */
+  readonly over?: boolean;
+  onSignedIn(): void;
+}
+
+/** Signs this browser in, and says what happened. It knows nothing about accounts. */
+export function SignIn({ ways, code, over = false, onSignedIn }: SignInProps) {
+  const api = useApi();
+  const [problem, setProblem] = useState<string>();
+  const [busy, setBusy] = useState(code !== undefined);
+  const { signIn } = words.shell;
+
+  const attempt = async (request: () => Promise<unknown>, refusal: string): Promise<void> => {
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await request();
+      onSignedIn();
+    } catch (error) {
+      const status = error instanceof Problem ? error.status : 0;
+      setProblem(status === 401 ? refusal : status === 429 ? signIn.tooMany : sentenceOf(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const enter = (text: string): Promise<void> =>
+    attempt(() => api.send("POST", "enter", { code: text }), signIn.failed);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a link is used once
+  useEffect(() => {
+    if (code !== undefined) void enter(code);
+  }, [code]);
+
+  return (
+    <div className={styles.card}>
+      <Brand className={styles.sign} />
+      <h1>{over ? signIn.again : signIn.title}</h1>
+      {over && <p className="soft">{signIn.againHint}</p>}
+      {busy && code !== undefined && <p className="soft">{signIn.entering}</p>}
+      {problem !== undefined && (
+        <div role="alert">
+          <Note bad>{problem}</Note>
+        </div>
+      )}
+      {ways.includes("password") && (
+        <PasswordForm
+          busy={busy}
+          onSubmit={(body) => void attempt(() => api.send("POST", "sign-in", body), signIn.wrong)}
+        />
+      )}
+      {ways.includes("link") && (
+        <section className={styles.link}>
+          {ways.includes("password") && <h2>{signIn.or}</h2>}
+          <p className="soft">{signIn.link}</p>
+          <CopyLine text={signIn.command} />
+          <LinkForm busy={busy} onSubmit={(text) => void enter(text)} />
+          <p className={styles.hint}>{signIn.linkHint}</p>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function PasswordForm({
+  busy,
+  onSubmit,
+}: {
+  readonly busy: boolean;
+  onSubmit(body: { name: string; password: string }): void;
+}) {
+  const [name, setName] = useState("");
+  const [password, setPassword] = useState("");
+  const { signIn } = words.shell;
+  return (
+    <form
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!busy) onSubmit({ name, password });
+      }}
+    >
+      <TextField
+        label={signIn.name}
+        name="username"
+        autoComplete="username"
+        required
+        value={name}
+        onChange={(event) => setName(event.target.value)}
+      />
+      <TextField
+        label={signIn.password}
+        name="password"
+        type="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+      <Button type="submit" kind="main" busy={busy}>
+        {signIn.submit}
+      </Button>
+    </form>
+  );
+}
+
+function LinkForm({ busy, onSubmit }: { readonly busy: boolean; onSubmit(code: string): void }) {
+  const [text, setText] = useState("");
+  const { signIn } = words.shell;
+  return (
+    <form
+      className={styles.row}
+      onSubmit={(event) => {
+        event.preventDefault();
+        const code = text.trim().split("#").at(-1) ?? "";
+        if (!busy && code !== "") onSubmit(code);
+      }}
+    >
+      <TextField
+        label={signIn.paste}
+        bare
+        placeholder={signIn.paste}
+        autoComplete="off"
+        spellCheck={false}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+      />
+      <Button type="submit" busy={busy}>
+        {signIn.use}
+      </Button>
+    </form>
+  );
+}
+
+/** Takes the code out of the address at once, so that it stays in no history. */
+export function takeLinkCode(): string | undefined {
+  const code = location.hash.slice(1);
+  if (!/\/enter$/.test(location.pathname) || code === "") return undefined;
+  history.replaceState(history.state, "", new URL(".", document.baseURI).pathname);
+  return code;
+}

@@ -1,0 +1,100 @@
+/** Numbers, amounts and times as the app writes them. */
+
+const LOCALE = "en-US";
+const whole = new Intl.NumberFormat(LOCALE);
+const dollars = new Intl.NumberFormat(LOCALE, { style: "currency", currency: "USD" });
+const plural = new Intl.PluralRules(LOCALE);
+const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short" });
+const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const SMALL = [
+  "no",
+  "one",
+  "two",
+  "three",
+  "four",
+  "five",
+  "six",
+  "seven",
+  "eight",
+  "nine",
+  "ten",
+  "eleven",
+  "twelve",
+];
+
+/** "1,204" */
+export const number = (value: number): string => whole.format(value);
+
+/** A small number as a word, for sentences. */
+export const spoken = (value: number): string => SMALL[value] ?? number(value);
+
+/** The form of a word that fits a number: "1 task", "3 tasks". */
+export const counted = (value: number, one: string, many: string): string =>
+  `${number(value)} ${plural.select(value) === "one" ? one : many}`;
+
+/** The form of a word alone. */
+export const inflected = (value: number, one: string, many: string): string =>
+  plural.select(value) === "one" ? one : many;
+
+/** "$0.61" from millionths of a dollar; below a cent "<$0.01". */
+export function money(micros: number): string {
+  if (micros > 0 && micros < 10_000) return "<$0.01";
+  return dollars.format(micros / 1_000_000);
+}
+
+/** "$5" where the cents say nothing, as in a limit. */
+export const roundMoney = (micros: number): string => money(micros).replace(/\.00$/, "");
+
+/** "182 k" tokens. */
+export function amount(tokens: number): string {
+  if (tokens < 1_000) return number(tokens);
+  if (tokens < 1_000_000) return `${Math.round(tokens / 1_000)} k`;
+  return `${(tokens / 1_000_000).toFixed(1)} M`;
+}
+
+/** "1.3 GB" */
+export function size(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB", "TB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  const value = bytes / 1_000 ** step;
+  return `${value >= 10 || step === 0 ? Math.round(value) : value.toFixed(1)} ${units[step]}`;
+}
+
+/** "14:08", "1:02:11": the time that something has run. */
+export function elapsed(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / SECOND));
+  const two = (value: number): string => String(value).padStart(2, "0");
+  const hours = Math.floor(seconds / 3_600);
+  const rest = `${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}`;
+  return hours > 0 ? `${hours}:${rest}` : rest;
+}
+
+/** "4 s", "12 min", "3 h", "2 d" */
+export function span(ms: number): string {
+  if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;
+  if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
+  if (ms < 2 * DAY) return `${Math.floor(ms / HOUR)} h`;
+  return `${Math.floor(ms / DAY)} d`;
+}
+
+/** The time of day for today, else the day. */
+export function when(at: number, now: number): string {
+  return new Date(at).toDateString() === new Date(now).toDateString() ? clock.format(at) : day.format(at);
+}
+
+export const timeOfDay = (at: number): string => clock.format(at);
+export const dayOf = (at: number): string => day.format(at);
+export const exactTime = (at: number): string => exact.format(at);
+
+/** Words with commas and "and". */
+export const joined = (items: readonly string[]): string =>
+  new Intl.ListFormat(LOCALE, { type: "conjunction" }).format(items);
+
+/** An id to six digits; the whole one is copied. */
+export const shortId = (id: string): string => (id.length > 8 ? id.slice(0, id.indexOf("_") + 7) : id);
