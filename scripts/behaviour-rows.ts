@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 const FOLDER = "docs/behaviour";
-const TABLES = ["environments", "board", "agent", "chat", "api", "gateway"] as const;
+const TABLES = ["environments", "board", "agent", "chat", "api", "gateway", "dashboard"] as const;
 /** A file of tables in `docs/behaviour`; its name may precede a row in the name of a test. */
 type TableName = (typeof TABLES)[number];
 
@@ -17,6 +17,7 @@ export type Behaviour = Readonly<Record<TableName, readonly Section[]>>;
 /** The tables that the tests of a folder refer to: the same row has different meanings in different tables. */
 const OWNERS: readonly (readonly [folder: RegExp, tables: readonly TableName[]])[] = [
   [/^(src\/board\/|test\/board-(contracts|simulation)\/|test\/e2e\/kanban)/, ["board"]],
+  [/^(src\/api\/(access|dashboard|live|routes)\/|test\/e2e\/dashboard)/, ["dashboard"]],
   [/^(src\/(api|turns)\/|test\/e2e\/api)/, ["api"]],
   [/^(src\/gateway\/|test\/e2e\/gateway)/, ["gateway"]],
   [/^(src\/cli\/chat\/|test\/e2e\/chat)/, ["chat"]],
@@ -104,7 +105,7 @@ function groupTests(
   return found;
 }
 
-const ROW = /^(?:(environments|board|agent|api|gateway) )?([A-Z]\d*(?:\.\d+)?)$/;
+const ROW = /^(?:(environments|board|agent|api|gateway|dashboard) )?([A-Z]\d*(?:\.\d+)?)$/;
 
 /** `board A8, G29` names two rows of one table; any other text names no row. */
 function rowsIn(head: string, owners: readonly TableName[], behaviour: Behaviour): readonly string[] {
@@ -133,6 +134,7 @@ function readBehaviour(): Behaviour {
     chat: read("chat"),
     api: read("api"),
     gateway: read("gateway"),
+    dashboard: read("dashboard"),
   };
 }
 

@@ -37,6 +37,14 @@ test("lib imports no part, and a part may import only the listed files of anothe
   expect(await breaches({ "config/schema.ts": 'import "../board/store.ts";' })).toHaveLength(1);
 });
 
+test("the shapes of the API import only each other, and commands may use them but nothing else of the API", async () => {
+  const files = { "api/contract/b.ts": "", "api/server.ts": "", "lib/a.ts": "" };
+  expect(await breaches({ ...files, "api/contract/a.ts": 'import "./b.ts";' })).toEqual([]);
+  expect(await breaches({ ...files, "api/contract/a.ts": 'import "../../lib/a.ts";' })).toHaveLength(1);
+  expect(await breaches({ ...files, "cli/a.ts": 'import "../api/contract/b.ts";' })).toEqual([]);
+  expect(await breaches({ ...files, "cli/a.ts": 'import "../api/server.ts";' })).toHaveLength(1);
+});
+
 test("an import cycle is found, and an import in a comment is ignored", async () => {
   expect(await breaches({ "lib/a.ts": 'import "./b.ts";', "lib/b.ts": 'import "./a.ts";' })).toEqual([
     expect.stringContaining("import cycle"),

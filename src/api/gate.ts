@@ -1,15 +1,11 @@
 import { type Context, Hono } from "hono";
 import { cors } from "hono/cors";
-import type { z } from "zod";
 import { ApiError, errorBody, toApiError } from "./api-error.ts";
 import type { FindCaller } from "./keys.ts";
 import type { Metrics } from "./metrics.ts";
+import { parseBody } from "./request-body.ts";
 import type { Route } from "./route.ts";
 import type { Caller } from "./scope.ts";
-
-const MAX_BODY_BYTES = 10 * 1024 * 1024;
-/** Schemas of functions are nested, so this is more than messages need. */
-const MAX_DEPTH = 32;
 
 export interface GateParts {
   readonly findCaller: FindCaller;
@@ -72,7 +68,7 @@ async function handle(context: Context, row: Route, parts: GateParts): Promise<R
       caller,
       params: context.req.param() as Record<string, string>,
       headers: context.req.raw.headers,
-      body: row.body === undefined ? undefined : await parseBody(context, row.body),
+      body: row.body === undefined ? undefined : await parseBody(context.req.raw, row.body),
       disconnected: context.req.raw.signal,
     });
     parts.metrics.countRequest(row.method, row.path, response.status);
@@ -100,52 +96,6 @@ function requireKey(context: Context, { findCaller }: GateParts): Caller {
       ? "Send the key of the API as `Authorization: Bearer KEY`."
       : "This key is not known.",
   );
-}
-
-async function parseBody(context: Context, schema: z.ZodType): Promise<unknown> {
-  const type = context.req.header("Content-Type") ?? "";
-  if (!/^application\/json\b/i.test(type))
-    throw new ApiError(415, "unsupported_media_type", "Send the body as application/json.");
-  const text = await readBody(context.req.raw);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new ApiError(400, "invalid_json", "The body is not JSON.");
-  }
-  if (isDeeper(value, MAX_DEPTH))
-    throw new ApiError(400, "body_too_deep", `The body has more than ${MAX_DEPTH} levels.`);
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const param = issue?.path.join(".");
-  throw new ApiError(
-    400,
-    "invalid_request",
-    `${param || "The body"}: ${issue?.message ?? "is not valid"}.`,
-    param,
-  );
-}
-
-/** Reads at most MAX_BODY_BYTES, whatever length the client stated. */
-async function readBody({ body, headers }: Request): Promise<string> {
-  const tooLarge = () =>
-    new ApiError(413, "body_too_large", `The body has more than ${MAX_BODY_BYTES / 1024 / 1024} MiB.`);
-  if (Number(headers.get("Content-Length")) > MAX_BODY_BYTES) throw tooLarge();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw tooLarge();
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  if (levels === 0) return true;
-  return Object.values(value).some((child) => isDeeper(child, levels - 1));
 }
 
 function answerError(context: Context, thrown: unknown, shape: Route["errors"], parts: GateParts): Response {

@@ -1,4 +1,10 @@
+import { isIP } from "node:net";
 import { z } from "zod";
+
+const network = z
+  .string()
+  .trim()
+  .refine((entry) => isNetwork(entry), "is neither an address nor a network such as 10.0.0.0/8");
 
 /** Section `api_server`: the HTTP API of `hermes gateway run`. */
 export const apiServerOptions = z.strictObject({
@@ -39,3 +45,35 @@ export const apiServerOptions = z.strictObject({
 });
 
 export type ApiServerOptions = z.infer<typeof apiServerOptions>;
+
+/** Section `dashboard`: the web dashboard of `hermes dashboard`. */
+export const dashboardOptions = z.strictObject({
+  host: z.string().min(1).default("127.0.0.1").meta({
+    description: "Address that the dashboard listens on",
+  }),
+  port: z.int().min(0).max(65_535).default(9119).meta({
+    description: "Port that the dashboard listens on; 0 means any free port",
+  }),
+  public_url: z
+    .union([z.literal(""), z.url({ protocol: /^https?$/ })])
+    .default("")
+    .meta({
+      description: "Address at which browsers see the dashboard behind a proxy, with its path",
+    }),
+  allowed_hosts: z.array(z.string().trim().min(1)).default([]).meta({
+    description: "Further host names by which browsers may reach the dashboard, with or without a port",
+  }),
+  trusted_proxies: z.array(network).default([]).meta({
+    description: "Addresses or networks of proxies whose X-Forwarded headers count",
+  }),
+});
+
+export type DashboardOptions = z.infer<typeof dashboardOptions>;
+
+function isNetwork(entry: string): boolean {
+  const [address = "", bits, ...rest] = entry.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  const most = version === 6 ? 128 : 32;
+  return bits === undefined || (/^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= most);
+}

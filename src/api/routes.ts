@@ -1,4 +1,5 @@
 import type { ApiParts } from "./api-parts.ts";
+import type { DashboardRoute } from "./dashboard/dashboard-route.ts";
 import type { Metrics } from "./metrics.ts";
 import { chatSchema, completeChat } from "./openai/chat-completions.ts";
 import { createClientCalls } from "./openai/client-tools.ts";
@@ -10,6 +11,8 @@ import {
   responseSchema,
 } from "./openai/responses.ts";
 import { bodyRoute, type Route, route } from "./route.ts";
+import { accessRoutes } from "./routes/access-routes.ts";
+import { liveRoutes } from "./routes/live-routes.ts";
 import type { ApiRuns } from "./runs/api-runs.ts";
 import { RUN_HEADER, SESSION_HEADER } from "./runs/run-headers.ts";
 import { runRoutes } from "./runs/run-routes.ts";
@@ -19,7 +22,10 @@ const ANY = { credential: "key", scope: "any" } as const;
 const CHAT = { credential: "key", scope: "chat" } as const;
 const METRICS = { credential: "key", scope: "metrics" } as const;
 
-/** Every route of the server, with who may call it. */
+/** Every route that browsers call with the cookie of their sign-in. */
+export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [...accessRoutes, ...liveRoutes];
+
+/** Every route that programs call with a key. */
 export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): readonly Route[] {
   const chat = { runs, clientCalls: createClientCalls() };
   const routes: Route[] = [

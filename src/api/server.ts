@@ -1,13 +1,13 @@
 import { once } from "node:events";
-import { createServer, type Server } from "node:http";
+import { createServer } from "node:http";
 import { getRequestListener } from "@hono/node-server";
-import { AppError, errnoOf, messageOf } from "../lib/errors.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { waitAtMost } from "../lib/time/wait-at-most.ts";
 import type { ApiParts } from "./api-parts.ts";
 import { STREAM_TIMES } from "./event-stream.ts";
 import { createGate } from "./gate.ts";
 import { createCallerFinder, requireStrongKey } from "./keys.ts";
+import { listen, SERVER_LIMITS } from "./listen.ts";
 import { createMetrics } from "./metrics.ts";
 import { createRoutes } from "./routes.ts";
 import { createApiRuns } from "./runs/api-runs.ts";
@@ -26,8 +26,6 @@ export interface ApiServer extends AsyncDisposable {
   readonly url: string;
 }
 
-const HEADERS_WITHIN_MS = 10_000;
-const BODY_WITHIN_MS = 60_000;
 const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /**
@@ -54,10 +52,10 @@ export async function startApiServer(request: ApiServerRequest, signal: AbortSig
       onError,
     });
     const server = createServer(
-      { headersTimeout: HEADERS_WITHIN_MS, requestTimeout: BODY_WITHIN_MS },
+      SERVER_LIMITS,
       getRequestListener(gate.fetch, { overrideGlobalObjects: false }),
     );
-    const url = await listen(server, options);
+    const { url } = await listen(server, options, { taken: "api-port-taken", unbound: "api-unbound" });
     return {
       url,
       async [Symbol.asyncDispose]() {
@@ -74,22 +72,4 @@ export async function startApiServer(request: ApiServerRequest, signal: AbortSig
     database[Symbol.dispose]();
     throw error;
   }
-}
-
-async function listen(server: Server, { host, port }: ApiParts["options"]): Promise<string> {
-  try {
-    server.listen(port, host);
-    await once(server, "listening");
-  } catch (error) {
-    const at = `${host}:${port}`;
-    if (errnoOf(error) === "EADDRINUSE")
-      throw new AppError("api-port-taken", `Another program already listens on ${at}.`, { cause: error });
-    throw new AppError("api-unbound", `The API cannot listen on ${at}: ${messageOf(error)}.`, {
-      cause: error,
-    });
-  }
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("the server has no port");
-  const name = address.family === "IPv6" ? `[${address.address}]` : address.address;
-  return `http://${name}:${address.port}`;
 }

@@ -76,6 +76,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/gateway/gateway.ts"),
   },
   {
+    name: "dashboard",
+    summary: "See and steer tasks and sessions in a browser",
+    load: () => import("./commands/dashboard.ts"),
+  },
+  {
     name: "pairing",
     summary: "Let people in who wrote to the gateway",
     load: () => import("./commands/pairing.ts"),

@@ -35,6 +35,7 @@ const SECTIONS = {
   gateway: async () => (await import("../gateway/options.ts")).gatewayOptions.prefault({}),
   platforms: async () => (await import("../gateway/options.ts")).platformsOptions.prefault({}),
   api_server: async () => (await import("../api/options.ts")).apiServerOptions.prefault({}),
+  dashboard: async () => (await import("../api/options.ts")).dashboardOptions.prefault({}),
   display: async () => (await import("../cli/chat/options.ts")).displayOptions.prefault({}),
   logging: async () => (await import("../lib/log/options.ts")).loggingOptions.prefault({}),
 };

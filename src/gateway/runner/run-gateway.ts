@@ -4,7 +4,7 @@ import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
-import { createLeases } from "../../lib/sqlite/lease.ts";
+import { holdLease } from "../../lib/sqlite/hold-lease.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
@@ -74,34 +74,19 @@ export async function holdGatewayLease<Result>(
   action: (lost: AbortSignal) => Promise<Result>,
   signal: AbortSignal,
 ): Promise<Result> {
-  const leases = createLeases(database);
-  const taken = await leases.acquire(GATEWAY_LEASE, identity, GATEWAY_LEASE_MS, signal);
-  if ("heldBy" in taken)
-    throw new AppError(
-      "gateway-running",
-      `A gateway of this profile runs already, as process ${taken.heldBy.pid}.`,
-    );
-  const lost = new AbortController();
-  const end = new AbortController();
-  const renew = async (): Promise<void> => {
-    let renewedAt = clock.now();
-    for (;;) {
-      await clock.sleep(RENEW_EVERY_MS, end.signal);
-      try {
-        if (!(await leases.renew(GATEWAY_LEASE, taken.token, end.signal))) return lost.abort();
-        renewedAt = clock.now();
-      } catch {
-        if (clock.now() - renewedAt + RENEW_EVERY_MS >= GATEWAY_LEASE_MS) return lost.abort();
-      }
-    }
+  const lease = {
+    name: GATEWAY_LEASE,
+    ttlMs: GATEWAY_LEASE_MS,
+    renewEveryMs: RENEW_EVERY_MS,
+    identity,
+    clock,
   };
-  renew().catch(() => undefined); // ends with the action
-  try {
-    return await action(lost.signal);
-  } finally {
-    end.abort();
-    await leases.release(GATEWAY_LEASE, taken.token, AbortSignal.timeout(5_000)).catch(() => undefined);
-  }
+  const held = await holdLease(database, lease, action, signal);
+  if ("result" in held) return held.result;
+  throw new AppError(
+    "gateway-running",
+    `A gateway of this profile runs already, as process ${held.heldBy.pid}.`,
+  );
 }
 
 /**

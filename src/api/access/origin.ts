@@ -1,0 +1,115 @@
+import type { IncomingMessage } from "node:http";
+import { BlockList, isIP } from "node:net";
+
+/** What is known about the sender of a request before its credentials are checked. */
+export interface Client {
+  /** The address of the browser: of the connection, or as a trusted proxy states it. */
+  readonly address: string;
+  /** Whether the browser speaks HTTPS. */
+  readonly isSecure: boolean;
+  /** The path below which the browser sees the dashboard, without a slash at its end; empty for none. */
+  readonly prefix: string;
+  /** Whether the request is from a page of this server, as far as the browser says. */
+  readonly isOwnPage: boolean;
+}
+
+export interface OriginOptions {
+  /** The host that the server is bound to, and its port. */
+  readonly host: string;
+  readonly port: number;
+  readonly publicUrl: URL | undefined;
+  /** Further names, with or without a port. */
+  readonly allowedHosts: readonly string[];
+  /** Addresses and networks whose forwarded headers count. */
+  readonly trustedProxies: readonly string[];
+}
+
+const PREFIX = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,20}$/;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
+
+/** Reads the sender of a request; undefined if its `Host` is none of ours, as when a foreign name was made to point here. */
+export type ReadClient = (request: IncomingMessage) => Client | undefined;
+
+export function createClientReader(options: OriginOptions): ReadClient {
+  const { port, publicUrl, allowedHosts, trustedProxies } = options;
+  const proxies = listNetworks(trustedProxies);
+  const ownHosts = new Set(boundHosts(options.host).map((name) => `${name}:${port}`));
+  if (port === 80) for (const name of boundHosts(options.host)) ownHosts.add(name);
+  if (publicUrl !== undefined) ownHosts.add(publicUrl.host);
+  const furtherHosts = new Set(allowedHosts.map((name) => name.toLowerCase()));
+  const isOwn = (host: string): boolean =>
+    HOST.test(host) &&
+    (ownHosts.has(host) || furtherHosts.has(host) || furtherHosts.has(host.replace(/:\d+$/, "")));
+
+  return ({ headers, socket, url }) => {
+    if (url?.startsWith("/") !== true || url.startsWith("//")) return undefined;
+    const peer = socket.remoteAddress ?? "";
+    const isProxied = isListed(proxies, peer);
+    const forwarded = (name: string): string | undefined => {
+      const value = isProxied ? headers[name] : undefined;
+      return typeof value === "string" ? value.split(",").at(-1)?.trim() : undefined;
+    };
+    const host = (headers.host ?? "").toLowerCase();
+    const seenHost = (forwarded("x-forwarded-host") ?? host).toLowerCase();
+    if (!isOwn(host) || !isOwn(seenHost)) return undefined;
+    const origin = headers.origin;
+    const isPublic = publicUrl !== undefined && (seenHost === publicUrl.host || origin === publicUrl.origin);
+    const scheme = forwarded("x-forwarded-proto") ?? (isPublic ? publicUrl.protocol.slice(0, -1) : "http");
+    const isSameOrigin =
+      origin === undefined ||
+      origin.toLowerCase() === `${scheme}://${seenHost}` ||
+      (isPublic && origin === publicUrl.origin);
+    const site = headers["sec-fetch-site"];
+    const stated = forwarded("x-forwarded-prefix")?.replace(/\/+$/, "") ?? "";
+    const prefix = publicUrl === undefined ? stated : publicUrl.pathname.replace(/\/+$/, "");
+    return {
+      address: findBrowser(headers["x-forwarded-for"], peer, proxies),
+      isSecure: scheme === "https",
+      prefix: PREFIX.test(prefix) && prefix.length <= 200 ? prefix : "",
+      isOwnPage: isSameOrigin && (site === undefined || site === "same-origin" || site === "none"),
+    };
+  };
+}
+
+/** Whether only programs of this machine reach an address. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
+  return name === "localhost" || name === "::1" || (isIP(name) === 4 && name.startsWith("127."));
+}
+
+/** The names that a browser may use for the address that the server is bound to. */
+function boundHosts(host: string): readonly string[] {
+  const name = host.toLowerCase();
+  const own = name.includes(":") && !name.startsWith("[") ? `[${name}]` : name;
+  return isLoopback(host) ? [...new Set([own, "127.0.0.1", "localhost", "[::1]"])] : [own];
+}
+
+/** The nearest address that is not one of our proxies. */
+function findBrowser(stated: string | string[] | undefined, peer: string, proxies: BlockList): string {
+  const hops = [...[stated ?? []].flat().join(",").split(","), peer].map((hop) => hop.trim());
+  let nearest = peer;
+  while (isListed(proxies, nearest)) {
+    hops.pop();
+    const next = hops.at(-1);
+    if (next === undefined || isIP(next) === 0) return nearest;
+    nearest = next;
+  }
+  return nearest;
+}
+
+/** The entries are addresses and networks, as the schema of the settings has checked. */
+function listNetworks(entries: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const entry of entries) {
+    const [address = "", bits] = entry.split("/");
+    const family = isIP(address) === 6 ? "ipv6" : "ipv4";
+    list.addSubnet(address, Number(bits ?? (family === "ipv6" ? 128 : 32)), family);
+  }
+  return list;
+}
+
+function isListed(list: BlockList, address: string): boolean {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
+  const version = isIP(plain);
+  return version !== 0 && list.check(plain, version === 6 ? "ipv6" : "ipv4");
+}

@@ -1,0 +1,27 @@
+const WINDOW_MS = 60_000;
+const MAX_IN_WINDOW = 10;
+/** So that an attacker with many addresses does not fill the memory. */
+const MAX_ADDRESSES = 10_000;
+
+/** Counts the attempts of an address. */
+export interface RateLimit {
+  /** False from the eleventh attempt within a minute on. */
+  allows(address: string): boolean;
+}
+
+export function createRateLimit(now: () => number): RateLimit {
+  const attempts = new Map<string, number[]>();
+  return {
+    allows(address) {
+      const time = now();
+      const recent = (attempts.get(address) ?? []).filter((at) => time - at < WINDOW_MS);
+      const isAllowed = recent.length < MAX_IN_WINDOW;
+      if (isAllowed) recent.push(time);
+      attempts.delete(address); // the map is ordered by the last attempt
+      attempts.set(address, recent);
+      const [oldest] = attempts.keys();
+      if (attempts.size > MAX_ADDRESSES && oldest !== undefined) attempts.delete(oldest);
+      return isAllowed;
+    },
+  };
+}

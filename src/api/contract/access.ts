@@ -1,0 +1,32 @@
+import { z } from "zod";
+import { DASHBOARD_SCOPES } from "./common.ts";
+
+/** How a browser can sign in here. `link`: with the link that a command prints. */
+const SIGN_IN_WAYS = ["link", "password"] as const;
+
+export type SignInWay = (typeof SIGN_IN_WAYS)[number];
+
+/** Answer of `GET api/me`, the only one that a browser gets before it has signed in. It says nothing about accounts or data. */
+export const meSchema = z.discriminatedUnion("signedIn", [
+  z.strictObject({ signedIn: z.literal(false), ways: z.array(z.enum(SIGN_IN_WAYS)) }),
+  z.strictObject({
+    signedIn: z.literal(true),
+    /** Names this sign-in: another value means that somebody has signed in anew. */
+    id: z.string(),
+    /** Who, for people. */
+    name: z.string(),
+    scopes: z.array(z.enum(DASHBOARD_SCOPES)),
+    /** Whether the gate is switched off, so that anybody who reaches the server can read; every page shows a warning. */
+    insecure: z.boolean(),
+    version: z.string(),
+    /** The profile that the server was started with. */
+    profile: z.string(),
+  }),
+]);
+
+export type Me = z.infer<typeof meSchema>;
+
+/** Body of `POST api/enter`: the part of the one-time link after `#`. */
+export const enterSchema = z.strictObject({ code: z.string().min(1).max(200) });
+
+export type EnterBody = z.infer<typeof enterSchema>;

@@ -1,0 +1,188 @@
+import { type Context, Hono } from "hono";
+import { getPath } from "hono/utils/url";
+import { readCookies, writeCookie } from "../access/cookie.ts";
+import type { Login } from "../access/login-store.ts";
+import type { Client } from "../access/origin.ts";
+import { ApiError, errorBody, toApiError } from "../api-error.ts";
+import { parseBody, readFileBody, requireShape } from "../request-body.ts";
+import type { DashboardParts } from "./dashboard-parts.ts";
+import type { DashboardRoute } from "./dashboard-route.ts";
+import type { AppFiles } from "./static-files.ts";
+
+export interface DashboardGateParts {
+  readonly parts: DashboardParts;
+  readonly files: AppFiles;
+  /** Reports an error that no client caused. */
+  onError(error: unknown): void;
+}
+
+interface Env {
+  readonly Bindings: { readonly client: Client };
+}
+
+/** Scripts only from our own files, no string ever becomes markup; styles may be inline, because the terminal sets some. */
+const CONTENT_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self' 'unsafe-inline'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "manifest-src 'self'",
+  "base-uri 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "Content-Security-Policy": CONTENT_POLICY,
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Resource-Policy": "same-origin",
+  "Referrer-Policy": "no-referrer",
+  "X-Content-Type-Options": "nosniff",
+};
+
+/**
+ * Serves the rows of the table and the files of the app, and nothing else. A request passes these checks in this order: its page,
+ * its form, its sign-in, its scope, its query and its body. Its host was checked before.
+ */
+export function createDashboardGate(routes: readonly DashboardRoute[], gate: DashboardGateParts): Hono<Env> {
+  const app = new Hono<Env>({
+    getPath: (request, options) => {
+      const path = getPath(request);
+      const prefix = (options?.env as Env["Bindings"] | undefined)?.client.prefix ?? "";
+      return prefix !== "" && `${path}/`.startsWith(`${prefix}/`) ? path.slice(prefix.length) || "/" : path;
+    },
+  });
+  app.use(async (context, next) => {
+    await next();
+    for (const [name, value] of Object.entries(SECURITY_HEADERS)) context.header(name, value);
+    if (!context.res.headers.has("Cache-Control")) context.header("Cache-Control", "no-store");
+  });
+  for (const row of routes) {
+    if (!row.path.startsWith("/api/")) throw new Error(`${row.path} is not below /api`);
+    app.on(row.method, row.path, (context) => handle(context, row, gate));
+  }
+  app.all("/api/*", (context) => refuseUnknown(context, gate));
+  app.get("*", async (context) => {
+    const { path } = context.req;
+    return await gate.files.answer(path, context.env.client, context.req.raw.headers);
+  });
+  app.notFound((context) => refuseUnknown(context, gate));
+  app.onError((error, context) => answerError(context, error, gate));
+  return app;
+}
+
+async function handle(
+  context: Context<Env>,
+  row: DashboardRoute,
+  gate: DashboardGateParts,
+): Promise<Response> {
+  try {
+    const { client } = context.env;
+    const request = context.req.raw;
+    requireOwnPage(request, client);
+    const found =
+      row.scope === "none" ? findLogin(request, client, gate) : requireLogin(request, client, gate);
+    if (row.scope !== "none" && found !== undefined) requireScope(found.login, row.scope);
+    const query = row.query && requireShape(row.query, context.req.query(), "The query");
+    const response = await row.handle(
+      {
+        login: found?.login,
+        client,
+        params: context.req.param() as Record<string, string>,
+        query,
+        body: await readBody(request, row),
+        headers: request.headers,
+        disconnected: request.signal,
+      },
+      gate.parts,
+    );
+    if (found !== undefined) await renewLogin(found, client, response, gate);
+    return response;
+  } catch (error) {
+    return answerError(context, error, gate);
+  }
+}
+
+async function readBody(request: Request, { body, maxFileBytes }: DashboardRoute): Promise<unknown> {
+  if (maxFileBytes !== undefined) return await readFileBody(request, maxFileBytes);
+  return body === undefined ? undefined : await parseBody(request, body);
+}
+
+/** Refuses what a foreign page can send with the cookies of the browser. */
+function requireOwnPage({ method, headers }: Request, client: Client): void {
+  const isWrite = method !== "GET" && method !== "HEAD";
+  if (!client.isOwnPage && (isWrite || headers.has("Origin")))
+    throw new ApiError(403, "origin_foreign", "Another web page has sent this request.");
+  if (isWrite && headers.get("X-Hermes") !== "1")
+    throw new ApiError(
+      415,
+      "header_missing",
+      "A request that changes something needs the header `X-Hermes: 1`.",
+    );
+}
+
+interface FoundLogin {
+  readonly login: Login;
+  /** The cookie; undefined while the gate is switched off. */
+  readonly token: string | undefined;
+}
+
+function findLogin(request: Request, client: Client, { parts }: DashboardGateParts): FoundLogin | undefined {
+  for (const token of readCookies(request.headers.get("Cookie"), client, parts.port)) {
+    const login = parts.logins.find(token);
+    if (login !== undefined) return { login, token };
+  }
+  return undefined;
+}
+
+function requireLogin(request: Request, client: Client, gate: DashboardGateParts): FoundLogin {
+  const found = findLogin(request, client, gate);
+  if (found !== undefined) return found;
+  throw new ApiError(401, "signed_out", "This browser is not signed in.");
+}
+
+function requireScope({ scopes }: Login, scope: Login["scopes"][number]): void {
+  if (scopes.includes(scope)) return;
+  throw new ApiError(
+    403,
+    "scope_missing",
+    `This needs the scope ${scope}, and this sign-in has ${scopes.join(", ")}.`,
+  );
+}
+
+/** Keeps somebody signed in who uses the dashboard. */
+async function renewLogin(
+  { token }: FoundLogin,
+  client: Client,
+  response: Response,
+  { parts, onError }: DashboardGateParts,
+): Promise<void> {
+  if (token === undefined || response.headers.has("Set-Cookie")) return;
+  try {
+    const isRenewed = await parts.logins.renew(token, AbortSignal.timeout(1_000));
+    if (isRenewed) response.headers.append("Set-Cookie", writeCookie(token, client, parts.port));
+  } catch (error) {
+    onError(error); // for instance a full disk, which must not end the sign-in
+  }
+}
+
+function refuseUnknown(context: Context<Env>, gate: DashboardGateParts): Response {
+  try {
+    requireLogin(context.req.raw, context.env.client, gate);
+    const { method, path } = context.req;
+    throw new ApiError(404, "route_not_found", `There is no ${method} ${path}.`);
+  } catch (error) {
+    return answerError(context, error, gate);
+  }
+}
+
+function answerError(context: Context<Env>, thrown: unknown, { onError }: DashboardGateParts): Response {
+  const error = toApiError(thrown);
+  if (error.status >= 500 && !(thrown instanceof ApiError)) onError(thrown);
+  if (error.status === 429) context.header("Retry-After", "60");
+  return context.json(errorBody(error, "problem"), error.status);
+}

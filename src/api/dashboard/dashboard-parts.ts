@@ -1,0 +1,24 @@
+import type { LoginStore } from "../access/login-store.ts";
+import type { RateLimit } from "../access/rate-limit.ts";
+import type { Me } from "../contract/access.ts";
+import type { Live } from "../live/live.ts";
+
+/** What the data routes read and change. Each file of routes adds the part that it needs here; app/ opens them. */
+export type DashboardData = object;
+
+/** What the routes of the dashboard work with. */
+export interface DashboardParts {
+  readonly data: DashboardData;
+  readonly logins: LoginStore;
+  /** Attempts to sign in, by address. */
+  readonly attempts: RateLimit;
+  readonly live: Live;
+  readonly ways: Extract<Me, { signedIn: false }>["ways"];
+  /** Whether the gate is switched off; then everybody has the scope `read`. */
+  readonly isInsecure: boolean;
+  readonly version: string;
+  /** The profile that the server was started with. */
+  readonly profile: string;
+  /** The port that the server listens on; browsers keep cookies apart by name, not by port. */
+  readonly port: number;
+}

@@ -1,0 +1,73 @@
+import type { z } from "zod";
+import type { Login } from "../access/login-store.ts";
+import type { Client } from "../access/origin.ts";
+import type { DashboardScope } from "../contract/common.ts";
+import type { DashboardParts } from "./dashboard-parts.ts";
+
+/** A request of the dashboard after the gate: its sender may do this, and query and body fit the schemas of the row. */
+export interface DashboardCall<Query = unknown, Body = unknown> {
+  /** Who sends it; undefined only in a row whose scope is `none`. */
+  readonly login: Login | undefined;
+  readonly client: Client;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: Body;
+  readonly headers: Headers;
+  /** Aborts when the client disconnects. */
+  readonly disconnected: AbortSignal;
+}
+
+/** A row of the table of routes that browsers call, with a cookie instead of a key. Its errors are problem JSON. */
+export interface DashboardRoute {
+  readonly credential: "cookie";
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  /** Begins with `/api/`, in the syntax of hono: `/api/boards/:board`. */
+  readonly path: string;
+  /** What the sign-in must have. `none`: anybody, signed in or not. */
+  readonly scope: DashboardScope | "none";
+  /** What the route does, in one line. */
+  readonly summary: string;
+  readonly query: z.ZodType | undefined;
+  readonly body: z.ZodType | undefined;
+  /** The body is a file of at most this size instead of JSON. */
+  readonly maxFileBytes: number | undefined;
+  readonly answer: z.ZodType | undefined;
+  handle(call: DashboardCall, parts: DashboardParts): Promise<Response>;
+}
+
+interface RowInput<Query, Body, Answer> {
+  readonly method: DashboardRoute["method"];
+  readonly path: `/api/${string}`;
+  readonly scope: DashboardRoute["scope"];
+  readonly summary: string;
+  readonly query?: z.ZodType<Query>;
+  /** The schema of a JSON body. */
+  readonly body?: z.ZodType<Body>;
+  /** The body is a file (`application/octet-stream`), handed over as bytes. */
+  readonly maxFileBytes?: number;
+  readonly answer?: z.ZodType<Answer>;
+  /** Status of an answer that is not a `Response`; 200, and 204 for none. */
+  readonly status?: 200 | 201 | 202;
+  /** Returns the answer, nothing, or a response for everything that is not JSON. */
+  handle(
+    call: DashboardCall<Query, Body>,
+    parts: DashboardParts,
+  ): Promise<Answer | Response | undefined> | Answer | Response | undefined;
+}
+
+/** A row of the table. What the handler returns must fit the schema of the answer. */
+export function dashboardRoute<Query = undefined, Body = undefined, Answer = undefined>(
+  row: RowInput<Query, Body, Answer>,
+): DashboardRoute {
+  const { method, path, scope, summary, query, body, answer, status = 200, maxFileBytes } = row;
+  return {
+    credential: "cookie",
+    ...{ method, path, scope, summary, query, body, answer, maxFileBytes },
+    async handle(call, parts) {
+      // The gate has parsed query and body with the schemas of the row.
+      const result = await row.handle(call as DashboardCall<Query, Body>, parts);
+      if (result instanceof Response) return result;
+      return result === undefined ? new Response(null, { status: 204 }) : Response.json(result, { status });
+    },
+  };
+}

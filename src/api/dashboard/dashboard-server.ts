@@ -1,0 +1,95 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import { getRequestListener, type HttpBindings } from "@hono/node-server";
+import type { Clock } from "../../lib/time/clock.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
+import type { LoginStore } from "../access/login-store.ts";
+import { createClientReader } from "../access/origin.ts";
+import { createRateLimit } from "../access/rate-limit.ts";
+import { listen, SERVER_LIMITS } from "../listen.ts";
+import { type LiveTimes, openLive } from "../live/live.ts";
+import type { LiveSource } from "../live/source.ts";
+import type { DashboardOptions } from "../options.ts";
+import { DASHBOARD_ROUTES } from "../routes.ts";
+import { createDashboardGate, SECURITY_HEADERS } from "./dashboard-gate.ts";
+import type { DashboardData } from "./dashboard-parts.ts";
+import { openAppFiles } from "./static-files.ts";
+
+export interface DashboardRequest {
+  readonly options: DashboardOptions;
+  /** The folder of the built app. */
+  readonly appFolder: string;
+  readonly data: DashboardData;
+  readonly sources: readonly LiveSource[];
+  readonly logins: LoginStore;
+  readonly version: string;
+  readonly profile: string;
+  readonly clock: Clock;
+  readonly times?: LiveTimes;
+  onError(error: unknown): void;
+}
+
+export interface DashboardServer extends AsyncDisposable {
+  /** The address that people open, without a slash at its end. */
+  readonly url: string;
+  readonly port: number;
+}
+
+const LAST_ANSWERS_WITHIN_MS = 2_000;
+
+/** Serves the dashboard. Disposing tells all pages that the server ends, and closes the connections. */
+export async function startDashboardServer(request: DashboardRequest): Promise<DashboardServer> {
+  const { options, logins, sources, version, profile, clock, times, onError } = request;
+  const live = openLive({
+    ...{ sources, version, onError },
+    ...(times !== undefined && { times }),
+    isSignedIn: logins.isSignedIn,
+  });
+  const publicUrl = options.public_url === "" ? undefined : new URL(options.public_url);
+  const server = createServer(SERVER_LIMITS);
+  const { port, url } = await listen(server, options, {
+    taken: "dashboard-port-taken",
+    unbound: "dashboard-unbound",
+  });
+  const readClient = createClientReader({
+    ...{ host: options.host, port, publicUrl },
+    allowedHosts: options.allowed_hosts,
+    trustedProxies: options.trusted_proxies,
+  });
+  const gate = createDashboardGate(DASHBOARD_ROUTES, {
+    parts: {
+      ...{ data: request.data, logins, live, version, profile, port },
+      ways: ["link"],
+      isInsecure: false,
+      attempts: createRateLimit(() => clock.now()),
+    },
+    files: openAppFiles(request.appFolder),
+    onError,
+  });
+  const answer = getRequestListener(
+    (incoming, env) => {
+      const client = readClient((env as HttpBindings).incoming);
+      if (client !== undefined) return gate.fetch(incoming, { client });
+      const problem = {
+        code: "host-foreign",
+        message: "This server is not known by that name.",
+        hint: "Add the name to dashboard.allowed_hosts, or set dashboard.public_url.",
+      };
+      return Response.json(problem, { status: 400, headers: SECURITY_HEADERS });
+    },
+    { overrideGlobalObjects: false },
+  );
+  server.on("request", (incoming, outgoing) => void answer(incoming, outgoing));
+  return {
+    port,
+    url: publicUrl?.href.replace(/\/+$/, "") ?? url,
+    async [Symbol.asyncDispose]() {
+      const closed = once(server, "close");
+      server.close();
+      await live[Symbol.asyncDispose]();
+      server.closeIdleConnections();
+      await waitAtMost(LAST_ANSWERS_WITHIN_MS, closed);
+      server.closeAllConnections();
+    },
+  };
+}

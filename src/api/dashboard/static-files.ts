@@ -1,0 +1,79 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { extname, join } from "node:path";
+import type { Client } from "../access/origin.ts";
+
+/** The files of the app, and its page, which is the same for everybody and contains no data. */
+export interface AppFiles {
+  /** Answers a GET outside `/api`; a path that is no file is a page of the app. */
+  answer(path: string, client: Client, headers: Headers): Promise<Response>;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json; charset=utf-8",
+  ".map": "application/json; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".wasm": "application/wasm",
+  ".webmanifest": "application/manifest+json",
+  ".woff2": "font/woff2",
+};
+
+/** Names of files below `assets/` contain the hash of their content. */
+const HASHED = /^\/assets\//;
+
+const NOT_BUILT =
+  "The pages of the dashboard are not built in this checkout. Build them with `npm run build`, then load this page again.\n";
+
+/** Serves a folder that was built by us. Paths are looked up in the list of its files, so that no path leaves the folder. */
+export function openAppFiles(folder: string): AppFiles {
+  let listed: { readonly paths: ReadonlySet<string>; readonly changedAt: number } | undefined;
+
+  /** The list as of the last build; a build replaces `index.html` last. */
+  const list = async (): Promise<ReadonlySet<string> | undefined> => {
+    const changedAt = (await stat(join(folder, "index.html")).catch(() => undefined))?.mtimeMs;
+    if (changedAt === undefined) return undefined;
+    if (listed?.changedAt === changedAt) return listed.paths;
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+    const paths = new Set(
+      entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).replaceAll("\\", "/")),
+    );
+    listed = { paths, changedAt };
+    return paths;
+  };
+
+  return {
+    async answer(path, client) {
+      const paths = await list();
+      if (paths === undefined) return text(503, NOT_BUILT);
+      if (paths.has(path) && path !== "/index.html") {
+        const content = await readFile(join(folder, path));
+        const headers = { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" };
+        const cached = HASHED.test(path) ? "public, max-age=31536000, immutable" : "no-cache";
+        return new Response(new Uint8Array(content), { headers: { ...headers, "Cache-Control": cached } });
+      }
+      if (extname(path) !== "" || path.startsWith("/assets/")) return text(404, "There is no such file.\n");
+      const page = await readFile(join(folder, "index.html"), "utf8");
+      return new Response(withBase(page, client.prefix), {
+        headers: { "Content-Type": "text/html; charset=utf-8" },
+      });
+    },
+  };
+}
+
+/** Everything in the app is relative to this one address. */
+function withBase(page: string, prefix: string): string {
+  return page
+    .replace(/<base\b[^>]*>/i, "")
+    .replace(/<head\b[^>]*>/i, (head) => `${head}<base href="${prefix}/">`);
+}
+
+function text(status: number, content: string): Response {
+  return new Response(content, { status, headers: { "Content-Type": "text/plain; charset=utf-8" } });
+}

@@ -1,0 +1,91 @@
+/** How far a page may be behind before its events are replaced by one `reset`. */
+const MAX_BEHIND_BYTES = 1024 * 1024;
+
+export interface ListenerParts {
+  /** A page that reads nothing for this long although events wait is cut off. */
+  readonly stallMs: number;
+  /** The `reset` that replaces the events of a page that is too far behind. */
+  reset(): Buffer;
+  onEnd(): void;
+}
+
+/** One connection of a page. Events wait here until the connection takes them. */
+export interface Listener {
+  readonly response: Response;
+  send(bytes: Buffer): void;
+  /** Sends a last event and ends the connection after it. */
+  end(last?: Buffer): void;
+}
+
+/** Opens the connection of a page. It ends when the client disconnects, when it stalls, or with `end`. */
+export function openListener({ stallMs, reset, onEnd }: ListenerParts, gone: AbortSignal): Listener {
+  let waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let isEnding = false;
+  let isOver = false;
+  let wake: (() => void) | undefined;
+  let stall: NodeJS.Timeout | undefined;
+
+  const finish = (): void => {
+    if (isOver) return;
+    isOver = true;
+    clearTimeout(stall);
+    gone.removeEventListener("abort", finish);
+    waiting = [];
+    wake?.();
+    onEnd();
+  };
+  gone.addEventListener("abort", finish);
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        clearTimeout(stall);
+        if (waiting.length === 0 && !isEnding && !isOver) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+          });
+        }
+        if (isOver) return;
+        if (waiting.length > 0) controller.enqueue(Buffer.concat(waiting));
+        waiting = [];
+        waitingBytes = 0;
+        if (isEnding) {
+          controller.close();
+          return finish();
+        }
+        stall = setTimeout(() => {
+          finish();
+          controller.error(new Error("the page stopped reading"));
+        }, stallMs).unref();
+      },
+      cancel: finish,
+    },
+    { highWaterMark: 0 },
+  );
+
+  return {
+    response: new Response(body, {
+      headers: {
+        "content-type": "text/event-stream; charset=utf-8",
+        "x-accel-buffering": "no", // nginx would collect the events
+      },
+    }),
+    send(bytes) {
+      if (isOver || isEnding) return;
+      waiting.push(bytes);
+      waitingBytes += bytes.length;
+      if (waitingBytes > MAX_BEHIND_BYTES) {
+        waiting = [reset()];
+        waitingBytes = 0;
+      }
+      wake?.();
+    },
+    end(last) {
+      if (isOver || isEnding) return;
+      if (last !== undefined) waiting.push(last);
+      isEnding = true;
+      wake?.();
+    },
+  };
+}

@@ -1,0 +1,30 @@
+import { positionSchema } from "../contract/common.ts";
+import { followSchema, topicsChangedSchema, topicsSchema } from "../contract/events.ts";
+import { type DashboardRoute, dashboardRoute } from "../dashboard/dashboard-route.ts";
+
+/** The stream of events. */
+export const liveRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "GET",
+    path: "/api/events",
+    scope: "read",
+    summary: "Follow what changes, as server-sent events",
+    query: followSchema,
+    handle({ login, query, headers, disconnected }, { live }) {
+      const last = positionSchema.safeParse(headers.get("Last-Event-ID")).data;
+      const { stream, topics, after } = query;
+      const request = { loginId: login?.id ?? "", stream, topics, after: last ?? after };
+      return live.follow(request, disconnected);
+    },
+  }),
+  dashboardRoute({
+    method: "PUT",
+    path: "/api/events/:stream/topics",
+    scope: "read",
+    summary: "Change what an open stream follows",
+    body: topicsSchema,
+    answer: topicsChangedSchema,
+    handle: ({ login, params, body }, { live }) =>
+      live.changeTopics({ loginId: login?.id ?? "", stream: params["stream"] ?? "" }, body.topics),
+  }),
+];

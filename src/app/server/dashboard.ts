@@ -1,0 +1,143 @@
+import { realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type LoginStore, openLoginStore, type ServerRecord } from "../../api/access/login-store.ts";
+import { isLoopback } from "../../api/access/origin.ts";
+import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/common.ts";
+import { startDashboardServer } from "../../api/dashboard/dashboard-server.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
+import { ensurePrivateFile } from "../../lib/files/ensure-private-file.ts";
+import { ensurePrivateFolder } from "../../lib/files/files.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { type ProcessIdentity, readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { holdLease } from "../../lib/sqlite/hold-lease.ts";
+import { createLeases } from "../../lib/sqlite/lease.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import { VERSION } from "../../version.ts";
+import type { App } from "../app.ts";
+import { openDashboardData } from "./dashboard-data.ts";
+
+/** One dashboard serves all profiles of a home. */
+const LEASE = { name: "dashboard", ttlMs: 30_000, renewEveryMs: 10_000 };
+
+export interface DashboardRun {
+  readonly log: Log;
+  /** The folder of the built pages; by default the one beside this program. */
+  readonly appFolder?: string;
+  /** Called once browsers can connect. */
+  onReady(ready: DashboardReady): void;
+}
+
+export interface DashboardReady {
+  readonly url: string;
+  /** Opens the dashboard in one browser, once. */
+  readonly link: string | undefined;
+}
+
+/** Another process of this home serves the dashboard. */
+export interface RunningDashboard extends ServerRecord {
+  readonly process: ProcessIdentity;
+}
+
+/**
+ * Serves the dashboard of a home until `stop` aborts. Returns where it is served instead if another process does so already.
+ * Throws `dashboard-exposed` if the settings would let strangers in.
+ */
+export async function runAppDashboard(
+  app: App,
+  run: DashboardRun,
+  stop: AbortSignal,
+): Promise<RunningDashboard | undefined> {
+  const { profile, resolved } = app;
+  const { dashboard: options } = resolved.config;
+  requireClosed(options);
+  using logins = await openAppLogins(app, stop);
+  const identity = await readOwnIdentity(stop);
+  const held = await holdLease(
+    logins.database,
+    { ...LEASE, identity, clock: systemClock },
+    async (lost) => {
+      await using opened = await openDashboardData(app, stop);
+      await using server = await startDashboardServer({
+        ...{ options, logins, data: opened.data, sources: opened.sources },
+        appFolder: run.appFolder ?? ownAppFolder(),
+        version: VERSION,
+        profile: profile.name,
+        clock: systemClock,
+        onError: (error) => run.log.error("the dashboard met an error", { error: messageOf(error) }),
+      });
+      const record = { url: server.url, takesLinks: true };
+      await logins.writeServer(record, stop);
+      run.onReady({ url: server.url, link: await createLink(logins, record, DASHBOARD_SCOPES, stop) });
+      const ending = AbortSignal.any([stop, lost]);
+      await new Promise<void>((resolve) => {
+        if (ending.aborted) resolve();
+        else ending.addEventListener("abort", () => resolve(), { once: true });
+      });
+    },
+    stop,
+  );
+  if ("result" in held) return undefined;
+  const { url = "", takesLinks = false } = logins.readServer() ?? {};
+  return { url, takesLinks, process: held.heldBy };
+}
+
+/** What commands do about the sign-ins of a dashboard, running or not. */
+export interface DashboardAccess extends Disposable {
+  findServer(signal: AbortSignal): Promise<RunningDashboard | undefined>;
+  /** A link that signs one browser in; undefined if the running dashboard takes none. */
+  createLink(
+    server: RunningDashboard,
+    scopes: readonly DashboardScope[],
+    signal: AbortSignal,
+  ): Promise<string | undefined>;
+  /** Ends all sign-ins and unused links; returns the number of sign-ins. */
+  signOutAll(signal: AbortSignal): Promise<number>;
+}
+
+export async function openDashboardAccess(app: App, signal: AbortSignal): Promise<DashboardAccess> {
+  const logins = await openAppLogins(app, signal);
+  const leases = createLeases(logins.database);
+  return {
+    async findServer(within) {
+      const process = await leases.findHolder(LEASE.name, within);
+      const server = logins.readServer();
+      return process && server && { ...server, process };
+    },
+    createLink: (server, scopes, within) => createLink(logins, server, scopes, within),
+    signOutAll: (within) => logins.signOutAll(within),
+    [Symbol.dispose]: () => logins[Symbol.dispose](),
+  };
+}
+
+/** What follows `#` is not sent to any server or proxy, so that no log has it. */
+async function createLink(
+  logins: LoginStore,
+  { url, takesLinks }: ServerRecord,
+  scopes: readonly DashboardScope[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  return takesLinks ? `${url}/enter#${await logins.createCode(scopes, signal)}` : undefined;
+}
+
+async function openAppLogins({ profile }: App, signal: AbortSignal): Promise<LoginStore> {
+  const path = join(profile.root, "dashboard.sqlite");
+  await ensurePrivateFolder(profile.root);
+  await ensurePrivateFile(path);
+  return await openLoginStore(path, systemClock, signal);
+}
+
+/** Refuses to be reachable by others without a way to tell them apart. */
+function requireClosed({ host, public_url: publicUrl }: App["resolved"]["config"]["dashboard"]): void {
+  const exposed = !isLoopback(host)
+    ? `dashboard.host (${host})`
+    : publicUrl !== "" && !isLoopback(new URL(publicUrl).hostname)
+      ? `dashboard.public_url (${publicUrl})`
+      : undefined;
+  if (exposed === undefined) return;
+  throw new AppError("dashboard-exposed", `With ${exposed}, strangers could reach the dashboard.`);
+}
+
+/** The build puts the pages beside the program. */
+function ownAppFolder(): string {
+  return join(dirname(realpathSync(process.argv[1] ?? ".")), "dashboard");
+}

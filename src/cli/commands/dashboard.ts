@@ -1,0 +1,98 @@
+import type { Command } from "commander";
+import { DASHBOARD_SCOPES } from "../../api/contract/common.ts";
+import { type DashboardAccess, openDashboardAccess, runAppDashboard } from "../../app/server/dashboard.ts";
+import { AppError } from "../../lib/errors.ts";
+import { requirePerson } from "../by-person.ts";
+import type { CommandContext } from "../context.ts";
+import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
+import { startApp } from "../start-app.ts";
+import { openBrowser } from "../terminal/open-browser.ts";
+
+interface ServeOptions {
+  readonly host?: string;
+  readonly port?: string;
+  readonly open: boolean;
+}
+
+/** `hermes dashboard`: the web pages about everything that Hermes does. */
+export function build(context: CommandContext): Command {
+  const { terminal } = context;
+  const dashboard = defineCommand(
+    "hermes dashboard",
+    "See and steer tasks and sessions in a browser.",
+    terminal,
+  );
+  const add = verbsOf(dashboard, terminal);
+  const serve = defineCommand(
+    "serve",
+    "Serve the dashboard here until it is stopped, and print the link that opens it once.",
+    terminal,
+  )
+    .option("--host <address>", "address to listen on instead of dashboard.host")
+    .option("--port <number>", "port to listen on instead of dashboard.port")
+    .option("--no-open", "only print the link")
+    .action((options) => serveDashboard(context, options));
+  dashboard.addCommand(withExamples(serve, ["hermes dashboard", "hermes dashboard --port 0 --no-open"]), {
+    isDefault: true,
+  });
+  add("link", "Print a link that opens the running dashboard in one browser, once.", [
+    "hermes dashboard link",
+    "hermes dashboard link --read-only",
+  ])
+    .option("--read-only", "the browser may look, but not change anything")
+    .action((options) => printLink(context, options));
+  add("sign-out", "Sign out all browsers, and end all links that nobody has used.", [
+    "hermes dashboard sign-out",
+  ]).action(() => signOut(context));
+  return withExamples(dashboard, ["hermes dashboard", "hermes dashboard link"]);
+}
+
+async function serveDashboard(context: CommandContext, { host, port, open }: ServeOptions): Promise<void> {
+  const { terminal, choice, signal } = context;
+  requirePerson(context);
+  const settings = new Map(choice.settings);
+  if (host !== undefined) settings.set("dashboard.host", host);
+  if (port !== undefined) settings.set("dashboard.port", port);
+  const app = await startApp({
+    terminal,
+    openApp: async () => (await import("../../app/app.ts")).openApp({ ...choice, settings }),
+  });
+  const log = (await context.log()).child({ component: "dashboard" });
+  const show = (url: string, link: string | undefined): void => {
+    terminal.print(link ?? url);
+    if (link !== undefined)
+      terminal.note("The link works once, for ten minutes. For another: `hermes dashboard link`.");
+    if (open) openBrowser(context, app.profile.root, link ?? url);
+  };
+  const running = await runAppDashboard(
+    app,
+    {
+      log,
+      onReady({ url, link }) {
+        log.info("the dashboard is served", { url });
+        terminal.note("The dashboard runs; press Ctrl-C to stop it.");
+        show(url, link);
+      },
+    },
+    signal,
+  );
+  if (running === undefined) return context.exit(0);
+  terminal.note(`The dashboard of this home is already served by process ${running.process.pid}.`);
+  using access = await openDashboardAccess(app, signal);
+  show(running.url, await access.createLink(running, DASHBOARD_SCOPES, signal));
+}
+
+async function printLink(context: CommandContext, { readOnly = false }: { readonly readOnly?: boolean }) {
+  requirePerson(context);
+  using access = await openDashboardAccess(await startApp(context), context.signal);
+  const server = await access.findServer(context.signal);
+  if (server === undefined) throw new AppError("dashboard-stopped", "No dashboard of this home runs.");
+  const link = await access.createLink(server, readOnly ? ["read"] : DASHBOARD_SCOPES, context.signal);
+  context.terminal.print(link ?? server.url);
+}
+
+async function signOut(context: CommandContext): Promise<void> {
+  using access: DashboardAccess = await openDashboardAccess(await startApp(context), context.signal);
+  const count = await access.signOutAll(context.signal);
+  context.terminal.note(count === 0 ? "Nobody was signed in." : `Signed out ${count} browser(s).`);
+}
