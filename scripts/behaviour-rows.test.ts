@@ -19,6 +19,7 @@ const BEHAVIOUR: Behaviour = {
   chat: [],
   api: [],
   gateway: [],
+  dashboard: [],
 };
 
 /** The tests of a row in the part of the page that shows that table. */
@@ -87,6 +88,7 @@ test("a row has a test or a reason for having none, and not both", () => {
       chat: [],
       api: [],
       gateway: [],
+      dashboard: [],
       board: page(sentence),
     });
   const proof = at("src/board/x.test.ts", "A1: x");

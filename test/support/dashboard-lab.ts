@@ -97,5 +97,3 @@ export async function openDashboardLab(
     },
   };
 }
-
-export type DashboardLab = Awaited<ReturnType<typeof openDashboardLab>>;

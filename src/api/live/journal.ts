@@ -16,8 +16,6 @@ export interface JournalLimits {
 
 export const JOURNAL_LIMITS: JournalLimits = { maxEvents: 10_000, maxBytes: 8 * 1024 * 1024 };
 
-export type Journal = ReturnType<typeof createJournal>;
-
 /** The latest events of this process, each serialised once. Its epoch tells the positions of one process from those of another. */
 export function createJournal({ maxEvents, maxBytes }: JournalLimits = JOURNAL_LIMITS) {
   const epoch = randomBytes(6).toString("base64url");

@@ -39,8 +39,6 @@ interface Watch {
   readonly end: AbortController;
 }
 
-export type Topics = ReturnType<typeof createTopics>;
-
 /** Opens the sources of a topic while it has holders, and for a while after. */
 export function createTopics({ sources, times, mark, publish, onMissed, onError }: TopicParts) {
   const topics = new Map<Topic, OpenTopic>();
