@@ -53,3 +53,22 @@ export const gatewayOptions = z.strictObject({
     .default(20)
     .meta({ description: "Largest attachment of a message, in megabytes" }),
 });
+
+/** Section `streaming`: answers that grow while they are written. */
+export const streamingOptions = z.strictObject({
+  enabled: z.boolean().default(false).meta({
+    description: "Whether an answer is shown while it is written, on platforms where messages can be edited",
+  }),
+  edit_interval: z
+    .number()
+    .min(0.2)
+    .max(60)
+    .default(0.8)
+    .meta({ description: "Seconds between two edits of a message" }),
+  buffer_threshold: z
+    .int()
+    .min(1)
+    .default(24)
+    .meta({ description: "Characters that an answer has before its beginning is shown" }),
+});
+export type StreamingOptions = z.infer<typeof streamingOptions>;

@@ -157,6 +157,29 @@ export function platformContract(
     });
   });
 
+  test("a message of ours can be edited where the platform says so, also to the same text, and a lost one is final", async () => {
+    await using lab = await openLab();
+    if (!lab.platform.capabilities.actions.includes("edit")) return;
+    await using connection = await lab.platform.connect(new TestInbox(), signal);
+    const sent = await connection.send(part(lab.chat, "p-1", "a beginning"), signal);
+    if (sent.certainty !== "sent" || sent.messageId === undefined) throw new Error("it has no message id");
+    const edit = { type: "edit", chat: lab.chat, messageId: sent.messageId, text: "the whole text" } as const;
+    expect(await connection.act(edit, signal)).toMatchObject({ ok: true });
+    expect(await connection.act(edit, signal)).toMatchObject({ ok: true });
+    expect(await lab.received(1)).toEqual(["the whole text"]);
+    const gone = await connection.act({ ...edit, messageId: "999999" }, signal);
+    expect(gone).toMatchObject({ ok: false, isFinal: true });
+    expect(await connection.act(edit, AbortSignal.abort())).toMatchObject({ ok: false });
+  });
+
+  test("people see that we are typing where the platform says so", async () => {
+    await using lab = await openLab();
+    if (!lab.platform.capabilities.actions.includes("typing")) return;
+    await using connection = await lab.platform.connect(new TestInbox(), signal);
+    expect(await connection.act({ type: "typing", chat: lab.chat }, signal)).toMatchObject({ ok: true });
+    expect(await lab.received(0)).toEqual([]);
+  });
+
   test("connect ends with the reason of an abort", async () => {
     await using lab = await openLab();
     const reason = new Error("enough");

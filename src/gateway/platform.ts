@@ -179,7 +179,12 @@ export type ChatAction =
 
 export type ActResult =
   | { readonly ok: true }
-  | { readonly ok: false; readonly retryAfterMs?: number | undefined };
+  | {
+      readonly ok: false;
+      /** Another attempt cannot succeed, for instance because the message was deleted. */
+      readonly isFinal?: boolean | undefined;
+      readonly retryAfterMs?: number | undefined;
+    };
 
 export type PlatformFailureCode =
   /** Wrong or revoked credentials, an account in use elsewhere: waits for a person. */

@@ -206,4 +206,51 @@ describe("the gateway with a scripted service", () => {
       /scripted +connected +less than a minute ago/,
     );
   });
+
+  test("E4: an answer grows while it is written, a call ends its message, and the last edit is the whole answer", async () => {
+    await using lab = await open(
+      {
+        answers: [
+          {
+            text: "Let me count the lines of that file.",
+            tools: [{ name: "terminal", input: { command: "seq 3 | wc -l" } }],
+          },
+          { text: `There are three. ${"That is all there is to say. ".repeat(8)}`, chunk: 4, delay_ms: 30 },
+        ],
+      },
+      {
+        streaming: { enabled: true, edit_interval: 0.2 },
+        display: { runtime_footer: { enabled: true, fields: ["cwd"] } },
+      },
+    );
+    await using _gateway = await lab.home.run();
+    lab.service.write("how many lines?");
+    await expect.poll(() => lab.service.delivered.at(-1)?.text).toMatch(/say\.\n\n~$/);
+    expect(lab.service.delivered.map(({ text }) => text)).toEqual([
+      "Let me count the lines of that file.",
+      `There are three. ${"That is all there is to say. ".repeat(8).trim()}\n\n~`,
+    ]);
+    const edits = lab.service.actions.filter(({ type }) => type === "edit");
+    expect(edits.length).toBeGreaterThan(1);
+    const { stdout } = await lab.home.hermes(["gateway", "messages", "1"]);
+    expect(stdout).toMatch(/→ Let me count[^\n]*\[sent[\s\S]*→ There are three[^\n]*\[sent/);
+  });
+
+  test("E4: a gateway that is killed while an answer grows marks what was shown, and answers in a new message", async () => {
+    await using lab = await open(
+      { answers: [{ text: "word ".repeat(400), chunk: 5, delay_ms: 20 }, { text: "The end." }] },
+      { streaming: { enabled: true, edit_interval: 0.2 } },
+    );
+    {
+      await using gateway = await lab.home.run();
+      lab.service.write("write a lot");
+      await expect
+        .poll(() => lab.service.actions.filter(({ type }) => type === "edit").length)
+        .toBeGreaterThan(2);
+      await gateway.kill();
+    }
+    await using _next = await lab.home.run();
+    await expect.poll(() => lab.service.delivered.length).toBe(2);
+    await expect.poll(() => lab.service.delivered[0]?.text).toMatch(/ \[…\]$/);
+  });
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
 import type {
+  ActResult,
   ChatAction,
   OutboundPart,
   PlatformFailureCode,
@@ -41,6 +42,8 @@ export interface ScriptedService extends AsyncDisposable {
   texts(count: number, chatId?: string): Promise<readonly string[]>;
   /** Decides about each part that arrives. */
   onSend(decide: (part: OutboundPart, index: number) => Fault | undefined): void;
+  /** Decides about each edit. */
+  onEdit(decide: (index: number) => ActResult | undefined): void;
   /** Called once, with the next acknowledgement, or the next action in a chat. */
   onAck(listener: () => void): void;
   onAct(listener: () => void): void;
@@ -66,7 +69,9 @@ export async function startScriptedService(): Promise<ScriptedService> {
   const actions: ChatAction[] = [];
   const greetings: (string | undefined)[] = [];
   let decide: (part: OutboundPart, index: number) => Fault | undefined = () => undefined;
+  let decideEdit: (index: number) => ActResult | undefined = () => undefined;
   let attempts = 0;
+  let edits = 0;
   let acknowledged = (): void => undefined;
   let acted = (): void => undefined;
   let canTell = true;
@@ -139,9 +144,15 @@ export async function startScriptedService(): Promise<ScriptedService> {
         once(acted, () => {
           acted = () => undefined;
         });
-        if (action.type === "edit")
+        const isLost = action.type === "edit" && !delivered.some((one) => one.messageId === action.messageId);
+        const refused = isLost
+          ? { ok: false as const, isFinal: true }
+          : action.type === "edit"
+            ? decideEdit(edits++)
+            : undefined;
+        if (action.type === "edit" && refused === undefined)
           for (const one of delivered) if (one.messageId === action.messageId) one.text = action.text;
-        const result = { certainty: "sent", messageId: undefined, ok: true } as const;
+        const result = { certainty: "sent", messageId: undefined, ...(refused ?? { ok: true }) } as const;
         say(socket, { type: "result", ref: request.ref, result });
       }
     }
@@ -190,6 +201,9 @@ export async function startScriptedService(): Promise<ScriptedService> {
     },
     onSend(next) {
       decide = next;
+    },
+    onEdit(next) {
+      decideEdit = next;
     },
     onAck(listener) {
       acknowledged = listener;

@@ -101,6 +101,9 @@ export async function runAppGateway(
             ...{ database, platforms, turns, log, services },
             limits: turnLimits(app, {}),
             rules: resolved.config.gateway,
+            streaming: resolved.config.streaming,
+            footer: resolved.config.display.runtime_footer,
+            cwd: run.cwd.replace(app.userHome, "~"),
             pairCommand: (platform, code) =>
               `hermes ${profile.name === "default" ? "" : `-p ${profile.name} `}pairing approve ${platform} ${code}`,
             cache: join(profile.home, "cache", "inbound"),

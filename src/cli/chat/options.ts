@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { runtimeFooterOptions } from "../../gateway/footer-options.ts";
 import { KEY_NAMES, KEY_TABLE, type KeyName } from "./input/key-table.ts";
 import { STATUS_FIELDS } from "./state/status-fields.ts";
 
@@ -50,5 +51,6 @@ export const displayOptions = z.strictObject({
     description:
       "Who breaks the lines of answers: words (the chat, between words, at 100 columns at most) or terminal (nobody; the terminal wraps them, and follows a new width)",
   }),
+  runtime_footer: runtimeFooterOptions.prefault({}),
   keys: z.strictObject(keyOptions).prefault({}),
 });

@@ -94,7 +94,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     const allowed = Object.keys(CHAT_COMMANDS).filter((name) =>
       mayUseCommand(name, access.tier, isDirect, options),
     );
-    const scene = { ...sceneOf(entry, chatKey, access.tier, signal), allowed };
+    const scene = { ...sceneOf(entry, { chatKey, use, tier: access.tier }, signal), allowed };
     const reply = await replyAtOnce(entry, scene, signal);
     if (reply !== undefined) {
       await database.write(() => {
@@ -193,8 +193,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
 
   function sceneOf(
     { message }: InboxEntry,
-    chatKey: string,
-    tier: Tier,
+    { chatKey, tier, use }: { readonly chatKey: string; readonly tier: Tier; readonly use: () => void },
     signal: AbortSignal,
   ): Omit<CommandScene, "allowed"> {
     return {
@@ -202,6 +201,11 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       sender: message.sender,
       isDirect: message.chat.type === "dm",
       reset: () => database.write(() => chats.resetSession(chatKey), signal),
+      choose: (change) =>
+        database.write(() => {
+          use();
+          chats.choose(chatKey, change);
+        }, signal),
     };
   }
 

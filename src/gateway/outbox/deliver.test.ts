@@ -21,14 +21,21 @@ async function openDelivery(clock = systemClock) {
   const outbox = createOutbox(database);
   const added = new WakeFlag();
   const platform = open(scriptedOptions.parse({ address: service.address }), platformParts());
+  const quiet: number[] = [];
   const running: { stop: AbortController; ended: Promise<void>; connection: Connection }[] = [];
   return {
     service,
     outbox,
-    async say(source: string, texts: readonly string[], chatId = "anna", isSecret = false): Promise<void> {
+    quiet,
+    async say(
+      source: string,
+      texts: readonly string[],
+      chatId = "anna",
+      more: { readonly isSecret?: boolean; readonly isRevision?: boolean } = {},
+    ): Promise<void> {
       const contents = texts.map((text) => ({ type: "text", text }) as const);
       await database.write(
-        () => outbox.add({ source, target: { platform: "scripted", chatId }, contents, isSecret }),
+        () => outbox.add({ source, target: { platform: "scripted", chatId }, contents, ...more }),
         never,
       );
       added.touch();
@@ -39,7 +46,9 @@ async function openDelivery(clock = systemClock) {
         never,
       );
       const stop = new AbortController();
-      const ended = deliver({ outbox, platform: "scripted", clock, added }, connection, stop.signal);
+      const onQuiet = (_: unknown, forMs: number): void => void quiet.push(forMs);
+      const parts = { outbox, platform: "scripted", clock, added, canEdit: true, onQuiet };
+      const ended = deliver(parts, connection, stop.signal);
       running.push({ stop, ended, connection });
     },
     /** Ends the delivery as a kill does: what is being sent stays so in its row. */
@@ -171,8 +180,67 @@ describe("delivery", () => {
   test("a secret is removed from its row once it was sent", async () => {
     await using lab = await openDelivery();
     await lab.start();
-    await lab.say("pairing:1", ["the code is ABCD"], "anna", true);
+    await lab.say("pairing:1", ["the code is ABCD"], "anna", { isSecret: true });
     expect(await lab.ended("pairing:1")).toMatchObject([{ part: { content: { text: "[a secret]" } } }]);
     expect(await lab.service.texts(1)).toEqual(["the code is ABCD"]);
+  });
+
+  test("K7: a part that is said differently is edited where it has arrived, and sent only once", async () => {
+    await using lab = await openDelivery();
+    await lab.start();
+    await lab.say("live:1", ["the beg"]);
+    await lab.ended("live:1");
+    await lab.say("live:1", ["the beginning and the end", "and more"], "anna", { isRevision: true });
+    await lab.ended("live:1");
+    expect(await lab.service.texts(2)).toEqual(["the beginning and the end", "and more"]);
+  });
+
+  test("K7: a part that is said differently while it is on its way is edited afterwards", async () => {
+    await using lab = await openDelivery();
+    lab.service.onSend((_, index) => (index === 0 ? "deliver-silently" : undefined));
+    await lab.start();
+    await lab.say("live:1", ["the beg"]);
+    await lab.service.texts(1);
+    await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
+    await lab.crash();
+    await lab.outbox.abandonAll(never);
+    await lab.start();
+    await lab.ended("live:1");
+    expect(await lab.service.texts(1)).toEqual(["the whole"]);
+  });
+
+  test("a part that was never sent is sent as it was said last", async () => {
+    await using lab = await openDelivery();
+    await lab.say("live:1", ["the beg"]);
+    await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
+    await lab.start();
+    await lab.ended("live:1");
+    expect(await lab.service.texts(1)).toEqual(["the whole"]);
+    expect(lab.service.actions).toEqual([]);
+  });
+
+  test("a part whose message was deleted becomes a message of its own", async () => {
+    await using lab = await openDelivery();
+    lab.service.onEdit(() => ({ ok: false, isFinal: true }));
+    await lab.start();
+    await lab.say("live:1", ["the beg"]);
+    await lab.ended("live:1");
+    await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
+    expect(await lab.service.texts(2)).toEqual(["the beg", "the whole"]);
+  });
+
+  test("K9: an edit that the service refuses for a while is made afterwards, and the chat is left alone", async () => {
+    const clock = new TurnableClock();
+    await using lab = await openDelivery(clock);
+    lab.service.onEdit((index) => (index === 0 ? { ok: false, retryAfterMs: 600_000 } : undefined));
+    await lab.start();
+    await lab.say("live:1", ["the beg"]);
+    await lab.ended("live:1");
+    await lab.say("live:1", ["the whole"], "anna", { isRevision: true });
+    await expect.poll(() => lab.quiet).toEqual([600_000]);
+    await expect.poll(() => clock.sleeping).toBeGreaterThan(0);
+    await clock.advance(600_000);
+    await lab.ended("live:1");
+    expect(await lab.service.texts(1)).toEqual(["the whole"]);
   });
 });

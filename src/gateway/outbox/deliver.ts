@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 import type { WakeFlag } from "../../lib/time/wake-flag.ts";
-import type { Connection, OutboundPart, SendResult } from "../platform.ts";
+import type { ChatAddress, Connection, OutboundPart, SendResult } from "../platform.ts";
 import type { Outbox, OutboxEntry } from "./outbox.ts";
 
 export interface DeliveryParts {
@@ -10,6 +10,10 @@ export interface DeliveryParts {
   readonly clock: Clock;
   /** Touched when a part was added. */
   readonly added: WakeFlag;
+  /** Whether messages of this platform can be edited. */
+  readonly canEdit: boolean;
+  /** The service wants a chat to be left alone for a while. */
+  onQuiet(chat: ChatAddress, forMs: number): void;
 }
 
 /** How long one attempt may take. */
@@ -65,6 +69,7 @@ async function attempt(
   const { outbox, clock } = parts;
   const never = new AbortController().signal; // what is certain is recorded even while we stop
   using deadline = openDeadline(signal, SEND_WITHIN_MS);
+  if (entry.messageId !== undefined) return await edit(entry.messageId);
   if (entry.state === "uncertain") {
     const found = await connection.findSent(entry.part, deadline.signal);
     if (found === undefined) {
@@ -86,6 +91,27 @@ async function attempt(
   const result = await connection.send(entry.isMarked ? mark(entry.part) : entry.part, deadline.signal);
   await record(result);
 
+  /** An edit may be repeated without harm, so nobody needs to know whether an earlier attempt has succeeded. */
+  async function edit(messageId: string): Promise<void> {
+    const { chat, content } = entry.part;
+    if (!parts.canEdit || content.type !== "text")
+      return outbox.sendAnew(entry.key, "it cannot be edited here", never);
+    if (signal.aborted || !(await outbox.begin(entry.key, never))) return;
+    const edited = await connection.act(
+      { type: "edit", chat, messageId, text: content.text },
+      deadline.signal,
+    );
+    if (edited.ok) return outbox.end(entry.key, "sent", { messageId }, never);
+    if (edited.isFinal) return outbox.sendAnew(entry.key, "its message cannot be edited any more", never);
+    const inMs = retryIn(edited.retryAfterMs);
+    return outbox.postpone(entry.key, "pending", { reason: "it could not be edited", inMs }, never);
+  }
+
+  function retryIn(retryAfterMs: number | undefined): number {
+    if (retryAfterMs !== undefined) parts.onQuiet(entry.part.chat, retryAfterMs);
+    return retryAfterMs ?? Math.min(FIRST_RETRY_MS * 2 ** Math.min(entry.attempts, 20), LONGEST_RETRY_MS);
+  }
+
   function record(of: SendResult): Promise<void> {
     switch (of.certainty) {
       case "sent":
@@ -95,9 +121,12 @@ async function attempt(
       case "not-sent": {
         const isOld = clock.now() - entry.part.createdAt > KEEP_TRYING_MS;
         if (of.isFinal || isOld) return outbox.end(entry.key, "failed", { reason: of.reason }, never);
-        const doubled = FIRST_RETRY_MS * 2 ** Math.min(entry.attempts, 20);
-        const inMs = of.retryAfterMs ?? Math.min(doubled, LONGEST_RETRY_MS);
-        return outbox.postpone(entry.key, "pending", { reason: of.reason, inMs }, never);
+        return outbox.postpone(
+          entry.key,
+          "pending",
+          { reason: of.reason, inMs: retryIn(of.retryAfterMs) },
+          never,
+        );
       }
     }
   }

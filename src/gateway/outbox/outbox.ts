@@ -55,6 +55,8 @@ export interface Utterance {
   readonly inboxKey?: number | undefined;
   /** Whether its text is removed from the row once it was sent. */
   readonly isSecret?: boolean | undefined;
+  /** Whether the first part replaces what was said under this name before: edited where it has arrived already. */
+  readonly isRevision?: boolean | undefined;
 }
 
 export type Outbox = ReturnType<typeof createOutbox>;
@@ -79,9 +81,17 @@ export function createOutbox(database: Database) {
   const abandon = database.prepare(
     "update outbox set state = 'uncertain', reason = 'the gateway ended while it was sent', next_attempt_at = 0 where state = 'sending'",
   );
+  // What was revised while it was sent is to be edited as soon as it has arrived.
   const end = database.prepare(`
-    update outbox set state = :state, message_id = :messageId, reason = :reason, ended_at = hermes_now(),
+    update outbox set state = iif(is_revised, 'pending', :state), message_id = :messageId, reason = :reason,
+           ended_at = iif(is_revised, null, hermes_now()), is_revised = 0,
            content = iif(is_secret, '{"type":"text","text":"[a secret]"}', content) where key = :key`);
+  const revise = database.prepare(`
+    update outbox set content = :content, is_revised = (state in ('sending', 'uncertain')), attempts = 0, next_attempt_at = 0,
+           state = iif(state in ('sent', 'failed'), 'pending', state), ended_at = null
+     where source = :source and part = 0 and content <> :content`);
+  const sendAnew = database.prepare(`
+    update outbox set state = 'pending', message_id = null, reason = :reason, next_attempt_at = 0 where key = :key`);
   const postpone = database.prepare(`
     update outbox set state = :state, reason = :reason, next_attempt_at = hermes_now() + :inMs, is_marked = max(is_marked, :isMarked)
      where key = :key`);
@@ -96,7 +106,8 @@ export function createOutbox(database: Database) {
 
   return {
     /** Adds the parts that are not there yet; runs inside a transaction. */
-    add({ source, target, contents, repliesTo, inboxKey, isSecret = false }: Utterance): void {
+    add({ source, target, contents, repliesTo, inboxKey, isSecret = false, isRevision }: Utterance): void {
+      if (isRevision) revise.run({ source, content: JSON.stringify(contents[0]) });
       for (const [part, content] of contents.entries())
         insert.run({
           ...{ source, part },
@@ -146,6 +157,9 @@ export function createOutbox(database: Database) {
         () => void postpone.run({ key, state, reason, inMs, isMarked: isMarked ? 1 : 0 }),
         signal,
       ),
+    /** The message of a part cannot be edited any more: the part becomes a message of its own. */
+    sendAnew: (key: number, reason: string, signal: AbortSignal): Promise<void> =>
+      database.write(() => void sendAnew.run({ key, reason }), signal),
     ofSource: (source: string): readonly OutboxEntry[] => bySource.all(source).map(toEntry),
     ofInbox: (key: number): readonly OutboxEntry[] => byInbox.all(key).map(toEntry),
     /** The part that became a message of a chat. */

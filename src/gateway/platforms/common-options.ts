@@ -48,6 +48,15 @@ function commonShape(prefix: string) {
       description: "Ids of the people who may use every command in groups; none means that all may",
     }),
     group_user_allowed_commands: names.meta({ description: "Commands that other people may use in groups" }),
+    typing_indicator: z
+      .boolean()
+      .default(true)
+      .meta({ description: "Whether people see that we are typing while a turn runs" }),
+    runtime_footer: z
+      .boolean()
+      .nullable()
+      .default(null)
+      .meta({ description: "Overrides display.runtime_footer.enabled on this platform" }),
     home_channel: z
       .string()
       .default("")

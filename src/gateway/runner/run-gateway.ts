@@ -10,14 +10,18 @@ import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
 import { createPairing } from "../access/pairing.ts";
+import type { RuntimeFooterOptions } from "../footer-options.ts";
 import { createMessageHandler, type MessageHandlerParts } from "../inbox/handle-messages.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { keepMessage } from "../inbox/kept-message.ts";
+import type { StreamingOptions } from "../options.ts";
 import { deliver } from "../outbox/deliver.ts";
 import { createOutbox } from "../outbox/outbox.ts";
+import { createQuietChats, type QuietChats } from "../outbox/quiet-chats.ts";
 import { splitText } from "../outbox/split-text.ts";
-import type { Capabilities, Connection, Platform, Target } from "../platform.ts";
+import type { ActResult, Capabilities, ChatAction, Connection, Platform, Target } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
+import { answerFooter } from "../sessions/answer-footer.ts";
 import { createChatRunner } from "../sessions/chat-runner.ts";
 import { createChatTurns } from "../sessions/chat-turns.ts";
 import { surfaceOf } from "../sessions/platform-surface.ts";
@@ -39,6 +43,10 @@ export interface GatewayParts {
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
   readonly rules: MessageHandlerParts["rules"] & { readonly drain_timeout_seconds: number };
+  readonly streaming: StreamingOptions;
+  readonly footer: RuntimeFooterOptions;
+  /** The folder in which sessions begin, as people read it. */
+  readonly cwd: string;
   readonly pairCommand: MessageHandlerParts["pairCommand"];
   /** The folder for files of messages. */
   readonly cache: string;
@@ -103,7 +111,12 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const links = new Map(
     platforms.map((one) => [
       one.name,
-      { ...one, added: new WakeFlag(), live: undefined as Connection | undefined },
+      {
+        ...one,
+        added: new WakeFlag(),
+        live: undefined as Connection | undefined,
+        quiet: createQuietChats(clock),
+      },
     ]),
   );
   const onAdded = (platform: string): void => links.get(platform)?.added.touch();
@@ -112,16 +125,40 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const split = (platform: string, text: string) =>
     splitText(text, capabilitiesOf(platform)).map((part) => ({ type: "text", text: part }) as const);
 
+  /** Shows something in a chat, unless the service wants that chat to be left alone. */
+  const actIn = async (
+    { live, quiet }: { readonly live: Connection | undefined; readonly quiet: QuietChats },
+    action: ChatAction,
+    signal: AbortSignal,
+  ): Promise<ActResult> => {
+    const quietMs = quiet.leftMs(action.chat);
+    if (live === undefined || quietMs > 0) return { ok: false, retryAfterMs: quietMs };
+    const result = await live.act(action, signal);
+    if (!result.ok && result.retryAfterMs !== undefined) quiet.add(action.chat, result.retryAfterMs);
+    return result;
+  };
+
   const runner = createChatRunner({
     ...{ database, inbox, outbox, chats, turns, clock, log, split, onAdded },
     limits: parts.limits,
     findTurn: parts.findTurn,
     surfaceOf: (platform, toolsets) =>
       surfaceOf(platform, links.get(platform)?.label ?? platform, capabilitiesOf(platform), toolsets),
+    streaming: parts.streaming,
+    findEditor(platform, chat) {
+      const link = links.get(platform);
+      if (!parts.streaming.enabled || !link?.platform.capabilities.actions.includes("edit")) return undefined;
+      return (messageId, text, signal) => actIn(link, { type: "edit", chat, messageId, text }, signal);
+    },
+    footerOf({ target, choices }, facts) {
+      const isWanted =
+        choices.footer ?? links.get(target.platform)?.options.runtime_footer ?? parts.footer.enabled;
+      return isWanted ? answerFooter(parts.footer.fields, facts, parts.cwd) : "";
+    },
     showTyping(platform, chat) {
       const link = links.get(platform);
-      if (!link?.platform.capabilities.actions.includes("typing")) return;
-      link.live?.act({ type: "typing", chat }, stop).catch(() => undefined);
+      if (!link?.options.typing_indicator || !link.platform.capabilities.actions.includes("typing")) return;
+      actIn(link, { type: "typing", chat }, stop).catch(() => undefined);
     },
   });
   const handler = createMessageHandler({
@@ -158,7 +195,15 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
         async deliver(connection, signal) {
           if (own === undefined) return;
           own.live = connection;
-          await deliver({ outbox, platform: name, clock, added: own.added }, connection, signal);
+          await deliver(
+            {
+              ...{ outbox, platform: name, clock, added: own.added },
+              canEdit: platform.capabilities.actions.includes("edit"),
+              onQuiet: own.quiet.add,
+            },
+            connection,
+            signal,
+          );
           own.live = undefined;
         },
         onState: (record) => state.setPlatform(record, never),

@@ -4,7 +4,7 @@ import type { Tier } from "../access/decide-access.ts";
 import type { Sender } from "../platform.ts";
 import { readChatAnswer } from "./chat-questions.ts";
 import type { ChatRunner } from "./chat-runner.ts";
-import type { ChatTurns } from "./chat-turns.ts";
+import type { ChatChoices, ChatTurns } from "./chat-turns.ts";
 
 /** The chat in which a command was written, and who wrote it. */
 export interface CommandScene {
@@ -18,6 +18,8 @@ export interface CommandScene {
   readonly allowed: readonly string[];
   /** Starts a new session with the next message. */
   reset(): Promise<void>;
+  /** Keeps what people choose for this chat. */
+  choose(change: ChatChoices): Promise<void>;
 }
 
 interface CommandRow {
@@ -67,6 +69,16 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
       return `${sessionId === undefined ? "The next message starts a new session." : `Session ${sessionId}.`} ${work}`;
     },
   },
+  footer: {
+    words: "on|off",
+    summary: "end each answer with a line about the model and its context, or no longer",
+    async run({ choose }, rest) {
+      const chosen = SWITCH[rest.toLowerCase()];
+      if (chosen === undefined) return "Write /footer on or /footer off.";
+      await choose({ footer: chosen });
+      return chosen ? "Answers end with a footer from now on." : "Answers have no footer from now on.";
+    },
+  },
   approve: {
     words: "[session|always]",
     summary: "allow the call that waits",
@@ -78,6 +90,8 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
     run: (scene, rest, signal) => answerOldest(scene, rest === "" ? "no" : `no: ${rest}`, signal),
   },
 };
+
+const SWITCH: Readonly<Record<string, boolean>> = { on: true, off: false };
 
 async function startNew({ runner, chatKey, reset }: CommandScene): Promise<string> {
   await runner.stop(chatKey);

@@ -10,8 +10,17 @@ import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../
 import type { Inbox, InboxEntry } from "../inbox/inbox.ts";
 import type { Outbox } from "../outbox/outbox.ts";
 import type { ChatAddress, OutboundPart } from "../platform.ts";
+import type { TurnFacts } from "./answer-footer.ts";
 import { askInChat } from "./chat-questions.ts";
 import type { ChatRecord, ChatTurn, ChatTurns } from "./chat-turns.ts";
+import { type FollowedTurn, followTurn } from "./follow-turn.ts";
+import {
+  type LiveAnswer,
+  type LiveAnswerParts,
+  openLiveAnswer,
+  type ShownText,
+  type StreamingRules,
+} from "./live-answer.ts";
 import { isSharedKey } from "./session-key.ts";
 import { composeMessage, continueMessage } from "./turn-message.ts";
 
@@ -32,13 +41,18 @@ export interface ChatRunnerParts {
   split(platform: string, text: string): readonly OutboundPart["content"][];
   /** Called after something was added to the outbox. */
   onAdded(platform: string): void;
+  /** How answers grow. */
+  readonly streaming: StreamingRules;
+  /** Edits messages of a chat; undefined where answers do not grow. */
+  findEditor(platform: string, chat: ChatAddress): LiveAnswerParts["edit"] | undefined;
+  /** The last line of an answer; empty for none. */
+  footerOf(chat: ChatRecord, facts: TurnFacts): string;
   /** Shows that something happens; may get lost. */
   showTyping(platform: string, chat: ChatAddress): void;
 }
 
 /** A message written before the clock was set back must still be found in the transcripts. */
 const CLOCK_MARGIN_MS = 86_400_000;
-const TYPING_EVERY_MS = 4_000;
 /** Turns of a chat that crashes cut off in a row before it is given up. */
 const MAX_INTERRUPTIONS = 3;
 const RETRY_FULL_MS = 1_000;
@@ -99,13 +113,15 @@ export function createChatRunner(parts: ChatRunnerParts) {
         limits: parts.limits,
         whenBusy: "wait",
       });
-    let result: HostedTurnResult;
+    let followed: FollowedTurn;
     try {
-      result = await follow(open(chat.sessionId), turn, chat);
-      if (isUnknownSession(result)) result = await follow(open(undefined), turn, chat);
+      followed = await follow(open(chat.sessionId), turn, chat, entries);
+      if (isCode(followed.result, "session-not-found"))
+        followed = await follow(open(undefined), turn, chat, entries);
     } catch (error) {
-      result = { error };
+      followed = { result: { error }, shown: undefined, facts: NO_FACTS };
     }
+    const { result } = followed;
     if (isCode(result, "turns-full") || isCode(result, "turns-draining")) {
       await chats.giveBack(id, never);
       if (!isStopping) await clock.sleep(RETRY_FULL_MS, never);
@@ -113,64 +129,80 @@ export function createChatRunner(parts: ChatRunnerParts) {
     }
     // A turn that was stopped because the gateway stops is continued by the next gateway.
     if (isStopping && (result.end === undefined || result.end.outcome === "stopped")) return;
-    await finish(turn, result, entries);
+    await finish(turn, followed, entries);
   }
 
-  /** Follows a turn to its end, and asks its questions in the chat. */
+  /** Follows a turn to its end, and shows in the chat what it asks and writes. */
   async function follow(
     one: HostedTurn,
     turn: Pick<ChatTurn, "id" | "chatKey">,
     chat: ChatRecord,
-  ): Promise<HostedTurnResult> {
+    entries: readonly InboxEntry[],
+  ): Promise<FollowedTurn> {
     hosted.set(turn.chatKey, one);
-    const end = new AbortController();
     const { platform, ...address } = chat.target;
-    const showTyping = (): void => {
-      if (one.state() === "running") parts.showTyping(platform, address);
-    };
-    const typing = async (): Promise<void> => {
-      for (;;) {
-        await clock.sleep(TYPING_EVERY_MS, end.signal);
-        showTyping();
-      }
-    };
-    typing().catch(() => undefined); // ends with the turn
+    const goesElsewhere = entries.some(({ message }) => message.replyTo !== undefined);
+    const edit = goesElsewhere ? undefined : parts.findEditor(platform, address);
     try {
-      const opened = await one.opened.catch(() => undefined); // the result of the turn says why
-      if (opened !== undefined) await chats.adopt(turn, opened.sessionId, never);
-      for await (const item of one.watch(0, end.signal)) {
-        if (!("event" in item)) continue;
-        if (item.event.type === "request-sent") showTyping();
-        if (item.event.type !== "approval-asked") continue;
-        const { approval } = item.event;
-        await add({
-          source: `question:${turn.id}:${approval.id}`,
-          target: chat.target,
-          contents: [askInChat(approval)],
-        });
-      }
-      return await one.ended;
+      return await followTurn(one, {
+        clock,
+        live: edit && openLive(turn, chat, entries, edit),
+        showTyping: () => parts.showTyping(platform, address),
+        onOpened: ({ sessionId }) => chats.adopt(turn, sessionId, never),
+        onQuestion: ({ approval }) =>
+          add({
+            source: `question:${turn.id}:${approval.id}`,
+            target: chat.target,
+            contents: [askInChat(approval)],
+          }),
+      });
     } finally {
-      end.abort();
       hosted.delete(turn.chatKey);
     }
+  }
+
+  function openLive(
+    { id }: Pick<ChatTurn, "id">,
+    { target }: ChatRecord,
+    entries: readonly InboxEntry[],
+    edit: LiveAnswerParts["edit"],
+  ): LiveAnswer {
+    const utter = (segment: number, text: string) => ({
+      source: liveSource(id, segment),
+      target,
+      contents: parts.split(target.platform, text),
+      repliesTo: segment === 0 ? entries.at(-1)?.message.id : undefined,
+      inboxKey: entries[0]?.key,
+    });
+    return openLiveAnswer({
+      clock,
+      rules: parts.streaming,
+      fit(text) {
+        const [first] = parts.split(target.platform, text);
+        return first?.type === "text" ? first.text : "";
+      },
+      post: (segment, text) => add(utter(segment, text)),
+      find: (segment) => outbox.ofSource(liveSource(id, segment))[0],
+      settle: (segment, text) => add({ ...utter(segment, text), isRevision: true }),
+      edit,
+    });
   }
 
   /** Writes the answer and the end of the turn in one transaction. */
   async function finish(
     turn: Pick<ChatTurn, "id" | "chatKey">,
-    result: HostedTurnResult,
+    { result, shown, facts }: FollowedTurn,
     entries: readonly InboxEntry[],
   ): Promise<void> {
     const { end } = result;
-    if (end !== undefined) return answer(turn, end, entries);
+    if (end !== undefined) return answer(turn, end, entries, { shown, facts });
     const { error } = result;
     if (!(error instanceof AppError)) log.error("a turn failed", { turn: turn.id, error: messageOf(error) });
     const text =
       error instanceof AppError
         ? `I could not answer: ${error.message} ${error.hint}`
         : "I could not answer because of a fault in the gateway; its log has the details.";
-    return write(turn, "failed", text, entries, messageOf(error));
+    return write(turn, { outcome: "failed", text, failure: messageOf(error), shown }, entries);
   }
 
   function answer(
@@ -182,34 +214,41 @@ export function createChatRunner(parts: ChatRunnerParts) {
       hint,
     }: Pick<AgentEventOf<"turn-end">, "text" | "reason" | "hint"> & { readonly outcome: string },
     entries: readonly InboxEntry[],
+    { shown, facts }: Pick<FollowedTurn, "shown"> & { readonly facts?: TurnFacts } = { shown: undefined },
   ): Promise<void> {
     const why = outcome === "completed" ? [] : [[reason, hint].filter(Boolean).join(" ")];
     const whole = [text.trim(), ...why].filter((part) => part !== "").join("\n\n");
-    const said = whole === "" ? "(I have nothing to say to that.)" : whole;
+    const footer = facts === undefined ? "" : parts.footerOf(requireChat(turn.chatKey), facts);
     return write(
       turn,
-      outcome,
-      said,
+      {
+        outcome,
+        text: whole === "" ? "(I have nothing to say to that.)" : whole,
+        footer,
+        failure: outcome === "failed" ? (reason ?? "the turn failed") : undefined,
+        // What people have seen stays in front of the reason why there is no more.
+        shown: text.trim() === "" ? shown : shown && { ...shown, text: "" },
+      },
       entries,
-      outcome === "failed" ? (reason ?? "the turn failed") : undefined,
     );
   }
 
   async function write(
     turn: Pick<ChatTurn, "id" | "chatKey">,
-    outcome: string,
-    text: string,
+    { outcome, text, footer = "", failure, shown }: WrittenAnswer,
     entries: readonly InboxEntry[],
-    failure: string | undefined,
   ): Promise<void> {
     const first = entries[0];
     const target =
       entries.find(({ message }) => message.replyTo)?.message.replyTo ?? requireChat(turn.chatKey).target;
+    const begun = shown?.segment === undefined || shown.text.trim() === "" ? "" : `${shown.text.trim()} […]`;
+    const whole = [begun, text, footer].filter((part) => part !== "").join("\n\n");
     await database.write(() => {
       outbox.add({
-        source: `turn:${turn.id}`,
+        source: shown?.segment === undefined ? `turn:${turn.id}` : liveSource(turn.id, shown.segment),
+        isRevision: shown?.segment !== undefined,
         target,
-        contents: parts.split(target.platform, text),
+        contents: parts.split(target.platform, whole),
         repliesTo: target.platform === first?.platform ? entries.at(-1)?.message.id : undefined,
         inboxKey: first?.key,
       });
@@ -241,16 +280,20 @@ export function createChatRunner(parts: ChatRunnerParts) {
       if (found !== undefined) await chats.adopt(turn, found.sessionId, never);
       const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
       if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
-        await answer(turn, { ...found, outcome: found.outcome }, entries);
+        await answer(turn, { ...found, outcome: found.outcome }, entries, {
+          shown: findShown(turn.id, found.text),
+        });
         continue;
       }
       if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
         await database.write(() => chats.resetSession(turn.chatKey), never);
         const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
-        await write(turn, "failed", text, entries, "interrupted too often");
+        const failure = "interrupted too often";
+        await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
         continue;
       }
       const id = await chats.continueTurn(turn, never);
+      await markBroken(turn, entries);
       const next = { id, chatKey: turn.chatKey };
       start(turn.chatKey, () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id)));
     }
@@ -280,6 +323,30 @@ export function createChatRunner(parts: ChatRunnerParts) {
     },
   };
 
+  /** The message in which an earlier process showed the beginning of a text. */
+  function findShown(turnId: string, whole?: string): ShownText | undefined {
+    for (let segment = 0, last: ShownText | undefined; ; segment++) {
+      const [part] = outbox.ofSource(liveSource(turnId, segment));
+      if (part === undefined)
+        return whole === undefined || whole.startsWith(last?.text ?? "") ? last : undefined;
+      last = part.part.content.type === "text" ? { segment, text: part.part.content.text } : undefined;
+    }
+  }
+
+  /** The beginning of a text that nobody will continue is marked as such. */
+  async function markBroken({ id, chatKey }: ChatTurn, entries: readonly InboxEntry[]): Promise<void> {
+    const shown = findShown(id);
+    if (shown?.segment === undefined || shown.text.endsWith("[…]")) return;
+    const { target } = requireChat(chatKey);
+    await add({
+      source: liveSource(id, shown.segment),
+      isRevision: true,
+      target,
+      contents: parts.split(target.platform, `${shown.text} […]`),
+      inboxKey: entries[0]?.key,
+    });
+  }
+
   function lateNotes(entries: readonly InboxEntry[], { startedAt }: ChatTurn): string[] {
     return entries.filter(({ receivedAt }) => receivedAt > startedAt).map(({ message }) => message.text);
   }
@@ -294,6 +361,18 @@ function isCode(result: HostedTurnResult, code: string): boolean {
   return result.end === undefined && result.error instanceof AppError && result.error.code === code;
 }
 
-function isUnknownSession(result: HostedTurnResult): boolean {
-  return isCode(result, "session-not-found");
+interface WrittenAnswer {
+  readonly outcome: string;
+  readonly text: string;
+  readonly footer?: string;
+  /** Why there is no proper answer. */
+  readonly failure: string | undefined;
+  readonly shown: ShownText | undefined;
+}
+
+const NO_FACTS: TurnFacts = { model: undefined, contextTokens: undefined, windowTokens: undefined };
+
+/** The name of a message that grows: the last one of a turn becomes its answer. */
+function liveSource(turnId: string, segment: number): string {
+  return `live:${turnId}:${segment}`;
 }

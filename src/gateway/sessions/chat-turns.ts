@@ -11,6 +11,12 @@ export interface ChatRecord {
   readonly label: string;
   /** Turns in a row that a crash has cut off. */
   readonly interruptions: number;
+  /** What people have chosen in this chat. */
+  readonly choices: ChatChoices;
+}
+
+export interface ChatChoices {
+  readonly footer?: boolean | undefined;
 }
 
 /** A turn that answers one or more messages of a chat. */
@@ -34,6 +40,7 @@ interface ChatRow {
   readonly thread_id: string | null;
   readonly label: string;
   readonly interruptions: number;
+  readonly choices: string;
 }
 
 interface TurnRow {
@@ -60,6 +67,7 @@ export function createChatTurns(database: Database) {
   const setSession = database.prepare(
     "update chat set session_id = :sessionId, interruptions = 0 where key = :key",
   );
+  const setChoices = database.prepare("update chat set choices = :choices where key = :key");
   const waitingChats = database.prepare<{ chat_key: string }>(
     "select distinct chat_key from inbox where state = 'waiting' and chat_key not in (select chat_key from turn where state = 'running')",
   );
@@ -110,6 +118,11 @@ export function createChatTurns(database: Database) {
     /** The next message starts a new session; runs inside a transaction. */
     resetSession(key: string): void {
       setSession.run({ key, sessionId: null });
+    },
+    /** Changes what people have chosen in a chat; runs inside a transaction. */
+    choose(key: string, change: ChatChoices): void {
+      const chosen = { ...toChat(find.get(key))?.choices, ...change };
+      setChoices.run({ key, choices: JSON.stringify(chosen) });
     },
     /** Opens a turn for everything that waits in a chat, before anything is done; undefined if nothing waits. */
     begin: (chatKey: string, signal: AbortSignal): Promise<string | undefined> =>
@@ -176,6 +189,7 @@ function toChat(row: ChatRow | undefined): ChatRecord | undefined {
     target: { platform: row.platform, chatId: row.chat_id, threadId: row.thread_id ?? undefined },
     label: row.label,
     interruptions: row.interruptions,
+    choices: JSON.parse(row.choices) as ChatChoices,
   };
 }
 

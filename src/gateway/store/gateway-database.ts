@@ -144,11 +144,20 @@ const stateMigration: Migration = {
     ) strict, without rowid`,
 };
 
+const liveMigration: Migration = {
+  name: "messages that change, and choices of people",
+  // A part with a message id that is to be sent is an edit of that message.
+  sql: `
+    alter table outbox add column is_revised integer not null default 0 check (is_revised in (0, 1));
+    alter table chat add column choices text not null default '{}' check (json_valid(choices))`,
+};
+
 export const gatewayMigrations: readonly Migration[] = [
   leaseMigration,
   messageMigration,
   accessMigration,
   stateMigration,
+  liveMigration,
 ];
 
 /** Opens what the gateway must not lose. FULL: a message that was acknowledged survives a power failure, too. */

@@ -292,14 +292,20 @@ async function act(telegram: TelegramApi, action: ChatAction, signal: AbortSigna
       (api) =>
         action.type === "typing"
           ? api.sendChatAction(chatId, "typing", thread)
-          : api.editMessageText(chatId, Number(action.messageId), action.text, {}),
+          : api.editMessageText(chatId, Number(action.messageId), action.text, {
+              link_preview_options: { is_disabled: true },
+            }),
       { withinMs: CALL_WITHIN_MS },
       signal,
     );
     return { ok: true };
   } catch (error) {
     if (/message is not modified/i.test(refusalOf(error)?.description ?? "")) return { ok: true };
-    return { ok: false, retryAfterMs: retryAfterMs(error) };
+    return {
+      ok: false,
+      isFinal: refusalOf(error)?.error_code === 400,
+      retryAfterMs: retryAfterMs(error),
+    };
   }
 }
 
