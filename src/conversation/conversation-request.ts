@@ -12,6 +12,7 @@ import type { ReasoningEffort } from "../providers/provider.ts";
 import type { RouteRequest } from "../providers/routes/choose-provider.ts";
 import type { SessionChoice } from "../sessions/resolve-session.ts";
 import type { Tool } from "../tools/tool.ts";
+import type { FileSending } from "../tools/tool-parts.ts";
 import type { Exchange } from "./conversation.ts";
 import type { FallbackSettings } from "./fallback-routes.ts";
 import type { PolicyRequest } from "./gate/create-policy.ts";
@@ -34,6 +35,8 @@ export interface Surface {
   readonly whenAsked: PolicyRequest["surface"]["whenAsked"];
   /** Where a person chats, a model writes the title; elsewhere it is cut from the first message. */
   readonly titledBy: "model" | "message" | "nobody";
+  /** How files reach the people of the conversation; absent where they cannot. */
+  readonly fileSending?: FileSending | undefined;
   /** Additional tools of this surface, which settings cannot disable. */
   readonly tools?: readonly Tool[] | undefined;
 }

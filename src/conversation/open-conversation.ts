@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
+import { readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
@@ -9,6 +10,7 @@ import type { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";
 import { environmentTask } from "../environments/environment-request.ts";
+import { isFileProblem } from "../environments/files/file-problem.ts";
 import { AppError } from "../lib/errors.ts";
 import { readOwnIdentity } from "../lib/process/process-identity.ts";
 import { systemClock } from "../lib/time/clock.ts";
@@ -70,6 +72,8 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
    * gets descriptions of them.
    */
   loadParts(text: string, images: readonly ImagePart[], signal: AbortSignal): Promise<UserMessage["parts"]>;
+  /** Puts a file of this machine where the session's tools find it, and returns its path there. */
+  placeFile(path: string, signal: AbortSignal): Promise<string>;
 }
 
 /** Opens the chosen session or a new one, with its model, tools and environment. Nothing is sent or run yet. */
@@ -151,7 +155,13 @@ export async function openConversation(
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
-    const ownParts = await openToolParts(request, holder.workspace, id, store, untrusted.add);
+    const ownParts = await openToolParts(
+      request,
+      holder.workspace,
+      { owner: id, cwd: inUse.cwd },
+      store,
+      untrusted.add,
+    );
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
       todos: parseTodos(store.findLastResult(id, "todo")),
@@ -333,6 +343,15 @@ export async function openConversation(
           queue: isStored ? store.approvals : withoutSession(store.approvals),
         });
         return runTools([call], { tools, gate, fit }, within);
+      },
+      async placeFile(path, within) {
+        if (environment.options.backend === "local") return path;
+        const { files } = await holder.workspace(within);
+        const target = `~/received/${basename(dirname(path))}/${basename(path)}`;
+        const placed = await files.write(target, await readFile(path), {}, within);
+        if (isFileProblem(placed))
+          throw new AppError("file-not-placed", placed.message, { hint: placed.hint });
+        return placed.path;
       },
       async loadParts(text, images, within) {
         const { redact } = ownParts;

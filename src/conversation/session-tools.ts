@@ -1,3 +1,4 @@
+import { tmpdir } from "node:os";
 import { resolve } from "node:path";
 import { createOutputWindow } from "../environments/output-window.ts";
 import { createSpillFile, withRedaction } from "../environments/spill-file.ts";
@@ -14,7 +15,7 @@ import { createPastSessions } from "./past-sessions.ts";
 export async function openToolParts(
   request: ConversationRequest,
   workspace: ToolParts["workspace"],
-  owner: string,
+  { owner, cwd }: { readonly owner: string; readonly cwd: string },
   store: SessionStore,
   onUntrusted: (source: string) => void,
 ): Promise<ToolParts> {
@@ -26,7 +27,7 @@ export async function openToolParts(
   return {
     workspace,
     owner,
-    guards: await openFileGuards(request),
+    guards: await openFileGuards(request, cwd),
     pastSessions: createPastSessions(store, (text) => redactor.redact(text), onUntrusted),
     limits: {
       timeout: environment.options.timeout,
@@ -34,6 +35,7 @@ export async function openToolParts(
     },
     canNotify: surface.canNotify,
     hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
+    fileSending: surface.fileSending,
     findAnswer:
       surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
     redact,
@@ -48,13 +50,23 @@ export async function openToolParts(
   };
 }
 
-async function openFileGuards({ home, settings, environment }: ConversationRequest): Promise<FileGuards> {
-  const roots = settings.security.write_safe_root
-    .split(":")
-    .filter((folder) => folder !== "")
-    .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
+/** `cwd` is the folder in which the session works. */
+async function openFileGuards(
+  { home, settings, environment, surface }: ConversationRequest,
+  cwd: string,
+): Promise<FileGuards> {
+  const toPaths = (folders: readonly string[]): string[] =>
+    folders
+      .filter((folder) => folder !== "")
+      .map((folder) => resolve(folder.replace(/^~(?=$|\/)/, environment.userHome)));
+  const roots = toPaths(settings.security.write_safe_root.split(":"));
+  const sendRoots = [cwd, "/tmp", tmpdir(), ...toPaths(surface.fileSending?.folders ?? [])];
   const withReal = async (folders: readonly string[]) => [
     ...new Set([...folders, ...(await Promise.all(folders.map((folder) => resolveLinks(folder))))]),
   ];
-  return createFileGuards({ homes: await withReal([home]), writeRoots: await withReal(roots) });
+  return createFileGuards({
+    homes: await withReal([home]),
+    writeRoots: await withReal(roots),
+    sendRoots: environment.options.backend === "local" ? await withReal(sendRoots) : undefined,
+  });
 }

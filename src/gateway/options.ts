@@ -47,6 +47,11 @@ export const gatewayOptions = z.strictObject({
     description:
       "Seconds without a connection after which a platform is reported as needing attention; 0 means never",
   }),
+  media_allow_dirs: names.meta({
+    description:
+      "More folders from which files may be sent to people; the working folder and temporary folders always may",
+    env: "HERMES_MEDIA_ALLOW_DIRS",
+  }),
   max_attachment_mb: z
     .int()
     .min(0)

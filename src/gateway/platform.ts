@@ -40,8 +40,8 @@ export interface Capabilities {
   readonly markdown: "none" | "rendered";
   /** Whether a part with `choices` is shown with buttons; elsewhere the text itself says how to answer. */
   readonly hasButtons: boolean;
-  /** Whether parts may be files. */
-  readonly sendsFiles: boolean;
+  /** The largest file that a part may be; 0 where files cannot be sent. */
+  readonly maxFileBytes: number;
   readonly actions: readonly ChatAction["type"][];
   /** Milliseconds without `sink.alive()` after which the gateway counts the connection as dead and opens a new one. */
   readonly silenceLimitMs: number;

@@ -92,6 +92,7 @@ export const HINTS = {
   "pairing-locked": "Wait an hour, or approve by the id that `hermes pairing list` shows.",
   "gateway-running": "See `hermes gateway status`.",
   "gateway-unstarted": "See `hermes logs errors`, or run `hermes gateway run` to watch it.",
+  "file-not-placed": "Send the file again, or put it into the environment yourself.",
   "gateway-stopped": "Start it with `hermes gateway run` or `hermes gateway start`.",
   "message-unknown": "See `hermes gateway messages`.",
   "board-slug-invalid": "Use up to 64 letters a-z, digits, `-` and `_`, starting with a letter or digit.",

@@ -93,3 +93,33 @@ it("agent K5: HERMES_WRITE_SAFE_ROOT limits changes, never reading, and does not
   expect(limited.write("/srv/app/.env")).toContain("credentials");
   expect(limited.read("/home/ann/a")).toBeUndefined();
 });
+
+it("K22: only files of the working folder, of temporary and of listed folders are sent, and none with secrets", () => {
+  const { send } = createFileGuards({
+    homes: [HOME],
+    writeRoots: [],
+    sendRoots: ["/home/ann/work", "/tmp", "/home/ann/Reports"],
+  });
+  for (const path of [
+    "/home/ann/work/report.pdf",
+    "/tmp/chart.png",
+    "/home/ann/Reports/q3.csv",
+    `${HOME}/cache/inbound/a1/0-photo.jpg`,
+    `${HOME}/kanban/workspaces/t1/out.txt`,
+  ])
+    expect(send(path), path).toBeUndefined();
+  for (const path of ["/home/ann/Documents/tax.pdf", "/srv/data.csv", "/home/ann/workshop/x"])
+    expect(send(path), path).toMatch(/outside of the folders/);
+  for (const path of [`${HOME}/config.yaml`, `${HOME}/logs/agent.log`, `${HOME}/SOUL.md`])
+    expect(send(path), path).toMatch(/home of Hermes/);
+  for (const path of ["/home/ann/work/.env", `${HOME}/.env`, "/home/ann/.ssh/id_rsa", "/proc/1/environ"])
+    expect(send(path), path).toBeDefined();
+});
+
+it("K22: in a sandbox everything is sent but the files of its system", () => {
+  const { send } = createFileGuards({ homes: [HOME], writeRoots: [] });
+  for (const path of ["/workspace/a.pdf", "/srv/a.csv", "/root/a.txt"])
+    expect(send(path), path).toBeUndefined();
+  for (const path of ["/etc/hostname", "/var/lib/x", "/root/.config/x", "/home/ann/.config/x"])
+    expect(send(path), path).toMatch(/outside of the folders/);
+});

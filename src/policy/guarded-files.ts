@@ -10,6 +10,8 @@ export interface FileGuards {
   read(path: string): string | undefined;
   /** Takes a path without symbolic links. */
   write(path: string): string | undefined;
+  /** Whether people on a messaging platform may get the file. Takes a path without symbolic links. */
+  send(path: string): string | undefined;
 }
 
 export interface GuardFacts {
@@ -17,15 +19,21 @@ export interface GuardFacts {
   readonly homes: readonly string[];
   /** The only folders in which files may be changed; empty means all. */
   readonly writeRoots: readonly string[];
+  /** The only folders from which files may be sent; undefined means all, as in a sandbox. */
+  readonly sendRoots?: readonly string[] | undefined;
 }
 
 /** Databases, trusted rules and checkpoints: changed only by Hermes, or its promises do not hold. */
 const STATE = /(?:^|\/)[^/]+\.sqlite(?:-wal|-shm|-journal)?$|^(?:trusted-rules|checkpoints)(?:\/|$)/;
+/** Where the files that people have sent and what the agent has made are kept. */
+const SENDABLE = /^(?:cache|(?:.*\/)?workspaces|sandboxes)(?:\/|$)/;
+const SYSTEM =
+  /^\/(?:etc|proc|sys|dev|boot|root\/\.[^/]+|var\/lib)(?:\/|$)|^\/(?:home|Users)\/[^/]+\/\.[^/]+(?:\/|$)/;
 /** What the agents of several profiles work on. */
 const SHARED_WORK = /^(?:cache|logs|sandboxes|(?:.*\/)?workspaces)(?:\/|$)/;
 const SSH_CONFIG = /\/\.ssh\/config$/;
 
-export function createFileGuards({ homes, writeRoots }: GuardFacts): FileGuards {
+export function createFileGuards({ homes, writeRoots, sendRoots }: GuardFacts): FileGuards {
   function refuse(path: string, isWrite: boolean): string | undefined {
     const kind = findCredential(path, { home: undefined, homes });
     const isCredential = kind === "secret" || (isWrite && kind === "public" && !SSH_CONFIG.test(path));
@@ -43,7 +51,22 @@ export function createFileGuards({ homes, writeRoots }: GuardFacts): FileGuards 
     return undefined;
   }
 
+  function refuseSending(path: string): string | undefined {
+    const refusal = refuse(path, false);
+    if (refusal !== undefined) return refusal;
+    for (const home of homes) {
+      const own = below(path, home);
+      if (own !== undefined && SENDABLE.test(own)) return undefined;
+      if (own !== undefined)
+        return `${path} is in the home of Hermes, from which files are not sent. Tell the user so.`;
+    }
+    const isListed = sendRoots?.some((root) => below(path, root) !== undefined) ?? true;
+    if (isListed && !SYSTEM.test(path)) return undefined;
+    return `${path} is outside of the folders from which files are sent (the working folder, temporary folders and gateway.media_allow_dirs). Copy it there if the user wants it, or tell them so.`;
+  }
+
   return {
+    send: refuseSending,
     read: (path) => refuse(path, false),
     write(path) {
       const isOutside = writeRoots.length > 0 && !writeRoots.some((root) => below(path, root) !== undefined);

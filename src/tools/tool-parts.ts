@@ -58,6 +58,26 @@ export interface PastSessions {
   messages(id: string): readonly PastMessage[];
 }
 
+/** A file for the people of a conversation. */
+export interface OutgoingFile {
+  /** The session that sends it. */
+  readonly owner: string;
+  readonly callId: string;
+  /** Without folders. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+  readonly caption: string | undefined;
+}
+
+/** How a surface gives files to people. */
+export interface FileSending {
+  readonly maxBytes: number;
+  /** Folders from which files may be sent, beside the working folder and temporary ones. */
+  readonly folders: readonly string[];
+  /** Resolves once the file will arrive, also after a crash. Called twice for a call, it is sent once. */
+  send(file: OutgoingFile, signal: AbortSignal): Promise<void>;
+}
+
 /** The dependencies of a session's tools, all passed in. */
 export interface ToolParts {
   /** Opened on the first call, then reused. */
@@ -76,6 +96,8 @@ export interface ToolParts {
   readonly canNotify: boolean;
   /** The user's answer to the question of a call, if there was one in time; undefined on surfaces that cannot ask. */
   readonly findAnswer: ((callId: string) => string | undefined) | undefined;
+  /** Undefined on surfaces that cannot send files. */
+  readonly fileSending: FileSending | undefined;
   /** Undefined where earlier sessions must not be read. */
   readonly pastSessions: PastSessions | undefined;
   redact(text: string, options?: { readonly code?: boolean }): string;

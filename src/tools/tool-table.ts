@@ -3,6 +3,7 @@ import { createPatch } from "./files/patch.ts";
 import { createReadFile } from "./files/read-file.ts";
 import { createSearchFiles, SearchCounter } from "./files/search-files.ts";
 import { SeenFiles } from "./files/seen-files.ts";
+import { createSendFile } from "./files/send-file.ts";
 import { createWriteFile } from "./files/write-file.ts";
 import { createSessionSearch } from "./session-search.ts";
 import { createProcess } from "./terminal/process.ts";
@@ -17,7 +18,7 @@ export const TOOLSETS = ["terminal", "file", "todo", "session_search", "clarify"
 
 /** The names of all tools, for rules. */
 export const TOOL_NAMES: ReadonlySet<string> = new Set([
-  ...["terminal", "process", "read_file", "write_file", "patch", "search_files"],
+  ...["terminal", "process", "read_file", "write_file", "patch", "search_files", "send_file"],
   ...["todo", "session_search", "clarify"],
 ]);
 
@@ -28,7 +29,7 @@ export function createTools(
 ): ReadonlyMap<string, Tool> {
   const seenFiles = new SeenFiles();
   const searches = new SearchCounter();
-  const { findAnswer, pastSessions } = parts;
+  const { findAnswer, pastSessions, fileSending } = parts;
   const all: readonly Tool[] = [
     createTerminal(parts, { hasFileTools: toolsets.has("file") }),
     createProcess(parts),
@@ -39,6 +40,7 @@ export function createTools(
     createTodo(todos),
     ...(pastSessions === undefined ? [] : [createSessionSearch(pastSessions, parts.owner)]),
     ...(findAnswer === undefined ? [] : [createClarify(findAnswer)]),
+    ...(fileSending === undefined ? [] : [createSendFile(parts, fileSending)]),
   ];
   const redact = (text: string): string => parts.redact(text, { code: true });
   return new Map(

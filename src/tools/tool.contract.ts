@@ -87,8 +87,16 @@ const CASES: Readonly<Record<string, ToolCase>> = {
     leaky: { question: `shall I use ${SECRET}?` },
     huge: { question: "x".repeat(50_000_000) },
   },
+  send_file: {
+    setUp: `${SECRET_FILE}; echo hi > hi.txt`,
+    valid: { path: "hi.txt", caption: "here it is" },
+    required: "path",
+    wrong: ["caption", 5],
+    leaky: { path: `${SECRET}.txt` },
+  },
 };
 
+const fileSending = { maxBytes: 1_000_000, folders: [], send: async () => undefined };
 const PAST = { title: undefined, source: "cli", cwd: "/", activeAt: 0, parent: undefined };
 const pastSessions: PastSessions = {
   search: async () => [{ session: { ...PAST, id: "one" }, matches: [{ number: 1, snippet: SECRET }] }],
@@ -124,7 +132,7 @@ export function toolContract(
     afterAll(() => testEnvironment?.[Symbol.asyncDispose](), 600_000);
     const findAnswer = () => "red";
     const lab = (options: Parameters<typeof openToolLab>[1] = {}): Promise<ToolLab> =>
-      openToolLab(testEnvironment, { findAnswer, pastSessions, ...options });
+      openToolLab(testEnvironment, { findAnswer, pastSessions, fileSending, ...options });
 
     test("the suite covers exactly the existing tools", async () => {
       await using own = await lab();

@@ -6,7 +6,7 @@ import type { Answer, Approval } from "../approvals/approval.ts";
 import type { Exchange } from "../conversation/conversation.ts";
 import type { Surface } from "../conversation/conversation-request.ts";
 import type { OpenConversation } from "../conversation/open-conversation.ts";
-import { AppError } from "../lib/errors.ts";
+import { AppError, messageOf } from "../lib/errors.ts";
 import type { Clock } from "../lib/time/clock.ts";
 import type { ImagePart, UserMessage } from "../providers/message.ts";
 import type { ReasoningEffort } from "../providers/provider.ts";
@@ -43,8 +43,16 @@ export interface TurnMessage {
   /** The part of the text in which references such as `@file:…` count; none by default. */
   readonly typed?: string | undefined;
   readonly images?: readonly ImagePart[] | undefined;
+  /** Files of this machine that came with the message. */
+  readonly files?: readonly ReceivedFile[] | undefined;
   /** Texts that the model gets after the message. */
   readonly notes?: readonly string[] | undefined;
+}
+
+export interface ReceivedFile {
+  readonly path: string;
+  /** What the model is told: the name of the file, and its type. */
+  readonly description: string;
 }
 
 /**
@@ -266,8 +274,11 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
     }
 
     async function say(current: OpenConversation): Promise<AgentEventOf<"turn-end">> {
-      const { text, typed = "", images = [], notes = [] } = request.message;
+      const { text, typed = "", images = [], files = [] } = request.message;
       const added = await current.loadParts(typed, images, stopping);
+      const placed: string[] = [];
+      for (const one of files) placed.push(await place(current, one));
+      const notes = [...(request.message.notes ?? []), ...placed];
       const message: UserMessage = {
         role: "user",
         parts: [
@@ -285,6 +296,16 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
           state = "waiting";
           await clock.sleep(RETRY_BUSY_MS, stopping);
         }
+      }
+    }
+
+    /** A file that cannot be placed does not keep its message from being answered. */
+    async function place(current: OpenConversation, { path, description }: ReceivedFile): Promise<string> {
+      try {
+        return `[The file ${description} was received as ${await current.placeFile(path, stopping)}]`;
+      } catch (error) {
+        stopping.throwIfAborted();
+        return `[The file ${description} was received, and could not be put into the environment: ${messageOf(error)}]`;
       }
     }
 

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { openGatewayHome } from "../support/gateway-lab.ts";
 import { joinIrc, uniqueNick } from "../support/irc-person.ts";
@@ -252,5 +253,54 @@ describe("the gateway with a scripted service", () => {
     await using _next = await lab.home.run();
     await expect.poll(() => lab.service.delivered.length).toBe(2);
     await expect.poll(() => lab.service.delivered[0]?.text).toMatch(/ \[…\]$/);
+  });
+
+  test("E14: a file of the project is sent once, under its own name, and one of the home is refused", async () => {
+    await using lab = await open({
+      answers: [
+        { tools: [{ name: "terminal", input: { command: "echo 1,2,3 > 'my chart.csv'" } }] },
+        { tools: [{ name: "send_file", input: { path: "my chart.csv", caption: "The numbers" } }] },
+        { tools: [{ name: "send_file", input: { path: "home/config.yaml" } }] },
+        { text: "Here they are." },
+      ],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("send me the numbers");
+    expect(await lab.service.texts(2)).toEqual(["[file my_chart.csv]", "Here they are."]);
+    const { content } = lab.service.delivered[0]?.part ?? {};
+    if (content?.type !== "file") throw new Error("no file arrived");
+    expect(content).toMatchObject({ mediaType: "text/csv", caption: "The numbers" });
+    expect(await readFile(content.path, "utf8")).toBe("1,2,3\n");
+    const trail = await lab.home.hermes(["gateway", "messages", "1"]);
+    expect(trail.stdout).toMatch(/→ file my_chart.csv \[sent/);
+    const [session] = (await lab.home.hermes(["sessions", "list", "--json"])).json<{ id: string }[]>();
+    const shown = await lab.home.hermes(["sessions", "show", session?.id ?? ""]);
+    expect(shown.stdout).toMatch(/home of Hermes, from which files are not sent/);
+  });
+
+  test("K22: a file with a hostile name is stored under a harmless one, an archive is not unpacked, a picture is shown", async () => {
+    await using lab = await open({ answers: [{ text: "I see." }] });
+    await using _gateway = await lab.home.run();
+    const pixel =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    lab.service.write("look", {
+      attachments: [
+        { name: "../../../.ssh/authorized_keys\u202egpj.exe", mediaType: "text/plain", base64: "aGk=" },
+        {
+          name: "bomb.zip",
+          mediaType: "application/zip",
+          base64: Buffer.from("PK\x03\x04").toString("base64"),
+        },
+        { name: "pixel.png", mediaType: "image/png", base64: pixel },
+        { name: "film.mp4", mediaType: "video/mp4", problem: "it is larger than 20 bytes" },
+      ],
+    });
+    expect(await lab.service.texts(1)).toEqual(["I see."]);
+    const [session] = (await lab.home.hermes(["sessions", "list", "--json"])).json<{ id: string }[]>();
+    const { stdout } = await lab.home.hermes(["sessions", "show", session?.id ?? ""]);
+    expect(stdout).toMatch(/received as \S+\/cache\/inbound\/\w+\/0-authorized_keys_gpj\.exe\]/);
+    expect(stdout).toMatch(/bomb\.zip \(application\/zip\) was received as \S+1-bomb\.zip\]/);
+    expect(stdout).toContain("[The file film.mp4 could not be received: it is larger than 20 bytes]");
+    expect(stdout).not.toContain("pixel.png");
   });
 });

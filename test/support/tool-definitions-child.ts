@@ -6,5 +6,6 @@ await using testEnvironment = await openLocalTestEnvironment();
 await using lab = await openToolLab(testEnvironment, {
   findAnswer: () => "",
   pastSessions: JSON.parse("{}"),
+  fileSending: JSON.parse("{}"),
 });
 process.stdout.write(JSON.stringify(createToolDefinitions(lab.tools)));

@@ -32,7 +32,9 @@ export interface TestEnvironment extends AsyncDisposable {
 }
 
 export interface ToolLabOptions
-  extends Partial<Pick<ToolParts, "findAnswer" | "canNotify" | "pastSessions" | "hasSandbox">> {
+  extends Partial<
+    Pick<ToolParts, "findAnswer" | "fileSending" | "canNotify" | "pastSessions" | "hasSandbox">
+  > {
   /** Home of the profile. */
   readonly home?: string;
   readonly writeRoots?: readonly string[];
@@ -187,6 +189,7 @@ export async function openToolLab(
     hasSandbox: options.hasSandbox ?? false,
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,
+    fileSending: options.fileSending,
     pastSessions: options.pastSessions,
     redact: (text, how) => redactor.redact(text, how),
     createWindow: () =>

@@ -107,6 +107,7 @@ export async function runAppGateway(
             pairCommand: (platform, code) =>
               `hermes ${profile.name === "default" ? "" : `-p ${profile.name} `}pairing approve ${platform} ${code}`,
             cache: join(profile.home, "cache", "inbound"),
+            outgoing: join(profile.home, "cache", "outbound"),
             clock: systemClock,
             random: Math.random,
             findTurn: (id, since) => sessions.findTurn(id, since),

@@ -75,9 +75,10 @@ export function describeTools(offer: {
   const parts: ToolParts = {
     workspace: never,
     owner: "",
-    guards: { read: never, write: never },
+    guards: { read: never, write: never, send: never },
     limits: offer.limits,
     canNotify: false,
+    fileSending: undefined,
     findAnswer: offer.canAsk ? never : undefined,
     pastSessions: { search: never, list: never, find: never, messages: never },
     redact: never,

@@ -8,6 +8,7 @@ import { holdLease } from "../../lib/sqlite/hold-lease.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
+import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
 import { createPairing } from "../access/pairing.ts";
 import type { RuntimeFooterOptions } from "../footer-options.ts";
@@ -22,7 +23,7 @@ import { splitText } from "../outbox/split-text.ts";
 import type { ActResult, Capabilities, ChatAction, Connection, Platform, Target } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
 import { answerFooter } from "../sessions/answer-footer.ts";
-import { createChatRunner } from "../sessions/chat-runner.ts";
+import { type ChatRunner, createChatRunner } from "../sessions/chat-runner.ts";
 import { createChatTurns } from "../sessions/chat-turns.ts";
 import { surfaceOf } from "../sessions/platform-surface.ts";
 import { KEPT_MS, pruneMessages, removeOldFolders } from "../store/prune-messages.ts";
@@ -42,14 +43,18 @@ export interface GatewayParts {
   readonly platforms: readonly ConfiguredPlatform[];
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
-  readonly rules: MessageHandlerParts["rules"] & { readonly drain_timeout_seconds: number };
+  readonly rules: MessageHandlerParts["rules"] & {
+    readonly drain_timeout_seconds: number;
+    readonly media_allow_dirs: readonly string[];
+  };
   readonly streaming: StreamingOptions;
   readonly footer: RuntimeFooterOptions;
   /** The folder in which sessions begin, as people read it. */
   readonly cwd: string;
   readonly pairCommand: MessageHandlerParts["pairCommand"];
-  /** The folder for files of messages. */
+  /** The folder for files of messages, and the one for files that are sent. */
   readonly cache: string;
+  readonly outgoing: string;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
@@ -138,12 +143,36 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     return result;
   };
 
-  const runner = createChatRunner({
+  // One object for each platform: an open conversation stays in use while its surface does not change.
+  const fileSendings = new Map(
+    platforms.flatMap(({ name, platform: { capabilities } }) =>
+      capabilities.maxFileBytes === 0
+        ? []
+        : [
+            [
+              name,
+              {
+                maxBytes: capabilities.maxFileBytes,
+                folders: rules.media_allow_dirs,
+                send: (file: OutgoingFile) => runner.sendFile(file),
+              },
+            ],
+          ],
+    ),
+  );
+  const runner: ChatRunner = createChatRunner({
     ...{ database, inbox, outbox, chats, turns, clock, log, split, onAdded },
     limits: parts.limits,
+    outgoing: parts.outgoing,
     findTurn: parts.findTurn,
     surfaceOf: (platform, toolsets) =>
-      surfaceOf(platform, links.get(platform)?.label ?? platform, capabilitiesOf(platform), toolsets),
+      surfaceOf(
+        platform,
+        links.get(platform)?.label ?? platform,
+        capabilitiesOf(platform),
+        toolsets,
+        fileSendings.get(platform),
+      ),
     streaming: parts.streaming,
     findEditor(platform, chat) {
       const link = links.get(platform);
@@ -216,7 +245,8 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const retention = async (): Promise<void> => {
     for (;;) {
       await pruneMessages(database, never);
-      await removeOldFolders(parts.cache, clock.now() - KEPT_MS);
+      for (const folder of [parts.cache, parts.outgoing])
+        await removeOldFolders(folder, clock.now() - KEPT_MS);
       await clock.sleep(PRUNE_EVERY_MS, stop);
     }
   };
@@ -281,7 +311,7 @@ const UNKNOWN_PLATFORM: Capabilities = {
   textUnit: "code-points",
   markdown: "none",
   hasButtons: false,
-  sendsFiles: false,
+  maxFileBytes: 0,
   actions: [],
   silenceLimitMs: 0,
   answersStrangers: false,

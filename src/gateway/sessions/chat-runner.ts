@@ -6,9 +6,11 @@ import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
+import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../turns/turn-host.ts";
 import type { Inbox, InboxEntry } from "../inbox/inbox.ts";
 import type { Outbox } from "../outbox/outbox.ts";
+import { keepOutgoingFile } from "../outbox/outgoing-files.ts";
 import type { ChatAddress, OutboundPart } from "../platform.ts";
 import type { TurnFacts } from "./answer-footer.ts";
 import { askInChat } from "./chat-questions.ts";
@@ -31,6 +33,8 @@ export interface ChatRunnerParts {
   readonly chats: ChatTurns;
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
+  /** The folder for files that are sent. */
+  readonly outgoing: string;
   readonly clock: Clock;
   readonly log: Log;
   /** Finds a turn in the transcripts. */
@@ -68,6 +72,8 @@ export function createChatRunner(parts: ChatRunnerParts) {
   const { database, inbox, outbox, chats, turns, clock, log } = parts;
   const lanes = new Map<string, Promise<void>>();
   const hosted = new Map<string, HostedTurn>();
+  /** The turn that runs in each session. */
+  const bySession = new Map<string, Pick<ChatTurn, "id" | "chatKey">>();
   let isStopping = false;
 
   /** Runs turns of a chat until none of its messages waits. */
@@ -148,7 +154,10 @@ export function createChatRunner(parts: ChatRunnerParts) {
         clock,
         live: edit && openLive(turn, chat, entries, edit),
         showTyping: () => parts.showTyping(platform, address),
-        onOpened: ({ sessionId }) => chats.adopt(turn, sessionId, never),
+        onOpened({ sessionId }) {
+          bySession.set(sessionId, turn);
+          return chats.adopt(turn, sessionId, never);
+        },
         onQuestion: ({ approval }) =>
           add({
             source: `question:${turn.id}:${approval.id}`,
@@ -158,7 +167,22 @@ export function createChatRunner(parts: ChatRunnerParts) {
       });
     } finally {
       hosted.delete(turn.chatKey);
+      for (const [sessionId, { id }] of bySession) if (id === turn.id) bySession.delete(sessionId);
     }
+  }
+
+  /** Stores a file that a running turn sends; a call that is made again after a crash sends it once. */
+  async function sendFile({ owner, callId, ...file }: OutgoingFile): Promise<void> {
+    const turn = bySession.get(owner);
+    if (turn === undefined) throw new AppError("turn-stopped", "The turn has ended.");
+    const { target } = requireChat(turn.chatKey);
+    const content = await keepOutgoingFile(file, parts.outgoing);
+    await add({
+      source: `file:${owner}:${callId}`,
+      target,
+      contents: [content],
+      inboxKey: inbox.ofTurn(turn.id)[0]?.key,
+    });
   }
 
   function openLive(
@@ -177,7 +201,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     return openLiveAnswer({
       clock,
       rules: parts.streaming,
-      fit(text) {
+      head(text) {
         const [first] = parts.split(target.platform, text);
         return first?.type === "text" ? first.text : "";
       },
@@ -303,6 +327,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
   return {
     start,
     recover,
+    sendFile,
     running: (chatKey: string): HostedTurn | undefined => hosted.get(chatKey),
     /** Stops the turn of a chat for good; false if none runs. */
     async stop(chatKey: string): Promise<boolean> {

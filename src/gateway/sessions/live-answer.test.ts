@@ -10,7 +10,7 @@ function openLab(answer: (index: number) => ActResult = () => ({ ok: true })) {
   const live = openLiveAnswer({
     clock,
     rules: { edit_interval: 1, buffer_threshold: 5 },
-    fit: (text) => text.slice(0, 20),
+    head: (text) => text.slice(0, 20),
     post: async (segment, text) => void log.push(`post ${segment}: ${text}`),
     find: () => ({ messageId: "m1" }),
     settle: async (segment, text) => void log.push(`settle ${segment}: ${text}`),

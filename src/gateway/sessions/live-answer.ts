@@ -19,7 +19,7 @@ export interface LiveAnswerParts {
   readonly clock: Clock;
   readonly rules: StreamingRules;
   /** The beginning of a text that fits into one message. */
-  fit(text: string): string;
+  head(text: string): string;
   /** Adds the message of a segment to the outbox. */
   post(segment: number, text: string): Promise<void>;
   find(segment: number): LiveMessage | undefined;
@@ -56,7 +56,7 @@ const EDIT_WITHIN_MS = 5_000;
  * between them are edits that may get lost. A service that refuses edits is asked more and more rarely, and then not at all.
  */
 export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
-  const { clock, rules, fit } = parts;
+  const { clock, rules } = parts;
   const end = new AbortController();
   const tooLate = new AbortController();
   let segment = 0;
@@ -68,7 +68,7 @@ export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
   let step = Promise.resolve();
 
   async function show(): Promise<void> {
-    const now = fit(text);
+    const now = parts.head(text);
     if (strikes >= MAX_STRIKES || now === "" || now === shown || clock.now() < quietUntil) return;
     if (shown === undefined) {
       if (text.length < rules.buffer_threshold) return;

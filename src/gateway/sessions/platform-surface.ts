@@ -1,4 +1,5 @@
 import type { Surface } from "../../conversation/conversation-request.ts";
+import type { FileSending } from "../../tools/tool-parts.ts";
 import type { Capabilities } from "../platform.ts";
 
 /** What the model is told about a platform, and how its sessions behave. */
@@ -7,6 +8,7 @@ export function surfaceOf(
   label: string,
   { markdown, maxTextLength }: Pick<Capabilities, "markdown" | "maxTextLength">,
   toolsets: readonly string[] | undefined,
+  fileSending: FileSending | undefined,
 ): Surface {
   const format =
     markdown === "rendered"
@@ -23,5 +25,6 @@ export function surfaceOf(
     whenAsked: "ask",
     titledBy: "message",
     toolsets,
+    fileSending,
   };
 }

@@ -1,6 +1,6 @@
 import { readImage } from "../../providers/image.ts";
 import type { ImagePart } from "../../providers/message.ts";
-import type { TurnMessage } from "../../turns/turn-host.ts";
+import type { ReceivedFile, TurnMessage } from "../../turns/turn-host.ts";
 import type { InboxEntry } from "../inbox/inbox.ts";
 import type { KeptMessage } from "../inbox/kept-message.ts";
 
@@ -20,6 +20,7 @@ export async function composeMessage(
 ): Promise<TurnMessage> {
   const images: ImagePart[] = [];
   const notes: string[] = [];
+  const files: ReceivedFile[] = [];
   for (const { message } of entries)
     for (const one of message.attachments ?? []) {
       if ("problem" in one) {
@@ -28,11 +29,12 @@ export async function composeMessage(
       }
       const image = one.mediaType.startsWith("image/") ? await readImage(one.path) : undefined;
       if (image !== undefined && !("problem" in image)) images.push(image);
-      else notes.push(`[The file ${quote(one.name)} (${quote(one.mediaType)}) was received as ${one.path}]`);
+      else files.push({ path: one.path, description: `${quote(one.name)} (${quote(one.mediaType)})` });
     }
   return {
     text: entries.map(({ message, state }) => lineOf(message, isShared || state === "noted")).join("\n"),
     images,
+    files,
     notes,
   };
 }

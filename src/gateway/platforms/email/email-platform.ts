@@ -16,6 +16,8 @@ import {
 } from "./sent-mail.ts";
 
 const MAX_TEXT_LENGTH = 50_000;
+/** Most servers take 25 MB, of which the encoding of a file needs a third. */
+const MAX_FILE_BYTES = 15 * 1024 * 1024;
 
 export function open(options: EmailOptions, parts: PlatformParts): Platform {
   /** Where the inbox ended when this process first saw it: what was there before nobody asked us. */
@@ -27,7 +29,7 @@ export function open(options: EmailOptions, parts: PlatformParts): Platform {
       textUnit: "code-points",
       markdown: "none",
       hasButtons: false,
-      sendsFiles: true,
+      maxFileBytes: MAX_FILE_BYTES,
       actions: [],
       silenceLimitMs: options.poll_interval * 1_000 + 120_000,
       answersStrangers: false,

@@ -49,7 +49,7 @@ export function open(options: IrcOptions, parts: PlatformParts): Platform {
       textUnit: "bytes",
       markdown: "none",
       hasButtons: false,
-      sendsFiles: false,
+      maxFileBytes: 0,
       actions: [],
       silenceLimitMs: SILENCE_LIMIT_MS,
       answersStrangers: true,

@@ -14,6 +14,7 @@ import { fromWire, type ScriptedReply, type ScriptedRequest } from "./scripted-w
 
 const SILENCE_LIMIT_MS = 30_000;
 const PING_EVERY_MS = 10_000;
+const MAX_FILE_BYTES = 1_000_000;
 const MAX_LINE_BYTES = 64_000_000;
 
 /** A messaging service that a test plays on a socket. */
@@ -25,7 +26,7 @@ export function open({ address, account }: ScriptedOptions, parts: PlatformParts
       textUnit: "code-points",
       markdown: "rendered",
       hasButtons: true,
-      sendsFiles: true,
+      maxFileBytes: MAX_FILE_BYTES,
       actions: ["typing", "edit"],
       silenceLimitMs: SILENCE_LIMIT_MS,
       answersStrangers: true,

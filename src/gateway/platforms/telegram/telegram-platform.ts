@@ -52,7 +52,7 @@ export function open(options: TelegramOptions, parts: PlatformParts): Platform {
       textUnit: "utf16",
       markdown: "none",
       hasButtons: true,
-      sendsFiles: true,
+      maxFileBytes: MAX_UPLOAD_BYTES,
       actions: ["typing", "edit"],
       silenceLimitMs: SILENCE_LIMIT_MS,
       answersStrangers: true,

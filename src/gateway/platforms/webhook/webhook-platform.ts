@@ -40,7 +40,7 @@ export function open(options: WebhookOptions, parts: PlatformParts): Platform {
       textUnit: "code-points",
       markdown: "none",
       hasButtons: false,
-      sendsFiles: false,
+      maxFileBytes: 0,
       actions: [],
       silenceLimitMs: SILENCE_LIMIT_MS,
       answersStrangers: false,
