@@ -33,6 +33,7 @@ const SECTIONS = {
     (await import("../environments/tool-output-options.ts")).toolOutputOptions.prefault({}),
   kanban: async () => (await import("../board/options.ts")).kanbanOptions.prefault({}),
   gateway: async () => (await import("../gateway/options.ts")).gatewayOptions.prefault({}),
+  session_reset: async () => (await import("../gateway/options.ts")).sessionResetOptions.prefault({}),
   streaming: async () => (await import("../gateway/options.ts")).streamingOptions.prefault({}),
   platforms: async () => (await import("../gateway/options.ts")).platformsOptions.prefault({}),
   api_server: async () => (await import("../api/options.ts")).apiServerOptions.prefault({}),

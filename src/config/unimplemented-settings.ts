@@ -9,6 +9,7 @@ const NAMES = {
   model: "streaming persist_switch_by_default",
   terminal: "persistent_shell local_persistent ssh_persistent",
   approvals: "cron_mode unattended_mode mcp_reload_confirm destructive_slash_confirm",
+  session_reset: "bg_process_max_age_hours",
   streaming: "transport mode cursor fresh_final_after_seconds",
   kanban:
     "notify_in_gateway orchestrator_profile auto_decompose auto_decompose_per_tick auto_promote_children auto_subscribe_on_create review_dispatch api_expose_transcripts",

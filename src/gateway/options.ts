@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { RESET_MODES } from "./platforms/common-options.ts";
 import { PLATFORM_NAMES, PLATFORMS, type PlatformName } from "./platforms/platform-registry.ts";
 
 const names = z.array(z.string().trim().min(1)).default([]);
@@ -77,3 +78,34 @@ export const streamingOptions = z.strictObject({
     .meta({ description: "Characters that an answer has before its beginning is shown" }),
 });
 export type StreamingOptions = z.infer<typeof streamingOptions>;
+
+const resetMode = z.enum(RESET_MODES);
+const overridden = (chats: string) =>
+  resetMode
+    .nullable()
+    .default(null)
+    .meta({ description: `Overrides session_reset.mode in ${chats}` });
+
+/** Section `session_reset`: when a chat gets a new session by itself. */
+export const sessionResetOptions = z.strictObject({
+  mode: resetMode.default("none").meta({
+    description:
+      "When the next message of a chat starts a new session: none (only /new does), idle (after idle_minutes), daily (at at_hour), both",
+  }),
+  dm: overridden("direct chats"),
+  group: overridden("groups and channels"),
+  thread: overridden("threads"),
+  idle_minutes: z
+    .int()
+    .min(1)
+    .default(1_440)
+    .meta({ description: "Minutes without a message or a running turn after which a session is idle" }),
+  at_hour: z
+    .int()
+    .min(0)
+    .max(23)
+    .default(4)
+    .meta({ description: "Hour at which a new day begins, local time" }),
+  notify: z.boolean().default(true).meta({ description: "Whether the chat is told about its new session" }),
+});
+export type SessionResetOptions = z.infer<typeof sessionResetOptions>;

@@ -94,7 +94,7 @@ it("agent K5: HERMES_WRITE_SAFE_ROOT limits changes, never reading, and does not
   expect(limited.read("/home/ann/a")).toBeUndefined();
 });
 
-it("K22: only files of the working folder, of temporary and of listed folders are sent, and none with secrets", () => {
+it("only files of the working folder, of temporary and of listed folders are sent, and none with secrets", () => {
   const { send } = createFileGuards({
     homes: [HOME],
     writeRoots: [],
@@ -116,7 +116,7 @@ it("K22: only files of the working folder, of temporary and of listed folders ar
     expect(send(path), path).toBeDefined();
 });
 
-it("K22: in a sandbox everything is sent but the files of its system", () => {
+it("in a sandbox everything is sent but the files of its system", () => {
   const { send } = createFileGuards({ homes: [HOME], writeRoots: [] });
   for (const path of ["/workspace/a.pdf", "/srv/a.csv", "/root/a.txt"])
     expect(send(path), path).toBeUndefined();

@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openGatewayHome } from "../support/gateway-lab.ts";
 import { joinIrc, uniqueNick } from "../support/irc-person.ts";
@@ -302,5 +304,97 @@ describe("the gateway with a scripted service", () => {
     expect(stdout).toMatch(/bomb\.zip \(application\/zip\) was received as \S+1-bomb\.zip\]/);
     expect(stdout).toContain("[The file film.mp4 could not be received: it is larger than 20 bytes]");
     expect(stdout).not.toContain("pixel.png");
+  });
+
+  test("C9, C10: a quiet chat gets a new session and is told so, and its people can return to the earlier one", async () => {
+    await using lab = await open(
+      {
+        turns: [
+          { when: "the number is 7", answers: [{ text: "Noted." }, { text: "still the first session" }] },
+          { when: "good morning", answers: [{ text: "a new session" }] },
+        ],
+      },
+      { session_reset: { mode: "idle", idle_minutes: 60 } },
+    );
+    await using _gateway = await lab.home.run();
+    lab.service.write("the number is 7");
+    await lab.service.texts(1);
+    await lab.home.age(2 * 3_600_000);
+    lab.service.write("good morning");
+    expect((await lab.service.texts(3)).toSorted()).toEqual([
+      "Noted.",
+      "Nothing was written here for an hour, so this is a new session. /sessions lists the earlier ones.",
+      "a new session",
+    ]);
+    lab.service.write("/sessions");
+    expect((await lab.service.texts(4)).at(-1)).toMatch(
+      /^1\. good morning \(.*\), the current one\n2\. the number is 7 \(.*\)$/,
+    );
+    lab.service.write("/resume 2");
+    expect((await lab.service.texts(5)).at(-1)).toBe("Your next message continues: the number is 7");
+    lab.service.write("and?");
+    expect((await lab.service.texts(6)).at(-1)).toBe("still the first session");
+  });
+
+  test("D9: somebody who is no admin has only the tools that the settings name", async () => {
+    await using lab = await open({
+      turns: [
+        {
+          when: "I am ben",
+          answers: [{ tools: [{ name: "terminal", input: { command: "touch by-ben" } }] }, { text: "one" }],
+        },
+        {
+          when: "I am anna",
+          answers: [{ tools: [{ name: "terminal", input: { command: "touch by-anna" } }] }, { text: "two" }],
+        },
+      ],
+    });
+    await lab.home.configure({
+      platforms: {
+        scripted: {
+          address: lab.service.address,
+          allowed_users: ["anna", "ben"],
+          allow_admin_from: ["anna"],
+          user_toolsets: ["todo"],
+        },
+      },
+    });
+    await using _gateway = await lab.home.run();
+    const ben = { id: "ben", name: "Ben", isBot: false, isProven: true };
+    lab.service.write("I am ben", { chat: { chatId: "ben", type: "dm" }, sender: ben });
+    expect(await lab.service.texts(1, "ben")).toEqual(["one"]);
+    lab.service.write("I am anna");
+    expect(await lab.service.texts(1, "anna")).toEqual(["two"]);
+    expect(existsSync(join(lab.home.folder, "by-anna"))).toBe(true);
+    expect(existsSync(join(lab.home.folder, "by-ben"))).toBe(false);
+    lab.service.write("/status", { chat: { chatId: "ben", type: "dm" }, sender: ben });
+    expect((await lab.service.texts(2, "ben")).at(-1)).toContain("You may not use /status here");
+  });
+
+  test("B9: /busy decides for one chat what a message does while a turn runs, and /queue makes an exception", async () => {
+    await using lab = await open({
+      turns: [
+        {
+          when: "a long time",
+          answers: [{ tools: [{ name: "terminal", input: { command: "sleep 600" } }] }],
+        },
+        { when: "and now?", answers: [{ text: "the next answer" }] },
+        { when: "later", answers: [{ text: "the last answer" }] },
+      ],
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("/busy interrupt");
+    expect(await lab.service.texts(1)).toEqual(["A message that arrives while a turn runs stops that turn."]);
+    lab.service.write("work for a long time");
+    await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+    lab.service.write("/queue later");
+    await expect.poll(() => lab.service.unacknowledged).toBe(0);
+    lab.service.write("/status");
+    await expect.poll(() => lab.service.delivered.at(-1)?.text).toMatch(/A turn is running/);
+    lab.service.write("and now?");
+    await expect.poll(() => lab.service.delivered.at(-1)?.text).toMatch(/answer$/);
+    expect(lab.service.delivered.map(({ text }) => text)).toContainEqual(
+      expect.stringContaining("The turn was stopped."),
+    );
   });
 });

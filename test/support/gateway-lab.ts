@@ -36,6 +36,8 @@ export interface GatewayHome extends AsyncDisposable {
   connected(platform: string): Promise<void>;
   /** Makes the last part look as it does when the gateway is killed while it is sent. */
   interruptDelivery(): Promise<void>;
+  /** Makes everything that happened look as long ago. */
+  age(ms: number): Promise<void>;
   setScript(script: ScriptInput): Promise<void>;
   configure(settings: object): Promise<void>;
 }
@@ -92,6 +94,16 @@ export async function openGatewayHome(script: ScriptInput, settings: object): Pr
         "update outbox set state = 'sending', ended_at = null where key = (select max(key) from outbox)",
       );
       await database.write(() => revert.run(), never);
+    },
+    async age(ms) {
+      const never = new AbortController().signal;
+      using database = await openGatewayDatabase(join(home.path, "gateway.sqlite"), systemClock, never);
+      const chats = database.prepare("update chat set used_at = used_at - ?");
+      const turns = database.prepare("update turn set started_at = started_at - ?, ended_at = ended_at - ?");
+      await database.write(() => {
+        chats.run(ms);
+        turns.run(ms, ms);
+      }, never);
     },
     [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
   };

@@ -101,6 +101,11 @@ export async function runAppGateway(
             ...{ database, platforms, turns, log, services },
             limits: turnLimits(app, {}),
             rules: resolved.config.gateway,
+            resets: resolved.config.session_reset,
+            titleOf: (id) => {
+              const found = sessions.list.find(id);
+              return found && (found.title ?? found.id);
+            },
             streaming: resolved.config.streaming,
             footer: resolved.config.display.runtime_footer,
             cwd: run.cwd.replace(app.userHome, "~"),

@@ -43,7 +43,7 @@ export function decideAccess(
 }
 
 /** Admin lists count only in their own scope. */
-function findTier(sender: Sender, isDirect: boolean, options: CommonOptions): Tier {
+export function findTier(sender: Sender, isDirect: boolean, options: CommonOptions): Tier {
   const admins = isDirect ? options.allow_admin_from : options.group_allow_admin_from;
   if (admins.length === 0) return "admin";
   return admins.includes(sender.id) ? "admin" : "user";

@@ -1,16 +1,19 @@
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
+import type { Clock } from "../../lib/time/clock.ts";
 import { decideAccess, type GlobalAccess, mayUseCommand, type Tier } from "../access/decide-access.ts";
 import type { Pairing } from "../access/pairing.ts";
+import type { SessionResetOptions } from "../options.ts";
 import type { Outbox } from "../outbox/outbox.ts";
-import type { OutboundPart } from "../platform.ts";
+import type { Chat, OutboundPart } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
 import { answerQuestion, CHAT_COMMANDS, type CommandScene } from "../sessions/chat-commands.ts";
 import { readButton } from "../sessions/chat-questions.ts";
 import type { ChatRunner } from "../sessions/chat-runner.ts";
-import type { ChatTurns } from "../sessions/chat-turns.ts";
-import { parseChatCommand } from "../sessions/parse-command.ts";
+import type { BusyMode, ChatTurns } from "../sessions/chat-turns.ts";
+import { isQueued, parseChatCommand } from "../sessions/parse-command.ts";
+import { whyReset } from "../sessions/reset-policy.ts";
 import { type KeyRules, sessionKey } from "../sessions/session-key.ts";
 import type { Inbox, InboxEntry, InboxState } from "./inbox.ts";
 
@@ -24,7 +27,7 @@ export interface MessageHandlerParts {
   readonly log: Log;
   readonly rules: KeyRules &
     GlobalAccess & {
-      readonly busy_input_mode: "queue" | "steer" | "interrupt";
+      readonly busy_input_mode: BusyMode;
       readonly busy_ack_enabled: boolean;
     };
   /** The settings of a platform; undefined if this gateway does not run it any more. */
@@ -33,6 +36,11 @@ export interface MessageHandlerParts {
   answersStrangers(platform: string): boolean;
   split(platform: string, text: string): readonly OutboundPart["content"][];
   onAdded(platform: string): void;
+  /** When a chat gets a new session by itself. */
+  readonly resets: SessionResetOptions;
+  readonly clock: Clock;
+  /** The title of a session; undefined if it was deleted. */
+  titleOf(sessionId: string): string | undefined;
   /** The command that pairs a person. */
   readonly pairCommand: (platform: string, code: string) => string;
 }
@@ -110,7 +118,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       }, signal);
       return parts.onAdded(platform);
     }
-    await wait(entry, chatKey, use, signal);
+    await wait(entry, { chatKey, use, options, tier: access.tier }, signal);
   }
 
   /** Answers what needs no turn: a button, a command, the answer to a question of the running turn. */
@@ -127,6 +135,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       return answered ?? "That question does not wait any more.";
     }
     const command = parseChatCommand(message.text);
+    if (isQueued(message.text)) return undefined;
     const row = command && CHAT_COMMANDS[command.name];
     if (command !== undefined && row !== undefined) {
       if (!scene.allowed.includes(command.name))
@@ -141,17 +150,40 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   /** Queues a message for a turn of its chat, or hands it to the running one. */
   async function wait(
     entry: InboxEntry,
-    chatKey: string,
-    use: () => void,
+    { chatKey, use, options, tier }: WaitingChat,
     signal: AbortSignal,
   ): Promise<void> {
     const { key, platform, message } = entry;
     const running = runner.running(chatKey);
-    const mode = rules.busy_input_mode;
+    const chosen = chats.find(chatKey)?.choices.busy ?? rules.busy_input_mode;
+    const mode = isQueued(message.text) ? "queue" : chosen;
+    // A note of somebody who has fewer tools must not steer a turn that has them all.
+    const mayNote = tier === "admin" || options.user_toolsets === null;
     const isNote =
-      running !== undefined && mode === "steer" && !message.attachments && running.state() === "running";
+      running !== undefined &&
+      mode === "steer" &&
+      mayNote &&
+      !message.attachments &&
+      running.state() === "running";
+    const lastActiveAt = chats.lastActiveAt(chatKey);
+    const isQuiet = running === undefined && lastActiveAt !== undefined && !chats.hasWaiting(chatKey);
+    const facts = { type: typeOf(message.chat), lastActiveAt: lastActiveAt ?? 0, now: parts.clock.now() };
+    const why = isQuiet ? whyReset(parts.resets, options, facts) : undefined;
     await database.write(() => {
       use();
+      if (why !== undefined) {
+        const hadSession = chats.find(chatKey)?.sessionId !== undefined;
+        chats.resetSession(chatKey);
+        if (hadSession && parts.resets.notify)
+          outbox.add({
+            source: `reset:${key}`,
+            target: { platform, chatId: message.chat.chatId, threadId: message.chat.threadId },
+            contents: parts.split(
+              platform,
+              `${why}, so this is a new session. /sessions lists the earlier ones.`,
+            ),
+          });
+      }
       inbox.settle(key, "waiting", { chatKey });
       if (isNote) chats.attach(key, running.id);
       else if (running !== undefined && rules.busy_ack_enabled)
@@ -161,6 +193,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
           contents: parts.split(platform, ACKNOWLEDGEMENTS[mode]),
         });
     }, signal);
+    if (why !== undefined) parts.onAdded(platform);
     if (running === undefined) return runner.start(chatKey);
     if (isNote) runner.steer(chatKey, message.text);
     else parts.onAdded(platform);
@@ -201,6 +234,8 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       sender: message.sender,
       isDirect: message.chat.type === "dm",
       reset: () => database.write(() => chats.resetSession(chatKey), signal),
+      resume: (sessionId) => database.write(() => chats.setSession(chatKey, sessionId), signal),
+      titleOf: parts.titleOf,
       choose: (change) =>
         database.write(() => {
           use();
@@ -219,6 +254,17 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   }
 
   return { handleStored };
+}
+
+interface WaitingChat {
+  readonly chatKey: string;
+  readonly use: () => void;
+  readonly options: CommonOptions;
+  readonly tier: Tier;
+}
+
+function typeOf({ type, threadId }: Chat): Chat["type"] {
+  return threadId !== undefined && type !== "dm" ? "thread" : type;
 }
 
 const ACKNOWLEDGEMENTS = {

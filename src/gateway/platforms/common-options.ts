@@ -1,5 +1,7 @@
 import { z } from "zod";
 
+export const RESET_MODES = ["none", "idle", "daily", "both"] as const;
+
 const names = z.array(z.string().trim().min(1)).default([]);
 
 /**
@@ -48,6 +50,15 @@ function commonShape(prefix: string) {
       description: "Ids of the people who may use every command in groups; none means that all may",
     }),
     group_user_allowed_commands: names.meta({ description: "Commands that other people may use in groups" }),
+    user_toolsets: z.array(z.string().trim().min(1)).nullable().default(null).meta({
+      description:
+        "Groups of tools in turns of people who are not admins, where there is a list of admins; unset means all",
+    }),
+    session_reset: z
+      .enum(RESET_MODES)
+      .nullable()
+      .default(null)
+      .meta({ description: "Overrides session_reset.mode on this platform" }),
     typing_indicator: z
       .boolean()
       .default(true)

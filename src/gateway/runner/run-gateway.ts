@@ -10,12 +10,13 @@ import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
+import { findTier } from "../access/decide-access.ts";
 import { createPairing } from "../access/pairing.ts";
 import type { RuntimeFooterOptions } from "../footer-options.ts";
 import { createMessageHandler, type MessageHandlerParts } from "../inbox/handle-messages.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { keepMessage } from "../inbox/kept-message.ts";
-import type { StreamingOptions } from "../options.ts";
+import type { SessionResetOptions, StreamingOptions } from "../options.ts";
 import { deliver } from "../outbox/deliver.ts";
 import { createOutbox } from "../outbox/outbox.ts";
 import { createQuietChats, type QuietChats } from "../outbox/quiet-chats.ts";
@@ -47,6 +48,9 @@ export interface GatewayParts {
     readonly drain_timeout_seconds: number;
     readonly media_allow_dirs: readonly string[];
   };
+  readonly resets: SessionResetOptions;
+  /** The title of a session; undefined if it was deleted. */
+  titleOf(sessionId: string): string | undefined;
   readonly streaming: StreamingOptions;
   readonly footer: RuntimeFooterOptions;
   /** The folder in which sessions begin, as people read it. */
@@ -164,6 +168,12 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     ...{ database, inbox, outbox, chats, turns, clock, log, split, onAdded },
     limits: parts.limits,
     outgoing: parts.outgoing,
+    toolsetsOf({ platform, message }) {
+      const options = links.get(platform)?.options;
+      if (options === undefined || message.toolsets !== undefined) return message.toolsets;
+      const tier = findTier(message.sender, message.chat.type === "dm", options);
+      return tier === "admin" ? undefined : (options.user_toolsets ?? undefined);
+    },
     findTurn: parts.findTurn,
     surfaceOf: (platform, toolsets) =>
       surfaceOf(
@@ -193,6 +203,9 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const handler = createMessageHandler({
     ...{ database, inbox, outbox, chats, runner, log, rules, split, onAdded },
     pairing: createPairing(database),
+    resets: parts.resets,
+    clock,
+    titleOf: parts.titleOf,
     pairCommand: parts.pairCommand,
     optionsOf: (platform) => links.get(platform)?.options,
     answersStrangers: (platform) => capabilitiesOf(platform).answersStrangers,

@@ -1,10 +1,11 @@
 import type { Answer, Approval } from "../../approvals/approval.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
+import { formatTime } from "../../lib/time/format-time.ts";
 import type { Tier } from "../access/decide-access.ts";
 import type { Sender } from "../platform.ts";
 import { readChatAnswer } from "./chat-questions.ts";
 import type { ChatRunner } from "./chat-runner.ts";
-import type { ChatChoices, ChatTurns } from "./chat-turns.ts";
+import type { BusyMode, ChatChoices, ChatTurns } from "./chat-turns.ts";
 
 /** The chat in which a command was written, and who wrote it. */
 export interface CommandScene {
@@ -18,6 +19,10 @@ export interface CommandScene {
   readonly allowed: readonly string[];
   /** Starts a new session with the next message. */
   reset(): Promise<void>;
+  /** Continues an earlier session with the next message. */
+  resume(sessionId: string): Promise<void>;
+  /** The title of a session; undefined if it was deleted. */
+  titleOf(sessionId: string): string | undefined;
   /** Keeps what people choose for this chat. */
   choose(change: ChatChoices): Promise<void>;
 }
@@ -51,6 +56,30 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
   stop: {
     summary: "stop the running turn",
     run: async ({ runner, chatKey }) => ((await runner.stop(chatKey)) ? "Stopping." : "Nothing runs here."),
+  },
+  sessions: {
+    summary: "list the sessions of this chat",
+    run: (scene) => listSessions(scene),
+  },
+  resume: {
+    words: "NUMBER",
+    summary: "continue a session of this chat, by its number in /sessions",
+    run: (scene, rest) => resumeSession(scene, rest),
+  },
+  queue: {
+    words: "TEXT",
+    summary: "write a message that is answered after the running turn, whatever /busy says",
+    run: () => "Write the message after /queue.",
+  },
+  busy: {
+    words: "queue|steer|interrupt",
+    summary: "choose what happens here with a message while a turn runs",
+    async run({ choose }, rest) {
+      const mode = BUSY_MODES.find((one) => one === rest.toLowerCase());
+      if (mode === undefined) return `Write /busy ${BUSY_MODES.join(", /busy ")}.`;
+      await choose({ busy: mode });
+      return BUSY_WORDS[mode];
+    },
   },
   steer: {
     words: "TEXT",
@@ -90,6 +119,39 @@ export const CHAT_COMMANDS: Readonly<Record<string, CommandRow>> = {
     run: (scene, rest, signal) => answerOldest(scene, rest === "" ? "no" : `no: ${rest}`, signal),
   },
 };
+
+const SHOWN_SESSIONS = 10;
+const BUSY_MODES: readonly BusyMode[] = ["queue", "steer", "interrupt"];
+const BUSY_WORDS: Readonly<Record<BusyMode, string>> = {
+  queue: "A message that arrives while a turn runs is answered afterwards.",
+  steer: "A message that arrives while a turn runs is a note to that turn.",
+  interrupt: "A message that arrives while a turn runs stops that turn.",
+};
+
+/** Only sessions of the same chat: nobody reaches the session of somebody else by its id. */
+function knownSessions({ chats, chatKey, titleOf }: CommandScene) {
+  return chats.sessionsOf(chatKey, SHOWN_SESSIONS).flatMap(({ id, at }) => {
+    const title = titleOf(id);
+    return title === undefined ? [] : [{ id, at, title }];
+  });
+}
+
+function listSessions(scene: CommandScene): string {
+  const current = scene.chats.find(scene.chatKey)?.sessionId;
+  const lines = knownSessions(scene).map(
+    ({ id, at, title }, index) =>
+      `${index + 1}. ${title} (${formatTime(at)})${id === current ? ", the current one" : ""}`,
+  );
+  return lines.length === 0 ? "No session has answered here yet." : lines.join("\n");
+}
+
+async function resumeSession(scene: CommandScene, rest: string): Promise<string> {
+  const chosen = knownSessions(scene)[Number(rest) - 1];
+  if (chosen === undefined) return "Write /resume and a number from /sessions.";
+  await scene.runner.stop(scene.chatKey);
+  await scene.resume(chosen.id);
+  return `Your next message continues: ${chosen.title}`;
+}
 
 const SWITCH: Readonly<Record<string, boolean>> = { on: true, off: false };
 

@@ -41,6 +41,8 @@ export interface ChatRunnerParts {
   findTurn(id: string, since: number): FoundTurn | undefined;
   /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
   surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
+  /** The groups of tools that a message may use; undefined means all. */
+  toolsetsOf(entry: InboxEntry): readonly string[] | undefined;
   /** Divides a text for a platform. */
   split(platform: string, text: string): readonly OutboundPart["content"][];
   /** Called after something was added to the outbox. */
@@ -107,14 +109,12 @@ export function createChatRunner(parts: ChatRunnerParts) {
   ): Promise<void> {
     const { id, chatKey } = turn;
     const chat = requireChat(chatKey);
-    const toolsets = entries.flatMap((entry) =>
-      entry.message.toolsets === undefined ? [] : [entry.message.toolsets],
-    );
+    const toolsets = commonToolsets(entries.map((entry) => parts.toolsetsOf(entry)));
     const open = (sessionId: string | undefined): HostedTurn =>
       turns.start({
         id,
         sessionId,
-        opening: { surface: parts.surfaceOf(chat.target.platform, toolsets[0]) },
+        opening: { surface: parts.surfaceOf(chat.target.platform, toolsets) },
         message,
         limits: parts.limits,
         whenBusy: "wait",
@@ -384,6 +384,12 @@ function isCutOff({ outcome, reason }: FoundTurn): boolean {
 
 function isCode(result: HostedTurnResult, code: string): boolean {
   return result.end === undefined && result.error instanceof AppError && result.error.code === code;
+}
+
+/** What all messages of a turn may use. */
+function commonToolsets(lists: readonly (readonly string[] | undefined)[]): readonly string[] | undefined {
+  const [first, ...others] = lists.filter((list) => list !== undefined);
+  return first?.filter((name) => others.every((list) => list.includes(name)));
 }
 
 interface WrittenAnswer {

@@ -15,8 +15,12 @@ export interface ChatRecord {
   readonly choices: ChatChoices;
 }
 
+export type BusyMode = "queue" | "steer" | "interrupt";
+
 export interface ChatChoices {
   readonly footer?: boolean | undefined;
+  /** What happens with a message while a turn runs. */
+  readonly busy?: BusyMode | undefined;
 }
 
 /** A turn that answers one or more messages of a chat. */
@@ -67,6 +71,12 @@ export function createChatTurns(database: Database) {
   const setSession = database.prepare(
     "update chat set session_id = :sessionId, interruptions = 0 where key = :key",
   );
+  const lastActive = database.prepare<{ at: number | null }>(
+    "select max(used_at, coalesce((select max(ended_at) from turn where chat_key = key), 0)) as at from chat where key = ?",
+  );
+  const sessionsOf = database.prepare<{ session_id: string; at: number }>(`
+    select session_id, max(started_at) as at from turn where chat_key = ? and session_id is not null
+     group by session_id order by at desc limit ?`);
   const setChoices = database.prepare("update chat set choices = :choices where key = :key");
   const waitingChats = database.prepare<{ chat_key: string }>(
     "select distinct chat_key from inbox where state = 'waiting' and chat_key not in (select chat_key from turn where state = 'running')",
@@ -118,6 +128,15 @@ export function createChatTurns(database: Database) {
     /** The next message starts a new session; runs inside a transaction. */
     resetSession(key: string): void {
       setSession.run({ key, sessionId: null });
+    },
+    /** When the chat was last written in or a turn of it ended; undefined if it is new. */
+    lastActiveAt: (key: string): number | undefined => lastActive.get(key)?.at ?? undefined,
+    /** The sessions that have answered in a chat, the latest first. */
+    sessionsOf: (key: string, limit: number): readonly { readonly id: string; readonly at: number }[] =>
+      sessionsOf.all(key, limit).map(({ session_id: id, at }) => ({ id, at })),
+    /** The next message continues a session; runs inside a transaction. */
+    setSession(key: string, sessionId: string): void {
+      setSession.run({ key, sessionId });
     },
     /** Changes what people have chosen in a chat; runs inside a transaction. */
     choose(key: string, change: ChatChoices): void {

@@ -11,3 +11,14 @@ export function parseChatCommand(text: string): ChatCommand | undefined {
   if (name === undefined) return undefined;
   return { name: name.toLowerCase().replaceAll("_", "-"), rest: rest.replaceAll("—", "--").trim() };
 }
+
+const QUEUED = /^\/queue(?:@\S+)?\s+(?=\S)/i;
+
+/** Whether a message is `/queue TEXT`: its text waits for a turn of its own. */
+export function isQueued(text: string): boolean {
+  return QUEUED.test(text);
+}
+
+export function withoutQueue(text: string): string {
+  return text.replace(QUEUED, "");
+}

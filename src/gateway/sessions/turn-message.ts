@@ -4,6 +4,8 @@ import type { ReceivedFile, TurnMessage } from "../../turns/turn-host.ts";
 import type { InboxEntry } from "../inbox/inbox.ts";
 import type { KeptMessage } from "../inbox/kept-message.ts";
 
+import { withoutQueue } from "./parse-command.ts";
+
 const MAX_NAME_LENGTH = 240;
 
 /** The message of a turn that continues one which a crash has cut off. `notes` were written while that one ran. */
@@ -41,7 +43,7 @@ export async function composeMessage(
 
 function lineOf({ text, sender, repliesTo }: KeptMessage, isNamed: boolean): string {
   const quoted = repliesTo?.text === undefined ? "" : `[In reply to: ${quote(repliesTo.text)}]\n`;
-  return `${quoted}${isNamed ? `${quote(sender.name ?? sender.id)}: ` : ""}${text}`;
+  return `${quoted}${isNamed ? `${quote(sender.name ?? sender.id)}: ` : ""}${withoutQueue(text)}`;
 }
 
 /** Names and topics come from strangers: one short line. */
