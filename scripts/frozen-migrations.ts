@@ -46,6 +46,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "one-shape e5cc55d10bb3d1fd",
     "attachment-hash 9be5e5f2345a2aff",
     "same-checks 85fb75b332fe0f06",
+    "ended-tasks 0878cdd8a7a137f2",
   ],
   "board on PostgreSQL": [
     "board 1bd1f6c90e9b419d",
@@ -56,6 +57,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "one-shape ab13d34bed3dbdfc",
     "attachment-hash 7ef6b052f87d257b",
     "same-checks 85fb75b332fe0f06",
+    "ended-tasks 0878cdd8a7a137f2",
   ],
   sessions: [
     "leases dc320d28a8dfc492",

@@ -1,4 +1,5 @@
 import type { BoardLab } from "../support/board-lab.ts";
+import { cardsContract } from "./cards.contract.ts";
 import { claimsContract } from "./claims.contract.ts";
 import { descriptionsContract } from "./descriptions.contract.ts";
 import { rightsContract } from "./rights.contract.ts";
@@ -14,4 +15,5 @@ export function boardStoreContract(openLab: () => Promise<BoardLab>): void {
   rightsContract(openLab);
   transferContract(openLab);
   descriptionsContract(openLab);
+  cardsContract(openLab);
 }

@@ -298,6 +298,14 @@ export const boardMigrations: readonly BoardMigration[] = [
     alter table run drop constraint if exists run_outcome_check;
     alter table run add constraint run_outcome_check check (${isOneOf("outcome", Object.keys(RUN_OUTCOMES))})`,
   },
+  {
+    // Lists ended tasks by their end without sorting all of them. Claims and ends of runs do not touch these indexes.
+    name: "ended-tasks",
+    sql: `
+    update task set completed_at = updated_at where status = 'done' and completed_at is null;
+    create index task_by_completion on task (completed_at, seq) where completed_at is not null and archived_at is null;
+    create index task_by_archival on task (archived_at, seq) where archived_at is not null`,
+  },
 ];
 
 /** The migrations for SQLite. */

@@ -152,6 +152,7 @@ export function* importLines(
   if (number === 0) parseHeader("");
   for (const table of NUMBERED) yield* all(`{continue:${table}}`);
   yield* recountRuns();
+  yield* run("update task set completed_at = updated_at where status = 'done' and completed_at is null");
   const rows = number - (announced === undefined ? 1 : 2);
   if (announced === undefined && format === FORMAT_WITHOUT_TRAILER) yield* requireConsistent();
   else if (announced === undefined)

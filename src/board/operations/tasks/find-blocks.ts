@@ -6,6 +6,7 @@ import { DISPATCHER } from "../../dispatcher/dispatch-board.ts";
 export interface Block {
   readonly kind: "blocked" | "block_loop_detected" | "gave_up";
   readonly actor: string;
+  readonly at: number;
   readonly payload: Readonly<Record<string, unknown>>;
   /** The reason recorded in the event; null when the task was blocked by failures. */
   readonly reason: string | null;
@@ -14,17 +15,17 @@ export interface Block {
 /** Finds the last block of each task; omits tasks that were never blocked. */
 export function* findBlocks(ids: readonly string[]): Steps<ReadonlyMap<string, Block>> {
   if (ids.length === 0) return new Map();
-  const rows = yield* all<{ id: string; kind: Block["kind"]; actor: string; payload: string }>(
-    `select task_id as id, kind, actor, payload from event where id in (
+  const rows = yield* all<{ id: string; kind: Block["kind"]; actor: string; at: number; payload: string }>(
+    `select task_id as id, kind, actor, created_at as at, payload from event where id in (
        select max(id) from event where task_id {among:ids} and kind in ('blocked', 'block_loop_detected', 'gave_up')
         group by task_id)`,
     { ids: JSON.stringify(ids) },
   );
   return new Map(
-    rows.map(({ id, kind, actor, payload: text }) => {
+    rows.map(({ id, kind, actor, at, payload: text }) => {
       const payload = JSON.parse(text) as Block["payload"];
       const { reason } = payload;
-      return [id, { kind, actor, payload, reason: typeof reason === "string" ? reason : null }];
+      return [id, { kind, actor, at, payload, reason: typeof reason === "string" ? reason : null }];
     }),
   );
 }

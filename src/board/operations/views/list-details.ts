@@ -85,7 +85,7 @@ function parseGuard(notices: string, now: number): readonly RecordedGuard[] {
 const SEARCH_LIMIT = 200;
 
 /** The forms of a word to search for: both databases turn only the letters of ASCII into lower case. */
-function caseVariants(word: string): readonly string[] {
+export function caseVariants(word: string): readonly string[] {
   const lower = word.toLowerCase();
   const [first = "", ...rest] = lower;
   const forms = [lower, word, word.toUpperCase(), first.toUpperCase() + rest.join("")];

@@ -175,7 +175,7 @@ function filterOf(query: ListQuery): { conditions: string[]; values: Record<stri
   return { conditions, values };
 }
 
-function parseCursor(text: string): { key: string | number; seq: number } {
+export function parseCursor(text: string): { key: string | number; seq: number } {
   const wrong = invalidInput("The page cursor is invalid.");
   let value: unknown;
   try {

@@ -1,0 +1,86 @@
+import type { Status } from "../../../transitions.ts";
+
+/** Why a task is where it is, in as few words as a card has room for. */
+export interface CardReason {
+  readonly kind: "waits" | "next" | "held" | "unassigned" | "scheduled" | "guarded" | "paused" | "claimed";
+  /** The first task that it waits for. */
+  readonly task: { readonly id: string; readonly seq: number } | null;
+  readonly count: number | null;
+  readonly until: number | null;
+  readonly guard: string | null;
+}
+
+/** What a person has to read before they can do anything: a question, an error, the reason of another person. */
+export interface CardNotice {
+  readonly kind: "question" | "failure" | "block";
+  readonly text: string;
+}
+
+/** The open run of a task. */
+export interface OpenRun {
+  readonly id: number;
+  readonly startedAt: number;
+  readonly profile: string | null;
+  readonly hostId: string | null;
+  /** The name of the host, as its dispatcher reported it. */
+  readonly host: string | null;
+  readonly sessionId: string | null;
+  readonly tokens: number;
+  readonly costUsd: number;
+}
+
+/** A task as a column of the board shows it: little text, and nothing that needs another read. */
+export interface BoardCard {
+  readonly id: string;
+  readonly seq: number;
+  readonly title: string;
+  readonly status: Status;
+  readonly assignee: string | null;
+  readonly reviewer: string | null;
+  readonly priority: number;
+  readonly tenant: string | null;
+  readonly hold: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Since when it has its status, as far as the board knows. */
+  readonly since: number;
+  readonly reason: CardReason | null;
+  readonly notice: CardNotice | null;
+  /** Its parents, and how many of them are done; null without parents. */
+  readonly parts: { readonly done: number; readonly total: number } | null;
+  readonly comments: number;
+  readonly files: number;
+  /** The cost of all its runs. */
+  readonly costUsd: number;
+  readonly run: OpenRun | null;
+}
+
+/** The columns of a task that a card is made from. */
+export interface CardRow {
+  readonly id: string;
+  readonly seq: number;
+  readonly title: string;
+  readonly status: Status;
+  readonly assignee: string | null;
+  readonly reviewer: string | null;
+  readonly priority: number;
+  readonly tenant: string | null;
+  readonly hold: number;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly ready_at: number | null;
+  readonly completed_at: number | null;
+  readonly archived_at: number | null;
+  readonly scheduled_at: number | null;
+  readonly not_before: number | null;
+  readonly triage_reason: string | null;
+  readonly last_failure_error: string | null;
+}
+
+export const CARD_COLUMNS = [
+  ...["id", "seq", "title", "status", "assignee", "reviewer", "priority", "tenant", "hold"],
+  ...["created_at", "updated_at", "ready_at", "completed_at", "archived_at", "scheduled_at", "not_before"],
+  ...["triage_reason", "last_failure_error"],
+]
+  .map((column) => `t.${column}`)
+  .join(", ");
