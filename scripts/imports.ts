@@ -116,6 +116,8 @@ const ALLOWED: Record<string, Record<string, readonly string[] | "all">> = {
     tools: ["tool.ts"],
     turns: "all",
   },
+  // Checks of the machine and of a profile; commands and the dashboard show its findings.
+  doctor: { "*": "all" },
   cli: { "*": "all" },
   app: { "*": "all" },
   "main.ts": { "*": "all" },

@@ -5,7 +5,7 @@ import { openApp } from "../app/app.ts";
 import { readRouteSettings } from "../app/conversation.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { resolveRoute } from "../providers/routes/resolve-route.ts";
-import { checkModel } from "./doctor/model.ts";
+import { checkModel } from "../doctor/model.ts";
 
 const FILE = "https://file.example/v1";
 const OTHER = "https://other.example/v1";

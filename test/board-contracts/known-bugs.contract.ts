@@ -4,7 +4,7 @@ import { createInterface } from "node:readline";
 import { expect, it, vi } from "vitest";
 import type { PassReport } from "../../src/board/dispatcher/pass-report.ts";
 import { runDispatcher } from "../../src/board/dispatcher/run-dispatcher.ts";
-import { watchBoard } from "../../src/board/dispatcher/watch-board.ts";
+import { watchBoard } from "../../src/board/watch-board.ts";
 import { findRunProcesses, terminateRun } from "../../src/board/supervisor/find-run.ts";
 import { findIdentity, serialiseIdentity } from "../../src/lib/process/process-identity.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";

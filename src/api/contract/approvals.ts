@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { positionSchema } from "./common.ts";
 
 const time = z.int();
 
@@ -32,7 +33,7 @@ export const approvalSchema = z.object({
 export type Approval = z.infer<typeof approvalSchema>;
 
 /** GET approvals: what waits, of all profiles, the oldest first. */
-export const approvalsAnswerSchema = z.object({ approvals: z.array(approvalSchema), at: time });
+export const approvalsAnswerSchema = z.object({ approvals: z.array(approvalSchema), at: positionSchema });
 export type ApprovalsAnswer = z.infer<typeof approvalsAnswerSchema>;
 
 /** POST approvals/:id; `always` changes the settings and needs the scope `admin`. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { positionSchema } from "./common.ts";
 
 /** The columns of a board, in the order of a task's lifecycle. */
 export const statusSchema = z.enum([
@@ -57,7 +58,7 @@ export const boardsAnswerSchema = z.object({
   /** Boards that cannot be opened. */
   problems: z.array(z.object({ slug: z.string(), message: z.string(), hint: z.string().nullable() })),
   moves: z.array(moveRuleSchema),
-  at: time,
+  at: positionSchema,
 });
 export type BoardsAnswer = z.infer<typeof boardsAnswerSchema>;
 
@@ -70,7 +71,7 @@ export const boardAnswerSchema = boardSchema.extend({
   caps: z.object({ board: z.int().nullable(), host: z.int().nullable() }),
   /** Dispatchers that may be alive. */
   dispatchers: count,
-  at: time,
+  at: positionSchema,
 });
 export type BoardAnswer = z.infer<typeof boardAnswerSchema>;
 
@@ -204,7 +205,7 @@ export const cardsAnswerSchema = z.object({
   columns: z.array(cardColumnSchema),
   /** The number of the board's last event. A `board-change` with this number or a smaller one is already included. */
   event: z.int(),
-  at: time,
+  at: positionSchema,
 });
 export type CardsAnswer = z.infer<typeof cardsAnswerSchema>;
 
@@ -224,7 +225,7 @@ export const linksAnswerSchema = z.object({
   links: z.array(z.object({ parent: z.string(), child: z.string() })),
   /** Tasks with links that are left out, because there are too many. */
   left: count,
-  at: time,
+  at: positionSchema,
 });
 export type LinksAnswer = z.infer<typeof linksAnswerSchema>;
 
@@ -237,7 +238,7 @@ export const boardEventSchema = z.object({
   runId: z.int().nullable(),
   from: statusSchema.nullable(),
   to: statusSchema.nullable(),
-  /** What happened, after the name of the task; without control characters. */
+  /** What happened, after the name of the task. */
   text: z.string(),
 });
 export type BoardEvent = z.infer<typeof boardEventSchema>;
@@ -266,7 +267,10 @@ export const boardFindingSchema = z.object({
 export type BoardFinding = z.infer<typeof boardFindingSchema>;
 
 /** GET boards/:b/diagnostics */
-export const diagnosticsAnswerSchema = z.object({ findings: z.array(boardFindingSchema), at: time });
+export const diagnosticsAnswerSchema = z.object({
+  findings: z.array(boardFindingSchema),
+  at: positionSchema,
+});
 export type DiagnosticsAnswer = z.infer<typeof diagnosticsAnswerSchema>;
 
 /** Data of the event `board-change`. */

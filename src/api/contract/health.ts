@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { positionSchema } from "./common.ts";
 import { dispatcherSchema } from "./overview.ts";
 
 const time = z.int();
@@ -25,7 +26,7 @@ export const healthAnswerSchema = z.object({
     startedAt: time,
     memoryBytes: count,
   }),
-  at: time,
+  at: positionSchema,
 });
 export type HealthAnswer = z.infer<typeof healthAnswerSchema>;
 
@@ -40,6 +41,6 @@ export const profilesAnswerSchema = z.object({
       isCurrent: z.boolean(),
     }),
   ),
-  at: time,
+  at: positionSchema,
 });
 export type ProfilesAnswer = z.infer<typeof profilesAnswerSchema>;

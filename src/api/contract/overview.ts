@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { approvalSchema } from "./approvals.ts";
 import { boardEventSchema, cardRunSchema } from "./boards.ts";
+import { positionSchema } from "./common.ts";
 import { totalsSchema } from "./sessions.ts";
 
 const time = z.int();
@@ -120,7 +121,7 @@ export const overviewAnswerSchema = z.object({
   steps: z.object({ model: z.boolean(), profile: z.boolean(), task: z.boolean() }),
   /** Problems of single parts, which the rest of the answer survived. */
   problems: z.array(z.object({ part: z.string(), message: z.string(), hint: z.string().nullable() })),
-  at: time,
+  at: positionSchema,
 });
 export type OverviewAnswer = z.infer<typeof overviewAnswerSchema>;
 

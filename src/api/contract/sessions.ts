@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { positionSchema } from "./common.ts";
 
 const time = z.int();
 const count = z.int().min(0);
@@ -59,7 +60,7 @@ export const sessionsAnswerSchema = z.object({
   count: count.nullable(),
   /** The sources of all sessions, for the filter. */
   sources: z.array(z.string()),
-  at: time,
+  at: positionSchema,
 });
 export type SessionsAnswer = z.infer<typeof sessionsAnswerSchema>;
 
@@ -87,7 +88,7 @@ export const shownSessionSchema = sessionSchema.extend({
   family: z.array(z.object({ id: z.string(), title: z.string().nullable(), parent: z.string().nullable() })),
   /** The task of the board that it belongs to. */
   task: z.object({ board: z.string(), id: z.string(), runId: z.int() }).nullable(),
-  at: time,
+  at: positionSchema,
 });
 export type ShownSession = z.infer<typeof shownSessionSchema>;
 
@@ -157,7 +158,7 @@ export const turnsAnswerSchema = z.object({
   turns: z.array(turnSchema),
   /** `before` of the page with the turns before these; null at the beginning. */
   before: z.string().nullable(),
-  at: time,
+  at: positionSchema,
 });
 export type TurnsAnswer = z.infer<typeof turnsAnswerSchema>;
 

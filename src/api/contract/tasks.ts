@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { boardEventSchema, cardSchema, statusSchema, taskNameSchema } from "./boards.ts";
+import { positionSchema } from "./common.ts";
 
 const time = z.int();
 const count = z.int().min(0);
@@ -114,7 +115,7 @@ export const shownTaskSchema = z.object({
   workspace: z.object({ path: z.string().nullable(), branch: z.string().nullable(), exists: z.boolean() }),
   /** The moves that this task may make now, by name. */
   moves: z.array(z.string()),
-  at: time,
+  at: positionSchema,
 });
 export type ShownTask = z.infer<typeof shownTaskSchema>;
 

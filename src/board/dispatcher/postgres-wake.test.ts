@@ -10,9 +10,9 @@ import { describeWith } from "../../../test/support/services.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import { openBoardStore } from "../board-store.ts";
 import { Announcements } from "../database/postgres-announcements.ts";
+import { watchBoard } from "../watch-board.ts";
 import type { PassReport } from "./pass-report.ts";
 import { type DispatcherParts, runDispatcher } from "./run-dispatcher.ts";
-import { watchBoard } from "./watch-board.ts";
 
 const WAIT = { timeout: 60_000, interval: 20 };
 

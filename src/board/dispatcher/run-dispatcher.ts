@@ -1,5 +1,6 @@
 import { AppError } from "../../lib/errors.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import type { BoardWatch } from "../watch-board.ts";
 import { DISPATCHER, type DispatchBoard } from "./dispatch-board.ts";
 import type { DispatchHost } from "./dispatch-host.ts";
 import { findLeaseHolder, releaseLease } from "./operations/board-lease.ts";
@@ -8,7 +9,6 @@ import type { PassReport } from "./pass-report.ts";
 import type { DispatchPolicy } from "./policy/resolve-dispatch-policy.ts";
 import { IdlePasses } from "./reasons/idle-passes.ts";
 import { runPass } from "./run-pass.ts";
-import type { BoardWatch } from "./watch-board.ts";
 
 /** A board that stays open between passes. */
 export interface DispatchedBoard extends AsyncDisposable {

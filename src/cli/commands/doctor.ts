@@ -1,35 +1,10 @@
 import type { Command } from "commander";
+import type { Finding } from "../../doctor/check.ts";
+import { runChecks } from "../../doctor/run-checks.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, withExamples } from "../define-command.ts";
-import type { Check, Finding } from "../doctor/check.ts";
-import { checkBoards, checkProfiles, checkSessions } from "../doctor/data.ts";
-import { checkConfig, checkDisk, checkHome } from "../doctor/home.ts";
-import { checkFallbacks, checkKeys } from "../doctor/keys.ts";
-import { checkLocalSandbox } from "../doctor/local-sandbox.ts";
-import { checkModel } from "../doctor/model.ts";
-import { checkDocker, checkPodman, checkSingularity, checkSsh } from "../doctor/programs.ts";
-import { checkNode, checkRuns, checkSqlite } from "../doctor/runtime.ts";
-
-const CHECKS: readonly Check[] = [
-  checkNode,
-  checkSqlite,
-  checkHome,
-  checkConfig,
-  checkModel,
-  checkKeys,
-  checkFallbacks,
-  checkProfiles,
-  checkDisk,
-  checkSessions,
-  checkBoards,
-  checkRuns,
-  checkLocalSandbox,
-  checkDocker,
-  checkPodman,
-  checkSingularity,
-  checkSsh,
-];
+import { currentFolder } from "../terminal/current-folder.ts";
 
 export function build(context: CommandContext): Command {
   const command = defineCommand(
@@ -53,16 +28,15 @@ interface DoctorOptions {
 async function doctor(context: CommandContext, { online = false, fix, json }: DoctorOptions): Promise<void> {
   const { terminal, signal } = context;
   const app = await context.openApp();
-  const runChecks = async () =>
-    (await Promise.all(CHECKS.map((check) => check({ app, online, signal })))).flat();
-  let findings = await runChecks();
+  const input = { app, online, signal, cwd: currentFolder };
+  let findings = await runChecks(input);
   if (fix) {
     for (const { repair, fix: what } of findings) {
       if (repair === undefined) continue;
       await repair();
       terminal.note(`hermes: fixed: ${what}`);
     }
-    findings = await runChecks();
+    findings = await runChecks(input);
   }
   const failed = findings.filter((finding) => finding.status === "fail").length;
   if (json) terminal.printJson({ ok: failed === 0, checks: findings });

@@ -15,6 +15,17 @@ export const GUARDS = {
 } as const;
 export type GuardReason = keyof typeof GUARDS;
 
+/** Short reasons why a ready task does not start yet, printed after the time of their end. */
+export const GUARD_WORDS: Readonly<Record<Exclude<GuardReason, "branch_busy">, string>> = {
+  worker_leaving: "its last worker is exiting",
+  infrastructure_cooldown: "its host had a failure",
+  rate_limit_cooldown: "rate limit of its model",
+  blocker_auth: "its model or key was refused",
+  backoff: "pause after a failure",
+  recent_success: "it was just completed",
+  active_pr: "its pull request is open",
+};
+
 export interface Guard {
   readonly reason: GuardReason;
   /** When the guard ends by itself. */

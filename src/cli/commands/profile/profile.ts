@@ -2,6 +2,13 @@ import type { Command } from "commander";
 import { AppError } from "../../../lib/errors.ts";
 import { ensurePrivateFolder } from "../../../lib/files/files.ts";
 import type { CloneOptions } from "../../../profiles/fill-profile.ts";
+import {
+  commandOf,
+  describePending,
+  findPendingRename,
+  requireNoPendingRename,
+  withProfilesLock,
+} from "../../../profiles/pending-rename.ts";
 import { type Profile, requireProfile, resolveProfile, resolveRoot } from "../../../profiles/profile.ts";
 import { loadProfileDescription, saveProfileDescription } from "../../../profiles/profile-description.ts";
 import { parseNewProfileName } from "../../../profiles/profile-name.ts";
@@ -10,13 +17,6 @@ import { byPerson } from "../../by-person.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { printFields, renderTable } from "../../terminal/table.ts";
-import {
-  commandOf,
-  describePending,
-  findPendingRename,
-  requireNoPendingRename,
-  withProfilesLock,
-} from "./pending-rename.ts";
 import { reportProfile, rootFor, summarizeProfile } from "./profile-summary.ts";
 import { type RemoveOptions, remove } from "./remove.ts";
 import { type RenameOptions, rename } from "./rename.ts";

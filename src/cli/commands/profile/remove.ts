@@ -1,16 +1,16 @@
 import { rm } from "node:fs/promises";
 import { findRootBoards, findSettingsNaming, removeSandboxes } from "../../../app/profiles.ts";
 import { AppError } from "../../../lib/errors.ts";
-import { type Profile, requireProfile } from "../../../profiles/profile.ts";
-import { DEFAULT_PROFILE } from "../../../profiles/profile-name.ts";
-import { deleteProfile } from "../../../profiles/profile-store.ts";
-import type { CommandContext, JsonOption } from "../../context.ts";
 import {
   findPendingRename,
   nameOfRenamed,
   renameUnfinishedError,
   withProfilesLock,
-} from "./pending-rename.ts";
+} from "../../../profiles/pending-rename.ts";
+import { type Profile, requireProfile } from "../../../profiles/profile.ts";
+import { DEFAULT_PROFILE } from "../../../profiles/profile-name.ts";
+import { deleteProfile } from "../../../profiles/profile-store.ts";
+import type { CommandContext, JsonOption } from "../../context.ts";
 import { rootFor } from "./profile-summary.ts";
 import {
   describeFailure,

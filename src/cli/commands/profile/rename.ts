@@ -4,6 +4,16 @@ import { parseAssignee } from "../../../board/task-text.ts";
 import { updateStableLink } from "../../../environments/docker/spec/stable-folder.ts";
 import { AppError } from "../../../lib/errors.ts";
 import {
+  describePending,
+  dropPendingRename,
+  findPendingRename,
+  nameOfRenamed,
+  type PendingRename,
+  renameUnfinishedError,
+  savePendingRename,
+  withProfilesLock,
+} from "../../../profiles/pending-rename.ts";
+import {
   findActiveName,
   isFolder,
   type Profile,
@@ -16,16 +26,6 @@ import { DEFAULT_PROFILE, parseNewProfileName, parseProfileName } from "../../..
 import { activateProfile, renameProfile } from "../../../profiles/profile-store.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { userNameOf } from "../kanban/kanban-context.ts";
-import {
-  describePending,
-  dropPendingRename,
-  findPendingRename,
-  nameOfRenamed,
-  type PendingRename,
-  renameUnfinishedError,
-  savePendingRename,
-  withProfilesLock,
-} from "./pending-rename.ts";
 import { reportProfile, rootFor, summarizeProfile } from "./profile-summary.ts";
 import {
   describeFailure,

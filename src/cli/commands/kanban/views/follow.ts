@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
+import { tasksIn } from "../../../../board/operations/views/describe-event.ts";
 import type { BoardEvent, Task } from "../../../../board/task.ts";
 import { parseAssignee } from "../../../../board/task-text.ts";
 import { AppError } from "../../../../lib/errors.ts";
@@ -8,7 +9,7 @@ import { wrapIndented } from "../../../terminal/fit-text.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, showTask } from "../kanban-context.ts";
 import { parseInterval } from "../parse.ts";
 import { onBoard } from "../verb.ts";
-import { formatEvent, tasksIn } from "./event-line.ts";
+import { formatEvent } from "./event-line.ts";
 
 const TAIL_MS = 1_000;
 const WATCH_MS = 500;

@@ -1,5 +1,6 @@
 import { attachmentFolders, boardsLocation, loadWorkspaceFolders } from "../../../../app/board.ts";
 import { attachmentsIn, locateAttachments } from "../../../../board/attachments/attachment-content.ts";
+import { tasksIn } from "../../../../board/operations/views/describe-event.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
 import type { TaskDetails } from "../../../../board/operations/views/task-details.ts";
 import { logParts, runLogPath } from "../../../../board/supervisor/run-log.ts";
@@ -21,7 +22,7 @@ import {
 } from "../kanban-context.ts";
 import { describeAssignee, onBoard } from "../verb.ts";
 import { lastLineOf } from "../work/log.ts";
-import { formatEvent, formatOutcome, isToday, tasksIn } from "./event-line.ts";
+import { formatEvent, formatOutcome, isToday } from "./event-line.ts";
 import { ageOf, briefError } from "./task-lines.ts";
 
 const EVENTS = 10;

@@ -1,4 +1,4 @@
-import type { GuardReason } from "../../../../board/dispatcher/reasons/guards.ts";
+import { GUARD_WORDS } from "../../../../board/dispatcher/reasons/guards.ts";
 import type { ListDetails } from "../../../../board/operations/views/list-details.ts";
 import type { Task } from "../../../../board/task.ts";
 import { formatTime } from "../../../../lib/time/format-time.ts";
@@ -84,24 +84,13 @@ function reasonOf(
         : `waits for its branch, which #${guard.waitsForTask} uses`;
     if (guard?.reason === "backoff") return `retry at ${briefTime(guard.until, now)}`;
     if (guard !== undefined)
-      return `until ${briefTime(guard.until, now)}: ${GUARD_REASONS[guard.reason as keyof typeof GUARD_REASONS] ?? ""}`;
+      return `until ${briefTime(guard.until, now)}: ${GUARD_WORDS[guard.reason as keyof typeof GUARD_WORDS] ?? ""}`;
     if (task.not_before !== null && task.not_before > now)
       return `retry at ${briefTime(task.not_before, now)}`;
     return task.assignee === null ? "unassigned" : "";
   }
   return oneLine(task.result ?? "");
 }
-
-/** Short reasons why a ready task does not start yet, printed after the time of their end. */
-export const GUARD_REASONS: Readonly<Record<Exclude<GuardReason, "branch_busy">, string>> = {
-  worker_leaving: "its last worker is exiting",
-  infrastructure_cooldown: "its host had a failure",
-  rate_limit_cooldown: "rate limit of its model",
-  blocker_auth: "its model or key was refused",
-  backoff: "pause after a failure",
-  recent_success: "it was just completed",
-  active_pr: "its pull request is open",
-};
 
 /** An error of a run in one line, without the words that a failed run repeats. */
 export function briefError(error: string): string {

@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
-import { boardsLocation } from "../../app/board.ts";
-import { boardPath } from "../../board/board-slug.ts";
-import { AppError } from "../../lib/errors.ts";
-import { findFileSize } from "../../lib/files/files.ts";
-import { commandOf, describePending, findPendingRename } from "../commands/profile/pending-rename.ts";
+import { boardsLocation } from "../app/board.ts";
+import { boardPath } from "../board/board-slug.ts";
+import { AppError } from "../lib/errors.ts";
+import { findFileSize } from "../lib/files/files.ts";
+import { commandOf, describePending, findPendingRename } from "../profiles/pending-rename.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
 const MB = 1_000_000;
@@ -15,7 +15,7 @@ export async function checkSessions({ app: { profile }, signal }: CheckInput): P
   if (bytes === undefined) return [finding("sessions", "ok", "none yet")];
   const size = `${(bytes / MB).toFixed(1)} MB`;
   return orFinding("sessions", "fail", async () => {
-    const { openSessionStore } = await import("../../sessions/session-store.ts");
+    const { openSessionStore } = await import("../sessions/session-store.ts");
     using store = await openSessionStore(path, {}, signal);
     if (bytes > READ_WHOLE_BELOW) {
       const detail = `${path} opens; its content was not checked because it is large (${size})`;
@@ -36,8 +36,8 @@ export async function checkSessions({ app: { profile }, signal }: CheckInput): P
 /** Checks that this version can open each board and that the board is consistent. */
 export async function checkBoards({ app, signal }: CheckInput): Promise<Finding[]> {
   const location = boardsLocation(app);
-  const { listBoards } = await import("../../board/registry/list-boards.ts");
-  const { openBoardStore } = await import("../../board/board-store.ts");
+  const { listBoards } = await import("../board/registry/list-boards.ts");
+  const { openBoardStore } = await import("../board/board-store.ts");
   const findings: Finding[] = [];
   const intact: string[] = [];
   for (const slug of await listBoards(location, signal)) {

@@ -1,10 +1,10 @@
-import { findDefaultRoute, readRouteSettings } from "../../app/conversation.ts";
-import { listKeys, openAppKeyStates, proveKey } from "../../app/keys.ts";
-import { resolveFallback } from "../../conversation/fallback-routes.ts";
-import { AppError } from "../../lib/errors.ts";
-import { formatTime } from "../../lib/time/format-time.ts";
-import { isCooling } from "../../providers/pool/choose-key.ts";
-import { proveRoute } from "../../providers/routes/prove-route.ts";
+import { findDefaultRoute, readRouteSettings } from "../app/conversation.ts";
+import { listKeys, openAppKeyStates, proveKey } from "../app/keys.ts";
+import { resolveFallback } from "../conversation/fallback-routes.ts";
+import { AppError } from "../lib/errors.ts";
+import { formatTime } from "../lib/time/format-time.ts";
+import { isCooling } from "../providers/pool/choose-key.ts";
+import { proveRoute } from "../providers/routes/prove-route.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
 /** Checks the keys of the configured provider if it has several. With `online`, sends a request with each. */

@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import { AppError } from "../../../lib/errors.ts";
-import { withFileLock } from "../../../lib/files/file-lock.ts";
-import { readTextFile, writeFileAtomic } from "../../../lib/files/files.ts";
-import { profileAt } from "../../../profiles/profile.ts";
-import { findProfileId } from "../../../profiles/profile-id.ts";
+import { AppError } from "../lib/errors.ts";
+import { withFileLock } from "../lib/files/file-lock.ts";
+import { readTextFile, writeFileAtomic } from "../lib/files/files.ts";
+import { profileAt } from "./profile.ts";
+import { findProfileId } from "./profile-id.ts";
 
 const pendingRename = z.strictObject({ from: z.string(), to: z.string(), id: z.string() });
 

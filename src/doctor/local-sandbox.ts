@@ -1,14 +1,13 @@
-import { inspectLocalSandbox } from "../../app/environments/local-sandbox.ts";
-import { currentFolder } from "../terminal/current-folder.ts";
+import { inspectLocalSandbox } from "../app/environments/local-sandbox.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
 /** Whether local commands run in the sandbox, or could. */
-export function checkLocalSandbox({ app, signal }: CheckInput): Promise<Finding[]> {
+export function checkLocalSandbox({ app, cwd, signal }: CheckInput): Promise<Finding[]> {
   const { backend, local_sandbox: mode } = app.resolved.config.terminal;
   const isUsed = backend === "local" && mode !== "off";
   return orFinding("sandbox", isUsed ? "fail" : "note", async () => {
     const wanted = mode === "off" ? "workspace" : mode;
-    const { problem } = await inspectLocalSandbox(app, { cwd: currentFolder(), mode: wanted }, signal);
+    const { problem } = await inspectLocalSandbox(app, { cwd: cwd(), mode: wanted }, signal);
     if (problem !== null)
       return [finding("sandbox", isUsed ? "fail" : "note", problem.message, problem.hint ?? "")];
     if (isUsed) return [finding("sandbox", "ok", `local commands run in the sandbox (${mode})`)];

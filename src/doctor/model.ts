@@ -1,6 +1,6 @@
-import { readRouteSettings } from "../../app/conversation.ts";
-import { proveRoute } from "../../providers/routes/prove-route.ts";
-import { resolveRoute } from "../../providers/routes/resolve-route.ts";
+import { readRouteSettings } from "../app/conversation.ts";
+import { proveRoute } from "../providers/routes/prove-route.ts";
+import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import { type CheckInput, type Finding, finding, orFinding } from "./check.ts";
 
 /** Checks that a model is configured. With `online`, sends it a request, because only that tests the key. */

@@ -1,5 +1,5 @@
-import type { App } from "../../app/app.ts";
-import { AppError } from "../../lib/errors.ts";
+import type { App } from "../app/app.ts";
+import { AppError } from "../lib/errors.ts";
 
 /** One finding: `fail` breaks something now, `warn` may break something later, `note` matters only in some setups. */
 export interface Finding {
@@ -18,6 +18,8 @@ export function finding(name: string, status: Finding["status"], detail: string,
 
 export interface CheckInput {
   readonly app: App;
+  /** The folder that local commands would run in; throws `folder-gone`. */
+  cwd(): string;
   /** Whether the checks may send requests over the network, which may cost money. */
   readonly online: boolean;
   readonly signal: AbortSignal;

@@ -1,12 +1,12 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename, dirname } from "node:path";
-import type { Clock } from "../../lib/time/clock.ts";
-import { WakeFlag } from "../../lib/time/wake-flag.ts";
-import { boardPath, boardSchemaName } from "../board-slug.ts";
-import type { Announcements } from "../database/postgres-announcements.ts";
-import type { BoardLocation } from "../open-board.ts";
-import type { DispatchBoard } from "./dispatch-board.ts";
-import { readLastEventNumber } from "./operations/board-lease.ts";
+import type { Clock } from "../lib/time/clock.ts";
+import { WakeFlag } from "../lib/time/wake-flag.ts";
+import { boardPath, boardSchemaName } from "./board-slug.ts";
+import type { Announcements } from "./database/postgres-announcements.ts";
+import type { DispatchBoard } from "./dispatcher/dispatch-board.ts";
+import { readLastEventNumber } from "./dispatcher/operations/board-lease.ts";
+import type { BoardLocation } from "./open-board.ts";
 
 const POLL_MS = 1_000;
 /** SQLite writes the write-ahead log before the commit becomes visible, so poll again with these delays after a file change. */

@@ -1,6 +1,6 @@
-import type { Backend } from "../../environments/options.ts";
-import { AppError } from "../../lib/errors.ts";
-import { runProcess } from "../../lib/process/process.ts";
+import type { Backend } from "../environments/options.ts";
+import { AppError } from "../lib/errors.ts";
+import { runProcess } from "../lib/process/process.ts";
 import { type CheckInput, type Finding, finding } from "./check.ts";
 
 const ANSWER_WITHIN_MS = 5_000;

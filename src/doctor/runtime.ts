@@ -1,6 +1,6 @@
-import { createRunGroup, removeGroup } from "../../board/supervisor/run-cgroup.ts";
-import { messageOf } from "../../lib/errors.ts";
-import { REINSTALL, sqliteVersion } from "../../lib/sqlite/sqlite.ts";
+import { createRunGroup, removeGroup } from "../board/supervisor/run-cgroup.ts";
+import { messageOf } from "../lib/errors.ts";
+import { REINSTALL, sqliteVersion } from "../lib/sqlite/sqlite.ts";
 import { type Finding, finding } from "./check.ts";
 
 /** The same versions as `engines` in package.json: 22.14 and newer, or 20.19 and newer of version 20. */
