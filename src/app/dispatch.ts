@@ -11,9 +11,9 @@ import {
   resolveDispatchPolicy,
 } from "../board/dispatcher/policy/resolve-dispatch-policy.ts";
 import type { DispatchedBoard } from "../board/dispatcher/run-dispatcher.ts";
-import { watchBoard } from "../board/watch-board.ts";
 import { removeLeftoverGroups } from "../board/supervisor/run-cgroup.ts";
 import { createWorkerHost } from "../board/supervisor/worker-host.ts";
+import { watchBoard } from "../board/watch-board.ts";
 import { boardMark } from "../board/worker/run-mark.ts";
 import { loadConfig, requireUsable } from "../config/load-config.ts";
 import { messageOf } from "../lib/errors.ts";

@@ -4,8 +4,8 @@ import { tempFolder } from "../../test/support/temp-folder.ts";
 import { openApp } from "../app/app.ts";
 import { readRouteSettings } from "../app/conversation.ts";
 import { loadConfig } from "../config/load-config.ts";
-import { resolveRoute } from "../providers/routes/resolve-route.ts";
 import { checkModel } from "../doctor/model.ts";
+import { resolveRoute } from "../providers/routes/resolve-route.ts";
 
 const FILE = "https://file.example/v1";
 const OTHER = "https://other.example/v1";
@@ -90,7 +90,7 @@ test("doctor names the key that is not sent unencrypted, and the fix", async () 
   const variables = { HERMES_HOME: folder.path, OPENROUTER_API_KEY: "or" };
   const app = await openApp({ profile: undefined, settings: new Map(), variables, userHome: folder.path });
   const signal = new AbortController().signal;
-  expect(await checkModel({ app, online: false, signal })).toEqual([
+  expect(await checkModel({ app, online: false, cwd: () => "/", signal })).toEqual([
     {
       name: "model",
       status: "note",

@@ -7,8 +7,8 @@ import {
   LEASE_MS,
 } from "../../src/board/dispatcher/operations/board-lease.ts";
 import { runDispatcher } from "../../src/board/dispatcher/run-dispatcher.ts";
-import { watchBoard } from "../../src/board/watch-board.ts";
 import { createTask } from "../../src/board/operations/tasks/create-task.ts";
+import { watchBoard } from "../../src/board/watch-board.ts";
 import { dispatchPolicy } from "../support/dispatch-policy.ts";
 import { findBreach, findUnsettled, findWorkerBreach } from "./invariants.ts";
 import { gatedDatabase, type MemoryDatabase, openMemoryDatabase } from "./memory-database.ts";
