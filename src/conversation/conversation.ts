@@ -79,8 +79,12 @@ export interface Conversation {
   ): AsyncGenerator<AgentEvent>;
   /** Undoes the last turn and returns its message, to be sent again. */
   undoLastTurn(signal: AbortSignal): Promise<UserMessage>;
-  /** Adds a note to the running turn; the model sees it after the next tool results. */
+  /** Adds a note to the running turn; the model sees it after the next tool results, at the latest in the next turn. */
   steer(text: string): void;
+  /** Takes back the notes that the model has not seen, so that they can be sent in another way. */
+  takeUnseenSteers(): readonly string[];
+  /** Tells the model something about its environment after the next tool results, in this turn or a later one. */
+  tellModel(text: string): void;
   /** Why the model gave no answer at the end of the last turn; undefined if it answered. */
   failure(): ModelFailure | undefined;
 }
@@ -89,6 +93,7 @@ export function createConversation(parts: ConversationParts): Conversation {
   const { store, session, identity, model, rules, haltsLoops, clock } = parts;
   const definitions = parseDefinitions(session);
   const steers: string[] = [];
+  const facts: string[] = [];
   let { isStored, newModel } = parts;
   let failure: ModelFailure | undefined;
   let hasAnswered = false;
@@ -163,7 +168,7 @@ export function createConversation(parts: ConversationParts): Conversation {
         maxDenials: parts.maxDenials,
         endsUnanswered: parts.endsUnanswered,
         clock,
-        takeSteers: () => steers.splice(0),
+        takeSteers: () => [...facts.splice(0), ...steers.splice(0)],
       },
       stop,
     );
@@ -237,6 +242,8 @@ export function createConversation(parts: ConversationParts): Conversation {
     say,
     undoLastTurn,
     steer: (text) => void steers.push(text),
+    takeUnseenSteers: () => steers.splice(0),
+    tellModel: (text) => void facts.push(text),
   };
 }
 

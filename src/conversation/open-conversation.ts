@@ -147,7 +147,7 @@ export async function openConversation(
       savedShell: resumed?.shell,
       onLoss(sentence) {
         environment.reporter.onNotice(sentence);
-        conversation.steer(sentence); // so that the model does not expect the old folder and variables
+        conversation.tellModel(sentence); // so that the model does not expect the old folder and variables
       },
       session: id,
       redact: (text) => redactor.redact(text),

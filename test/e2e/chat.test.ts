@@ -66,6 +66,29 @@ test("C30: Esc stops the command and the turn, and the next message is answered"
   await chat.shows("Here I am.");
 });
 
+test("C29: a steer that a stop has returned is sent once, and no later call carries it again", async () => {
+  await using home = await openChatHome([
+    { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },
+    { text: "Never sent: the stop is recorded as this answer." },
+    { text: "I look.", tools: [{ name: "terminal", input: { command: "echo looked" } }] },
+    { text: "Understood." },
+  ]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows(/1 terminal echo begun/);
+  chat.type("use vitest\r");
+  await chat.shows("queued 1: use vitest");
+  chat.type("\r");
+  await chat.shows("steer, seen after this call: use vitest");
+  chat.type(ESC);
+  await chat.shows("queued 1: use vitest");
+  chat.type("\r");
+  await chat.shows("Understood.");
+  expect(chat.screen()).toContain("❯ use vitest");
+  expect(chat.screen()).not.toContain("(steer)");
+});
+
 test("C43: after kill -9 in the middle of a command, the recap names it, and Enter lets the agent check and continue", async () => {
   await using home = await openChatHome([
     { text: "Working.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },

@@ -176,6 +176,8 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         eventLog?.add(event);
         if (event.type === "assistant" && textOf(event.message).trim() !== "")
           answers.push(textOf(event.message));
+        // The state has them too, and sends them as messages.
+        if (event.type === "turn-end") session?.current()?.takeUnseenSteers();
         apply(updateByEvent(state, event, Date.now()));
         if (event.type === "tool-end" || event.type === "turn-end") jobWatch?.look();
       });

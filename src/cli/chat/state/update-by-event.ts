@@ -81,10 +81,11 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
       });
     case "tool-end":
       return endCall(active("calling"), event, now);
-    case "steer":
-      return result({ ...active("waiting"), steers: [] }, [
-        { kind: "user", text: textOf(event.message), how: "steer" },
-      ]);
+    case "steer": {
+      const text = textOf(event.message);
+      const unseen = state.steers.filter((note) => !text.includes(note)); // typed while this one was stored
+      return result({ ...active("waiting"), steers: unseen }, [{ kind: "user", text, how: "steer" }]);
+    }
     case "notice":
       return result(state, [{ kind: "notice", text: event.text }]);
     case "route-switched": {
