@@ -154,6 +154,22 @@ it("lookUp reports by call id whether a command is still running", async () => {
   expect(await tool?.lookUp?.("c7", AbortSignal.timeout(60_000))).toBe("None of its processes is running.");
 });
 
+it("the last line before a silence is reported while the command still runs", async () => {
+  await using own = await openToolLab(testEnvironment);
+  const stop = new AbortController();
+  const reported: string[] = [];
+  const context = {
+    callId: "c8",
+    signal: stop.signal,
+    onProgress(text: string) {
+      reported.push(text);
+      if (text === "waiting") stop.abort();
+    },
+  };
+  await own.tools.get("terminal")?.call('{"command":"echo first; echo waiting; sleep 300"}', context);
+  expect(reported.at(-1)).toBe("waiting");
+});
+
 it("D1: a NUL byte in a command is refused without a crash", async () => {
   expect(await terminal({ command: "echo a\0b" })).toMatchObject({ failed: true, exit_code: -1 });
   expect(await terminal({ command: "echo a\0b", background: true })).toMatchObject({

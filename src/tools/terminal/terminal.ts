@@ -85,7 +85,7 @@ async function runForeground(
   await using window = parts.createWindow();
   // Collapse progress lines before the window, so that their old states do not displace real output.
   const progress = createProgressCollapser();
-  const reportLine = createLineReporter((line) => onProgress(parts.redact(line)));
+  using lines = createLineReporter((line) => onProgress(parts.redact(line)));
   const result = await environment.run(
     {
       command,
@@ -95,7 +95,7 @@ async function runForeground(
       mark: createCommandMark(parts.owner, callId),
       mergeStderr: true,
       onOutput(_, bytes) {
-        reportLine(bytes);
+        lines.take(bytes);
         return window.write(progress.take(bytes));
       },
     },
@@ -124,17 +124,25 @@ async function runForeground(
 const REPORT_EVERY_MS = 200;
 const REPORTED_BYTES = 500;
 
-/** Reports the last line of the output from time to time, so that a person sees what a long command does. */
-function createLineReporter(report: (line: string) => void): (bytes: Uint8Array) => void {
-  let reportedAt = performance.now();
-  return (bytes) => {
-    const now = performance.now();
-    if (now - reportedAt < REPORT_EVERY_MS) return;
-    const text = plainOutput(new TextDecoder().decode(bytes.subarray(-REPORTED_BYTES)));
-    const line = text.split(/[\r\n]/).findLast((one) => one.trim() !== "");
-    if (line === undefined) return;
-    reportedAt = now;
-    report(line.trim());
+/**
+ * Reports the last line of the output from time to time, so that a person sees what a long command does. A line that is followed
+ * by silence is reported too: it says what the command waits for.
+ */
+function createLineReporter(report: (line: string) => void): Disposable & { take(bytes: Uint8Array): void } {
+  let latest = "";
+  let reporting: NodeJS.Timeout | undefined;
+  return {
+    take(bytes) {
+      const text = plainOutput(new TextDecoder().decode(bytes.subarray(-REPORTED_BYTES)));
+      const line = text.split(/[\r\n]/).findLast((one) => one.trim() !== "");
+      if (line === undefined) return;
+      latest = line.trim();
+      reporting ??= setTimeout(() => {
+        reporting = undefined;
+        report(latest);
+      }, REPORT_EVERY_MS);
+    },
+    [Symbol.dispose]: () => clearTimeout(reporting),
   };
 }
 
