@@ -42,6 +42,7 @@ import { warmGate } from "./gate/warm-gate.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
 import { findSessionRoute, isSameModel } from "./session-route.ts";
 import { openToolParts } from "./session-tools.ts";
+import { measureSoFar, type SoFar, withoutSummary } from "./so-far.ts";
 import { remainingBudget } from "./spending.ts";
 import { createBackgroundTitle } from "./titles/background-title.ts";
 import { createTitleModel } from "./titles/title-model.ts";
@@ -59,8 +60,9 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   readonly stored: SessionSummary | undefined;
   /** The calls without a result of a last turn that a crash has cut off; undefined if the last turn has ended or runs. */
   readonly cutOff: readonly PendingCall[] | undefined;
-  /** The conversation before this process opened it. */
+  /** What the model still sees in full of the conversation before this process opened it. */
   readonly past: readonly Message[];
+  readonly soFar: SoFar;
   /** Questions to a person. */
   readonly approvals: ApprovalQueue;
   /** The background jobs of the session with their current state. */
@@ -329,7 +331,8 @@ export async function openConversation(
       isResumed: resumed !== undefined,
       stored: resumed?.session,
       cutOff: await findCutOff(store, resumed, signal),
-      past: resumed?.messages ?? [],
+      past: resumed === undefined ? [] : withoutSummary(resumed),
+      soFar: measureSoFar(store, id, resumed),
       approvals: store.approvals,
       jobs: holder.jobs,
       runCommand(command, within) {

@@ -66,6 +66,11 @@ export function toolCallsOf(message: AssistantMessage): ToolCallPart[] {
   return message.parts.filter((part) => part.type === "tool-call");
 }
 
+/** What a person has typed as a message, without the texts that its references have added. */
+export function firstTextOf({ parts }: UserMessage): string {
+  return parts.find((part) => part.type === "text")?.text ?? "";
+}
+
 /** The text of a message, without reasoning and calls. */
 export function textOf(message: AssistantMessage | UserMessage): string {
   return message.parts.map((part) => (part.type === "text" ? part.text : "")).join("");

@@ -29,6 +29,14 @@ export interface SessionCounts {
   readonly turns: number;
 }
 
+/** How far a session has come. */
+export interface SessionProgress {
+  /** Turns that were not undone. */
+  readonly turns: number;
+  /** Calls that have ended, also those of undone turns. */
+  readonly calls: number;
+}
+
 export interface PruneFilter {
   /** Only sessions that were last used before this time, in milliseconds. */
   readonly before: number;
@@ -102,6 +110,10 @@ export function createSessionList(database: Database) {
              where value ->> 'type' = 'text' limit 1) as text
       from session join turn on turn.session_key = session.key join message on message.turn_key = turn.key
      where session.id = ? and undone_at is null order by turn.key, position limit 1`);
+  const progress = database.prepare<SessionProgress>(`
+    select (select count(*) from turn where session_key = session.key and undone_at is null) as turns,
+           (select count(*) from tool_call where session_key = session.key and state = 'ended') as calls
+      from session where id = ?`);
   const setTitle = database.prepare("update session set title = :title where id = :id");
   const setFirstTitle = database.prepare(
     "update session set title = :title where id = :id and title is null",
@@ -120,6 +132,7 @@ export function createSessionList(database: Database) {
       messages: count.get(session.id)?.messages ?? 0,
       opening: headOf(redact(opening.get(session.id)?.text ?? ""), OPENING_LENGTH),
     }),
+    progress: (id: string): SessionProgress => progress.get(id) ?? { turns: 0, calls: 0 },
     find(id: string): SessionSummary | undefined {
       const row = find.get(id);
       return row === undefined ? undefined : toSummary(row);

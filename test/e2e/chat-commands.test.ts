@@ -117,6 +117,70 @@ test("C26: a path that is pasted becomes an image of the message", async () => {
   await chat.shows("A pixel.");
 });
 
+test("C43: a resumed session goes on where it was: its calls are counted, its last answer can be copied, its last message sent again", async () => {
+  const usage = { input: 40_000, output: 0 };
+  await using home = await openChatHome([
+    { text: "Look.", tools: [{ name: "terminal", input: { command: "echo one" } }], usage },
+    { text: "One.\n\n```sh\nls -l\n```", usage },
+    { text: "Look again.", tools: [{ name: "terminal", input: { command: "echo two" } }], usage },
+    { text: "Two.", usage },
+  ]);
+  {
+    using first = home.start();
+    await first.shows("/help");
+    first.type("how many?\r");
+    await first.shows("ls -l");
+    first.type("/quit\r");
+    await first.shows("code=0");
+  }
+  using chat = home.start(["-c"]);
+  await chat.shows("40k/100k 40 %");
+  chat.type("/copy code\r");
+  await chat.shows(/There is no clipboard here|Copied/);
+  chat.type("and now?\r");
+  await chat.shows(/→ 2 terminal echo two[\s\S]*Two\./);
+  chat.type("/quit\r");
+  await chat.shows("code=0");
+  using again = home.start(["-c"]);
+  await again.shows("2 turns");
+  again.type("/retry\r");
+  await again.shows(/The last turn is undone[\s\S]*❯ and now\?\n\nLook again\.\n\n→ 3 terminal echo two/);
+});
+
+test("/new, /model and /reasoning keep what was chosen for the chat and the session", async () => {
+  await using home = await openChatHome([{ text: "Hello." }, { text: "Again." }]);
+  await writeFile(join(home.path, "other.json"), JSON.stringify({ answers: [{ text: "The other one." }] }));
+  using chat = home.start(["--reasoning", "low"]);
+  await chat.shows("/help");
+  chat.type("hi\r");
+  await chat.shows("Hello.");
+  chat.type("/new\r");
+  await expect.poll(() => chat.screen().split("Hermes 0.").length).toBe(3);
+  chat.type("/reasoning\r");
+  await chat.shows("Reasoning effort: low");
+  chat.type(`/model scripted:${join(home.path, "other.json")}\r`);
+  await chat.shows("from now on.");
+  chat.type("/reasoning high\r");
+  await chat.shows("Reasoning effort from now on: high");
+  chat.type("hi\r");
+  await chat.shows("The other one.");
+  chat.type("/reasoning\r");
+  await chat.shows(/Reasoning effort: high/);
+});
+
+test("a command that follows something prints it as it arrives, and Esc ends it without other words", async () => {
+  await using home = await openChatHome([{ text: "Hello." }]);
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("hi\r");
+  await chat.shows("Hello.");
+  chat.type("/logs -f\r");
+  await chat.shows(/turn ended/);
+  chat.type(ESC);
+  await chat.shows(/\nStopped\.\n/);
+  expect(chat.screen()).not.toContain("Terminated");
+});
+
 test("the commands of the display and the session answer without the model", async () => {
   await using home = await openChatHome([{ text: "One.\n\n```sh\nls -l\n```" }]);
   using chat = home.start();

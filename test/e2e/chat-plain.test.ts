@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { openChatHome } from "../support/chat-home.ts";
 
@@ -81,6 +83,46 @@ test("C30, C41: in the screen reader mode Esc stops the turn, and leaving restor
   await chat.shows("notice: Stopped.");
   chat.type("/quit\r");
   await chat.shows(/resume with: hermes -r \S+\ncode=0\nsame modes/);
+});
+
+test.each(["xterm-256color", "dumb"])(
+  "C17: in the screen reader mode, what was typed while the program was loaded is sent (TERM=%s)",
+  async (term) => {
+    await using home = await openChatHome([{ text: "Hello." }], { TERM: term, ACCESSIBLE: "1" });
+    using chat = home.start();
+    chat.type("hi\r");
+    await chat.shows("hermes: Hello.");
+  },
+);
+
+test("C41: in the screen reader mode a bug that ends the process leaves the terminal as before", async () => {
+  await using home = await openChatHome([{ text: "Hello." }]);
+  const bug = join(home.path, "bug.cjs");
+  await writeFile(bug, 'process.on("SIGUSR2", () => { throw new Error("a bug"); });\n');
+  using chat = home.start(["--screen-reader"], undefined, { NODE_OPTIONS: `--require ${bug}` });
+  await chat.shows("notice: Hermes");
+  chat.kill("SIGUSR2");
+  await chat.shows(/Error: a bug[\s\S]*code=1\nsame modes/);
+});
+
+test("in the screen reader mode a line can be corrected, and what a stop left unsent is named", async () => {
+  await using home = await openChatHome([
+    { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },
+    { text: "Never sent: the stop is recorded as this answer." },
+    { text: "Understood." },
+  ]);
+  using chat = home.start(["--screen-reader"]);
+  await chat.shows("notice: Hermes");
+  chat.type("wrong words\u0017\u0017");
+  chat.type("also 漢字\u007f\u0015go\r");
+  await chat.shows(/you: go\s/);
+  await chat.shows("call 1 terminal");
+  chat.type("next\r");
+  await chat.shows("queued: next");
+  chat.type(ESC);
+  await chat.shows("notice: 1 queued message was not sent; Enter on the empty line sends the oldest");
+  chat.type("\r");
+  await chat.shows("hermes: Understood.");
 });
 
 test("C40: in the screen reader mode escape sequences of the model and of commands are shown and not obeyed", async () => {

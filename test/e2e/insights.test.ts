@@ -94,13 +94,16 @@ test("tools are listed with their state, the surfaces that offer them, and their
   const list = async (...flags: string[]) =>
     new Map((await home.hermes([...flags, "tools", "--json"])).json<Row[]>().map((row) => [row.tool, row]));
   const all = await list();
-  expect(all.get("terminal")).toMatchObject({ enabled: true, offered_to: ["chat", "-z", "board"] });
+  expect(all.get("terminal")).toMatchObject({
+    enabled: true,
+    offered_to: ["chat", "-z", "gateway", "API", "board"],
+  });
   expect(all.get("terminal")?.tokens).toBeGreaterThan(50);
   expect(all.get("clarify")?.offered_to).toEqual(["chat", "board"]);
   expect(all.get("kanban_complete")?.offered_to).toEqual(["board"]);
   const fewer = await list("--agent.disabled_toolsets", '["todo"]', "--approvals.single_query_mode", "ask");
   expect(fewer.get("todo")?.enabled).toBe(false);
-  expect(fewer.get("clarify")?.offered_to).toEqual(["chat", "-z", "board"]);
+  expect(fewer.get("clarify")?.offered_to).toEqual(["chat", "-z", "gateway", "API", "board"]);
   const text = await home.hermes(["--agent.disabled_toolsets", '["tood"]', "tools"]);
   expect(text.stdout).toMatch(/^9 tools with \d+ tokens in every request of a chat\.$/m);
   expect(text.stderr).toContain("agent.disabled_toolsets names no toolset: tood");

@@ -26,7 +26,10 @@ export interface ChatControlParts
     | "calls"
     | "answers"
     | "open"
-    | "lastMessage"
+    | "openNew"
+    | "reopen"
+    | "reasoning"
+    | "undoLastTurn"
     | "leave"
     | "isStored"
   > {
@@ -43,7 +46,7 @@ export interface ChatControlParts
 export function createChatControl(
   parts: ChatControlParts,
 ): ChatControl & { /** Ends the programs that commands have started. */ stopCommands(): void } {
-  const { app, context, policy, window, images, panels, state, dispatch, apply, open } = parts;
+  const { app, context, policy, window, images, panels, state, dispatch, apply } = parts;
   const { variables } = context;
   const setPolicy: ChatControl["setPolicy"] = (change) => {
     Object.assign(policy, change);
@@ -52,11 +55,6 @@ export function createChatControl(
   const print: ChatControl["print"] = (lines) =>
     apply({ state: state(), entries: [{ kind: "lines", lines }], effects: [] });
   let stopping = new AbortController();
-  const capture = async (words: readonly string[]): Promise<string[]> => {
-    const { signal } = stopping;
-    const lines = await captureCommand(argv(words), variables, signal);
-    return signal.aborted ? [...lines, "Stopped."] : lines;
-  };
   const argv = (words: readonly string[]): string[] => ["-p", app.profile.name, ...words];
   return {
     ...parts,
@@ -71,22 +69,19 @@ export function createChatControl(
     display: window.display,
     clearScreen: window.clearScreen,
     setDraft: window.setDraft,
-    async reopen(change) {
-      const resume = parts.isStored() ? state().facts?.sessionId : undefined;
-      await open({ ...change, choice: { resume } });
-    },
     send: (text) => dispatch({ type: "queue", text }),
     cycleMode: () => setPolicy(nextMode(policy)),
     isYolo: () => policy.isYolo,
     isPlanning: () => policy.isPlanning,
     stop: () => dispatch({ type: "key", key: "stop", draft: "" }),
     async runCli(words) {
-      const lines = await capture(words);
-      print(lines);
+      const { signal } = stopping;
+      const lines = await captureCommand(argv(words), variables, signal, print);
+      if (signal.aborted) print(["Stopped."]);
       return lines;
     },
     async pageCli(words) {
-      const lines = await capture(words);
+      const lines = await captureCommand(argv(words), variables, stopping.signal);
       await window.lend(() => pageText(`${lines.join("\n")}\n`, context));
     },
     stopCommands() {

@@ -29,6 +29,8 @@ export interface ChatSession extends AsyncDisposable {
   run(text: string, images: readonly ImagePart[], onEvent: (event: AgentEvent) => void): Promise<void>;
   /** Runs a command of the person, also during a turn; the model is not told. */
   runCommand(command: string, onEvent: (event: AgentEvent) => void): Promise<void>;
+  /** Undoes the last turn of the session and returns its message. */
+  undoLastTurn(): Promise<UserMessage>;
   /** Ends the running turn and the commands of the person, if there are any. */
   stop(): void;
 }
@@ -102,6 +104,10 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
       stoppable(async (conversation, stopping) => {
         for await (const event of conversation.runCommand(command, stopping)) onEvent(event);
       }),
+    async undoLastTurn() {
+      if (current === undefined) throw new Error("a turn was undone before open()");
+      return current.undoLastTurn(signal);
+    },
     stop,
     async [Symbol.asyncDispose]() {
       stop();

@@ -2,29 +2,50 @@ import { spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { AppError } from "../../lib/errors.ts";
 import type { CommandContext } from "../context.ts";
 import { runAtTerminal } from "../terminal/run-at-terminal.ts";
 import { runEditor } from "../terminal/run-editor.ts";
 
+/** Lines of a command that arrive together are printed together. */
+const GATHER_MS = 200;
+const KEPT_LINES = 10_000;
+
 /**
- * Runs a command of the command line in a process of its own, without a terminal, and returns what it has printed when it
- * ended or was stopped by the signal.
+ * Runs a command of the command line in a process of its own, without a terminal, until it ends or is stopped by the signal.
+ * Passes on what it prints as it arrives, and returns the end of that.
  */
 export async function captureCommand(
   words: readonly string[],
   variables: NodeJS.ProcessEnv,
   signal: AbortSignal,
-): Promise<string[]> {
+  onLines: (lines: readonly string[]) => void = () => undefined,
+): Promise<readonly string[]> {
   const entry = process.argv[1] ?? "";
   const child = spawn(process.execPath, [entry, ...words], {
     env: variables,
     stdio: ["ignore", "pipe", "pipe"],
   });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding("utf8").on("data", (part: string) => {
-      text += part;
+  const kept: string[] = [];
+  let pending: string[] = [];
+  let printing: NodeJS.Timeout | undefined;
+  const print = (): void => {
+    clearTimeout(printing);
+    printing = undefined;
+    // Empty lines at the end follow with the next line, if there is one.
+    const end = pending.findLastIndex((line) => line.trim() !== "") + 1;
+    const lines = pending.slice(0, end);
+    pending = pending.slice(end);
+    if (lines.length > 0) onLines(lines);
+  };
+  for (const input of [child.stdout, child.stderr])
+    createInterface({ input, crlfDelay: Infinity }).on("line", (line) => {
+      if (signal.aborted) return; // its own words about the end are no news
+      kept.push(line);
+      if (kept.length > KEPT_LINES) kept.shift();
+      pending.push(line);
+      printing ??= setTimeout(print, GATHER_MS);
     });
   const stop = (): void => void child.kill();
   signal.addEventListener("abort", stop, { once: true });
@@ -35,8 +56,9 @@ export async function captureCommand(
     });
   } finally {
     signal.removeEventListener("abort", stop);
+    print();
   }
-  return text.trim() === "" ? [] : text.trimEnd().split("\n");
+  return kept;
 }
 
 /** Runs a command of the command line at the terminal, which must have been lent. */

@@ -10,7 +10,7 @@ import type { OpenConversation } from "../../conversation/open-conversation.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import { createRedactor } from "../../lib/redact/redactor.ts";
-import { textOf } from "../../providers/message.ts";
+import { firstTextOf, textOf } from "../../providers/message.ts";
 import { VERSION } from "../../version.ts";
 import type { CommandContext } from "../context.ts";
 import { startApp } from "../start-app.ts";
@@ -172,7 +172,10 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     async run(text, onStored) {
       await session?.run(text, images.of(text), (event: AgentEvent) => {
         onStored();
-        if (event.type === "turn-start") keeper?.markStored();
+        if (event.type === "turn-start") {
+          storedSession = session?.current()?.sessionId;
+          keeper?.markStored();
+        }
         eventLog?.add(event);
         if (event.type === "assistant" && textOf(event.message).trim() !== "")
           answers.push(textOf(event.message));
@@ -196,6 +199,7 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
   }
 
   let session: ReturnType<typeof createChatSession> | undefined;
+  let storedSession: string | undefined; // which session has got a message from this chat
   let eventLog: ReturnType<typeof openEventLog> | undefined;
   let jobWatch: JobWatch | undefined;
   let keeper: UnsentKeeper | undefined;
@@ -244,9 +248,21 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       history.add(text, { sessionId, folder: currentFolder() }, signal).catch(report);
   }
 
+  let chosen: Omit<OpenRequest, "choice"> = {};
+  async function reopen(change: Omit<OpenRequest, "choice">): Promise<void> {
+    const before = change.model === undefined ? chosen : { reasoning: chosen.reasoning };
+    const resume = isStored() ? state.facts?.sessionId : undefined;
+    await open({ ...before, ...change, choice: { resume } });
+  }
   async function open(request: OpenRequest): Promise<void> {
     const conversation = await opened.open(request);
-    const { sessionId } = conversation;
+    const { sessionId, soFar } = conversation;
+    const { model, provider, reasoning } = request;
+    chosen = { model, provider, reasoning };
+    if (state.facts?.sessionId !== sessionId) {
+      calls.clear();
+      answers.splice(0, answers.length, ...answersOf(conversation));
+    }
     eventLog?.[Symbol.dispose]();
     eventLog = openEventLog(log.child({ component: "agent", session: sessionId }));
     dispatch({
@@ -261,7 +277,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
         sessionId,
       },
       mode: modeOf(policy),
-      lastCall: countCalls(conversation),
+      lastCall: soFar.calls,
+      contextUsed: soFar.contextTokens ?? 0,
+      costUsd: soFar.costUsd,
     });
     showRecap(conversation);
     jobWatch?.[Symbol.dispose]();
@@ -277,7 +295,10 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     window.loadHistory(await history.load(owner));
   }
 
-  const isStored = (): boolean => outbox.last() !== undefined || opened.current()?.isResumed === true;
+  function isStored(): boolean {
+    const current = opened.current();
+    return current !== undefined && (current.isResumed || current.sessionId === storedSession);
+  }
   const command = (name: string, argument = ""): void => carryOut({ type: "command", name, argument });
   using panels = createChatPanels(
     {
@@ -297,22 +318,29 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
     },
     signal,
   );
-  function showRecap({ stored, past, cutOff }: OpenConversation): void {
+  function showRecap({ stored, past, soFar: { turns }, cutOff }: OpenConversation): void {
     if (stored === undefined) return;
     const { title, cwd, activeAt } = stored;
-    const folder = cwd.replace(homedir(), "~");
-    control.print([...recap({ past, title, folder, ageMs: Date.now() - activeAt }, window.columns()), ""]);
+    const request = { past, turns, title, folder: cwd.replace(homedir(), "~"), ageMs: Date.now() - activeAt };
+    control.print([...recap(request, window.columns()), ""]);
     if (cutOff !== undefined) dispatch({ type: "cut-off", calls: cutOff });
   }
 
   const control = createChatControl({
-    ...{ app, context, policy, window, images, panels, dispatch, apply, open, isStored },
+    ...{ app, context, policy, window, images, panels, dispatch, apply, open, reopen, isStored },
+    openNew: () => open({ ...options, choice: {} }),
+    reasoning: () =>
+      chosen.reasoning ?? (app.resolved.config.agent.reasoning_effort || "as the provider decides"),
     state: () => state,
     keys: () => keys,
     call: (number) => calls.get(number),
     calls: () => [...calls.values()],
     answers: () => answers,
-    lastMessage: () => outbox.last(),
+    async undoLastTurn() {
+      const undone = await opened.undoLastTurn();
+      images.restore(undone);
+      return firstTextOf(undone);
+    },
     leave: () => leave(),
   });
 
@@ -361,6 +389,9 @@ function namesSecret(text: string): boolean {
   return configKeys().some((row) => row.secret && row.key === key);
 }
 
-function countCalls({ past }: OpenConversation): number {
-  return past.filter((message) => message.role === "tool").length;
+function answersOf({ past }: OpenConversation): string[] {
+  return past.flatMap((message) => {
+    const text = message.role === "assistant" ? textOf(message) : "";
+    return text.trim() === "" ? [] : [text];
+  });
 }

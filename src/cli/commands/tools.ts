@@ -8,7 +8,11 @@ import { startApp } from "../start-app.ts";
 import { renderTable } from "../terminal/table.ts";
 
 /** Who can be offered a tool. */
-type Audience = "chat" | "-z" | "board";
+type Audience = "chat" | "-z" | "gateway" | "API" | "board";
+
+/** Where a person or a program can answer a question. */
+const ASKED: readonly Audience[] = ["chat", "gateway", "API", "board"];
+const ALL: readonly Audience[] = ["chat", "-z", "gateway", "API", "board"];
 
 interface ToolRow {
   readonly tool: string;
@@ -56,9 +60,7 @@ async function showTools(context: CommandContext, { json }: JsonOption): Promise
     tokens: measureTool(tool, (text) => countTokens(text)).tokens,
   });
   const rows = [
-    ...[...all.values()].map((tool) =>
-      describe(tool, oneShot.has(tool.name) ? ["chat", "-z", "board"] : ["chat", "board"]),
-    ),
+    ...[...all.values()].map((tool) => describe(tool, oneShot.has(tool.name) ? ALL : ASKED)),
     ...describeBoardTools().map((tool) => describe(tool, ["board"])),
   ];
   if (json) return terminal.printJson(rows);

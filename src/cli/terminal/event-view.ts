@@ -89,12 +89,13 @@ export function createEventView(
   };
 }
 
-/** Describes a step of a compaction in one sentence. */
+/** Describes a step of a compaction in one sentence. `stopWay`: the key that stops it, where nothing else says so. */
 export function formatCompaction(
   event: AgentEventOf<"compaction-start"> | AgentEventOf<"compaction"> | AgentEventOf<"compaction-failed">,
+  stopWay = "; Ctrl-C stops it",
 ): string {
   if (event.type === "compaction-start")
-    return `Compacting the conversation of about ${event.tokens} tokens; Ctrl-C stops it.`;
+    return `Compacting the conversation of about ${event.tokens} tokens${stopWay}.`;
   if (event.type === "compaction-failed")
     return `${event.message} The conversation continues in full. ${event.hint}`;
   const { tokensBefore, tokensAfter, durationMs } = event;

@@ -20,13 +20,17 @@ export interface ChatControl {
   call(number: number): EndedCall | undefined;
   /** All ended calls of this chat, oldest first. */
   calls(): readonly EndedCall[];
-  /** The text of the latest answers, newest last. */
+  /** The texts of the session's answers that the model still sees in full, newest last. */
   answers(): readonly string[];
   /** Whether the session has a message. */
   isStored(): boolean;
   /** All of an output, also of one that was shortened. */
   wholeOutput(body: string): Promise<string>;
   open(request: OpenRequest): Promise<void>;
+  /** Opens a new session with the model that the chat was started with. */
+  openNew(): Promise<void>;
+  /** How hard the model thinks in this session. */
+  reasoning(): string;
   /** Opens the same session with another model or reasoning effort. */
   reopen(change: Omit<OpenRequest, "choice">): Promise<void>;
   pickSession(query: string): Promise<void>;
@@ -44,8 +48,8 @@ export interface ChatControl {
   clearScreen(scrollback: boolean): void;
   setDraft(text: string): void;
   send(text: string): void;
-  /** The text of the last message that was sent. */
-  lastMessage(): string | undefined;
+  /** Undoes the last turn of the session and returns its message as it was typed. */
+  undoLastTurn(): Promise<string>;
   setPolicy(change: Partial<PolicyState>): void;
   /** The next approval mode. */
   cycleMode(): void;
@@ -53,7 +57,7 @@ export interface ChatControl {
   isPlanning(): boolean;
   stop(): void;
   leave(): void;
-  /** Runs a command of the command line, such as `why CALL`, and prints and returns its output. */
+  /** Runs a command of the command line, such as `why CALL`, prints its output as it arrives and returns it. */
   runCli(words: readonly string[]): Promise<readonly string[]>;
   /** Runs a command of the command line and opens its output in the pager. */
   pageCli(words: readonly string[]): Promise<void>;

@@ -30,7 +30,7 @@ export const DISPLAY_COMMANDS: readonly ChatCommand[] = [
     when: "always",
     complete: () => [
       { value: "code", summary: "the last code block" },
-      { value: "all", summary: "all answers of this chat" },
+      { value: "all", summary: "all answers of this session" },
     ],
     async run(chat, text) {
       chat.print([await chat.copy(chooseText(chat.answers(), words(text)))]);
@@ -94,11 +94,11 @@ function chooseText(answers: readonly string[], [what = "1", number]: readonly s
     const blocks = answers.flatMap((answer) => [...answer.matchAll(CODE)].map(([, code = ""]) => code));
     const block = blocks.at(-Number(number ?? "1"));
     if (block === undefined)
-      throw wrongUse("There is no such code block.", `This chat has ${blocks.length}.`);
+      throw wrongUse("There is no such code block.", `This session has ${blocks.length}.`);
     return block;
   }
   const answer = answers.at(-Number(what));
   if (answer === undefined || !/^[1-9]\d*$/.test(what))
-    throw wrongUse(`There is no answer ${what}.`, `This chat has ${answers.length}; 1 is the last one.`);
+    throw wrongUse(`There is no answer ${what}.`, `This session has ${answers.length}; 1 is the last one.`);
   return answer;
 }

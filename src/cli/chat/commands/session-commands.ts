@@ -24,7 +24,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
         `environment  ${facts.environment}`,
         `mode         ${mode}`,
         `context      ${contextUsed} of ${facts.contextTokens ?? "an unknown number of"} tokens`,
-        `cost         ${costUsd === undefined ? "unknown" : `$${costUsd.toFixed(4)} in this chat`}`,
+        `cost         ${costUsd === undefined ? "unknown" : `$${costUsd.toFixed(4)}`}`,
       ]);
     },
   },
@@ -34,7 +34,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     summary: "start a new session; the old one stays in /resume",
     when: "idle",
     async run(chat, text) {
-      await chat.open({ choice: {} });
+      await chat.openNew();
       if (text !== "") chat.send(text);
     },
   },
@@ -44,7 +44,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     when: "idle",
     async run(chat) {
       chat.clearScreen(false);
-      await chat.open({ choice: {} });
+      await chat.openNew();
     },
   },
   {
@@ -93,6 +93,7 @@ export const SESSION_COMMANDS: readonly ChatCommand[] = [
     when: "idle",
     complete: () => EFFORTS.map((value) => ({ value, summary: "" })),
     async run(chat, word) {
+      if (word === "") return chat.print([`Reasoning effort: ${chat.reasoning()}`]);
       const reasoning = findEffort(word);
       if (reasoning === undefined) throw wrongUse(`"${word}" is not a level.`, `Type ${EFFORTS.join(", ")}.`);
       await chat.reopen({ reasoning });

@@ -9,10 +9,10 @@ export const TURN_COMMANDS: readonly ChatCommand[] = [
     summary: "undo the last turn and send its message again",
     when: "idle",
     async run(chat) {
-      const last = chat.lastMessage();
-      if (last === undefined) throw wrongUse("There is no message to send again.", "Type one.");
-      await chat.runCli(["sessions", "undo", requireStored(chat)]);
-      chat.send(last);
+      requireStored(chat);
+      const text = await chat.undoLastTurn();
+      chat.print(["The last turn is undone, except for what it did to files and the like."]);
+      chat.send(text);
     },
   },
   {

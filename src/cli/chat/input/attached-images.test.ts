@@ -21,6 +21,15 @@ test.each([
   expect(findImagePath(text)).toBe(path);
 });
 
+test.each(["'shot 1.png'", '"shot 1.png"', "shot\\ 1.png", "shot 1.png"])(
+  "C26: /image takes the path %s",
+  async (path) => {
+    await using folder = await tempFolder();
+    await writeFile(folder.file("shot 1.png"), PNG);
+    expect(await createAttachedImages().require(path, folder.path)).toMatch(/^\[image 1: shot 1\.png /);
+  },
+);
+
 test("C26: an image is a mark in the draft, and goes with the messages that have its mark", async () => {
   await using folder = await tempFolder();
   await writeFile(folder.file("shot[1].png"), PNG);
@@ -34,6 +43,19 @@ test("C26: an image is a mark in the draft, and goes with the messages that have
     { type: "image", mediaType: "image/png", data: PNG.toString("base64") },
   ]);
   expect(images.of("[image 7: gone.png 1 kB] nothing")).toEqual([]);
+});
+
+test("C26: the images of a stored message belong to its marks again, and a mark of another chat has none", () => {
+  const images = createAttachedImages();
+  const own = images.addBytes(PNG, "own.png");
+  const image = { type: "image", mediaType: "image/png", data: "AAAA" } as const;
+  images.restore({
+    role: "user",
+    parts: [{ type: "text", text: "see [image 1: old.png 3 B]" }, image],
+  });
+  expect(images.of("again [image 1: old.png 3 B]")).toEqual([image]);
+  expect(images.of(`and ${own}`)).toHaveLength(1);
+  expect(images.of("[image 1: other.png 1 kB]")).toEqual([]);
 });
 
 test("C26: over SSH one line says why the clipboard cannot be read", async () => {

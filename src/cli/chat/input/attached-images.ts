@@ -1,8 +1,9 @@
+import { homedir } from "node:os";
 import { basename, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { AppError } from "../../../lib/errors.ts";
 import { IMAGE_HINT, parseImage, readImage } from "../../../providers/image.ts";
-import type { ImagePart } from "../../../providers/message.ts";
+import { firstTextOf, type ImagePart, type UserMessage } from "../../../providers/message.ts";
 import { formatBytes } from "../../terminal/format-bytes.ts";
 import { quoteLine } from "../../terminal/quote-text.ts";
 
@@ -14,19 +15,23 @@ export interface AttachedImages {
   require(path: string, folder: string): Promise<string>;
   /** The mark of an image that is not a file. */
   addBytes(bytes: Uint8Array, name: string): string;
+  /** Takes the images of a stored message, so that their marks in its text stand for them again. */
+  restore(message: UserMessage): void;
   /** The images whose marks a message has. */
   of(text: string): readonly ImagePart[];
 }
 
 const BYTES_PER_CHAR = 0.75; // of base64
-const MARK = /\[image (\d+): [^\]]*\]/g;
+const MARK = /\[image \d+: [^\]]*\]/g;
 
 export function createAttachedImages(): AttachedImages {
-  const images: ImagePart[] = [];
+  const images = new Map<string, ImagePart>();
+  let count = 0;
   const keep = (image: ImagePart, name: string): string => {
-    images.push(image);
     const size = formatBytes(Math.round(image.data.length * BYTES_PER_CHAR));
-    return `[image ${images.length}: ${quoteLine(name).replace(/[[\]]/g, "")} ${size}]`;
+    const mark = `[image ${++count}: ${quoteLine(name).replace(/[[\]]/g, "")} ${size}]`;
+    images.set(mark, image);
+    return mark;
   };
   const refuse = (name: string, problem: string): AppError =>
     new AppError("file-unreadable", `${name} cannot be sent as an image: ${problem}.`, { hint: IMAGE_HINT });
@@ -35,7 +40,8 @@ export function createAttachedImages(): AttachedImages {
       const image = await readImage(resolve(folder, path));
       return "problem" in image ? undefined : keep(image, basename(path));
     },
-    async require(path, folder) {
+    async require(text, folder) {
+      const path = unquotePath(text);
       const image = await readImage(resolve(folder, path));
       if ("problem" in image) throw refuse(path, image.problem);
       return keep(image, basename(path));
@@ -45,11 +51,20 @@ export function createAttachedImages(): AttachedImages {
       if ("problem" in image) throw refuse("The image of the clipboard", image.problem);
       return keep(image, name);
     },
-    of(text) {
-      const numbers = new Set([...text.matchAll(MARK)].map(([, number]) => Number(number)));
-      return [...numbers].flatMap((number) => images[number - 1] ?? []);
+    restore(message) {
+      const stored = message.parts.filter((part) => part.type === "image");
+      for (const [index, mark] of marksOf(firstTextOf(message)).entries()) {
+        const image = stored[index];
+        if (image !== undefined) images.set(mark, image);
+      }
     },
+    // By the whole mark: a message of an earlier chat may have the number of another image.
+    of: (text) => marksOf(text).flatMap((mark) => images.get(mark) ?? []),
   };
+}
+
+function marksOf(text: string): string[] {
+  return [...new Set(text.match(MARK))];
 }
 
 /** The path of an image, if a pasted text is nothing else: quoted, escaped or as an address, as terminals paste dropped files. */
@@ -57,6 +72,11 @@ export function findImagePath(text: string): string | undefined {
   const trimmed = text.trim();
   if (trimmed.includes("\n") || !/\.(?:png|jpe?g|gif|webp)['"]?$/i.test(trimmed)) return undefined;
   if (trimmed.startsWith("file://")) return URL.canParse(trimmed) ? fileURLToPath(trimmed) : undefined;
-  const quoted = /^(['"])(.*)\1$/.exec(trimmed)?.[2];
-  return quoted ?? trimmed.replace(/\\(.)/g, "$1");
+  return unquotePath(trimmed);
+}
+
+/** A path as it would be typed in a shell: quoted, escaped, or in the home folder. */
+function unquotePath(text: string): string {
+  const quoted = /^(['"])(.*)\1$/.exec(text)?.[2];
+  return quoted ?? text.replace(/^~(?=\/)/, homedir()).replace(/\\(.)/g, "$1");
 }

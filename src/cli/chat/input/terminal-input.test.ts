@@ -83,6 +83,7 @@ test("C17: Enter that was typed while another program had the terminal sends the
   using terminal = openInput();
   for (const text of ["early\none", "again\ntwo"]) {
     terminal.input.entered();
+    await new Promise(setImmediate); // the terminal is read after the current round of the event loop
     terminal.push(text, 500); // the machine was busy
     await new Promise(setImmediate);
     terminal.push("a\n");

@@ -37,7 +37,7 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
   let ending: NodeJS.Timeout | undefined;
   let pasted = ""; // of a paste without marks that may not be complete
   let gathering: NodeJS.Timeout | undefined;
-  let entering: NodeJS.Immediate | undefined;
+  let entering: NodeJS.Immediate | undefined; // the later one of two
 
   buffer.on("data", (sequence) => {
     // Characters beyond 16 bits arrive in two halves.
@@ -46,7 +46,7 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     if (half !== "") return;
     const time = now();
     const [first] = typedAt;
-    const isBurst = !marksPastes && typedAt.length === 2 && time - (first ?? 0) <= BURST_MS;
+    const isBurst = !marksPastes && !isTypedAhead && typedAt.length === 2 && time - (first ?? 0) <= BURST_MS;
     typedAt = [...typedAt, time].slice(-2);
     onKey(isBurst && whole === "\r" ? "\n" : whole);
   });
@@ -78,10 +78,12 @@ export function createTerminalInput({ onKey, onPaste, marksPastes, now }: Termin
     },
     entered() {
       isTypedAhead = true;
-      // What was typed before has been read by then.
       clearImmediate(entering);
+      // What was typed before is read between the two.
       entering = setImmediate(() => {
-        isTypedAhead = false;
+        entering = setImmediate(() => {
+          isTypedAhead = false;
+        });
       });
     },
     [Symbol.dispose]() {

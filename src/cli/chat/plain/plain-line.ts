@@ -1,3 +1,4 @@
+import { textWidth } from "../../terminal/fit-text.ts";
 import type { KeyAction } from "../input/input-line.ts";
 import { type KeyBindings, typedText } from "../input/key-bindings.ts";
 
@@ -16,6 +17,8 @@ export interface PlainLineParts {
   onSubmit(text: string, startedTypingAt: number): void;
 }
 
+/** With the marks that belong to it; an emoji that consists of several goes one part at a time. */
+const LAST_CHARACTER = /.\p{M}*$/su;
 const PASSED_ON = new Set<string>(["stop", "interrupt", "suspend", "editor", "mode", "output"]);
 
 export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): PlainLine {
@@ -44,16 +47,27 @@ export function createPlainLine({ keys, echo, now, onSubmit }: PlainLineParts): 
     echo("\r\n");
     onSubmit(message, startedTypingAt);
   };
+  /** Removes the end of the last line, as far as a terminal can without moving its cursor up. */
+  const erase = (kept: string): void => {
+    const width = textWidth(text.slice(kept.length));
+    text = kept;
+    echo("\b \b".repeat(width));
+  };
+  /** The text up to a place in its last line. */
+  const keepUpTo = (end: RegExp): string => {
+    const start = text.lastIndexOf("\n") + 1;
+    return text.slice(0, start) + text.slice(start).replace(end, "");
+  };
   return {
     press(sequence) {
       const name = keys().read(sequence);
       if (name === "send") submit();
       else if (name === "new_line") add("\n");
       else if (name === "leave") return text === "" ? "leave" : undefined;
-      else if (name === "delete_left" && text !== "" && !text.endsWith("\n")) {
-        text = text.replace(/.$/su, "");
-        echo("\b \b");
-      } else if (name !== undefined) return PASSED_ON.has(name) ? (name as KeyAction) : undefined;
+      else if (name === "delete_left") erase(keepUpTo(LAST_CHARACTER));
+      else if (name === "delete_word_left") erase(keepUpTo(/\S*\s*$/));
+      else if (name === "delete_to_start") erase(keepUpTo(/.*$/));
+      else if (name !== undefined) return PASSED_ON.has(name) ? (name as KeyAction) : undefined;
       else {
         const typed = typedText(sequence);
         if (typed !== undefined) add(typed);

@@ -18,7 +18,7 @@ export interface PlainPrinter {
 
 const MAX_OUTPUT_LINES = 5;
 /** More of a line of output would be read aloud for minutes. */
-const MAX_LINE_WIDTH = 300;
+export const MAX_LINE_WIDTH = 300;
 
 export function createPlainPrinter(display: DisplayState): PlainPrinter {
   const answer = createMarkdownSpeaker(display);
@@ -77,10 +77,24 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
           .filter((text) => !before.steers.includes(text))
           .map((text) => `steer: ${quoteLine(text)}`),
         ...(after.mode === before.mode ? [] : [`notice: mode ${after.mode}`]),
+        ...(waits(after) && !waits(before)
+          ? [
+              `notice: ${countMessages(after.queue.length)} not sent; Enter on the empty line sends the oldest`,
+            ]
+          : []),
         ...(after.hint === undefined || after.hint === before.hint ? [] : [`notice: ${after.hint.text}`]),
       ].map(escapeControls);
     },
   };
+}
+
+/** Whether only the user can send what is queued. */
+function waits({ queue, isQueueHeld, turn }: ChatState): boolean {
+  return queue.length > 0 && isQueueHeld && turn === undefined;
+}
+
+function countMessages(count: number): string {
+  return count === 1 ? "1 queued message was" : `${count} queued messages were`;
 }
 
 function say(word: string, text: string): string[] {
@@ -94,7 +108,7 @@ function endOfCall(call: EndedCall, detail: DisplayState["detail"]): string[] {
   const { number, tool, argument, outcome, durationMs, body, summary } = call;
   const lines = detail !== "all" ? [] : body.split("\n").filter((line) => line.trim() !== "");
   const hidden = lines.length - MAX_OUTPUT_LINES;
-  const time = outcome === "not-run" ? [] : [formatDuration(durationMs)];
+  const time = outcome === "not-run" || outcome === "unknown" ? [] : [formatDuration(durationMs)];
   const end = [summary, ...time].filter((words) => words !== "").join(", ");
   return [
     ...(outcome === "not-run" ? [`call ${number} ${tool}: ${quoteLine(argument)}`] : []),

@@ -10,7 +10,7 @@ import {
 import type { DisplayState } from "../window/printer.ts";
 import { suspendProcess } from "../window/suspend-process.ts";
 import { createPlainLine } from "./plain-line.ts";
-import { createPlainPrinter } from "./plain-printer.ts";
+import { createPlainPrinter, MAX_LINE_WIDTH } from "./plain-printer.ts";
 
 /** Output that arrives together is printed together, so that a line that is being typed is repeated only once. */
 const GATHER_MS = 100;
@@ -134,6 +134,11 @@ export function openPlainWindow(
     if (!stdin.destroyed) stdin.setRawMode(false);
     if (marksPastes) stdout.write(PASTE_OFF);
   }
+  /** After a bug or a second Ctrl-C nothing else restores the terminal. */
+  const leaveAtExit = (): void => {
+    if (isOpen) leave();
+  };
+  process.once("exit", leaveAtExit);
   stdin.once("end", onClosed);
   enter();
   print([`notice: screen reader mode is on, by ${reason}. Nothing is redrawn. /help lists the commands.`]);
@@ -174,7 +179,7 @@ export function openPlainWindow(
       showPanel(next);
     },
     write: (text) => void stdout.write(text),
-    columns: () => Number.POSITIVE_INFINITY,
+    columns: () => MAX_LINE_WIDTH,
     redraw: () => print(line.text() === "" ? [] : [`you: ${line.text()}`]),
     async lend(action) {
       leave();
@@ -188,8 +193,9 @@ export function openPlainWindow(
     [Symbol.dispose]() {
       clearInterval(working);
       stdin.off("end", onClosed);
+      process.off("exit", leaveAtExit);
       input[Symbol.dispose]();
-      if (isOpen) leave();
+      leaveAtExit();
     },
   };
 }

@@ -15,9 +15,17 @@ export function mainArgument(input: string): string {
 export function bodyOfResult({ tool, text, display }: ToolEnd): string {
   if (display !== undefined) return display.trimEnd();
   if (tool !== "terminal") return "";
-  if (text.startsWith("{")) return text;
+  if (text.startsWith("{")) return describeJob(text) ?? text;
   const end = text.indexOf("\n\n");
   return (end === -1 ? (/^error: (.*)$/m.exec(text)?.[1] ?? "") : text.slice(end + 2)).trimEnd();
+}
+
+/** A command that was started in the background. */
+function describeJob(text: string): string | undefined {
+  const { session_id: id, status, notes } = parseObject(text);
+  if (typeof id !== "string" || status !== "running") return undefined;
+  const said = Array.isArray(notes) ? notes.filter((note) => typeof note === "string") : [];
+  return [`runs in the background: /jobs ${id}`, ...said].join("\n");
 }
 
 /** The end of a call in a few words. */

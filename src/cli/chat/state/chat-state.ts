@@ -1,3 +1,4 @@
+import type { PendingCall } from "../../../agent/events.ts";
 import type { Approval } from "../../../approvals/approval.ts";
 import type { Entry } from "./entry.ts";
 import { STATUS_FIELDS, type StatusField } from "./status-fields.ts";
@@ -77,6 +78,8 @@ export interface ChatState {
   /** Notes to the running turn that the model has not seen yet. */
   readonly steers: readonly string[];
   readonly questions: readonly Question[];
+  /** Calls of a turn that a crash has cut off; their ends follow with the next message. */
+  readonly cutOff: readonly PendingCall[];
   /** A message that a notice has offered: Enter on the empty line sends it. */
   readonly offer: string | undefined;
   /** Files that a call of this turn failed to write and that no later call has written. */
@@ -110,6 +113,7 @@ export const INITIAL_STATE: ChatState = {
   isInterrupting: false,
   steers: [],
   questions: [],
+  cutOff: [],
   offer: undefined,
   failedWrites: [],
   jobs: 0,

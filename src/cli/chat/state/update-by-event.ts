@@ -94,7 +94,7 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
     }
     case "compaction-start":
     case "compaction-failed":
-      return result(active("waiting"), [{ kind: "notice", text: formatCompaction(event) }]);
+      return result(active("waiting"), [{ kind: "notice", text: formatCompaction(event, "") }]);
     case "compaction":
       return result(
         {
@@ -131,12 +131,15 @@ function startCalls(state: ChatState, { calls }: AgentEventOf<"tools-start">, no
 function endCall(state: ChatState, event: AgentEventOf<"tool-end">, now: number): Update {
   const running = state.calls.find(({ callId }) => callId === event.callId);
   const number = running?.number ?? state.lastCall + 1;
+  const lost = state.cutOff.find(({ call }) => call.callId === event.callId)?.call;
   const { tool, outcome, denied } = event;
   const call = {
     callId: event.callId,
     number,
     tool,
-    argument: running?.argument ?? withoutTool(denied?.summary ?? "", tool),
+    argument:
+      running?.argument ??
+      (lost === undefined ? withoutTool(denied?.summary ?? "", tool) : mainArgument(lost.input)),
     outcome,
     durationMs: running === undefined ? event.durationMs : now - running.startedAt,
     body: denied === undefined ? bodyOfResult(event) : "",

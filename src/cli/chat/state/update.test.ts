@@ -48,7 +48,7 @@ function openChat() {
 
 function openIdle() {
   const chat = openChat();
-  chat.input({ type: "opened", facts: FACTS, mode: "asks", lastCall: 0 });
+  chat.input({ type: "opened", facts: FACTS, mode: "asks", lastCall: 0, contextUsed: 0, costUsd: undefined });
   return chat;
 }
 
@@ -140,7 +140,7 @@ test("C17: what is typed before the session is open is sent when it is", () => {
   const chat = openChat();
   chat.type("hello");
   expect(chat.done()).toEqual([]);
-  chat.input({ type: "opened", facts: FACTS, mode: "asks", lastCall: 0 });
+  chat.input({ type: "opened", facts: FACTS, mode: "asks", lastCall: 0, contextUsed: 0, costUsd: undefined });
   expect(chat.done()).toEqual([{ type: "send", text: "hello" }]);
   expect(chat.state().queue).toEqual([]);
 });

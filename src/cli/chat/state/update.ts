@@ -10,9 +10,12 @@ import type { BusyMode, ChatFacts, ChatMode, ChatState, Effect, Question, Update
 import type { Entry } from "./entry.ts";
 import { parseCommand } from "./parse-command.ts";
 
+/** What the counters of a session begin with. */
+type SoFar = Pick<ChatState, "lastCall" | "contextUsed" | "costUsd">;
+
 /** What happens to a chat, apart from the events of the agent. */
 export type ChatInput =
-  | { readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode; readonly lastCall: number }
+  | ({ readonly type: "opened"; readonly facts: ChatFacts; readonly mode: ChatMode } & SoFar)
   | { readonly type: "mode"; readonly mode: ChatMode }
   | { readonly type: "busy-mode"; readonly mode: BusyMode }
   | { readonly type: "submit"; readonly text: string; readonly startedTypingAt: number }
@@ -102,17 +105,19 @@ export function result(
   return { state, entries, effects };
 }
 
-/** Another session starts with empty counters; what was typed stays. */
+const EMPTY = { jobs: 0, steers: [], questions: [], cutOff: [] } as const;
+
+/** Another session starts with its own counters; what was typed stays. */
 function opened(
   state: ChatState,
-  { facts, mode, lastCall }: Extract<ChatInput, { type: "opened" }>,
+  { facts, mode, lastCall, contextUsed, costUsd }: Extract<ChatInput, { type: "opened" }>,
 ): Partial<ChatState> {
   const isOther = state.facts?.sessionId !== facts.sessionId;
   return {
     facts,
     mode,
     offer: undefined,
-    ...(isOther && { lastCall, contextUsed: 0, costUsd: undefined, jobs: 0, steers: [], questions: [] }),
+    ...(isOther && { ...EMPTY, lastCall, contextUsed, costUsd }),
     ...(state.facts === undefined && { queue: [] }), // sent now, see sendWaiting
   };
 }
@@ -192,7 +197,7 @@ function offerToContinue(state: ChatState, calls: readonly PendingCall[]): Updat
     return `call ${state.lastCall + index + 1}, ${call.tool} ${mainArgument(call.input)}; ${end}`;
   });
   const where = names.length === 0 ? "before its answer was complete" : `in ${names.join("; ")}`;
-  return result({ ...state, offer: CONTINUE }, [
+  return result({ ...state, offer: CONTINUE, cutOff: calls }, [
     { kind: "notice", text: `The last turn was cut off ${where}.` },
     { kind: "notice", text: "Press Enter to let the agent check and continue, or type a message." },
   ]);

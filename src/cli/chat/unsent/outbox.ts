@@ -4,8 +4,6 @@ export interface Outbox {
   send(text: string): void;
   /** The messages that are not stored yet, oldest first. */
   waiting(): readonly string[];
-  /** The last message that was sent. */
-  last(): string | undefined;
   /** Resolves when every message has had its turn. */
   idle(): Promise<void>;
 }
@@ -20,11 +18,9 @@ export interface OutboxParts {
 
 export function createOutbox({ run, giveBack, onFailure }: OutboxParts): Outbox {
   const waiting: string[] = [];
-  let last: string | undefined;
   let turns = Promise.resolve();
 
   async function sendNow(text: string): Promise<void> {
-    last = text;
     let isStored = false;
     try {
       await run(text, () => {
@@ -46,7 +42,6 @@ export function createOutbox({ run, giveBack, onFailure }: OutboxParts): Outbox 
       turns = turns.then(() => sendNow(text));
     },
     waiting: () => waiting,
-    last: () => last,
     idle: () => turns,
   };
 }

@@ -124,7 +124,7 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
     const head = `${number} ${tool} ${quoteLine(argument)}`;
     const isOk = outcome === "ok";
     const mark = isOk ? colours.green("✓") : colours.red("✗");
-    const time = outcome === "not-run" ? "" : formatDuration(durationMs);
+    const time = outcome === "not-run" || outcome === "unknown" ? "" : formatDuration(durationMs);
     const end = [quoteLine(summary), time].filter((words) => words !== "").join(" · ");
     if (display.detail === "off") {
       const row = cutText(head, width - 5 - textWidth(end));
