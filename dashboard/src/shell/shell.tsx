@@ -1,6 +1,6 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
-import type { Me } from "../data/me.ts";
+import type { Me } from "../../../src/api/contract/access.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Menu } from "../parts/menu.tsx";
@@ -16,6 +16,7 @@ import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
 import { chooseTheme, readTheme, THEMES } from "./theme.ts";
+import { useNeedsCount } from "./use-needs.ts";
 
 interface ShellProps {
   readonly me: Extract<Me, { signedIn: true }>;
@@ -104,7 +105,19 @@ function PageLink({ page }: { readonly page: PageRow }) {
     <Link to={page.path} activeOptions={{ exact: page.path === "/" }} title={labelOf(page)}>
       <Icon name={page.icon} />
       <span>{labelOf(page)}</span>
+      {page.name === "overview" && <NeedsCount />}
     </Link>
+  );
+}
+
+function NeedsCount() {
+  const count = useNeedsCount();
+  if (count === 0) return null;
+  return (
+    <span className={`${styles.count} ${styles.needs}`}>
+      <span aria-hidden="true">{count}</span>
+      <span className="unseen">, {words.shell.needs(count)}</span>
+    </span>
   );
 }
 

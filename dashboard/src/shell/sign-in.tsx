@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
+import type { Me } from "../../../src/api/contract/access.ts";
 import { useApi } from "../data/app-data.tsx";
-import type { Me } from "../data/me.ts";
 import { Problem } from "../data/problem.ts";
 import { Button } from "../parts/button.tsx";
 import { CopyLine } from "../parts/copy-line.tsx";

@@ -1,12 +1,14 @@
 /** Numbers, amounts and times as the app writes them. */
 
 const LOCALE = "en-US";
+/** Days before months. */
+const DATES = "en-GB";
 const whole = new Intl.NumberFormat(LOCALE);
 const dollars = new Intl.NumberFormat(LOCALE, { style: "currency", currency: "USD" });
 const plural = new Intl.PluralRules(LOCALE);
-const clock = new Intl.DateTimeFormat(LOCALE, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const day = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short" });
-const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const clock = new Intl.DateTimeFormat(DATES, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const day = new Intl.DateTimeFormat(DATES, { day: "numeric", month: "short" });
+const exact = new Intl.DateTimeFormat(DATES, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -42,14 +44,11 @@ export const counted = (value: number, one: string, many: string): string =>
 export const inflected = (value: number, one: string, many: string): string =>
   plural.select(value) === "one" ? one : many;
 
-/** "$0.61" from millionths of a dollar; below a cent "<$0.01". */
-export function money(micros: number): string {
-  if (micros > 0 && micros < 10_000) return "<$0.01";
-  return dollars.format(micros / 1_000_000);
-}
+/** "$0.61"; below a cent "<$0.01". */
+export const money = (usd: number): string => (usd > 0 && usd < 0.01 ? "<$0.01" : dollars.format(usd));
 
 /** "$5" where the cents say nothing, as in a limit. */
-export const roundMoney = (micros: number): string => money(micros).replace(/\.00$/, "");
+export const roundMoney = (usd: number): string => money(usd).replace(/\.00$/, "");
 
 /** "182 k" tokens. */
 export function amount(tokens: number): string {

@@ -1,9 +1,126 @@
+import { inflected, money, roundMoney, spoken } from "./format.ts";
+
+/** A sentence in pieces, so that the page can colour what matters. */
+export type Sentence = readonly { readonly text: string; readonly tone?: "live" | "needs" }[];
+
+interface Counts {
+  readonly running: number;
+  readonly needs: number;
+  readonly doneToday: number;
+}
+
+/** "Three tasks are running, two things need you, and eleven were done today." */
+function sentence({ running, needs, doneToday }: Counts): Sentence {
+  if (running + needs + doneToday === 0) return [{ text: "Nothing is running and nothing needs you." }];
+  const parts: Sentence[number][] = [];
+  if (running > 0)
+    parts.push({
+      text: `${spoken(running)} ${inflected(running, "task is", "tasks are")} running`,
+      tone: "live",
+    });
+  else parts.push({ text: "nothing is running" });
+  if (needs > 0)
+    parts.push({
+      text: `${spoken(needs)} ${inflected(needs, "thing needs", "things need")} you`,
+      tone: "needs",
+    });
+  else if (doneToday === 0) parts.push({ text: "nothing needs you" });
+  if (doneToday > 0)
+    parts.push({ text: `${spoken(doneToday)} ${inflected(doneToday, "was", "were")} done today` });
+  return parts.flatMap((part, index) => {
+    const isLast = index === parts.length - 1;
+    const before = index === 0 ? "" : isLast ? (parts.length > 2 ? ", and " : " and ") : ", ";
+    const text = index === 0 ? part.text[0]?.toUpperCase() + part.text.slice(1) : part.text;
+    return [
+      ...(before === "" ? [] : [{ text: before }]),
+      { ...part, text },
+      ...(isLast ? [{ text: "." }] : []),
+    ];
+  });
+}
+
 /** The Overview. */
 export const overviewWords = {
-  begin: "Nothing is running and nothing needs you.",
-  steps: [
-    { text: "Choose a model and set its key", command: "hermes setup" },
-    { text: "Make a profile that works on tasks", command: "hermes profile create coder" },
-    { text: "Make a task", command: 'hermes kanban create "Fix the login"' },
-  ],
+  sentence,
+  spentToday: (usd: number, cap: number | null) =>
+    cap === null ? `${money(usd)} spent today` : `${money(usd)} of ${roundMoney(cap)} spent today`,
+  ready: (count: number) => `${count} ready to start`,
+  lastPassBefore: "last pass",
+  lastPassAfter: "ago",
+  noDispatcher: "no dispatcher",
+  needs: {
+    title: "Needs you",
+    none: "Nothing needs you.",
+    asks: (who: string) => `${who} asks`,
+    failed: (count: number) => (count === 2 ? "failed twice" : `failed ${count} times`),
+    retried: (at: string) => `It is tried again at ${at}.`,
+    answer: "Answer",
+    answerLabel: (title: string) => `Answer to ${title}`,
+    answerHint: (who: string) => `${who} goes on with it at once.`,
+    send: "Send",
+    sent: (who: string) => `Answered; ${who} goes on.`,
+    open: "Open",
+    retry: "Try again",
+    willRetry: "It starts again with the next pass.",
+    resume: "Resume",
+    approveTask: "Approve",
+    changes: "Request changes",
+    changesLabel: (title: string) => `What should change in ${title}`,
+    allowOnce: "Allow once",
+    allowSession: "Allow in this session",
+    allowAlways: "Always allow",
+    deny: "Deny",
+    decided: "Answered.",
+    worker: "the worker",
+    own: "In your own words",
+  },
+  running: {
+    title: "Running",
+    places: (count: number, places: number | null) =>
+      places === null ? `${count}` : `${count} of ${places} places`,
+    none: "Nothing is running.",
+    all: "Board",
+    unassigned: "nobody",
+  },
+  lately: { title: "Lately", none: "Nothing has happened yet." },
+  spending: {
+    title: "Spending",
+    days: (count: number) => `${count} days`,
+    today: "today",
+    cap: (usd: number) => `cap ${roundMoney(usd)}`,
+    cache: (share: number) => `${Math.round(share * 100)} % from cache`,
+    none: "Nothing was spent in these days.",
+    label: (days: number, today: number, cap: number | null) =>
+      `Spending of the last ${days} days; today ${money(today)}${cap === null ? "" : ` of a limit of ${roundMoney(cap)}`}.`,
+    unpriced: (count: number) => `${count} ${inflected(count, "answer has", "answers have")} no known price.`,
+  },
+  sandboxes: {
+    title: "Sandboxes",
+    inUse: (count: number) => `${count} in use`,
+    now: "in use",
+    idle: (ago: string) => `idle for ${ago}`,
+    drifted: "settings have changed",
+    none: "No sandboxes.",
+  },
+  dispatcher: {
+    title: "Dispatcher",
+    none: "No dispatcher runs, so no task starts.",
+    command: "hermes kanban daemon",
+    host: "Host",
+    alive: (alive: number, all: number) => `${alive} of ${all} alive`,
+    running: "Running",
+    onHost: (count: number, places: number | null) =>
+      places === null ? `${count}` : `${count} of ${places}`,
+    lastPass: "Last pass",
+    board: "Boards",
+    gone: "not alive",
+    error: "Last error",
+  },
+  steps: {
+    model: { text: "Choose a model and set its key", command: "hermes setup" },
+    profile: { text: "Make a profile that works on tasks", command: "hermes profile create coder" },
+    task: { text: "Make a task", command: 'hermes kanban create "Fix the login" --assignee coder' },
+    done: "done",
+  },
+  failedPart: (part: string, message: string) => `${part}: ${message}`,
 };

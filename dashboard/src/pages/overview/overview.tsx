@@ -1,23 +1,126 @@
-import { CopyLine } from "../../parts/copy-line.tsx";
+import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
+import { FailedPart, Note } from "../../parts/note.tsx";
+import { Part } from "../../parts/part.tsx";
+import { Ago } from "../../parts/time.tsx";
+import { useKeys } from "../../shell/keys.tsx";
 import { usePageTitle } from "../../shell/shell.tsx";
 import { words } from "../../words/words.ts";
+import { DispatcherFacts } from "./dispatcher-facts.tsx";
+import { FirstSteps } from "./first-steps.tsx";
+import { Lately } from "./lately.tsx";
+import { Needs } from "./needs.tsx";
 import styles from "./overview.module.css";
+import { moveToRow } from "./row-keys.ts";
+import { Running } from "./running.tsx";
+import { SandboxList } from "./sandbox-list.tsx";
+import { Spending } from "./spending.tsx";
+import { useOverview } from "./use-overview.ts";
 
 /** What is going on, and what needs a person. */
 export function Overview() {
-  const { overview } = words;
   usePageTitle(words.shell.pages.overview);
+  useKeys({ j: () => moveToRow(1), k: () => moveToRow(-1), r: () => clickAnswer() });
+  const { data, error, refetch, isFetching } = useOverview();
+  if (data === undefined) {
+    if (error === null) return <Skeleton />;
+    return (
+      <div className={styles.lede}>
+        <FailedPart error={error} retry={() => void refetch()} busy={isFetching} />
+      </div>
+    );
+  }
+  const { facts, needs, running, spending, sandboxes, dispatchers, lately, steps, problems } = data;
+  const isFresh = !(steps.model && steps.profile && steps.task);
+  return (
+    <>
+      <Lede {...data} />
+      {problems.map(({ part, message, hint }) => (
+        <div key={part} className={styles.problem}>
+          <Note bad>
+            {words.overview.failedPart(part, message)} {hint}
+          </Note>
+        </div>
+      ))}
+      <div className={styles.columns}>
+        <div className={styles.stack}>
+          {isFresh && <FirstSteps steps={steps} />}
+          {(needs.length > 0 || !isFresh) && <Needs needs={needs} />}
+          {(running.length > 0 || !isFresh) && <Running running={running} places={facts.places} />}
+          {(lately.length > 0 || !isFresh) && <Lately events={lately} />}
+        </div>
+        <div className={styles.stack}>
+          <Spending {...spending} cap={facts.capUsd} />
+          {(sandboxes.rows.length > 0 || sandboxes.problem !== null) && <SandboxList {...sandboxes} />}
+          <DispatcherFacts dispatchers={dispatchers} running={facts.running} places={facts.places} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Lede({ facts }: Pick<OverviewAnswer, "facts">) {
+  const { overview } = words;
   return (
     <div className={styles.lede}>
-      <h1>{overview.begin}</h1>
-      <ol className={styles.steps}>
-        {overview.steps.map(({ text, command }) => (
-          <li key={command}>
-            <span>{text}</span>
-            <CopyLine text={command} />
-          </li>
+      <h1>
+        {overview.sentence(facts).map(({ text, tone }) => (
+          <span key={text} className={tone && styles[tone]}>
+            {text}
+          </span>
         ))}
-      </ol>
+      </h1>
+      <p>
+        <span>{overview.spentToday(facts.spentTodayUsd, facts.capUsd)}</span>
+        {facts.ready > 0 && <span>{overview.ready(facts.ready)}</span>}
+        {facts.dispatchersAlive === 0 ? (
+          <span>{overview.noDispatcher}</span>
+        ) : (
+          facts.lastPassAt !== null && (
+            <span>
+              {overview.lastPassBefore} <Ago at={facts.lastPassAt} /> {overview.lastPassAfter}
+            </span>
+          )
+        )}
+      </p>
     </div>
   );
+}
+
+/** The shape of the page before its first answer. */
+function Skeleton() {
+  const { needs, running, spending, dispatcher } = words.overview;
+  const bones = (widths: readonly number[]) =>
+    widths.map((width) => (
+      <div key={width} className={styles.bones}>
+        <div className="bone" style={{ width: `${width}%` }} />
+        <div className="bone" style={{ width: `${width + 20}%` }} />
+      </div>
+    ));
+  return (
+    <div aria-busy="true">
+      <div className={styles.lede}>
+        <h1 className="unseen">{words.shell.loading}</h1>
+        <div className="bone" style={{ width: "min(560px, 90%)", height: 25, marginBlock: "3px 14px" }} />
+        <div className="bone" style={{ width: "min(300px, 60%)" }} />
+      </div>
+      <div className={styles.columns}>
+        <div className={styles.stack}>
+          <Part title={needs.title}>{bones([42, 54])}</Part>
+          <Part title={running.title}>{bones([47, 38, 52])}</Part>
+        </div>
+        <div className={styles.stack}>
+          <Part title={spending.title}>{bones([42, 54])}</Part>
+          <Part title={dispatcher.title}>{bones([42, 54])}</Part>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function clickAnswer(): boolean {
+  const row =
+    document.activeElement?.closest("[data-row-of]") ?? document.querySelector("[data-row-of=needs]");
+  const button = row?.querySelector<HTMLElement>("[data-answer]");
+  button?.click();
+  return button !== null && button !== undefined;
 }

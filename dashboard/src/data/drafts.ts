@@ -1,0 +1,23 @@
+import { useCallback, useState } from "react";
+
+const PREFIX = "hermes-draft ";
+
+/**
+ * What somebody is writing. It survives events, a lost connection, signing in again, closing what it is written in, and a
+ * reload; it ends with the tab.
+ */
+export function useDraft(name: string): readonly [text: string, write: (text: string) => void] {
+  const [draft, setDraft] = useState(() => ({ name, text: read(name) }));
+  const text = draft.name === name ? draft.text : read(name);
+  const write = useCallback(
+    (next: string) => {
+      if (next === "") sessionStorage.removeItem(PREFIX + name);
+      else sessionStorage.setItem(PREFIX + name, next);
+      setDraft({ name, text: next });
+    },
+    [name],
+  );
+  return [text, write];
+}
+
+const read = (name: string): string => sessionStorage.getItem(PREFIX + name) ?? "";

@@ -1,0 +1,77 @@
+import { useEffect, useRef } from "react";
+import { useDraft } from "../../data/drafts.ts";
+import { Button } from "../../parts/button.tsx";
+import { TextArea } from "../../parts/field.tsx";
+import { COMMAND_KEY } from "../../shell/keys.tsx";
+import { words } from "../../words/words.ts";
+import styles from "./answer-form.module.css";
+
+interface AnswerFormProps {
+  /** Names the draft. */
+  readonly name: string;
+  readonly label: string;
+  readonly hint: string;
+  /** Answers that were offered. */
+  readonly choices: readonly string[];
+  readonly busy: boolean;
+  onSend(text: string): void;
+  onClose(): void;
+}
+
+/** One field and one key: what is sent answers and releases at once. */
+export function AnswerForm({ name, label, hint, choices, busy, onSend, onClose }: AnswerFormProps) {
+  const [text, setText] = useDraft(name);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("textarea, button")?.focus(), []);
+  const send = (words: string): void => {
+    if (busy || words.trim() === "") return;
+    onSend(words.trim());
+    setText("");
+  };
+  return (
+    <form
+      ref={form}
+      className={styles.form}
+      onSubmit={(event) => {
+        event.preventDefault();
+        send(text);
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      {choices.length > 0 && (
+        <div className={styles.choices}>
+          {choices.map((choice) => (
+            <Button key={choice} small busy={busy} onClick={() => send(choice)}>
+              {choice}
+            </Button>
+          ))}
+        </div>
+      )}
+      <TextArea
+        label={label}
+        bare
+        rows={2}
+        placeholder={choices.length > 0 ? words.overview.needs.own : label}
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onSubmitKey={() => send(text)}
+      />
+      <div className={styles.end}>
+        <small>{hint}</small>
+        <Button small kind="quiet" onClick={onClose}>
+          {words.shell.cancel}
+        </Button>
+        <Button small kind="main" type="submit" busy={busy} disabled={text.trim() === ""}>
+          {words.overview.needs.send}
+          <span className={styles.key} aria-hidden="true">
+            {COMMAND_KEY}↵
+          </span>
+        </Button>
+      </div>
+    </form>
+  );
+}

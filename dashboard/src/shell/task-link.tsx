@@ -1,0 +1,26 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import buttons from "../parts/button.module.css";
+
+interface TaskLinkProps {
+  readonly board: string;
+  readonly id: string;
+  readonly children: ReactNode;
+  /** What Enter opens in a row that was reached by keys. */
+  readonly row?: boolean;
+  /** Looks like a button. */
+  readonly button?: boolean;
+}
+
+/** Opens a task on its board. */
+export function TaskLink({ board, id, children, row = false, button = false }: TaskLinkProps) {
+  return (
+    <Link
+      to={`/board/${encodeURIComponent(board)}/${encodeURIComponent(id)}` as "/"}
+      data-row={row ? "" : undefined}
+      className={button ? `${buttons.button} ${buttons.plain} ${buttons.small}` : undefined}
+    >
+      {children}
+    </Link>
+  );
+}
