@@ -5,6 +5,7 @@ import { chatBench } from "./chat.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
 import { filesBench } from "./files.ts";
+import { gatewayBench } from "./gateway.ts";
 import { localSandboxBench } from "./local-sandbox.ts";
 import { safetyBench } from "./safety.ts";
 import { sessionsBench } from "./sessions.ts";
@@ -23,6 +24,7 @@ const BENCHES: readonly Bench[] = [
   boardBench,
   dispatchBench,
   chatBench,
+  gatewayBench,
 ];
 
 const words = process.argv.slice(2);

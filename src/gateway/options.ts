@@ -44,6 +44,14 @@ export const gatewayOptions = z.strictObject({
   drain_timeout_seconds: z.int().min(0).default(180).meta({
     description: "Seconds that running turns get to end before the gateway stops; 0 interrupts them at once",
   }),
+  continue_within_seconds: z.int().min(0).default(3_600).meta({
+    description:
+      "Seconds that the gateway may have been down for a turn that its end cut off to be continued by itself; after that the person is asked",
+  }),
+  watchdog_seconds: z.int().min(0).default(60).meta({
+    description:
+      "Seconds that the process may be blocked before it is ended, so that a supervisor starts it again; 0 means never",
+  }),
   reconnect_attention_seconds: z.int().min(0).default(7_200).meta({
     description:
       "Seconds without a connection after which a platform is reported as needing attention; 0 means never",

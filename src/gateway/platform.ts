@@ -55,10 +55,11 @@ export interface InboundSink {
   readonly cursor: string | undefined;
   /**
    * Stores messages and, in the same transaction, the cursor from which the platform continues after a restart. Acknowledge a
-   * message to the service only after this has resolved. A message that is already stored is ignored. It rejects when nothing
-   * was stored (a full disk): then do not acknowledge, and end the connection.
+   * message to the service only after this has resolved. A message that is already stored is ignored. On a full disk it waits for
+   * space. It rejects when nothing was stored: then do not acknowledge, and end the connection. After an abort of `within` nothing
+   * is stored any more; for a service that does not wait for us.
    */
-  store(messages: readonly InboundMessage[], cursor?: string): Promise<void>;
+  store(messages: readonly InboundMessage[], cursor?: string, within?: AbortSignal): Promise<void>;
   /** The service has just proved that it reaches us: a message, an empty poll, the answer to a ping. */
   alive(): void;
 }

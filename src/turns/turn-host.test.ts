@@ -210,7 +210,7 @@ test("the conversation that was idle longest is closed for a new one, a running 
   expect(await answerOf(turn)).toBe("done");
 });
 
-test("idle conversations are kept up to a number, and a single turn keeps none", async () => {
+test("gateway K28: idle conversations are kept up to a number, and a single turn keeps none", async () => {
   await using lab = await openTestHost({ answers: [{ text: "one" }] }, { maxIdle: 2 });
   for (let count = 0; count < 4; count++) await answerOf(startTurn(lab.host, "hi"));
   expect(lab.host.openConversations()).toBe(2);

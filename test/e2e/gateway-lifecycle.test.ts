@@ -1,4 +1,7 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { stringify } from "yaml";
 import { openGatewayHome } from "../support/gateway-lab.ts";
 import { startScriptedService } from "../support/scripted-service.ts";
 
@@ -88,6 +91,83 @@ test("A7, K6: start, stop and restart change what is wanted; a kill does not", a
     exitReason: "stop",
   });
   expect((await lab.home.hermes(["gateway", "stop"])).exitCode).toBe(1);
+});
+
+test("A7: where nobody has started a gateway, or it was killed, status says how to start it", async () => {
+  await using lab = await open({ answers: [] });
+  const status = async () => (await lab.home.hermes(["gateway", "status"])).stdout;
+  expect(await status()).toMatch(/wanted +nobody has started it yet; start it with `hermes gateway start`/);
+  await (await lab.home.run()).kill();
+  expect(await status()).toMatch(/wanted +running, but it has ended; start it with `hermes gateway start`/);
+});
+
+test("K4: after a long time without a gateway a turn is not continued unasked, and later messages are not about it", async () => {
+  await using lab = await open(
+    {
+      turns: [
+        { when: "work", answers: [{ tools: [{ name: "terminal", input: { command: "sleep 600" } }] }] },
+        { when: "hello", answers: [{ text: "hello again", times: 2 }] },
+      ],
+    },
+    { gateway: { drain_timeout_seconds: 0, continue_within_seconds: 0 } },
+  );
+  const first = await lab.home.run();
+  lab.service.write("work");
+  await expect.poll(() => lab.service.actions.length).toBeGreaterThan(0);
+  await first.kill();
+  const second = await lab.home.run();
+  expect(await lab.service.texts(1)).toEqual([
+    expect.stringMatching(/^I was interrupted while I worked on this.*Write "continue"/),
+  ]);
+  lab.service.write("hello");
+  expect((await lab.service.texts(2)).at(-1)).toBe("hello again");
+  await second.kill();
+  await using _third = await lab.home.run();
+  lab.service.write("hello");
+  expect((await lab.service.texts(3)).slice(1)).toEqual(["hello again", "hello again"]);
+});
+
+test("K5: a gateway that its own supervisor started is not restarted by a child of it: it ends with 75, and the command says what starts it", async () => {
+  await using lab = await open({ answers: [] });
+  const gateway = await lab.home.run();
+  const { stderr } = await lab.home.hermes(["gateway", "restart"]);
+  expect(stderr).toMatch(/ended with exit code 75[\s\S]*`hermes gateway start`/);
+  expect(await gateway.ended).toBe(75);
+  expect((await lab.status()).isRunning).toBe(false);
+});
+
+test("K24: an environment variable that hides a setting of the gateway is named together with what it hides", async () => {
+  await using lab = await open({ answers: [] }, { gateway: { allowed_users: ["anna"] } });
+  const env = { GATEWAY_ALLOWED_USERS: "ben" };
+  const { stdout } = await lab.home.hermes(["config", "explain", "gateway.allowed_users"], env);
+  expect(stdout).toContain("GATEWAY_ALLOWED_USERS");
+  expect(stdout).toMatch(/ben[\s\S]*anna|anna[\s\S]*ben/);
+});
+
+test("K38: gateways of two profiles run side by side, each with its own settings, people and sessions", async () => {
+  await using lab = await open({ answers: [{ text: "from the first" }] });
+  await using other = await startScriptedService();
+  await lab.home.hermes(["profile", "create", "second"]);
+  const own = join(lab.home.path, "profiles", "second");
+  const script = join(own, "script.json");
+  await writeFile(script, JSON.stringify({ answers: [{ text: "from the second" }] }));
+  const platforms = { scripted: { address: other.address, allowed_users: ["ben"] } };
+  await writeFile(
+    join(own, "config.yaml"),
+    stringify({ model: { provider: "scripted", default: script }, platforms }),
+  );
+  await using _first = await lab.home.run();
+  await using second = lab.home.start("second");
+  await second.ready();
+  const anna = { sender: { id: "anna", isBot: false, isProven: true } };
+  const ben = { sender: { id: "ben", isBot: false, isProven: true } };
+  for (const service of [lab.service, other])
+    for (const person of [anna, ben])
+      service.write("hello", { ...person, chat: { chatId: person.sender.id, type: "dm" } });
+  expect(await lab.service.texts(1, "anna")).toEqual(["from the first"]);
+  expect(await other.texts(1, "ben")).toEqual(["from the second"]);
+  expect(await lab.service.texts(1, "ben")).toEqual([expect.stringContaining("I do not know you")]);
+  expect(await other.texts(1, "anna")).toEqual([expect.stringContaining("-p second pairing approve")]);
 });
 
 test("A9: a gateway that is stopped lets its turn end, and the answer arrives", async () => {

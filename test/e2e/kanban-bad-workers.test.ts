@@ -1,6 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, rm, rmdir, stat, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -9,6 +8,7 @@ import { logParts, runLogPath } from "../../src/board/supervisor/run-log.ts";
 import { boardMark } from "../../src/board/worker/run-mark.ts";
 import { mayCreateCgroup } from "../support/cgroup.ts";
 import { scale } from "../support/scale.ts";
+import { mayMount } from "../support/small-disk.ts";
 import { eventually, openWorkerLab, PROGRAM, SHORT_LEASE_MS } from "../support/worker-lab.ts";
 
 const run = promisify(execFile);
@@ -22,21 +22,7 @@ async function hermes(lab: Lab, ...args: readonly string[]): Promise<string> {
   return (await run(PROGRAM[0], [PROGRAM[1], ...args], { env })).stdout;
 }
 
-/** Whether this machine allows us to mount a small disk. */
-async function canMount(): Promise<boolean> {
-  const folder = await mkdtemp(join(tmpdir(), "hermes-test-"));
-  try {
-    await run("mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
-    await run("umount", [folder]);
-    return true;
-  } catch {
-    return false; // not root, or in a container that may not
-  } finally {
-    await rmdir(folder);
-  }
-}
-
-const mountable = await canMount();
+const mountable = await mayMount();
 
 const groupable = await mayCreateCgroup();
 

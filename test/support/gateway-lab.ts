@@ -10,6 +10,7 @@ import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { ENTRY } from "./built-program.ts";
 import { type HermesRun, tempHome } from "./hermes.ts";
 import { withoutWarning } from "./node-warning.ts";
+import { mountSmallDisk, type SmallDisk } from "./small-disk.ts";
 
 /** A gateway in a process of its own. */
 export interface GatewayProcess extends AsyncDisposable {
@@ -28,8 +29,8 @@ export interface GatewayHome extends AsyncDisposable {
   readonly path: string;
   readonly folder: string;
   hermes(args: readonly string[], env?: Readonly<Record<string, string>>): Promise<HermesRun>;
-  /** Starts `hermes gateway run`. */
-  start(): GatewayProcess;
+  /** Starts `hermes gateway run`, by default for the profile of the home itself. */
+  start(profile?: string): GatewayProcess;
   /** Starts it and waits until it runs. */
   run(): Promise<GatewayProcess>;
   /** Resolves when `gateway status` reports that a platform is connected. */
@@ -38,15 +39,22 @@ export interface GatewayHome extends AsyncDisposable {
   interruptDelivery(): Promise<void>;
   /** Makes everything that happened look as long ago. */
   age(ms: number): Promise<void>;
+  /** The disk of the home, if it was asked for. */
+  readonly disk: SmallDisk | undefined;
   setScript(script: ScriptInput): Promise<void>;
   configure(settings: object): Promise<void>;
 }
 
-/** A home with a scripted model and these settings. */
-export async function openGatewayHome(script: ScriptInput, settings: object): Promise<GatewayHome> {
+/** A home with a scripted model and these settings; with `diskBytes` on a disk of its own, which needs `mayMount`. */
+export async function openGatewayHome(
+  script: ScriptInput,
+  settings: object,
+  { diskBytes = 0 }: { readonly diskBytes?: number } = {},
+): Promise<GatewayHome> {
   const home = await tempHome();
   const scriptPath = join(home.folder, "script.json");
   await mkdir(home.path, { mode: 0o700 });
+  const disk = diskBytes === 0 ? undefined : await mountSmallDisk(home.path, diskBytes);
   const setScript = (next: ScriptInput): Promise<void> => writeFile(scriptPath, JSON.stringify(next));
   const configure = (next: object): Promise<void> =>
     writeFile(
@@ -59,8 +67,8 @@ export async function openGatewayHome(script: ScriptInput, settings: object): Pr
     );
   await setScript(script);
   await configure(settings);
-  const start = (): GatewayProcess => {
-    const child = spawn(process.execPath, [ENTRY, "gateway", "run"], {
+  const start = (profile = "default"): GatewayProcess => {
+    const child = spawn(process.execPath, [ENTRY, "-p", profile, "gateway", "run"], {
       cwd: home.folder,
       env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
       stdio: ["ignore", "pipe", "pipe"],
@@ -77,6 +85,7 @@ export async function openGatewayHome(script: ScriptInput, settings: object): Pr
       await gateway.ready();
       return gateway;
     },
+    disk,
     setScript,
     configure,
     async connected(platform) {
@@ -105,7 +114,10 @@ export async function openGatewayHome(script: ScriptInput, settings: object): Pr
         turns.run(ms, ms);
       }, never);
     },
-    [Symbol.asyncDispose]: () => home[Symbol.asyncDispose](),
+    async [Symbol.asyncDispose]() {
+      await disk?.[Symbol.asyncDispose]();
+      await home[Symbol.asyncDispose]();
+    },
   };
 }
 

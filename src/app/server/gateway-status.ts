@@ -2,9 +2,11 @@ import { existsSync } from "node:fs";
 import { createPairing, type Pairing } from "../../gateway/access/pairing.ts";
 import { createInbox, type Inbox } from "../../gateway/inbox/inbox.ts";
 import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
-import { createGatewayState, GATEWAY_LEASE, type GatewayState } from "../../gateway/runner/gateway-state.ts";
+import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
+import { createGatewayState, type GatewayState } from "../../gateway/runner/gateway-state.ts";
 import { type ChatTurns, createChatTurns } from "../../gateway/sessions/chat-turns.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
+import { findWriteProblem } from "../../lib/files/probe-space.ts";
 import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import { createLeases } from "../../lib/sqlite/lease.ts";
 import { systemClock } from "../../lib/time/clock.ts";
@@ -19,6 +21,8 @@ export interface GatewayRecords extends Disposable {
   readonly state: GatewayState;
   /** The process of the gateway that runs now. */
   findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
+  /** Why the gateway cannot store messages now, such as a full disk. */
+  findWriteProblem(): Promise<string | undefined>;
 }
 
 /** Opens the records of the profile's gateway, running or not. */
@@ -31,7 +35,9 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
     chats: createChatTurns(database),
     pairing: createPairing(database),
     state: createGatewayState(database),
-    findHolder: (within) => leases.findHolder(GATEWAY_LEASE, within),
+    findHolder: async (within) =>
+      (await leases.findLiveOwner(GATEWAY_LEASE, within)) ?? (await leases.findHolder(GATEWAY_LEASE, within)),
+    findWriteProblem: () => findWriteProblem(profile.home),
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };
 }

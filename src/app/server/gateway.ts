@@ -1,15 +1,17 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
 import { openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
+import { holdGatewayLease } from "../../gateway/runner/gateway-lease.ts";
 import { createGatewayState } from "../../gateway/runner/gateway-state.ts";
 import {
   type ConfiguredPlatform,
   type GatewayEnd,
   type GatewayService,
-  holdGatewayLease,
   runGateway,
 } from "../../gateway/runner/run-gateway.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
+import { describeEnd } from "../../gateway/watch/describe-end.ts";
+import { startLoopWatchdog } from "../../gateway/watch/loop-watchdog.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
@@ -22,6 +24,10 @@ import { runAppDispatcher } from "../run-dispatcher.ts";
 import type { AppApiServer } from "./api-server.ts";
 import { sendBoardNotices } from "./board-notices.ts";
 import { openTurnHost } from "./turn-host.ts";
+
+const WATCHDOG_CHECK_MS = 5_000;
+/** Beyond the time that running turns get. */
+const END_GRACE_MS = 70_000;
 
 export interface GatewayRun {
   readonly log: Log;
@@ -59,13 +65,38 @@ export async function runAppGateway(
     database,
     identity,
     systemClock,
-    async (lost) => {
+    async (lost, lastRenewal) => {
+      const before = state.read();
+      const lastSeen = Math.max(lastRenewal ?? 0, before.phase === "stopped" ? before.changedAt : 0);
       const waitMs = await state.recordStart(stop);
       if (waitMs > 0) {
         notify(`the gateway was started too often; waiting ${waitMs / 1_000} s.`);
         await systemClock.sleep(waitMs, stop);
       }
       const ending = AbortSignal.any([stop, restart, lost]);
+      const { drain_timeout_seconds: drainSeconds, watchdog_seconds: watchdogSeconds } =
+        resolved.config.gateway;
+      await using watchdog =
+        watchdogSeconds === 0
+          ? undefined
+          : startLoopWatchdog({
+              limitMs: watchdogSeconds * 1_000,
+              checkEveryMs: WATCHDOG_CHECK_MS,
+              report: join(profile.logsFolder, "gateway-stall.log"),
+            });
+      ending.addEventListener(
+        "abort",
+        () => {
+          watchdog?.endWithin(drainSeconds * 1_000 + END_GRACE_MS);
+          const why = lost.aborted
+            ? "the lease was lost"
+            : restart.aborted
+              ? "a restart was asked for"
+              : stop.reason;
+          log.info("the gateway is asked to end", describeEnd(why));
+        },
+        { once: true },
+      );
       using sessions = await openAppSessions(app, stop);
       await using turns = await openTurnHost(
         app,
@@ -98,7 +129,7 @@ export async function runAppGateway(
       try {
         await runGateway(
           {
-            ...{ database, platforms, turns, log, services },
+            ...{ database, platforms, turns, log, services, notify },
             limits: turnLimits(app, {}),
             rules: resolved.config.gateway,
             resets: resolved.config.session_reset,
@@ -109,19 +140,22 @@ export async function runAppGateway(
             streaming: resolved.config.streaming,
             footer: resolved.config.display.runtime_footer,
             cwd: run.cwd.replace(app.userHome, "~"),
+            downMs: lastSeen === 0 ? 0 : systemClock.now() - lastSeen,
             pairCommand: (platform, code) =>
               `hermes ${profile.name === "default" ? "" : `-p ${profile.name} `}pairing approve ${platform} ${code}`,
+            home: profile.home,
             cache: join(profile.home, "cache", "inbound"),
             outgoing: join(profile.home, "cache", "outbound"),
             clock: systemClock,
             random: Math.random,
-            findTurn: (id, since) => sessions.findTurn(id, since),
+            findTurn: (id) => sessions.findTurn(id, 0),
           },
           ending,
         );
       } finally {
         const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
-        await state.setPhase("stopped", { exitReason }, work.signal);
+        // The lease is the proof; on a full disk the last report stays as it is.
+        await state.setPhase("stopped", { exitReason }, work.signal).catch(() => undefined);
       }
       return restart.aborted || lost.aborted ? "restart" : "stopped";
     },

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { open } from "node:fs/promises";
+import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createFolder, ensurePrivateFolder, syncFolder } from "../../lib/files/files.ts";
-import type { InboundMessage } from "../platform.ts";
+import type { InboundAttachment, InboundMessage } from "../platform.ts";
 
 /** A message as it is stored: its files are in the profile's cache. */
 export type KeptMessage = Omit<InboundMessage, "attachments"> & {
@@ -17,7 +17,7 @@ type KeptAttachment = { readonly name: string; readonly mediaType: string } & (
 const MAX_TEXT_LENGTH = 200_000;
 const MAX_NAME_LENGTH = 80;
 
-/** Writes the files of a message into a folder of their own, and returns the message that refers to them. */
+/** Writes the files of a message into a folder of their own, and returns the message that refers to them. A failure leaves none. */
 export async function keepMessage(
   { attachments, ...message }: InboundMessage,
   cache: string,
@@ -28,6 +28,18 @@ export async function keepMessage(
   const folder = join(cache, randomBytes(6).toString("hex"));
   await ensurePrivateFolder(cache);
   await createFolder(folder);
+  try {
+    return { ...message, text, attachments: await keepFiles(attachments, folder) };
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+async function keepFiles(
+  attachments: readonly InboundAttachment[],
+  folder: string,
+): Promise<readonly KeptAttachment[]> {
   const kept: KeptAttachment[] = [];
   for (const [index, one] of attachments.entries()) {
     const { name, mediaType } = one;
@@ -42,7 +54,7 @@ export async function keepMessage(
     kept.push({ name, mediaType, path });
   }
   await syncFolder(folder);
-  return { ...message, text, attachments: kept };
+  return kept;
 }
 
 /** Only plain characters, no folder and no hidden name, whatever the sender called the file. */

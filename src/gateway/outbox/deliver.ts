@@ -23,6 +23,8 @@ const FIRST_RETRY_MS = 2_000;
 const LONGEST_RETRY_MS = 300_000;
 /** A part that could not be sent for this long is given up. */
 const KEEP_TRYING_MS = 3 * 24 * 3_600_000;
+/** The clock may jump by years when a machine without a battery hears the time; a part is never given up for that alone. */
+const MIN_ATTEMPTS = 20;
 /** How often a part is sent of which nobody can tell whether it has arrived. */
 const MAX_UNCERTAIN = 3;
 const MARK = "(This may be a repetition.)";
@@ -87,7 +89,12 @@ async function attempt(
       never,
     );
   }
-  if (signal.aborted || !(await outbox.begin(entry.key, never))) return;
+  // The attempt may have to wait for space on the disk, and the connection may end meanwhile.
+  const hasBegun = await outbox.begin(entry.key, signal).catch((error: unknown) => {
+    if (signal.aborted) return false;
+    throw error;
+  });
+  if (!hasBegun) return;
   const result = await connection.send(entry.isMarked ? mark(entry.part) : entry.part, deadline.signal);
   await record(result);
 
@@ -119,7 +126,7 @@ async function attempt(
       case "unknown":
         return outbox.postpone(entry.key, "uncertain", { reason: of.reason, inMs: 0 }, never);
       case "not-sent": {
-        const isOld = clock.now() - entry.part.createdAt > KEEP_TRYING_MS;
+        const isOld = entry.attempts >= MIN_ATTEMPTS && clock.now() - entry.part.createdAt > KEEP_TRYING_MS;
         if (of.isFinal || isOld) return outbox.end(entry.key, "failed", { reason: of.reason }, never);
         return outbox.postpone(
           entry.key,

@@ -1,9 +1,6 @@
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { PlatformFailureCode } from "../platform.ts";
 
-/** The lease of the one gateway of a profile. */
-export const GATEWAY_LEASE = "gateway";
-
 export interface GatewayRecord {
   /** What the operator wants; only the verbs start, stop and restart write it. */
   readonly desired: "running" | "stopped";
@@ -56,6 +53,9 @@ const STORM_WINDOW_MS = 120_000;
 const STORM_STEP_MS = 5_000;
 const LONGEST_STORM_MS = 300_000;
 const KEPT_STARTS = 40;
+
+/** What a link reports about its platform. */
+export type PlatformReport = Pick<PlatformRecord, "name" | "state" | "code" | "reason" | "attempts">;
 
 export type GatewayState = ReturnType<typeof createGatewayState>;
 
@@ -126,10 +126,7 @@ export function createGatewayState(database: Database) {
         if (count <= CALM_STARTS) return 0;
         return Math.min(LONGEST_STORM_MS, STORM_STEP_MS * 2 ** (count - CALM_STARTS));
       }, signal),
-    setPlatform: (
-      record: Pick<PlatformRecord, "name" | "state" | "code" | "reason" | "attempts">,
-      signal: AbortSignal,
-    ): Promise<void> =>
+    setPlatform: (record: PlatformReport, signal: AbortSignal): Promise<void> =>
       database.write(
         () => void setPlatform.run({ ...record, code: record.code ?? null, reason: record.reason ?? null }),
         signal,

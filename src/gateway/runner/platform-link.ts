@@ -5,7 +5,7 @@ import type { Clock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import { type Connection, type InboundSink, type Platform, PlatformFailure } from "../platform.ts";
-import type { PlatformRecord } from "./gateway-state.ts";
+import type { PlatformReport } from "./gateway-state.ts";
 
 export interface PlatformLinkParts {
   readonly name: string;
@@ -17,9 +17,9 @@ export interface PlatformLinkParts {
   readonly inbox: { cursor(): string | undefined; store: InboundSink["store"] };
   /** Uses the connection until the signal aborts. */
   deliver(connection: Connection, signal: AbortSignal): Promise<void>;
-  onState(state: Pick<PlatformRecord, "name" | "state" | "code" | "reason" | "attempts">): Promise<void>;
+  onState(state: PlatformReport): void;
   /** Called now and then while the service is heard. */
-  onHeard(name: string): Promise<void>;
+  onHeard(name: string): void;
 }
 
 const CONNECT_WITHIN_MS = 45_000;
@@ -38,7 +38,7 @@ export async function keepConnected(parts: PlatformLinkParts, signal: AbortSigna
   const { name, clock, random, log, onState } = parts;
   let attempts = 0;
   while (!signal.aborted) {
-    await onState({ name, state: "connecting", code: undefined, reason: undefined, attempts });
+    onState({ name, state: "connecting", code: undefined, reason: undefined, attempts });
     const startedAt = clock.now();
     const failure = await connectOnce(parts, signal);
     if (failure === undefined) break;
@@ -46,7 +46,7 @@ export async function keepConnected(parts: PlatformLinkParts, signal: AbortSigna
     attempts++;
     const { code, message: reason } = failure;
     const state = failure.isRetryable ? "retrying" : "failed";
-    await onState({ name, state, code, reason, attempts });
+    onState({ name, state, code, reason, attempts });
     log.warn("a platform is not connected", { platform: name, code, reason, attempts });
     if (!failure.isRetryable) {
       await clock.sleep(Number.MAX_SAFE_INTEGER, signal).catch(() => undefined);
@@ -56,7 +56,7 @@ export async function keepConnected(parts: PlatformLinkParts, signal: AbortSigna
     const waitMs = Math.max(doubled * (0.75 + random() / 2), failure.retryAfterMs ?? 0);
     await clock.sleep(waitMs, signal).catch(() => undefined);
   }
-  await onState({ name, state: "off", code: undefined, reason: undefined, attempts: 0 });
+  onState({ name, state: "off", code: undefined, reason: undefined, attempts: 0 });
 }
 
 /** Connects and stays until the connection ends; undefined if the signal aborted. */
@@ -67,14 +67,23 @@ async function connectOnce(
   const { name, platform, clock, inbox, onState, onHeard } = parts;
   let heardAt = clock.now();
   let reportedAt = 0;
+  let storing = 0;
   const sink: InboundSink = {
     cursor: inbox.cursor(),
-    store: inbox.store,
+    async store(messages, cursor, within) {
+      storing++; // a service that waits for us on a full disk is not silent
+      try {
+        await inbox.store(messages, cursor, within);
+      } finally {
+        storing--;
+        heardAt = clock.now();
+      }
+    },
     alive() {
       heardAt = clock.now();
-      if (heardAt - reportedAt < HEARD_EVERY_MS) return;
+      if (Math.abs(heardAt - reportedAt) < HEARD_EVERY_MS) return;
       reportedAt = heardAt;
-      onHeard(name).catch(() => undefined); // a status that is a little older
+      onHeard(name);
     },
   };
   let connection: Connection;
@@ -91,12 +100,17 @@ async function connectOnce(
   const stopping = AbortSignal.any([signal, stop.signal]);
   setMaxListeners(0, stopping); // every part that is being sent listens to it
   try {
-    await onState({ name, state: "connected", code: undefined, reason: undefined, attempts: 0 });
-    await onHeard(name);
+    onState({ name, state: "connected", code: undefined, reason: undefined, attempts: 0 });
+    onHeard(name);
     const delivery = parts.deliver(connection, stopping);
     const failure = await Promise.race([
       connection.ended,
-      watchSilence(platform.capabilities.silenceLimitMs, () => heardAt, clock, stopping),
+      watchSilence(
+        platform.capabilities.silenceLimitMs,
+        () => (storing > 0 ? clock.now() : heardAt),
+        clock,
+        stopping,
+      ),
       // A delivery that fails has met a bug or a broken database; the connection is opened again after a wait.
       delivery.then(
         () => undefined,
@@ -126,14 +140,18 @@ async function watchSilence(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<PlatformFailure | undefined> {
+  const silence = (): PlatformFailure =>
+    new PlatformFailure("silent", `nothing was heard for ${Math.round(limitMs / 1_000)} s`);
   for (;;) {
-    const leftMs = heardAt() + limitMs - clock.now();
-    if (leftMs <= 0)
-      return new PlatformFailure("silent", `nothing was heard for ${Math.round(limitMs / 1_000)} s`);
+    const before = heardAt();
+    const leftMs = before + limitMs - clock.now();
+    if (leftMs <= 0) return silence();
+    const isSetBack = leftMs > limitMs; // the clock was, so that times do not tell how long it has been silent
     try {
-      await clock.sleep(leftMs, signal);
+      await clock.sleep(Math.min(leftMs, limitMs), signal);
     } catch {
       return undefined;
     }
+    if (isSetBack && heardAt() === before) return silence();
   }
 }

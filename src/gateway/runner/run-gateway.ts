@@ -1,11 +1,11 @@
 import { setMaxListeners } from "node:events";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
+import { findWriteProblem } from "../../lib/files/probe-space.ts";
 import type { Log } from "../../lib/log/log.ts";
-import type { ProcessIdentity } from "../../lib/process/process-identity.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
-import { holdLease } from "../../lib/sqlite/hold-lease.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
 import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
@@ -27,9 +27,13 @@ import { answerFooter } from "../sessions/answer-footer.ts";
 import { type ChatRunner, createChatRunner } from "../sessions/chat-runner.ts";
 import { createChatTurns } from "../sessions/chat-turns.ts";
 import { surfaceOf } from "../sessions/platform-surface.ts";
+import { createPatience, type Patience, withPatience } from "../store/patience.ts";
 import { KEPT_MS, pruneMessages, removeOldFolders } from "../store/prune-messages.ts";
-import { createGatewayState, GATEWAY_LEASE } from "./gateway-state.ts";
+import { logMemory } from "../watch/memory-line.ts";
+import { createGatewayState } from "./gateway-state.ts";
 import { keepConnected } from "./platform-link.ts";
+import { createReports } from "./platform-reports.ts";
+import { restartAfterFailures } from "./restart-after-failures.ts";
 
 /** A platform that is configured, with its settings. */
 export interface ConfiguredPlatform {
@@ -47,7 +51,10 @@ export interface GatewayParts {
   readonly rules: MessageHandlerParts["rules"] & {
     readonly drain_timeout_seconds: number;
     readonly media_allow_dirs: readonly string[];
+    readonly continue_within_seconds: number;
   };
+  /** For how long no gateway ran before this one. */
+  readonly downMs: number;
   readonly resets: SessionResetOptions;
   /** The title of a session; undefined if it was deleted. */
   titleOf(sessionId: string): string | undefined;
@@ -56,13 +63,17 @@ export interface GatewayParts {
   /** The folder in which sessions begin, as people read it. */
   readonly cwd: string;
   readonly pairCommand: MessageHandlerParts["pairCommand"];
+  /** The folder whose disk all data is on. */
+  readonly home: string;
   /** The folder for files of messages, and the one for files that are sent. */
   readonly cache: string;
   readonly outgoing: string;
+  /** Tells the person who started the gateway in the foreground. */
+  notify(text: string): void;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Log;
-  findTurn(id: string, since: number): FoundTurn | undefined;
+  findTurn(id: string): FoundTurn | undefined;
   /** What else the gateway runs, such as the dispatcher; each ends when the signal aborts. */
   readonly services: readonly GatewayService[];
 }
@@ -78,44 +89,22 @@ export type Say = (source: string, target: Target, text: string) => Promise<void
 /** Why the gateway ends. */
 export type GatewayEnd = "stopped" | "restart";
 
-export const GATEWAY_LEASE_MS = 30_000;
-const RENEW_EVERY_MS = 10_000;
 const PRUNE_EVERY_MS = 24 * 3_600_000;
 const never = new AbortController().signal;
-
-/** Holds the one lease of a profile's gateway while `action` runs; `lost` aborts if another process may have taken it. */
-export async function holdGatewayLease<Result>(
-  database: Database,
-  identity: ProcessIdentity,
-  clock: Clock,
-  action: (lost: AbortSignal) => Promise<Result>,
-  signal: AbortSignal,
-): Promise<Result> {
-  const lease = {
-    name: GATEWAY_LEASE,
-    ttlMs: GATEWAY_LEASE_MS,
-    renewEveryMs: RENEW_EVERY_MS,
-    identity,
-    clock,
-  };
-  const held = await holdLease(database, lease, action, signal);
-  if ("result" in held) return held.result;
-  throw new AppError(
-    "gateway-running",
-    `A gateway of this profile runs already, as process ${held.heldBy.pid}.`,
-  );
-}
 
 /**
  * Answers on all platforms until `stop` aborts, and then lets the running turns end. The caller holds the lease. What an earlier
  * gateway left behind is finished first.
  */
 export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promise<void> {
-  const { database, platforms, turns, clock, log, rules } = parts;
+  const { platforms, turns, clock, log, rules } = parts;
+  const patience = createPatience({ clock, ...describeWaits(parts) });
+  const database = withPatience(parts.database, patience);
   const disconnect = new AbortController();
   setMaxListeners(0, stop, disconnect.signal); // everything that the gateway waits for listens to them
   const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
   const state = createGatewayState(database);
+  const reports = createReports(state, log);
   const stored = new WakeFlag();
   const links = new Map(
     platforms.map((one) => [
@@ -175,6 +164,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
       return tier === "admin" ? undefined : (options.user_toolsets ?? undefined);
     },
     findTurn: parts.findTurn,
+    waitForSpace: () => waitForSpace(parts.home, patience),
     surfaceOf: (platform, toolsets) =>
       surfaceOf(
         platform,
@@ -212,7 +202,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   });
 
   const intake = async (): Promise<void> => {
-    while (!stop.aborted) {
+    for (;;) {
       await handler.handleStored(stop);
       await stored.next(stop);
     }
@@ -227,11 +217,12 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
         random: parts.random,
         inbox: {
           cursor: () => inbox.cursor(platform.account),
-          async store(messages, cursor) {
+          async store(messages, cursor, within = never) {
             const fresh = messages.filter((message) => !inbox.isKnown(platform.account, message));
-            const kept = await Promise.all(fresh.map((message) => keepMessage(message, parts.cache)));
-            if ((await inbox.store({ platform: name, account: platform.account }, kept, cursor, never)) > 0)
-              stored.touch();
+            const keep = () => Promise.all(fresh.map((message) => keepMessage(message, parts.cache)));
+            const kept = await patience.run(keep, within);
+            const account = { platform: name, account: platform.account };
+            if ((await inbox.store(account, kept, cursor, within)) > 0) stored.touch();
           },
         },
         async deliver(connection, signal) {
@@ -248,26 +239,24 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
           );
           own.live = undefined;
         },
-        onState: (record) => state.setPlatform(record, never),
-        onHeard: (heard) => state.setHeard(heard, never),
+        onState: reports.report,
+        onHeard: reports.heard,
       },
       disconnect.signal,
     );
   };
 
-  const retention = async (): Promise<void> => {
+  const retention = async (signal: AbortSignal): Promise<void> => {
     for (;;) {
-      await pruneMessages(database, never);
+      await pruneMessages(database, signal);
       for (const folder of [parts.cache, parts.outgoing])
         await removeOldFolders(folder, clock.now() - KEPT_MS);
-      await clock.sleep(PRUNE_EVERY_MS, stop);
+      await clock.sleep(PRUNE_EVERY_MS, signal);
     }
   };
-  retention().catch((error: unknown) => {
-    if (!stop.aborted) log.warn("old messages could not be deleted", { error: messageOf(error) });
-  });
   await outbox.abandonAll(never);
-  await runner.recover();
+  const isLate = parts.downMs > rules.continue_within_seconds * 1_000;
+  await runner.recover(isLate ? parts.downMs : undefined);
   await state.setPhase("running", {}, never);
   const ending = new AbortController();
   const say: Say = async (source, target, text) => {
@@ -275,30 +264,59 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     await database.write(() => outbox.add({ source, target, contents }), never);
     onAdded(target.platform);
   };
-  const services = parts.services.map(async ({ name, run }) => {
-    // A service that fails does not take the platforms with it.
-    await run(AbortSignal.any([stop, ending.signal]), say).catch((error: unknown) => {
-      if (!stop.aborted) log.error("a part of the gateway failed", { part: name, error: messageOf(error) });
-    });
-  });
-  const connections = platforms.map(link);
+  const supervise = (name: string, run: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) =>
+    restartAfterFailures(name, run, { clock, log }, signal);
+  const working = AbortSignal.any([stop, ending.signal]);
+  const services = [
+    supervise("retention", retention, working),
+    logMemory({ log, clock, openConversations: turns.openConversations }, working),
+    ...parts.services.map(({ name, run }) => supervise(name, (signal) => run(signal, say), working)),
+  ];
+  const connections = platforms.map((one) => supervise(one.name, () => link(one), disconnect.signal));
   try {
-    await intake().catch((error: unknown) => {
-      if (!stop.aborted) throw error;
-    });
-    await waitForAbort(stop);
+    await supervise("intake", intake, stop);
   } finally {
-    await state.setPhase("draining", {}, never).catch(() => undefined);
-    await runner.drain(
-      rules.drain_timeout_seconds === 0
-        ? AbortSignal.abort()
-        : AbortSignal.timeout(rules.drain_timeout_seconds * 1_000),
-    );
+    const drain = openDeadline(never, rules.drain_timeout_seconds * 1_000);
+    // What cannot be stored soon after the last turn waits for the next gateway: its rows say how far it has come.
+    const patient = turns.drain(drain.signal).then(() => clock.sleep(STORE_WITHIN_MS, ending.signal));
+    patient.then(patience.giveUp, patience.giveUp);
+    await state.setPhase("draining", {}, ending.signal).catch(() => undefined);
+    await runner.drain(drain.signal);
+    drain[Symbol.dispose]();
     await flush(outbox, platforms, clock);
-    ending.abort();
     disconnect.abort();
-    await Promise.all([...connections, ...services]);
+    await Promise.all(connections);
+    await reports.written();
+    ending.abort();
+    await Promise.all(services);
   }
+}
+
+const STORE_WITHIN_MS = 5_000;
+
+/** Says once that messages wait, and once that they were stored: the log may be on the same disk. */
+function describeWaits({ log, notify }: Pick<GatewayParts, "log" | "notify">) {
+  let lost = log.lost;
+  return {
+    onWait(error: unknown): void {
+      lost = log.lost;
+      const hint = error instanceof AppError ? ` ${error.hint}` : "";
+      notify(`nothing can be stored: ${messageOf(error)}.${hint} Messages wait until that works again.`);
+      log.error("nothing can be stored, and messages wait", { error: messageOf(error) });
+    },
+    onResume(waitedMs: number): void {
+      notify(`everything is stored again, after ${Math.ceil(waitedMs / 1_000)} s.`);
+      log.warn("everything is stored again", { waitedMs, lostLogLines: log.lost - lost });
+    },
+  };
+}
+
+/** Resolves when files can be written below the home, so that a turn that failed without space can be continued. */
+function waitForSpace(home: string, patience: Patience): Promise<void> {
+  return patience.run(async () => {
+    const problem = await findWriteProblem(home);
+    if (problem !== undefined) throw new AppError("database-unavailable", problem);
+  }, never);
 }
 
 const FLUSH_WITHIN_MS = 5_000;
@@ -309,13 +327,13 @@ async function flush(
   platforms: readonly ConfiguredPlatform[],
   clock: Clock,
 ): Promise<void> {
-  const until = clock.now() + FLUSH_WITHIN_MS;
+  using deadline = openDeadline(never, FLUSH_WITHIN_MS);
   const isOpen = (): boolean =>
     platforms.some(({ name }) => {
       const at = outbox.nextDueAt(name);
       return at !== undefined && at <= clock.now();
     });
-  while (isOpen() && clock.now() < until) await clock.sleep(50, never);
+  while (isOpen() && !deadline.isOver) await clock.sleep(50, never);
 }
 
 /** Parts for a platform that is not configured wait for the day when it is. */
@@ -329,10 +347,3 @@ const UNKNOWN_PLATFORM: Capabilities = {
   silenceLimitMs: 0,
   answersStrangers: false,
 };
-
-function waitForAbort(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

@@ -4,7 +4,9 @@ import type { Surface } from "../../conversation/conversation-request.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
+import { isHealedByTime } from "../../lib/sqlite/database-error.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { formatDuration } from "../../lib/time/format-time.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../turns/turn-host.ts";
@@ -37,8 +39,10 @@ export interface ChatRunnerParts {
   readonly outgoing: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Finds a turn in the transcripts. */
-  findTurn(id: string, since: number): FoundTurn | undefined;
+  /** Finds a turn in the transcripts; not by its time, because the clock may have been set back meanwhile. */
+  findTurn(id: string): FoundTurn | undefined;
+  /** Resolves when files can be written again. */
+  waitForSpace(): Promise<void>;
   /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
   surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
   /** The groups of tools that a message may use; undefined means all. */
@@ -57,8 +61,6 @@ export interface ChatRunnerParts {
   showTyping(platform: string, chat: ChatAddress): void;
 }
 
-/** A message written before the clock was set back must still be found in the transcripts. */
-const CLOCK_MARGIN_MS = 86_400_000;
 /** Turns of a chat that crashes cut off in a row before it is given up. */
 const MAX_INTERRUPTIONS = 3;
 const RETRY_FULL_MS = 1_000;
@@ -76,6 +78,8 @@ export function createChatRunner(parts: ChatRunnerParts) {
   const hosted = new Map<string, HostedTurn>();
   /** The turn that runs in each session. */
   const bySession = new Map<string, Pick<ChatTurn, "id" | "chatKey">>();
+  /** How often in a row the turns of a chat failed because they could not be stored. */
+  const unstored = new Map<string, number>();
   let isStopping = false;
 
   /** Runs turns of a chat until none of its messages waits. */
@@ -133,9 +137,23 @@ export function createChatRunner(parts: ChatRunnerParts) {
       if (!isStopping) await clock.sleep(RETRY_FULL_MS, never);
       return;
     }
+    if (isUnstored(result) && (unstored.get(chatKey) ?? 0) < MAX_INTERRUPTIONS) {
+      unstored.set(chatKey, (unstored.get(chatKey) ?? 0) + 1);
+      return continueUnstored(turn);
+    }
+    unstored.delete(chatKey);
     // A turn that was stopped because the gateway stops is continued by the next gateway.
     if (isStopping && (result.end === undefined || result.end.outcome === "stopped")) return;
     await finish(turn, followed, entries);
+  }
+
+  /** Continues a turn whose steps could not be stored, as after a crash, once there is space again. */
+  async function continueUnstored({ id }: Pick<ChatTurn, "id">): Promise<void> {
+    await parts.waitForSpace();
+    const turn = chats.findTurn(id);
+    if (isStopping || turn?.state !== "running") return;
+    const next = await settle(turn);
+    await next?.();
   }
 
   /** Follows a turn to its end, and shows in the chat what it asks and writes. */
@@ -292,34 +310,49 @@ export function createChatRunner(parts: ChatRunnerParts) {
     return chat;
   }
 
-  /** Brings the turns of an earlier process to their end: answered, continued, or started again where nothing had begun. */
-  async function recover(): Promise<void> {
+  /**
+   * Brings a turn that was cut off to its end: answered, given up, or started again where nothing had begun. Returns what
+   * continues it otherwise. `downMs` is a time that is too long for that.
+   */
+  async function settle(turn: ChatTurn, downMs?: number): Promise<(() => Promise<void>) | undefined> {
+    const entries = inbox.ofTurn(turn.id);
+    const found = parts.findTurn(turn.id);
+    if (found === undefined && turn.resumes === undefined) {
+      await chats.giveBack(turn.id, never);
+      return undefined;
+    }
+    if (found !== undefined) await chats.adopt(turn, found.sessionId, never);
+    const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
+    if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
+      await answer(turn, { ...found, outcome: found.outcome }, entries, {
+        shown: findShown(turn.id, found.text),
+      });
+      return undefined;
+    }
+    if (downMs !== undefined) {
+      const text = `I was interrupted while I worked on this, and could not run for ${formatDuration(downMs)} since then. Write "continue" if I still should.`;
+      const failure = "interrupted, and not continued after so long a time";
+      await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
+      return undefined;
+    }
+    if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
+      await database.write(() => chats.resetSession(turn.chatKey), never);
+      const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
+      const failure = "interrupted too often";
+      await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
+      return undefined;
+    }
+    const id = await chats.continueTurn(turn, never);
+    await markBroken(turn, entries);
+    const next = { id, chatKey: turn.chatKey };
+    return () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id));
+  }
+
+  /** Settles the turns of an earlier process. After a long time, given as `downMs`, none is continued without being asked for. */
+  async function recover(downMs: number | undefined): Promise<void> {
     for (const turn of chats.running()) {
-      const entries = inbox.ofTurn(turn.id);
-      const found = parts.findTurn(turn.id, turn.startedAt - CLOCK_MARGIN_MS);
-      if (found === undefined && turn.resumes === undefined) {
-        await chats.giveBack(turn.id, never);
-        continue;
-      }
-      if (found !== undefined) await chats.adopt(turn, found.sessionId, never);
-      const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
-      if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
-        await answer(turn, { ...found, outcome: found.outcome }, entries, {
-          shown: findShown(turn.id, found.text),
-        });
-        continue;
-      }
-      if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
-        await database.write(() => chats.resetSession(turn.chatKey), never);
-        const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
-        const failure = "interrupted too often";
-        await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
-        continue;
-      }
-      const id = await chats.continueTurn(turn, never);
-      await markBroken(turn, entries);
-      const next = { id, chatKey: turn.chatKey };
-      start(turn.chatKey, () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id)));
+      const next = await settle(turn, downMs);
+      if (next !== undefined) start(turn.chatKey, next);
     }
     for (const chatKey of chats.waiting()) start(chatKey);
   }
@@ -384,6 +417,15 @@ function isCutOff({ outcome, reason }: FoundTurn): boolean {
 
 function isCode(result: HostedTurnResult, code: string): boolean {
   return result.end === undefined && result.error instanceof AppError && result.error.code === code;
+}
+
+/** Whether the steps of a turn could not be stored; a long turn then also loses the lease of its session. */
+function isUnstored(result: HostedTurnResult): boolean {
+  if (result.end !== undefined) return false;
+  const { error } = result;
+  return (
+    isHealedByTime(error) || (isCode(result, "session-lost") && isHealedByTime((error as AppError).cause))
+  );
 }
 
 /** What all messages of a turn may use. */

@@ -23,6 +23,16 @@ test("C3: in a group each person has a session, and in a thread all share one", 
   expect(isSharedKey(keyOf(thread, "anna"))).toBe(true);
 });
 
+test("K36: a thread has one session in whatever order its people write, and two threads of a chat have two", () => {
+  const room: Chat = { chatId: "room", type: "channel" };
+  const [one, other] = [
+    { ...room, threadId: "7" },
+    { ...room, threadId: "8" },
+  ];
+  expect(new Set([keyOf(one, "anna"), keyOf(one, "ben"), keyOf(one, "anna")]).size).toBe(1);
+  expect(keyOf(one, "anna")).not.toBe(keyOf(other, "anna"));
+});
+
 test("C3: both can be changed", () => {
   const rules = { group_sessions_per_user: false, thread_sessions_per_user: true };
   const room: Chat = { chatId: "room", type: "group" };

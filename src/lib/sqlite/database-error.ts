@@ -24,6 +24,15 @@ export function isBusy(error: unknown): boolean {
   return /^SQLITE_(BUSY|PROTOCOL)/.test(errnoOf(error) ?? "");
 }
 
+const HEALED_BY_TIME = /^(?:ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE)$/;
+
+/** Whether the same write may succeed later: there was no space, the device failed, or another process held the file. */
+export function isHealedByTime(error: unknown): boolean {
+  if (error instanceof AppError)
+    return error.code === "database-unavailable" || error.code === "database-busy";
+  return HEALED_BY_TIME.test(errnoOf(error) ?? "");
+}
+
 /** Maps an error of SQLite to a known failure, or returns it unchanged. */
 export function mapDatabaseError(error: unknown, path: string): unknown {
   const code = errnoOf(error) ?? "";

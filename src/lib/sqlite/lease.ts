@@ -33,12 +33,19 @@ interface HeldRow {
   readonly expires_at: number;
 }
 
+interface AnyRow extends HeldRow {
+  readonly ttl_ms: number;
+}
+
 export type Leases = ReturnType<typeof createLeases>;
 
 /** Named leases: at most one live holder each, decided by the database and its clock. It needs `leaseMigration`. */
 export function createLeases(database: Database) {
   const find = database.prepare<HeldRow>(
     "select token, owner, expires_at from lease where name = ? and expires_at > hermes_now()",
+  );
+  const findAny = database.prepare<AnyRow>(
+    "select token, owner, expires_at, ttl_ms from lease where name = ?",
   );
   const vacate = database.prepare("delete from lease where name = ?");
   const insert = database.prepare<{ token: number }>(`
@@ -96,6 +103,20 @@ export function createLeases(database: Database) {
     isHeld: async (name: string, signal: AbortSignal): Promise<boolean> =>
       (await findHolder(name, signal)) !== undefined,
     findHolder,
+    /** The process that holds or held the name and provably runs, even if its lease has expired. */
+    async findLiveOwner(name: string, signal: AbortSignal): Promise<ProcessIdentity | undefined> {
+      const held = findAny.get(name);
+      if (held === undefined) return undefined;
+      const owner = requireOwner(held.owner, name, database.path);
+      return (await checkLiveness(owner, signal)) === "alive" ? owner : undefined;
+    },
+    /** When the name was last acquired or renewed, unless it was released; undefined if it was. */
+    findRenewal(name: string): number | undefined {
+      const row = findAny.get(name);
+      return row && row.expires_at - row.ttl_ms;
+    },
+    /** Whether no other process has taken the name since; only reads. */
+    isOwn: (name: string, token: number): boolean => findAny.get(name)?.token === token,
     /** Extends the lease by its original duration; false when it was lost. An expired lease that no process took is kept. */
     renew: (name: string, token: number, signal: AbortSignal) =>
       database.write(() => extend.run(name, token).changes === 1, signal),

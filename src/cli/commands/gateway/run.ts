@@ -18,6 +18,9 @@ export async function runInForeground(
   const restart = new AbortController();
   const onRestart = (): void => restart.abort();
   process.on("SIGUSR1", onRestart);
+  // A gateway in the background has no terminal that would show why it ended.
+  const onBug = (error: unknown): void => log.error("the gateway met a bug and ends", { error });
+  process.on("uncaughtExceptionMonitor", onBug);
   const say = (text: string): void => {
     if (!background) terminal.note(text);
   };
@@ -63,5 +66,6 @@ export async function runInForeground(
     context.exit(end === "restart" ? RESTART_EXIT_CODE : 0);
   } finally {
     process.off("SIGUSR1", onRestart);
+    process.off("uncaughtExceptionMonitor", onBug);
   }
 }

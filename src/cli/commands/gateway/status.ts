@@ -1,6 +1,6 @@
 import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
-import type { PlatformRecord } from "../../../gateway/runner/gateway-state.ts";
+import type { GatewayRecord, PlatformRecord } from "../../../gateway/runner/gateway-state.ts";
 import { formatDuration, formatTime } from "../../../lib/time/format-time.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
@@ -18,12 +18,14 @@ export async function showStatus(context: CommandContext, { json = false }: Json
   const platforms =
     holder === undefined ? [] : records.state.platforms().map((one) => describe(one, now, attentionMs));
   const inbox = records.inbox.counts();
+  const writeProblem = await records.findWriteProblem();
   const open = records.outbox.counts().filter(({ state: name }) => name !== "sent");
   if (json)
     return terminal.printJson({
       isRunning: holder !== undefined,
       pid: holder?.pid ?? null,
       ...state,
+      writeProblem: writeProblem ?? null,
       platforms,
       inbox,
       outbox: open,
@@ -35,7 +37,8 @@ export async function showStatus(context: CommandContext, { json = false }: Json
         ? "not running"
         : `${state.phase}, process ${holder.pid}, since ${formatTime(state.changedAt)}`,
     ],
-    ["wanted", state.desired],
+    ["wanted", describeWanted(state, holder !== undefined)],
+    ["storage", writeProblem === undefined ? "" : `cannot be written (${writeProblem}); messages wait`],
     [
       "ended",
       holder === undefined && state.exitReason !== undefined
@@ -64,6 +67,13 @@ export async function showStatus(context: CommandContext, { json = false }: Json
   );
   for (const { label, missing } of incomplete)
     terminal.note(`hermes: ${label} is enabled, and these settings are not set: ${missing.join(", ")}.`);
+}
+
+/** What the operator wants, and how to get it where that is not so. */
+function describeWanted({ desired, changedAt }: GatewayRecord, isRunning: boolean): string {
+  if (isRunning || desired === "stopped") return desired;
+  const how = "start it with `hermes gateway start`, or here with `hermes gateway run`";
+  return changedAt === 0 ? `nobody has started it yet; ${how}` : `running, but it has ended; ${how}`;
 }
 
 function describe({ heardAt, since, ...record }: PlatformRecord, now: number, attentionMs: number) {

@@ -107,7 +107,7 @@ describeWith("mail", "email", (server) => {
     expect((await inbox.messages(1)).map(({ text }) => text)).toEqual(["written by hand"]);
   });
 
-  test("an answer belongs to the thread, and says that a program has written it", async () => {
+  test("K36: an answer belongs to the thread, and says that a program has written it", async () => {
     const { address, platform } = newBot();
     const inbox = collectMessages();
     await using connection = await platform.connect(inbox, signal);

@@ -194,6 +194,23 @@ describe("webhook", () => {
     expect(await numbered("4")).toBe(202);
   });
 
+  test("A21: on a full disk a sender is told to try again, nothing is stored later, and the route stays open", async () => {
+    const { platform, url } = await openRoute({});
+    let within: AbortSignal | undefined;
+    const inbox = {
+      ...collectMessages(),
+      store: (_: unknown, __: unknown, signal?: AbortSignal) =>
+        new Promise<void>((_, reject) => {
+          within = signal;
+          signal?.addEventListener("abort", () => reject(signal.reason));
+        }),
+    };
+    await using connection = await platform.connect(inbox, signal);
+    expect(await post(url, "{}", signed("{}"))).toBe(503);
+    expect(within?.aborted).toBe(true);
+    expect(await Promise.race([connection.ended, "open"])).toBe("open");
+  });
+
   test("a body without a length that grows over the limit is cut off", async () => {
     const { platform, port } = await openRoute({}, { max_body_bytes: 100 });
     await using _connection = await platform.connect(collectMessages(), signal);

@@ -21,6 +21,8 @@ const PREFIX = "/webhooks/";
 const MAX_TEXT_LENGTH = 100_000;
 const SILENCE_LIMIT_MS = 150_000;
 const PROBE_EVERY_MS = 60_000;
+/** A sender does not wait for space on our disk; it sends again. */
+const STORE_WITHIN_MS = 10_000;
 const ANSWER_WITHIN_MS = 30_000;
 const WINDOW_MS = 60_000;
 const MAX_ID_LENGTH = 100;
@@ -150,10 +152,11 @@ async function receiveRequest(
     return { status: 200, message: "ignored" };
   route.accepted.push(now);
   const text = renderPrompt(route.prompt, { route: route.name, name: event, payload });
+  using deadline = openDeadline(new AbortController().signal, STORE_WITHIN_MS);
   try {
-    await sink.store([toInbound(route, { id: shortId(id), text, now })]);
+    await sink.store([toInbound(route, { id: shortId(id), text, now })], undefined, deadline.signal);
   } catch (error) {
-    end(new PlatformFailure("not-stored", messageOf(error), { cause: error }));
+    if (!deadline.isOver) end(new PlatformFailure("not-stored", messageOf(error), { cause: error }));
     return { status: 503, message: "not stored, try again", retryAfterSeconds: 5 };
   }
   return { status: 202, message: "accepted" };

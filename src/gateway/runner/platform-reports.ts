@@ -1,0 +1,58 @@
+import { messageOf } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log/log.ts";
+import type { GatewayState, PlatformReport } from "./gateway-state.ts";
+
+/** Writes what the links report, without keeping them waiting: while the database takes nothing, the newest report counts. */
+export interface Reports {
+  report(record: PlatformReport): void;
+  heard(name: string): void;
+  /** Resolves when everything was written. */
+  written(): Promise<void>;
+}
+
+export function createReports(state: GatewayState, log: Log): Reports {
+  const newest = new Map<string, PlatformReport>();
+  const heard = new Set<string>();
+  const never = new AbortController().signal;
+  let isWriting = false;
+  let writing: Promise<void> | undefined;
+
+  async function write(): Promise<void> {
+    for (;;) {
+      const [next] = newest.values();
+      const [name] = heard;
+      try {
+        if (next !== undefined) {
+          newest.delete(next.name);
+          await state.setPlatform(next, never);
+        } else if (name !== undefined) {
+          heard.delete(name);
+          await state.setHeard(name, never);
+        } else {
+          isWriting = false; // at once: the next report may come before the caller of this function continues
+          return;
+        }
+      } catch (error) {
+        log.warn("the state of a platform could not be stored", { error: messageOf(error) });
+      }
+    }
+  }
+
+  function start(): void {
+    if (isWriting) return;
+    isWriting = true;
+    writing = write();
+  }
+
+  return {
+    report(record) {
+      newest.set(record.name, record);
+      start();
+    },
+    heard(name) {
+      heard.add(name);
+      start();
+    },
+    written: async () => void (await writing),
+  };
+}
