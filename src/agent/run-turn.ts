@@ -287,8 +287,9 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
         yield assistantEvent({ role: "assistant", parts: [{ type: "text", text: kept }] }, unanswered);
       }
       if (ending.aborted) continue;
-      if (compactor && answer.failure?.kind === "too-long") {
-        const compacted = yield* compactor.whenRefused(history, answer.failure, unanswered.costUsd, ending);
+      const { failure } = answer;
+      if (compactor && failure && (failure.kind === "too-long" || compactor.isProbablyTooLong(history, failure))) {
+        const compacted = yield* compactor.whenRefused(history, failure, unanswered.costUsd, ending);
         if (compacted) useCompacted(compacted);
         if (compacted || ending.aborted) continue;
       }

@@ -115,6 +115,26 @@ test("M1: a conversation that the server refuses is compacted and sent again, an
   expect(lab.statedTokens()).toBeUndefined();
 });
 
+test("M1: a refusal in words of its own counts as too long only above the known window, and the session goes on without a summarizer", async () => {
+  const model = fetching(24, 3_000);
+  const refusal = failureOf({ kind: "refused", status: 400, message: "no way" });
+  let isStrict = false;
+  const enforcing: NextAnswer = (request) => {
+    if (isSummaryRequest(request)) return failureOf({ kind: "unavailable", status: 500 });
+    return isStrict || countTokens([request.messages, request.tools]) > WINDOW ? refusal : model.next(request);
+  };
+  await using folder = await tempFolder();
+  const lenient = { ...createWindowedModel(1_000_000, enforcing), contextTokens: WINDOW };
+  using lab = await openCompactionLab(folder.file("s.sqlite"), lenient);
+  const events = await lab.say("Fetch everything.");
+  expect(events.at(-1)).toMatchObject({ outcome: "completed", text: "all fetched" });
+  expect(compactionsOf(events)[0]).toMatchObject({ trigger: "overflow", method: "mechanical" });
+  isStrict = true;
+  const refused = await lab.say("and now?");
+  expect(refused.at(-1)).toMatchObject({ outcome: "failed", reason: "no way" });
+  expect(compactionsOf(refused)).toEqual([]);
+});
+
 test("M1: a window that the server states is used at once", async () => {
   const model = fetching(30);
   let isStated = false;

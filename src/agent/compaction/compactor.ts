@@ -115,6 +115,14 @@ export function createCompactor(
     ): AsyncGenerator<AgentEvent, Message[] | undefined> {
       return shrink(history, undefined, signal);
     },
+    /** Whether a refusal is probably about the length, in words that only its server uses. */
+    isProbablyTooLong(history: readonly Message[], { kind, status = 0 }: ModelFailure): boolean {
+      const isRefusal = kind === "refused" || (kind === "unavailable" && status === 500);
+      const windowTokens = compaction.windowTokens();
+      return (
+        isRefusal && windowTokens !== undefined && measureHistory(history, tools, anchor) >= windowTokens
+      );
+    },
     /** Compacts a conversation that the server refused as too long; undefined if it cannot become shorter. */
     async *whenRefused(
       history: readonly Message[],

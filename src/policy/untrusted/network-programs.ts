@@ -2,6 +2,7 @@ import { hostsOf } from "../command-effects.ts";
 import { hasOption, operandsOf, subcommandOf, valuesOfOption } from "../commands/arguments.ts";
 import { formatInvocation, type Invocation } from "../shell-reader/invocation.ts";
 import type { CommandReading } from "../shell-reader/read-command.ts";
+import { runsNamedPackage } from "./package-runs.ts";
 
 /** Programs that ask other machines and show or store what these answer. */
 const FETCHERS =
@@ -44,6 +45,7 @@ export function findSending(invocation: Invocation): string | undefined {
     if (verb === "publish") return "publishes a package";
     if (PACKAGE_VERBS.test(verb) && names.length > 0) return "downloads and runs a package";
   }
+  if (runsNamedPackage(invocation)) return "downloads and runs a package";
   const hosts = hostsOf(invocation).filter((host) => !LOOPBACK.test(host));
   if (hosts.length > 0) return `contacts ${hosts[0]}`;
   if (CLIENTS.test(name) || isClientByWords(invocation)) return "contacts another machine";

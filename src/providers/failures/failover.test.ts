@@ -212,6 +212,14 @@ describe("A7: key pools", () => {
     expect((await alone.turn()).asked).toEqual(["a K1"]);
   });
 
+  it("M6: a provider without a key that refuses does not stop another one on the same host", async () => {
+    const at = (provider: string) => routeOf(provider, [], { baseUrl: `https://gateway.test/${provider}/v1` });
+    await using lab = await openLab({ a: ["auth"] }, { primary: at("a"), fallbacks: chain(at("b")) });
+    expect((await lab.turn()).asked).toEqual(["a", "b"]);
+    await lab.restart();
+    expect((await lab.turn()).asked).toEqual(["b"]);
+  });
+
   it("tries the key that recovers first when all keys cool down", async () => {
     await using lab = await openLab(
       { "a K1": [{ kind: "quota", status: 402 }], "a K2": [{ kind: "auth", status: 401 }] },

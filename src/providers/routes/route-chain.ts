@@ -140,9 +140,10 @@ export function withKey(route: Route, { value, source }: PoolKey): Route {
   return value === "" ? route : { ...route, key: value, keySource: source };
 }
 
-/** The server that the states of a route's keys belong to. */
-export function serverOf({ baseUrl, model }: Pick<Route, "baseUrl" | "model">): string {
-  return baseUrl === "" ? `scripted ${model}` : hostOf(baseUrl);
+/** The server that the states of a route's keys belong to. Without a key, one host may have several under different paths. */
+export function serverOf({ baseUrl, model, keys }: Pick<Route, "baseUrl" | "model" | "keys">): string {
+  if (baseUrl === "") return `scripted ${model}`;
+  return keys.length === 0 ? baseUrl : hostOf(baseUrl);
 }
 
 const WHY_COOLING: Partial<Record<NonNullable<KeyState["kind"]>, string>> = {
