@@ -24,8 +24,8 @@ export const contextFileMaxChars = z.int().min(1).max(500_000).default(20_000).m
 
 /** Section `agent`: limits of a turn, and the tools that the agent may use. */
 export const agentOptions = z.strictObject({
-  max_turns: z.int().min(1).nullable().default(null).meta({
-    description: "Maximum number of model requests in one turn; unset means no limit",
+  max_turns: z.int().min(-1).nullable().default(null).meta({
+    description: "Maximum number of model requests in one turn; unset, 0 and -1 mean no limit",
   }),
   run_budget_seconds: z.int().min(1).nullable().default(null).meta({
     description: "Seconds that one turn may take; unset means no limit",

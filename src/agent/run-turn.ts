@@ -288,7 +288,11 @@ export async function* runTurn(turn: Turn, signal: AbortSignal): AsyncGenerator<
       }
       if (ending.aborted) continue;
       const { failure } = answer;
-      if (compactor && failure && (failure.kind === "too-long" || compactor.isProbablyTooLong(history, failure))) {
+      if (
+        compactor &&
+        failure &&
+        (failure.kind === "too-long" || compactor.isProbablyTooLong(history, failure))
+      ) {
         const compacted = yield* compactor.whenRefused(history, failure, unanswered.costUsd, ending);
         if (compacted) useCompacted(compacted);
         if (compacted || ending.aborted) continue;

@@ -80,7 +80,7 @@ export interface LimitOptions {
 export function turnLimits({ resolved }: App, { maxTurns, runBudget, maxCost }: LimitOptions): TurnLimits {
   const { agent } = resolved.config;
   return {
-    maxRequests: maxTurns ?? agent.max_turns ?? undefined,
+    maxRequests: maxTurns ?? (agent.max_turns !== null && agent.max_turns > 0 ? agent.max_turns : undefined),
     maxSeconds: runBudget ?? agent.run_budget_seconds ?? undefined,
     maxCostUsd: maxCost ?? agent.max_cost_usd ?? undefined,
   };

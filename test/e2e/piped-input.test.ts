@@ -76,6 +76,12 @@ test("- waits for late input, and -z without a pipe prints no notice about it", 
   });
 });
 
+test("a task that is only - is the piped input itself", async () => {
+  await using home = await tempHome();
+  const model = await writeScript(home, "look");
+  expect(await shell(home, `echo look | hermes -z - ${model}`)).toMatchObject({ stdout: "alone\n" });
+});
+
 test("a command that waits for input ends on the first signal", async () => {
   await using home = await tempHome();
   const waiting = [

@@ -72,6 +72,9 @@ test.each(FORMATS)("a model (%s) is reached through a proxy with a custom author
   expect(untrusted).toMatchObject({ exitCode: 1, stdout: "" });
   expect(untrusted.stderr).toContain("its certificate is not trusted");
   expect(untrusted.stderr).toContain("`providers.lab.ssl_ca_cert` or SSL_CERT_FILE");
+  const noFile = await byVariable.run({ ...env, SSL_CERT_FILE: "/nowhere/ca.pem" });
+  expect(noFile.stderr).toContain("certificate authorities in /nowhere/ca.pem");
+  expect(noFile.stderr).not.toContain("Trying again");
   const wrongPassword = await bySetting.run({ HTTPS_PROXY: `http://me:wrong@127.0.0.1:${proxy.port}` });
   expect(wrongPassword).toMatchObject({
     exitCode: 1,

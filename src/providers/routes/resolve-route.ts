@@ -120,12 +120,13 @@ export function resolveRoute(settings: RouteSettings, request: RouteRequest, var
   const ownUrl = ownBaseUrl ?? settings.modelAddress.stored;
   const ofServer = isSameServer(baseUrl, ownUrl) ? named : undefined;
   const ofModel = modelSettings(named?.models, model);
+  const inSettings = factsOf(ofModel);
   const configured = {
     contextTokens:
       (choice.isConfigured ? settings.model.context_length : null) ??
-      positive(ofModel["context_length"]) ??
+      inSettings.contextTokens ??
       ollamaWindow,
-    price: priceOf(ofModel["price"]),
+    price: inSettings.price,
   };
   return {
     provider,
@@ -373,6 +374,20 @@ function modelSettings(
 ): Readonly<Record<string, unknown>> {
   if (models === undefined || Array.isArray(models)) return {};
   return (Object.hasOwn(models, model) ? models[model] : undefined) ?? {};
+}
+
+/** What is written below `providers` about one model. */
+export function factsInSettings(
+  { providers }: Pick<RouteSettings, "providers">,
+  provider: string,
+  model: string,
+): Route["configured"] {
+  const named = Object.hasOwn(providers, provider) ? providers[provider] : undefined;
+  return factsOf(modelSettings(named?.models, model));
+}
+
+function factsOf(ofModel: Readonly<Record<string, unknown>>): Route["configured"] {
+  return { contextTokens: positive(ofModel["context_length"]), price: priceOf(ofModel["price"]) };
 }
 
 /** Parses a configured price; without cache prices, cached tokens cost as much as input. */

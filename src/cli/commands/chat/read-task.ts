@@ -14,7 +14,7 @@ export interface Task {
 
 /**
  * The task from its flag or file, followed by the piped input, in which secrets are masked as in the output of a tool.
- * With `input` `-`, waits for the end of that input.
+ * With `input` `-`, waits for the end of that input. A task `-` is the input itself.
  */
 export async function readTask(
   options: { readonly oneshot?: string; readonly query?: string; readonly queryFile?: string },
@@ -22,13 +22,14 @@ export async function readTask(
   { terminal, secrets }: { readonly terminal: Terminal; readonly secrets: readonly string[] },
   signal: AbortSignal,
 ): Promise<Task> {
-  const { oneshot, query, queryFile } = options;
-  const given = [oneshot, query, queryFile].filter((one) => one !== undefined);
+  const { oneshot, query } = options;
+  const given = [oneshot, query, options.queryFile].filter((one) => one !== undefined);
   if (given.length === 0) throw missingTask();
   if (given.length > 1)
     throw new AppError("usage-wrong", "More than one task was given.", {
       hint: "Give one of -z, -q and --query-file.",
     });
+  const queryFile = (oneshot ?? query) === "-" ? "-" : options.queryFile;
   const read = queryFile === "-" || input === "-" ? readStandardInput : readPipedInput;
   const piped = await read({ maxBytes: MAX_BYTES, hint: TOO_LONG, terminal }, signal);
   const task =
