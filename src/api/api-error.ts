@@ -11,13 +11,23 @@ export class ApiError extends Error {
   readonly param: string | undefined;
   /** What to do next, unless the message says it. */
   readonly hint: string | undefined;
+  /** Further fields of the problem. */
+  readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(status: ContentfulStatusCode, code: string, message: string, param?: string, hint?: string) {
+  constructor(
+    status: ContentfulStatusCode,
+    code: string,
+    message: string,
+    param?: string,
+    hint?: string,
+    details: Readonly<Record<string, unknown>> = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
     this.param = param;
     this.hint = hint;
+    this.details = details;
   }
 }
 
@@ -36,6 +46,32 @@ const STATUS: Partial<Record<ErrorCode, ContentfulStatusCode>> = {
   "turns-draining": 503,
   "budget-spent": 429,
   "database-busy": 503,
+  "database-unavailable": 503,
+  "board-slug-invalid": 400,
+  "board-not-found": 404,
+  "board-not-empty": 409,
+  "board-action-denied": 403,
+  "task-ambiguous": 400,
+  "task-not-found": 404,
+  "task-input-invalid": 400,
+  "task-move-refused": 409,
+  "task-changed": 412,
+  "task-parents-open": 409,
+  "task-link-cycle": 409,
+  "task-limit-reached": 409,
+  "task-running": 409,
+  "run-superseded": 409,
+  "workspace-refused": 409,
+  "attachment-too-large": 413,
+  "attachment-missing": 404,
+  "attachment-damaged": 409,
+  "provider-unknown": 400,
+  "profile-name-invalid": 400,
+  "profile-not-found": 404,
+  "session-ambiguous": 400,
+  "session-title-invalid": 400,
+  "session-title-taken": 409,
+  "file-unreadable": 404,
 };
 
 /** What the client is told about a thrown value. A bug is only named as such; the log has it. */
@@ -66,6 +102,6 @@ export function openAiError({ status, code, message: what, hint, param }: ApiErr
 /** The body of an error in the shape that a row of the table names. */
 export function errorBody(error: ApiError, shape: Route["errors"]) {
   if (shape === "openai") return openAiError(error);
-  const { code, message, hint } = error;
-  return { code: code.replaceAll("_", "-"), message, hint: hint ?? null };
+  const { code, message, hint, details } = error;
+  return { code: code.replaceAll("_", "-"), message, hint: hint ?? null, ...details };
 }

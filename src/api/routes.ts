@@ -12,6 +12,9 @@ import {
 } from "./openai/responses.ts";
 import { bodyRoute, type Route, route } from "./route.ts";
 import { accessRoutes } from "./routes/access-routes.ts";
+import { boardRoutes } from "./routes/boards/board-routes.ts";
+import { cardRoutes } from "./routes/boards/card-routes.ts";
+import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import type { ApiRuns } from "./runs/api-runs.ts";
 import { RUN_HEADER, SESSION_HEADER } from "./runs/run-headers.ts";
@@ -23,7 +26,13 @@ const CHAT = { credential: "key", scope: "chat" } as const;
 const METRICS = { credential: "key", scope: "metrics" } as const;
 
 /** Every route that browsers call with the cookie of their sign-in. */
-export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [...accessRoutes, ...liveRoutes];
+export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
+  ...accessRoutes,
+  ...liveRoutes,
+  ...boardRoutes,
+  ...cardRoutes,
+  ...taskRoutes,
+];
 
 /** Every route that programs call with a key. */
 export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): readonly Route[] {

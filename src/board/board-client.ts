@@ -10,6 +10,7 @@ import { confirmRunExit } from "./operations/runs/leaving-runs.ts";
 import { promoteWaitingTasks } from "./operations/runs/recompute.ts";
 import { describeRun, endRun, reclaimExpired, releaseTask, renewRun } from "./operations/runs/runs.ts";
 import { answerTask } from "./operations/tasks/answer-task.ts";
+import { changeTask } from "./operations/tasks/change-task.ts";
 import {
   addAttachment,
   addComment,
@@ -56,6 +57,7 @@ export class BoardClient {
   readonly assign = this.#write(assignTask);
   readonly renameProfile = this.#write(renameProfileOnBoard);
   readonly edit = this.#write(editTask);
+  readonly change = this.#write(changeTask);
   readonly link = this.#write(linkTasks);
   readonly unlink = this.#write(unlinkTasks);
   readonly claim = this.#write(claimTasks);

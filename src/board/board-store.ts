@@ -14,7 +14,7 @@ import { loadProfileWork } from "./operations/boards/profile-names.ts";
 import { exportLines, type ImportedContent, importLines } from "./operations/boards/transfer.ts";
 import { listExpiredRuns } from "./operations/runs/runs.ts";
 import { loadAttachmentPart } from "./operations/tasks/comments-and-attachments.ts";
-import { loadChanges } from "./operations/views/cards/board-changes.ts";
+import { loadCardChanges, loadChanges } from "./operations/views/cards/board-changes.ts";
 import { findCards, listCards } from "./operations/views/cards/list-cards.ts";
 import { listOpenRuns } from "./operations/views/cards/open-runs.ts";
 import { loadTaskGraph } from "./operations/views/cards/task-graph.ts";
@@ -27,7 +27,9 @@ import {
   findTasks,
   listAttachments,
   listEventsAfter,
+  listLastEvents,
   listTasks,
+  listTenants,
   loadBoard,
   loadBoardStats,
   loadTaskDetails,
@@ -69,6 +71,8 @@ export class BoardStore implements AsyncDisposable {
   readonly show = this.#read(loadTaskDetails);
   readonly list = this.#read(listTasks);
   readonly events = this.#read(listEventsAfter);
+  readonly lastEvents = this.#read(listLastEvents);
+  readonly tenants = this.#read(listTenants);
   readonly pendingNotices = this.#read(listPendingNotices);
   readonly findRun = this.#read(findRun);
   readonly board = this.#read(loadBoard);
@@ -84,6 +88,7 @@ export class BoardStore implements AsyncDisposable {
   readonly cards = this.#read(listCards);
   readonly findCards = this.#read(findCards);
   readonly changes = this.#read(loadChanges);
+  readonly cardChanges = this.#read(loadCardChanges);
   readonly openRuns = this.#read(listOpenRuns);
   readonly graph = this.#read(loadTaskGraph);
   readonly context = this.#read(loadWorkerContext);

@@ -104,6 +104,7 @@ export const HINTS = {
   "task-not-found": "See `hermes kanban list`.",
   "task-input-invalid": "Nothing was changed. Correct the input named in the message.",
   "task-move-refused": "See `hermes kanban show` for the state of the task.",
+  "task-changed": "Read the task again, and change what is still wrong.",
   "task-parents-open": "Finish or unlink the tasks that it waits for.",
   "task-link-cycle": "A task cannot wait for itself. Remove another link first.",
   "task-limit-reached": "Do the rest in this task, or hand it over to a person with its summary.",

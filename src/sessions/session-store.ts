@@ -14,6 +14,7 @@ import { createEventRecorder } from "./record-event.ts";
 import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
 import { createTurnFinder } from "./rows/find-turn.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
+import { createRunReader } from "./rows/run-rows.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
 import { createUntrustedReader } from "./rows/untrusted-rows.ts";
@@ -92,6 +93,8 @@ export async function openSessionStore(
     /** The last successful result of a tool in a session, including compacted ones. */
     findLastResult: createResultFinder(database),
     isCallKnown: createCallFinder(database),
+    /** Prepares its statements on use, because only pages about runs ask. */
+    runs: () => createRunReader(database),
     untrustedSources: createUntrustedReader(database),
     /** Prepares its statements on use, because only a gateway that recovers asks. */
     findTurn: (turnId: string, since: number) => createTurnFinder(database)(turnId, since),

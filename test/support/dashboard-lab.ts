@@ -9,6 +9,8 @@ import { systemClock } from "../../src/lib/time/clock.ts";
 import { tempFolder } from "./temp-folder.ts";
 
 const never = new AbortController().signal;
+/** For tests of requests that reach no data. */
+const NO_DATA = {} as DashboardRequest["data"];
 
 export interface Answer {
   readonly status: number;
@@ -27,7 +29,7 @@ export interface Sent {
 /** The dashboard's server on a free port of loopback, with pages of one file and no data. */
 export async function openDashboardLab(
   settings: object = {},
-  parts: Partial<Pick<DashboardRequest, "sources" | "times" | "clock">> = {},
+  parts: Partial<Pick<DashboardRequest, "data" | "sources" | "times" | "clock">> = {},
 ) {
   const folder = await tempFolder();
   const appFolder = folder.file("app");
@@ -42,7 +44,7 @@ export async function openDashboardLab(
   const logins = await openLoginStore(folder.file("dashboard.sqlite"), clock, never);
   const errors: unknown[] = [];
   const server = await startDashboardServer({
-    ...{ appFolder, logins, clock, data: {}, sources: [], version: "1.2.3", profile: "default" },
+    ...{ appFolder, logins, clock, data: NO_DATA, sources: [], version: "1.2.3", profile: "default" },
     ...parts,
     options: dashboardOptions.parse({ port: 0, ...settings }),
     onError: (error) => errors.push(error),

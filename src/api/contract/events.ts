@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { BoardChange } from "./boards.ts";
 import { type Position, positionSchema } from "./common.ts";
 
 /** What a page can follow: `always` for what every page shows, else one thing by its kind and name. */
@@ -22,6 +23,8 @@ export interface LiveEvents {
   readonly beat: { readonly at: Position };
   /** Events of these topics were missed, of all topics if null: the page asks again for what it shows of them. */
   readonly reset: { readonly at: Position; readonly topics: readonly Topic[] | null };
+  /** Topic `board:SLUG`. */
+  readonly "board-change": BoardChange;
   /** The server ends; the page comes back after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { boardEventSchema, cardSchema, statusSchema, taskNameSchema } from "./boards.ts";
-import { positionSchema } from "./common.ts";
+import { positionSchema, problemSchema } from "./common.ts";
 
 const time = z.int();
 const count = z.int().min(0);
@@ -74,7 +74,7 @@ export const commentSchema = z.object({
   author: z.string(),
   body: z.string(),
   createdAt: time,
-  /** When the worker of the open run got it; null if it has not, and for comments that were there when the run began. */
+  /** When a running worker got it as a note; null if none has. */
   readAt: time.nullable(),
 });
 export type Comment = z.infer<typeof commentSchema>;
@@ -112,7 +112,12 @@ export const shownTaskSchema = z.object({
   runs: z.array(runSchema),
   files: z.array(fileSchema),
   /** Where the worker's files are, and what is in them. */
-  workspace: z.object({ path: z.string().nullable(), branch: z.string().nullable(), exists: z.boolean() }),
+  /** `changes` is a summary of what differs from the commit at which the branch began. */
+  workspace: z.object({
+    path: z.string().nullable(),
+    branch: z.string().nullable(),
+    changes: z.string().nullable(),
+  }),
   /** The moves that this task may make now, by name. */
   moves: z.array(z.string()),
   at: positionSchema,
@@ -196,8 +201,8 @@ export const moveSchema = z.discriminatedUnion("move", [
 ]);
 export type TaskMove = z.infer<typeof moveSchema>;
 
-/** What a refused move adds to the problem: the rule, and the tasks that are in the way. */
-export const refusedMoveSchema = z.object({
+/** The problem of a refused move: also the rule, and the tasks that are in the way. */
+export const refusedMoveSchema = problemSchema.extend({
   rule: z.string().nullable(),
   tasks: z.array(taskNameSchema),
 });
@@ -214,7 +219,7 @@ export const bulkAnswerSchema = z.array(
   z.object({
     id: z.string(),
     ok: z.boolean(),
-    problem: z.object({ code: z.string(), message: z.string(), hint: z.string().nullable() }).nullable(),
+    problem: problemSchema.nullable(),
   }),
 );
 export type BulkAnswer = z.infer<typeof bulkAnswerSchema>;

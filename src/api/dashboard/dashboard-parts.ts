@@ -1,10 +1,13 @@
 import type { LoginStore } from "../access/login-store.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
 import type { Me } from "../contract/access.ts";
+import type { BoardData } from "../data/board-data.ts";
 import type { Live } from "../live/live.ts";
 
 /** What the data routes read and change. Each file of routes adds the part that it needs here; app/ opens them. */
-export type DashboardData = object;
+export interface DashboardData {
+  readonly boards: BoardData;
+}
 
 /** What the routes of the dashboard work with. */
 export interface DashboardParts {

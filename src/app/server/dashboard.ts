@@ -56,7 +56,7 @@ export async function runAppDashboard(
     logins.database,
     { ...LEASE, identity, clock: systemClock },
     async (lost) => {
-      await using opened = await openDashboardData(app, stop);
+      await using opened = openDashboardData(app, run.log);
       await using server = await startDashboardServer({
         ...{ options, logins, data: opened.data, sources: opened.sources },
         appFolder: run.appFolder ?? ownAppFolder(),

@@ -38,10 +38,13 @@ export function renderFirstMessage(
 export const CHECKPOINT_NOTE =
   "[Nearly all steps of this run are used up. Finish now with kanban_complete, or write a comment about the finished and the remaining work for the next run.]";
 
+/** The start of the note about a comment; its number follows. */
+export const COMMENT_NOTE = "New comment ";
+
 /** The note about a comment that arrived during the work. */
 export function renderCommentNote({ id, author, body }: Comment): string {
   const text = shorten(body, COMMENT_CHARS);
-  return `New comment ${id} on your task, from \`${author.replaceAll("`", "")}\`:\n${text.replace(/^/gm, "> ")}`;
+  return `${COMMENT_NOTE}${id} on your task, from \`${author.replaceAll("`", "")}\`:\n${text.replace(/^/gm, "> ")}`;
 }
 
 /** The message to a worker that has stopped without ending its task. */

@@ -195,6 +195,20 @@ export function* listEventsAfter(after: number, limit = 200): Steps<readonly Boa
   return (yield* all<EventRow>(page, { after, limit })).map(toEvent);
 }
 
+/** The newest events, oldest first. */
+export function* listLastEvents(limit: number): Steps<readonly BoardEvent[]> {
+  const page = "select * from event order by id desc limit cast(:limit as bigint)";
+  return (yield* all<EventRow>(page, { limit })).toReversed().map(toEvent);
+}
+
+/** The tenants of all tasks, in alphabetical order. */
+export function* listTenants(): Steps<readonly string[]> {
+  const rows = yield* all<{ tenant: string }>(
+    "select distinct tenant from task where tenant is not null order by tenant",
+  );
+  return rows.map(({ tenant }) => tenant);
+}
+
 export function* findRun(id: number): Steps<Run | undefined> {
   const row = yield* first<RunRow>("select * from run where id = :id", { id });
   return row === undefined ? undefined : toRun(row);

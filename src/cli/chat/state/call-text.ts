@@ -1,15 +1,7 @@
 import type { AgentEventOf } from "../../../agent/events.ts";
+import { parseObject } from "../../../agent/main-argument.ts";
 
 type ToolEnd = Pick<AgentEventOf<"tool-end">, "tool" | "text" | "display" | "outcome" | "denied">;
-
-/** The argument that says most about a call: its command, path or pattern. */
-export function mainArgument(input: string): string {
-  const value = parseObject(input);
-  const main = ["command", "path", "pattern", "query", "action", "question"]
-    .map((name) => value[name])
-    .find((one) => typeof one === "string");
-  return typeof main === "string" ? main : input;
-}
 
 /** What the person sees of a result: the diff of a change, the output of a command. */
 export function bodyOfResult({ tool, text, display }: ToolEnd): string {
@@ -52,13 +44,4 @@ function firstLine(text: string): string {
   const value = parseObject(text)["error"];
   const words = typeof value === "string" ? value : text;
   return words.split("\n")[0]?.slice(0, 200) ?? "";
-}
-
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-  } catch {
-    return {}; // models write invalid JSON, and most results are plain text
-  }
 }

@@ -1,8 +1,9 @@
 import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
+import { mainArgument } from "../../../agent/main-argument.ts";
 import { textOf } from "../../../providers/message.ts";
 import type { Usage } from "../../../providers/provider.ts";
 import { formatCompaction, formatRetry, formatSwitch } from "../../terminal/event-view.ts";
-import { bodyOfResult, mainArgument, summaryOfResult } from "./call-text.ts";
+import { bodyOfResult, summaryOfResult } from "./call-text.ts";
 import type { ChatState, RunningTurn, Update } from "./chat-state.ts";
 import type { EndedCall, Entry } from "./entry.ts";
 import { result } from "./update.ts";

@@ -1,11 +1,11 @@
 import type { PendingCall } from "../../../agent/events.ts";
+import { mainArgument } from "../../../agent/main-argument.ts";
 import type { Approval } from "../../../approvals/approval.ts";
 import { DECIDE_YOURSELF, parseClarification } from "../../../approvals/clarification.ts";
 import type { JobRecord } from "../../../environments/jobs/job.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { formatDuration } from "../format-duration.ts";
 import type { Unsent } from "../unsent/unsent-store.ts";
-import { mainArgument } from "./call-text.ts";
 import type { BusyMode, ChatFacts, ChatMode, ChatState, Effect, Question, Update } from "./chat-state.ts";
 import type { Entry } from "./entry.ts";
 import { parseCommand } from "./parse-command.ts";

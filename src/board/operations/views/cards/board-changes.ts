@@ -36,18 +36,21 @@ export function* loadChanges(after: number, settings: CardSettings): Steps<Board
   const isLarge = rows.length > MAX_EVENTS || ids.length > MAX_CARDS;
   const cards = isLarge ? [] : yield* findCards([...new Set(ids)], settings);
   const found = new Set(cards.map(({ id }) => id));
+  const gone = isLarge ? [] : [...named].filter((id) => !found.has(id));
+  return { events, cards, gone, isLarge, ...(yield* loadState()) };
+}
+
+/** The cards of some tasks, in the form of a change without events. */
+export function* loadCardChanges(ids: readonly string[], settings: CardSettings): Steps<BoardChanges> {
+  const cards = yield* findCards(ids, settings);
+  return { events: [], cards, gone: [], isLarge: false, ...(yield* loadState()) };
+}
+
+function* loadState(): Steps<Pick<BoardChanges, "counts" | "paused" | "lastEvent">> {
   const { paused, value } = yield* only<{ paused: number; value: number }>(
     "select paused, value from board, counter where counter.name = 'event'",
   );
-  return {
-    events,
-    cards,
-    gone: isLarge ? [] : [...named].filter((id) => !found.has(id)),
-    counts: yield* countTasks(),
-    paused: paused === 1,
-    lastEvent: value,
-    isLarge,
-  };
+  return { counts: yield* countTasks(), paused: paused === 1, lastEvent: value };
 }
 
 /** The task of an event; that of a deleted task is in the payload. */

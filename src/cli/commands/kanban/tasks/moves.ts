@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { attachmentFolders, boardsLocation } from "../../../../app/board.ts";
+import { removeSandboxes } from "../../../../app/clean-up-after.ts";
 import { taskLogFolder } from "../../../../board/supervisor/run-log.ts";
 import { BLOCK_KINDS, type BlockKind, type Task } from "../../../../board/task.ts";
 import { describeStatus, mayMove } from "../../../../board/transitions.ts";
@@ -14,7 +15,7 @@ import { type JsonOption, type KanbanContext, type OpenBoardContext, withBoard }
 import { parseObject, parseTime, type ResultOptions } from "../parse.ts";
 import { changeTasks, onTasks } from "../verb.ts";
 import { escapedName } from "../views/event-line.ts";
-import { cleanUpAfter, removeSandboxes } from "./clean-up-after.ts";
+import { cleanUpAfter, cleanupOf } from "./clean-up-after.ts";
 
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
   add("complete", "Complete tasks with a result; tasks that wait for them can start.", [
@@ -149,7 +150,7 @@ async function purge(
       const { task, runs } = await open.store.show(id, open.signal);
       names.set(id, escapedName(task));
       const last = runs.findLast(({ worker_pid: pid }) => pid !== null);
-      if (last !== undefined) await removeSandboxes(open, last);
+      if (last !== undefined) await removeSandboxes(cleanupOf(open), last, open.signal);
       await open.client.purge(id, open.signal);
       const { root } = boardsLocation(open.app);
       const name = folderNameOf(id);

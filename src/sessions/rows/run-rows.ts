@@ -1,0 +1,64 @@
+import type { Database } from "../../lib/sqlite/database.ts";
+import { toolCallsOf } from "../../providers/message.ts";
+import { parseParts } from "./message-body.ts";
+
+/** The newest call of a session, running or ended. */
+export interface LastCall {
+  readonly tool: string;
+  /** JSON as the model wrote it; empty if it cannot be read. */
+  readonly input: string;
+  readonly at: number;
+  /** Undefined while it has not ended. */
+  readonly outcome: string | undefined;
+}
+
+/** A note that a running agent got. */
+export interface Note {
+  readonly text: string;
+  readonly at: number;
+}
+
+interface CallRow {
+  readonly call_id: string;
+  readonly tool: string;
+  readonly outcome: string | null;
+  readonly created_at: number;
+  readonly body: string;
+}
+
+const SESSION = "(select key from session where id = :id)";
+
+/** The last call is looked for in the last turn only, so that its cost does not depend on the length of the session. */
+export const RUN_SQL = {
+  lastCall: `select call_id, tool, tool_call.outcome, message.created_at, body
+      from message join tool_call on tool_call.message_key = message.key
+     where message.turn_key = (select max(key) from turn where session_key = ${SESSION})
+     order by message.position desc, tool_call.position desc limit 1`,
+  notes: `select created_at as at, body from turn join message on message.turn_key = turn.key
+     where turn.session_key = ${SESSION} and message.kind = 'steer' order by message.key`,
+};
+
+/** Reads what a page shows of the run of a task whose agent works in a session. */
+export function createRunReader(database: Database) {
+  const lastCall = database.prepare<CallRow>(RUN_SQL.lastCall);
+  const notes = database.prepare<{ at: number; body: string }>(RUN_SQL.notes);
+  return {
+    findLastCall(id: string): LastCall | undefined {
+      const row = lastCall.get({ id });
+      if (row === undefined) return undefined;
+      const parts = parseParts(row.body);
+      const calls = parts === undefined ? [] : toolCallsOf({ role: "assistant", parts: parts as never });
+      const input = calls.find(({ callId }) => callId === row.call_id)?.input ?? "";
+      return { tool: row.tool, input, at: row.created_at, outcome: row.outcome ?? undefined };
+    },
+    notes: (id: string): readonly Note[] =>
+      notes.all({ id }).map(({ at, body }) => ({ at, text: textIn(parseParts(body) ?? []) })),
+  };
+}
+
+function textIn(parts: readonly unknown[]): string {
+  return parts
+    .map((part) => (part as { readonly text?: unknown }).text)
+    .filter((text) => typeof text === "string")
+    .join("");
+}
