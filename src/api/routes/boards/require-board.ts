@@ -30,10 +30,3 @@ export async function requireTaskId(
   if (others.length === 0) return found.id;
   throw new AppError("task-ambiguous", `Several task ids start with ${text}.`);
 }
-
-/** A task and the number in the path, such as that of a run. */
-export function requireNumber({ params }: Call, name: string): number {
-  const number = Number(params[name]);
-  if (Number.isSafeInteger(number) && number > 0) return number;
-  throw new AppError("usage-wrong", `${JSON.stringify(params[name])} is not a number.`);
-}
