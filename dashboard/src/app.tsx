@@ -3,6 +3,7 @@ import {
   createRootRoute,
   createRoute,
   createRouter,
+  lazyRouteComponent,
   Outlet,
   RouterProvider,
   retainSearchParams,
@@ -11,6 +12,7 @@ import { createContext, StrictMode, useContext, useEffect, useRef, useState } fr
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { Overview } from "./pages/overview/overview.tsx";
+import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import { FailedPart } from "./parts/note.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
 import { KeyProvider } from "./shell/keys.tsx";
@@ -33,11 +35,27 @@ const rootRoute = createRootRoute({
   errorComponent: ({ error, reset }) => <FailedPart error={error} retry={reset} />,
 });
 
-const routes = [createRoute({ getParentRoute: () => rootRoute, path: "/", component: Overview })];
+const overviewRoute = createRoute({ getParentRoute: () => rootRoute, path: "/", component: Overview });
+const sessionsRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/sessions",
+  validateSearch: (
+    search: Record<string, unknown>,
+  ): SessionFilter & { readonly turn?: string | undefined } => ({
+    ...readSessionFilter(search),
+    ...(typeof search["turn"] === "string" ? { turn: search["turn"] } : {}),
+  }),
+  component: lazyRouteComponent(() => import("./pages/sessions/sessions.tsx"), "Sessions"),
+});
+const sessionRoute = createRoute({
+  getParentRoute: () => sessionsRoute,
+  path: "$profile/$id",
+  component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
+});
 
 const createAppRouter = () =>
   createRouter({
-    routeTree: rootRoute.addChildren(routes),
+    routeTree: rootRoute.addChildren([overviewRoute, sessionsRoute.addChildren([sessionRoute])]),
     basepath: new URL(document.baseURI).pathname, // the only place that has to know the prefix
     scrollRestoration: true,
     defaultPreload: false,

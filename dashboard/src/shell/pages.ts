@@ -4,14 +4,17 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. It has a row only if it exists. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/";
+  readonly path: "/" | "/sessions";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
 }
 
 export const PAGES: readonly (readonly PageRow[])[] = [
-  [{ name: "overview", path: "/", icon: "overview", letter: "o" }],
+  [
+    { name: "overview", path: "/", icon: "overview", letter: "o" },
+    { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
+  ],
 ];
 
 export const labelOf = ({ name }: PageRow): string => words.shell.pages[name];

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -154,11 +154,4 @@ function ThemeMenu() {
 function skipToMain(event: { preventDefault(): void }): void {
   event.preventDefault();
   document.getElementById("main")?.focus();
-}
-
-/** The title of the window. */
-export function usePageTitle(title: string): void {
-  useEffect(() => {
-    document.title = words.shell.titleOf(title);
-  }, [title]);
 }

@@ -74,6 +74,10 @@ export function elapsed(ms: number): string {
   return hours > 0 ? `${hours}:${rest}` : rest;
 }
 
+/** How long something took: "0.4 s", "22 s", "3 min". */
+export const duration = (ms: number): string =>
+  ms < 10 * SECOND ? `${(ms / SECOND).toFixed(1)} s` : span(ms);
+
 /** "4 s", "12 min", "3 h", "2 d" */
 export function span(ms: number): string {
   if (ms < MINUTE) return `${Math.max(0, Math.floor(ms / SECOND))} s`;

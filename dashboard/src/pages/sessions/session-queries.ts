@@ -1,0 +1,101 @@
+import {
+  type InfiniteData,
+  infiniteQueryOptions,
+  keepPreviousData,
+  queryOptions,
+} from "@tanstack/react-query";
+import type {
+  Session,
+  SessionChange,
+  SessionsAnswer,
+  ShownSession,
+  TurnsAnswer,
+} from "../../../../src/api/contract/sessions.ts";
+import type { Api } from "../../data/api.ts";
+import type { SessionFilter } from "./session-filter.ts";
+
+type SessionPages = InfiniteData<SessionsAnswer, unknown>;
+type TurnPages = InfiniteData<TurnsAnswer, unknown>;
+
+const profilePath = (profile: string): string => `profiles/${encodeURIComponent(profile)}/sessions`;
+
+/** The path of one session below `api/`. */
+export const sessionPath = (profile: string, id: string): string =>
+  `${profilePath(profile)}/${encodeURIComponent(id)}`;
+
+const SPAN_MS = { day: 86_400_000, week: 7 * 86_400_000, month: 30 * 86_400_000 } as const;
+
+export const sessionsQuery = (api: Api, profile: string, filter: SessionFilter) =>
+  infiniteQueryOptions({
+    queryKey: ["sessions", profile, filter],
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ next }: SessionsAnswer) => next,
+    placeholderData: keepPreviousData,
+    queryFn: ({ pageParam, signal }) => {
+      const query = new URLSearchParams();
+      if (filter.q) query.set("q", filter.q);
+      if (filter.q && filter.order) query.set("order", filter.order);
+      if (filter.source) query.set("source", filter.source);
+      if (filter.since) query.set("since", String(Date.now() - SPAN_MS[filter.since]));
+      if (pageParam !== null) query.set("after", pageParam);
+      return api.get<SessionsAnswer>(`${profilePath(profile)}?${query}`, signal);
+    },
+  });
+
+export const sessionQuery = (api: Api, profile: string, id: string) =>
+  queryOptions({
+    queryKey: ["session", profile, id],
+    queryFn: ({ signal }) => api.get<ShownSession>(sessionPath(profile, id), signal),
+  });
+
+/** The newest turns first; a page is what came before the one that was loaded last. */
+export const turnsQuery = (api: Api, profile: string, id: string) =>
+  infiniteQueryOptions({
+    queryKey: ["turns", profile, id],
+    initialPageParam: null as string | null,
+    getNextPageParam: ({ before }: TurnsAnswer) => before,
+    queryFn: ({ pageParam, signal }) => {
+      const query = pageParam === null ? "" : `?before=${encodeURIComponent(pageParam)}`;
+      return api.get<TurnsAnswer>(`${sessionPath(profile, id)}/turns${query}`, signal);
+    },
+  });
+
+/** The list with what has changed: a session that was used is the first one, others stay where they are. */
+export function changeList(old: SessionPages | undefined, change: SessionChange): SessionPages | undefined {
+  const [first, ...rest] = old?.pages ?? [];
+  if (old === undefined || first === undefined) return old;
+  const gone = new Set(change.gone);
+  const changed = new Map(change.sessions.map((session) => [session.id, session]));
+  const newest = (first.sessions[0]?.activeAt ?? 0) - 1;
+  const isMoved = (session: Session | undefined): boolean => (session?.activeAt ?? 0) > newest;
+  const update = (page: SessionsAnswer): SessionsAnswer => ({
+    ...page,
+    sessions: page.sessions
+      .filter(({ id }) => !gone.has(id) && !isMoved(changed.get(id)))
+      .map((session) => ({ ...session, ...changed.get(session.id) })),
+  });
+  const top = change.sessions
+    .filter(isMoved)
+    .toSorted((one, other) => other.activeAt - one.activeAt)
+    .map((session) => ({ ...session, hits: [] }));
+  const pages = [first, ...rest]
+    .map(update)
+    .map((page, index) => (index === 0 ? { ...page, sessions: [...top, ...page.sessions] } : page));
+  return { ...old, pages };
+}
+
+/** The turns with a newer end: what was loaded before stays. */
+export function replaceEnd(old: TurnPages | undefined, end: TurnsAnswer): TurnPages | undefined {
+  if (old === undefined) return old;
+  const fresh = new Map(end.turns.map((turn) => [turn.id, turn]));
+  const pages = old.pages.map((page, index) => ({
+    ...page,
+    turns: [
+      ...page.turns.map((turn) => fresh.get(turn.id) ?? turn),
+      ...(index === 0
+        ? end.turns.filter(({ id }) => !old.pages.some(({ turns }) => turns.some((turn) => turn.id === id)))
+        : []),
+    ],
+  }));
+  return { ...old, pages };
+}

@@ -1,0 +1,196 @@
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query";
+import { Outlet, useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+import type { SessionChange } from "../../../../src/api/contract/sessions.ts";
+import { useApi, useLive } from "../../data/app-data.tsx";
+import { Button } from "../../parts/button.tsx";
+import { CopyLine } from "../../parts/copy-line.tsx";
+import { FailedPart } from "../../parts/note.tsx";
+import { useMedia } from "../../parts/use-media.ts";
+import { useKeys } from "../../shell/keys.tsx";
+import { usePageTitle } from "../../shell/page-title.ts";
+import { useProfile } from "../../shell/profile.tsx";
+import { moveToRow } from "../../shell/row-keys.ts";
+import { words } from "../../words/words.ts";
+import { readSessionFilter, type SessionFilter } from "./session-filter.ts";
+import { changeList, sessionsQuery } from "./session-queries.ts";
+import { SessionRow } from "./session-row.tsx";
+import { SessionSearch } from "./session-search.tsx";
+import styles from "./sessions.module.css";
+
+const w = words.sessions;
+const GATHER_MS = 150;
+
+/** All sessions of the profile, found by what was said and done in them, and the one that is open beside them. */
+export function Sessions() {
+  const { id } = useParams({ strict: false }) as { id?: string };
+  const isWide = useMedia("(min-width: 1000px)");
+  const isOpen = id !== undefined;
+  return (
+    <div className={`${styles.page} ${isOpen ? styles.open : ""}`}>
+      {(isWide || !isOpen) && <SessionList openId={id} />}
+      {isOpen && (
+        <div className={styles.reader}>
+          <Outlet />
+        </div>
+      )}
+    </div>
+  );
+}
+
+function SessionList({ openId }: { readonly openId: string | undefined }) {
+  const api = useApi();
+  const profile = useProfile();
+  const filter = readSessionFilter(useSearch({ strict: false }));
+  const change = useChangeFilter();
+  const [typed, setTyped] = useTypedSearch(filter.q ?? "", (q) => change({ q: q === "" ? undefined : q }));
+  const search = useRef<HTMLInputElement>(null);
+  const list = useInfiniteQuery(sessionsQuery(api, profile, filter));
+  useLiveList(profile, filter);
+  useTitleUnless(openId !== undefined);
+  useKeys({ "/": () => search.current?.focus(), j: () => moveToRow(1), k: () => moveToRow(-1) });
+
+  const sessions = list.data?.pages.flatMap(({ sessions }) => sessions) ?? [];
+  const count = list.data?.pages[0]?.count ?? null;
+  const isFiltered = Object.keys(filter).length > 0;
+  return (
+    <section className={styles.list} aria-label={words.shell.pages.sessions}>
+      <h1 className={styles.title}>
+        {words.shell.pages.sessions}
+        {count !== null && <span>{w.count(count)}</span>}
+      </h1>
+      <SessionSearch
+        inputRef={search}
+        typed={typed}
+        onType={setTyped}
+        filter={filter}
+        sources={list.data?.pages[0]?.sources ?? []}
+        onChange={change}
+      />
+      {list.error !== null && list.data === undefined && (
+        <FailedPart error={list.error} retry={() => void list.refetch()} busy={list.isFetching} />
+      )}
+      {list.data === undefined && list.error === null && <Skeleton />}
+      {list.data !== undefined && sessions.length === 0 && <Nothing isFiltered={isFiltered} />}
+      <ul className={list.isPlaceholderData ? styles.old : undefined} aria-busy={list.isFetching}>
+        {sessions.map((session) => (
+          <SessionRow key={session.id} session={session} isOpen={session.id === openId} />
+        ))}
+      </ul>
+      {list.hasNextPage && <More busy={list.isFetchingNextPage} onMore={() => void list.fetchNextPage()} />}
+    </section>
+  );
+}
+
+function useTitleUnless(isOpen: boolean): void {
+  usePageTitle(isOpen ? undefined : words.shell.pages.sessions);
+}
+
+function useChangeFilter(): (change: Partial<SessionFilter>) => void {
+  const navigate = useNavigate();
+  return (change) =>
+    void navigate({
+      to: ".",
+      replace: true,
+      resetScroll: false,
+      search: (earlier) => ({ ...earlier, ...change }),
+    });
+}
+
+/** What is typed is searched for when the typing rests; what comes from the address wins over it. */
+function useTypedSearch(q: string, onRest: (q: string) => void): readonly [string, (text: string) => void] {
+  const [typed, setTyped] = useState(q);
+  const sent = useRef(q);
+  const rest = useRef(onRest);
+  useEffect(() => {
+    rest.current = onRest;
+  });
+  useEffect(() => {
+    if (q === sent.current) return;
+    sent.current = q;
+    setTyped(q);
+  }, [q]);
+  useEffect(() => {
+    const next = typed.trim();
+    if (next === sent.current) return;
+    const timer = setTimeout(() => {
+      sent.current = next;
+      rest.current(next);
+    }, GATHER_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return [typed, setTyped];
+}
+
+function useLiveList(profile: string, filter: SessionFilter): void {
+  const api = useApi();
+  const live = useLive();
+  const client = useQueryClient();
+  const isPlain = Object.keys(filter).length === 0; // what a filter lets through, only the server knows
+  useEffect(() => {
+    if (!isPlain) return;
+    const { queryKey } = sessionsQuery(api, profile, {});
+    return live.onEvent(({ name, data }) => {
+      if (name === "reset") void client.invalidateQueries({ queryKey });
+      if (name !== "session-change") return;
+      const change = data as SessionChange;
+      if (change.profile === profile) client.setQueryData(queryKey, (old) => changeList(old, change));
+    });
+  }, [api, live, client, profile, isPlain]);
+}
+
+function Nothing({ isFiltered }: { readonly isFiltered: boolean }) {
+  const change = useChangeFilter();
+  const clear = (): void => change({ q: undefined, source: undefined, since: undefined, order: undefined });
+  return (
+    <div className={styles.nothing}>
+      <b>{isFiltered ? w.nothing : w.none}</b>
+      {isFiltered ? (
+        <Button onClick={clear}>{w.clear}</Button>
+      ) : (
+        <>
+          <p>{w.noneHint}</p>
+          <CopyLine text={w.command} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** Loads more when it comes into view; a button for those who do not scroll. */
+function More({ busy, onMore }: { readonly busy: boolean; onMore(): void }) {
+  const place = useRef<HTMLDivElement>(null);
+  const more = useRef(onMore);
+  useEffect(() => {
+    more.current = onMore;
+  });
+  useEffect(() => {
+    const element = place.current;
+    if (element === null || busy) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && more.current(), {
+      rootMargin: "400px",
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [busy]);
+  return (
+    <div ref={place} className={styles.more}>
+      <Button kind="quiet" busy={busy} onClick={onMore}>
+        {w.more}
+      </Button>
+    </div>
+  );
+}
+
+function Skeleton() {
+  return (
+    <div aria-busy="true">
+      {[58, 41, 66, 37, 52].map((width) => (
+        <div key={width} className={styles.bones}>
+          <div className="bone" style={{ width: `${width}%` }} />
+          <div className="bone" style={{ width: `${width - 18}%` }} />
+        </div>
+      ))}
+    </div>
+  );
+}

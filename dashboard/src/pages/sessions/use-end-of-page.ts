@@ -1,0 +1,78 @@
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
+
+interface EndOfPage {
+  /** Whether there is something to show. */
+  readonly isReady: boolean;
+  /** The first thing that is shown; when it changes, something was added before it. */
+  readonly first: string | undefined;
+  /** Does not go to the end at first, because something else is shown. */
+  readonly hold: boolean;
+  /** The beginning of what is loaded is near. */
+  onTop(): void;
+}
+
+const NEAR_PX = 60;
+
+/**
+ * Keeps the window at the end of what grows, but only while it is there: who scrolls up stays where they are. What is added
+ * before moves nothing.
+ */
+export function useEndOfPage({ isReady, first, hold, onTop }: EndOfPage) {
+  const content = useRef<HTMLDivElement>(null);
+  const top = useRef<HTMLDivElement>(null);
+  const follows = useRef(!hold);
+  const height = useRef(0);
+  const [isAtEnd, setAtEnd] = useState(true);
+  const events = useRef(onTop);
+  useEffect(() => {
+    events.current = onTop;
+  });
+
+  useEffect(() => {
+    const onScroll = (): void => {
+      const rest = document.documentElement.scrollHeight - innerHeight - scrollY;
+      follows.current = rest < NEAR_PX;
+      setAtEnd(rest < innerHeight / 2);
+    };
+    addEventListener("scroll", onScroll, { passive: true });
+    return () => removeEventListener("scroll", onScroll);
+  }, []);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it runs when something was added at the beginning
+  useLayoutEffect(() => {
+    if (!isReady) return;
+    const now = document.documentElement.scrollHeight;
+    if (follows.current) scrollTo(0, now);
+    else if (height.current > 0 && scrollY < NEAR_PX) scrollBy(0, now - height.current);
+    height.current = now;
+  }, [isReady, first]);
+
+  useEffect(() => {
+    const element = content.current;
+    if (element === null || !isReady) return;
+    const observer = new ResizeObserver(() => {
+      const now = document.documentElement.scrollHeight;
+      if (follows.current) scrollTo(0, now);
+      height.current = now;
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isReady]);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again after each page, because the beginning may still be in view
+  useEffect(() => {
+    const element = top.current;
+    if (element === null || !isReady) return;
+    const observer = new IntersectionObserver(([entry]) => entry?.isIntersecting && events.current(), {
+      rootMargin: "600px 0px 0px",
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, [isReady, first]);
+
+  const toEnd = (): void => {
+    follows.current = true;
+    scrollTo({ top: document.documentElement.scrollHeight });
+  };
+  return { content, top, isAtEnd, toEnd };
+}
