@@ -8,18 +8,20 @@ import {
   RouterProvider,
   retainSearchParams,
 } from "@tanstack/react-router";
-import { createContext, StrictMode, useContext, useEffect, useRef, useState } from "react";
+import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import { FailedPart } from "./parts/note.tsx";
 import { ToastProvider } from "./parts/toast.tsx";
+import frame from "./shell/frame.module.css";
 import { KeyProvider } from "./shell/keys.tsx";
+import { takeLinkCode } from "./shell/link-code.ts";
 import { Shell } from "./shell/shell.tsx";
-import frame from "./shell/sign-in.module.css";
-import { SignIn, takeLinkCode } from "./shell/sign-in.tsx";
 import { words } from "./words/words.ts";
+
+const SignIn = lazy(async () => ({ default: (await import("./shell/sign-in.tsx")).SignIn }));
 
 interface RootSearch {
   /** The profile that is shown, if it is not the server's own. */
@@ -109,7 +111,9 @@ function Root() {
   if (!me.data.signedIn) {
     return (
       <main className={frame.page}>
-        <SignIn ways={me.data.ways} code={code} onSignedIn={() => void me.refetch()} />
+        <Suspense>
+          <SignIn ways={me.data.ways} code={code} onSignedIn={() => void me.refetch()} />
+        </Suspense>
       </main>
     );
   }
@@ -134,14 +138,16 @@ function SignInOver({ onSignedIn }: { onSignedIn(): void }) {
       aria-label={words.shell.signIn.again}
       onCancel={(event) => event.preventDefault()}
     >
-      {ways.data && (
-        <SignIn
-          ways={ways.data.signedIn ? [] : ways.data.ways}
-          code={undefined}
-          over
-          onSignedIn={onSignedIn}
-        />
-      )}
+      <Suspense>
+        {ways.data && (
+          <SignIn
+            ways={ways.data.signedIn ? [] : ways.data.ways}
+            code={undefined}
+            over
+            onSignedIn={onSignedIn}
+          />
+        )}
+      </Suspense>
     </dialog>
   );
 }

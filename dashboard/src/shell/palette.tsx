@@ -1,21 +1,8 @@
-import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
-import { useApi, useAppData } from "../data/app-data.tsx";
-import { Icon, type IconName } from "../parts/icon.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { words } from "../words/words.ts";
-import { labelOf, PAGES } from "./pages.ts";
+import { type Command, fits, useCommands, useFound } from "./commands.ts";
 import styles from "./palette.module.css";
-import { chooseTheme, THEMES } from "./theme.ts";
-
-interface Command {
-  readonly id: string;
-  readonly group: string;
-  readonly label: string;
-  readonly icon: IconName;
-  /** Faint, at the end. */
-  readonly fact?: string | undefined;
-  run(): void;
-}
 
 interface PaletteProps {
   onClose(): void;
@@ -28,8 +15,9 @@ export function Palette({ onClose, onKeys }: PaletteProps) {
   const listId = useId();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
-  const commands = useCommands(onKeys);
-  const shown = commands.filter(({ label }) => fits(label, typed));
+  const commands = useCommands(onKeys).filter(({ label }) => fits(label, typed));
+  const found = useFound(typed);
+  const shown = [...found, ...commands];
 
   useEffect(() => {
     const element = dialog.current;
@@ -151,54 +139,4 @@ function Row({ id, command, isFirst, isAt, onPoint, onRun }: RowProps) {
       </div>
     </>
   );
-}
-
-function useCommands(onKeys: () => void): readonly Command[] {
-  const navigate = useNavigate();
-  const api = useApi();
-  const { live } = useAppData();
-  const { palette, theme } = words.shell;
-  const pages = PAGES.flat().map(
-    (page): Command => ({
-      id: page.path,
-      group: palette.pages,
-      label: labelOf(page),
-      icon: page.icon,
-      fact: `g ${page.letter}`,
-      run: () => void navigate({ to: page.path }),
-    }),
-  );
-  const themes = THEMES.map(
-    (name): Command => ({
-      id: `theme ${name}`,
-      group: palette.actions,
-      label: palette.theme(theme[name]),
-      icon: ({ system: "contrast", light: "sun", dark: "moon" } as const)[name],
-      run: () => chooseTheme(name),
-    }),
-  );
-  const actions: readonly Command[] = [
-    { id: "keys", group: palette.actions, label: palette.keys, icon: "enter", fact: "?", run: onKeys },
-    {
-      id: "sign-out",
-      group: palette.actions,
-      label: palette.signOut,
-      icon: "right",
-      run: async () => {
-        live.stop();
-        await api.send("POST", "sign-out");
-        location.reload();
-      },
-    },
-  ];
-  return [...pages, ...themes, ...actions];
-}
-
-/** Each word begins somewhere in the label, in any order. */
-function fits(label: string, typed: string): boolean {
-  const text = label.toLowerCase();
-  return typed
-    .toLowerCase()
-    .split(/\s+/)
-    .every((word) => text.includes(word));
 }

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -9,14 +9,15 @@ import { useMedia } from "../parts/use-media.ts";
 import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";
-import { KeyHelp } from "./key-help.tsx";
 import { COMMAND_KEY, useKeys } from "./keys.tsx";
 import { labelOf, PAGES, type PageRow } from "./pages.ts";
-import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
 import { chooseTheme, readTheme, THEMES } from "./theme.ts";
 import { useNeedsCount } from "./use-needs.ts";
+
+const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
+const KeyHelp = lazy(async () => ({ default: (await import("./key-help.tsx")).KeyHelp }));
 
 interface ShellProps {
   readonly me: Extract<Me, { signedIn: true }>;
@@ -94,8 +95,10 @@ export function Shell({ me, children }: ShellProps) {
             ))}
         </nav>
       </div>
-      {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
-      {open === "keys" && <KeyHelp onClose={close} />}
+      <Suspense>
+        {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
+        {open === "keys" && <KeyHelp onClose={close} />}
+      </Suspense>
     </OwnProfile>
   );
 }

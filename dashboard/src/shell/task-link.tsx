@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import buttons from "../parts/button.module.css";
+import { taskPath } from "./task-path.ts";
 
 interface TaskLinkProps {
   readonly board: string;
@@ -16,7 +17,7 @@ interface TaskLinkProps {
 export function TaskLink({ board, id, children, row = false, button = false }: TaskLinkProps) {
   return (
     <Link
-      to={`/board/${encodeURIComponent(board)}/${encodeURIComponent(id)}` as "/"}
+      to={taskPath(board, id)}
       data-row={row ? "" : undefined}
       className={button ? `${buttons.button} ${buttons.plain} ${buttons.small}` : undefined}
     >

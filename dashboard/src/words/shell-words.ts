@@ -50,7 +50,7 @@ export const shellWords = {
     tasks: "Tasks",
     goTo: (page: string) => `Go to ${page}`,
     theme: (name: string) => `Theme: ${name}`,
-    useProfile: (name: string) => `Show profile ${name}`,
+    showProfile: (name: string) => `Show profile ${name}`,
     signOut: "Sign out",
     keys: "Show all keys",
   },

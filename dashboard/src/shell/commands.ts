@@ -1,0 +1,162 @@
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import type { CardsAnswer } from "../../../src/api/contract/boards.ts";
+import type { SessionsAnswer } from "../../../src/api/contract/sessions.ts";
+import { useApi, useAppData } from "../data/app-data.tsx";
+import { boardsQuery, profilesQuery } from "../data/queries.ts";
+import type { IconName } from "../parts/icon.tsx";
+import { plainText } from "../parts/plain-text.ts";
+import { words } from "../words/words.ts";
+import { labelOf, PAGES } from "./pages.ts";
+import { useChooseProfile, useProfile } from "./profile.tsx";
+import { taskPath } from "./task-path.ts";
+import { chooseTheme, THEMES } from "./theme.ts";
+
+/** Something that can be done or opened by its name. */
+export interface Command {
+  readonly id: string;
+  readonly group: string;
+  readonly label: string;
+  readonly icon: IconName;
+  /** Faint, at the end. */
+  readonly fact?: string | undefined;
+  run(): void;
+}
+
+const { palette } = words.shell;
+const GATHER_MS = 150;
+const SHOWN = 6;
+const LEAST_LETTERS = 2;
+
+/** Pages and actions, which need no request. */
+export function useCommands(onKeys: () => void): readonly Command[] {
+  const navigate = useNavigate();
+  const { api, live } = useAppData();
+  const profile = useProfile();
+  const chooseProfile = useChooseProfile();
+  const profiles = useQuery(profilesQuery(api)).data?.profiles ?? [];
+  const { theme } = words.shell;
+  const pages = PAGES.flat().map(
+    (page): Command => ({
+      id: page.path,
+      group: palette.pages,
+      label: labelOf(page),
+      icon: page.icon,
+      fact: `g ${page.letter}`,
+      run: () => void navigate({ to: page.path }),
+    }),
+  );
+  const others = profiles
+    .filter(({ name }) => name !== profile)
+    .map(
+      ({ name, description }): Command => ({
+        id: `profile ${name}`,
+        group: palette.actions,
+        label: palette.showProfile(name),
+        icon: "switch",
+        fact: description,
+        run: () => chooseProfile(name),
+      }),
+    );
+  const themes = THEMES.map(
+    (name): Command => ({
+      id: `theme ${name}`,
+      group: palette.actions,
+      label: palette.theme(theme[name]),
+      icon: ({ system: "contrast", light: "sun", dark: "moon" } as const)[name],
+      run: () => chooseTheme(name),
+    }),
+  );
+  const actions: readonly Command[] = [
+    { id: "keys", group: palette.actions, label: palette.keys, icon: "enter", fact: "?", run: onKeys },
+    {
+      id: "sign-out",
+      group: palette.actions,
+      label: palette.signOut,
+      icon: "right",
+      run: async () => {
+        live.stop();
+        await api.send("POST", "sign-out");
+        location.reload();
+      },
+    },
+  ];
+  return [...pages, ...others, ...themes, ...actions];
+}
+
+/** Tasks and sessions that fit what is typed; an older answer is dropped. */
+export function useFound(typed: string): readonly Command[] {
+  const api = useApi();
+  const navigate = useNavigate();
+  const profile = useProfile();
+  const q = useRested(typed.trim());
+  const isAsked = q.length >= LEAST_LETTERS && q === typed.trim();
+  const boards = useQuery(boardsQuery(api)).data?.boards ?? [];
+  const slugs = boards.map(({ slug }) => slug);
+  const tasks = useQuery({
+    queryKey: ["palette tasks", slugs, q],
+    enabled: isAsked && slugs.length > 0,
+    queryFn: async ({ signal }) => {
+      const answers = await Promise.all(
+        slugs.map(async (board) => {
+          const path = `boards/${encodeURIComponent(board)}/cards?q=${encodeURIComponent(q)}`;
+          const { columns } = await api.get<CardsAnswer>(path, signal);
+          return columns.flatMap(({ cards }) => cards.map((card) => ({ board, card })));
+        }),
+      );
+      return answers.flat();
+    },
+  });
+  const sessions = useQuery({
+    queryKey: ["palette sessions", profile, q],
+    enabled: isAsked,
+    queryFn: ({ signal }) =>
+      api.get<SessionsAnswer>(
+        `profiles/${encodeURIComponent(profile)}/sessions?q=${encodeURIComponent(q)}`,
+        signal,
+      ),
+  });
+  if (!isAsked) return [];
+  return [
+    ...(tasks.data ?? []).slice(0, SHOWN).map(
+      ({ board, card }): Command => ({
+        id: `task ${board} ${card.id}`,
+        group: palette.tasks,
+        label: plainText(card.title),
+        icon: card.status === "blocked" ? "asks" : card.status,
+        fact: `#${card.seq}`,
+        run: () => void navigate({ to: taskPath(board, card.id) }),
+      }),
+    ),
+    ...(sessions.data?.sessions ?? []).slice(0, SHOWN).map(
+      ({ id, title, opening, source }): Command => ({
+        id: `session ${id}`,
+        group: palette.sessions,
+        label: plainText(title ?? opening),
+        icon: "sessions",
+        fact: source,
+        run: () => void navigate({ to: "/sessions/$profile/$id", params: { profile, id } }),
+      }),
+    ),
+  ];
+}
+
+/** What was typed when the typing rested. */
+function useRested(typed: string): string {
+  const [rested, setRested] = useState(typed);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(typed), GATHER_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  return rested;
+}
+
+/** Each word is somewhere in the label, in any order. */
+export function fits(label: string, typed: string): boolean {
+  const text = label.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
