@@ -81,6 +81,11 @@ export const COMMANDS: readonly CommandRow[] = [
     load: () => import("./commands/dashboard.ts"),
   },
   {
+    name: "send",
+    summary: "Send a message to a chat, without a model",
+    load: () => import("./commands/send.ts"),
+  },
+  {
     name: "pairing",
     summary: "Let people in who wrote to the gateway",
     load: () => import("./commands/pairing.ts"),

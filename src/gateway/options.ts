@@ -56,6 +56,10 @@ export const gatewayOptions = z.strictObject({
     description:
       "Seconds without a connection after which a platform is reported as needing attention; 0 means never",
   }),
+  channel_aliases: z
+    .record(z.string().min(1), z.string().min(1))
+    .default({})
+    .meta({ description: "Names of your own for chats, as team: irc:#team" }),
   media_allow_dirs: names.meta({
     description:
       "More folders from which files may be sent to people; the working folder and temporary folders always may",

@@ -397,4 +397,48 @@ describe("the gateway with a scripted service", () => {
       expect.stringContaining("The turn was stopped."),
     );
   });
+
+  test("E15, F8: hermes send reaches a chat by name, once, and its session knows; without a gateway it says so", async () => {
+    await using lab = await open({
+      turns: [{ when: "which build", answers: [{ text: "The nightly one." }] }],
+    });
+    const send = (...args: string[]) => lab.home.hermes(["send", ...args]);
+    const refused = await send("--to", "scripted:Anna", "hello");
+    expect(refused.exitCode).not.toBe(0);
+    expect(refused.stderr).toMatch(/No gateway of this profile runs, so nothing was sent/);
+    await using gateway = await lab.home.run();
+    lab.service.write("/whoami");
+    await lab.service.texts(1);
+    expect((await send("--list")).stdout).toMatch(/scripted:anna +Anna +dm/);
+    const sent = await send(
+      "--to",
+      "scripted:anna,scripted:#team",
+      "--json",
+      "--name",
+      "nightly",
+      "The build",
+      "is green",
+    );
+    expect(sent.json<object[]>()).toMatchObject([
+      { target: "scripted:anna", state: "sent", messageIds: ["m2"] },
+      { target: "scripted:#team", state: "sent" },
+    ]);
+    await send("--to", "scripted:anna", "--name", "nightly", "The build is green");
+    expect((await lab.service.texts(2, "anna")).slice(1)).toEqual(["The build is green"]);
+    expect((await send("--to", "teams", "x")).stderr).toMatch(/no platform or alias teams/);
+    lab.service.write("which build?");
+    expect((await lab.service.texts(3, "anna")).at(-1)).toBe("The nightly one.");
+    const [session] = (await lab.home.hermes(["sessions", "list", "--json"])).json<{ id: string }[]>();
+    const shown = await lab.home.hermes(["sessions", "show", session?.id ?? ""]);
+    expect(shown.stdout).toMatch(/Sent here by Hermes itself: The build is green\n.*which build/);
+    lab.service.onSend(() => ({ certainty: "not-sent", reason: "the chat is gone", isFinal: true }));
+    const failed = await send("--to", "scripted:anna", "x");
+    expect(failed.exitCode).toBe(1);
+    expect(failed.stderr).toContain("Not sent to scripted:anna: the chat is gone");
+    gateway.signal("SIGTERM");
+    await gateway.ended;
+    expect((await send("--to", "scripted:anna", "--queue", "later")).stderr).toContain(
+      "the next gateway sends it",
+    );
+  });
 });

@@ -12,12 +12,14 @@ import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
 import { findTier } from "../access/decide-access.ts";
 import { createPairing } from "../access/pairing.ts";
+import { createMirror } from "../directory/mirror.ts";
 import type { RuntimeFooterOptions } from "../footer-options.ts";
 import { createMessageHandler, type MessageHandlerParts } from "../inbox/handle-messages.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { keepMessage } from "../inbox/kept-message.ts";
 import type { SessionResetOptions, StreamingOptions } from "../options.ts";
 import { deliver } from "../outbox/deliver.ts";
+import { watchForeignWrites } from "../outbox/foreign-writes.ts";
 import { createOutbox } from "../outbox/outbox.ts";
 import { createQuietChats, type QuietChats } from "../outbox/quiet-chats.ts";
 import { splitText } from "../outbox/split-text.ts";
@@ -105,6 +107,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const [inbox, outbox, chats] = [createInbox(database), createOutbox(database), createChatTurns(database)];
   const state = createGatewayState(database);
   const reports = createReports(state, log);
+  const mirror = createMirror(database);
   const stored = new WakeFlag();
   const links = new Map(
     platforms.map((one) => [
@@ -261,14 +264,21 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const ending = new AbortController();
   const say: Say = async (source, target, text) => {
     const contents = split(target.platform, text);
-    await database.write(() => outbox.add({ source, target, contents }), never);
+    await database.write(() => {
+      outbox.add({ source, target, contents });
+      mirror.add(source, target, text);
+    }, never);
     onAdded(target.platform);
   };
   const supervise = (name: string, run: (signal: AbortSignal) => Promise<void>, signal: AbortSignal) =>
     restartAfterFailures(name, run, { clock, log }, signal);
+  const onChange = (): void => {
+    for (const { added } of links.values()) added.touch();
+  };
   const working = AbortSignal.any([stop, ending.signal]);
   const services = [
     supervise("retention", retention, working),
+    supervise("other processes", (signal) => watchForeignWrites(database, { clock, onChange }, signal), working),
     logMemory({ log, clock, openConversations: turns.openConversations }, working),
     ...parts.services.map(({ name, run }) => supervise(name, (signal) => run(signal, say), working)),
   ];

@@ -34,7 +34,9 @@ export async function composeMessage(
       else files.push({ path: one.path, description: `${quote(one.name)} (${quote(one.mediaType)})` });
     }
   return {
-    text: entries.map(({ message, state }) => lineOf(message, isShared || state === "noted")).join("\n"),
+    text: entries
+      .map(({ message }) => lineOf(message, isShared || message.handling === "context"))
+      .join("\n"),
     images,
     files,
     notes,

@@ -1,0 +1,121 @@
+import { randomUUID } from "node:crypto";
+import { readFile, stat } from "node:fs/promises";
+import { basename, join } from "node:path";
+import {
+  createChannelDirectory,
+  type DirectoryRules,
+  formatTarget,
+  type KnownChat,
+} from "../../gateway/directory/channel-directory.ts";
+import { createMirror } from "../../gateway/directory/mirror.ts";
+import { createOutbox, type OutboxEntry } from "../../gateway/outbox/outbox.ts";
+import { keepOutgoingFile } from "../../gateway/outbox/outgoing-files.ts";
+import { splitText } from "../../gateway/outbox/split-text.ts";
+import type { Capabilities, OutboundPart, Target } from "../../gateway/platform.ts";
+import { listReadiness, openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
+import { GATEWAY_LEASE } from "../../gateway/runner/gateway-state.ts";
+import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
+import { AppError } from "../../lib/errors.ts";
+import type { Log } from "../../lib/log/log.ts";
+import { createLeases } from "../../lib/sqlite/lease.ts";
+import { systemClock } from "../../lib/time/clock.ts";
+import type { App } from "../app.ts";
+
+/** Sends messages through the outbox of a gateway, which is the only process that talks to the platforms. */
+export interface Sender extends Disposable {
+  list(): readonly KnownChat[];
+  /** Which chats a text names, separated by commas; throws `target-unknown`. */
+  resolve(text: string): readonly Target[];
+  /** Stores a message; `name` names it for all time, so that sending it twice is sending it once. */
+  send(message: OutgoingMessage, signal: AbortSignal): Promise<SentMessage>;
+  /** Whether a gateway runs that will deliver it. */
+  isRunning(signal: AbortSignal): Promise<boolean>;
+}
+
+export interface OutgoingMessage {
+  readonly target: Target;
+  readonly text: string;
+  readonly file?: string | undefined;
+  readonly name?: string | undefined;
+}
+
+export interface SentMessage {
+  readonly target: string;
+  /** How far each part of the message is. */
+  parts(): readonly OutboxEntry[];
+}
+
+export async function openSender(app: App, log: Log, signal: AbortSignal): Promise<Sender> {
+  const { profile, resolved } = app;
+  const { platforms, gateway } = resolved.config;
+  const database = await openGatewayDatabase(profile.gatewayPath, systemClock, signal);
+  const [outbox, mirror, directory] = [
+    createOutbox(database),
+    createMirror(database),
+    createChannelDirectory(database),
+  ];
+  const on = listReadiness(platforms).filter(({ isOn }) => isOn);
+  const rules: DirectoryRules = {
+    homes: new Map(on.map(({ name }) => [name, platforms[name].home_channel])),
+    aliases: gateway.channel_aliases,
+  };
+
+  async function capabilitiesOf(name: string): Promise<Capabilities> {
+    const parts = {
+      clock: systemClock,
+      log,
+      variables: app.variables,
+      variable: resolved.variable,
+      maxAttachmentBytes: 0,
+    };
+    const only = Object.fromEntries(
+      Object.entries(platforms).map(([key, options]) => [
+        key,
+        key === name ? options : { ...options, enabled: false },
+      ]),
+    ) as typeof platforms;
+    const [opened] = await openConfiguredPlatforms(only, parts);
+    if (opened !== undefined) return opened.platform.capabilities;
+    throw new AppError("target-unknown", `${name} is not set up completely.`);
+  }
+
+  return {
+    list: directory.list,
+    resolve: (text) =>
+      text
+        .split(",")
+        .filter((one) => one.trim() !== "")
+        .map((one) => directory.resolve(one.trim(), rules)),
+    async send({ target, text, file, name = randomUUID() }, within) {
+      const capabilities = await capabilitiesOf(target.platform);
+      const contents: OutboundPart["content"][] = splitText(text, capabilities).map((part) => ({
+        type: "text",
+        text: part,
+      }));
+      if (file !== undefined) contents.push(await keepFile(file, target, capabilities.maxFileBytes));
+      const source = `send:${name}:${formatTarget(target)}`;
+      await database.write(() => {
+        outbox.add({ source, target, contents });
+        mirror.add(source, target, text === "" ? `[the file ${basename(file ?? "")}]` : text);
+      }, within);
+      return { target: formatTarget(target), parts: () => outbox.ofSource(source) };
+    },
+    isRunning: async (within) =>
+      (await createLeases(database).findHolder(GATEWAY_LEASE, within)) !== undefined,
+    [Symbol.dispose]: () => database[Symbol.dispose](),
+  };
+
+  async function keepFile(path: string, { platform }: Target, maxBytes: number) {
+    if (maxBytes === 0) throw new AppError("send-refused", `Files cannot be sent on ${platform}.`);
+    const { size } = await stat(path).catch((cause: unknown) => {
+      throw new AppError("send-refused", `${path} cannot be read.`, { cause });
+    });
+    if (size > maxBytes)
+      throw new AppError(
+        "send-refused",
+        `${path} is larger than ${maxBytes} bytes, the most on ${platform}.`,
+      );
+    const bytes = await readFile(path);
+    return keepOutgoingFile({ name: basename(path), bytes }, join(profile.home, "cache", "outbound"));
+  }
+}
