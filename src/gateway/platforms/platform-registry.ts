@@ -16,6 +16,10 @@ export interface PlatformRow<Schema extends z.ZodType<CommonOptions>> {
   readonly options: Schema;
   /** The settings without which it cannot connect. */
   readonly needs: readonly (keyof z.infer<Schema> & string)[];
+  /** What `hermes gateway setup` asks for, in this order; nothing if a few questions are not enough to set it up. */
+  readonly asks: readonly (keyof z.infer<Schema> & string)[];
+  /** What somebody does first who has no account for us yet, in one sentence. */
+  readonly firstStep: string;
   load(): Promise<{ open(options: z.infer<Schema>, parts: PlatformParts): Platform }>;
 }
 
@@ -27,30 +31,49 @@ export const PLATFORMS = {
     label: "Email",
     options: emailOptions,
     needs: ["address", "password", "imap_host", "smtp_host", "authserv_id"],
+    asks: [
+      "address",
+      "password",
+      "imap_host",
+      "imap_port",
+      "smtp_host",
+      "smtp_port",
+      "use_tls",
+      "authserv_id",
+    ],
+    firstStep: "Give Hermes a mailbox of its own: it answers every mail of the people whom you name.",
     load: () => import("./email/email-platform.ts"),
   }),
   irc: row({
     label: "IRC",
     options: ircOptions,
     needs: ["server", "nickname"],
+    asks: ["server", "port", "use_tls", "nickname", "nickserv_password", "channels", "trust_nicknames"],
+    firstStep: "Choose a nickname that nobody uses; register it where the server has accounts.",
     load: () => import("./irc/irc-platform.ts"),
   }),
   scripted: row({
     label: "scripted",
     options: scriptedOptions,
     needs: ["address"],
+    asks: [],
+    firstStep: "It exists for tests.",
     load: () => import("./scripted/scripted-platform.ts"),
   }),
   telegram: row({
     label: "Telegram",
     options: telegramOptions,
     needs: ["token"],
+    asks: ["token"],
+    firstStep: "Open a chat with @BotFather in Telegram and send /newbot; its answer contains the token.",
     load: () => import("./telegram/telegram-platform.ts"),
   }),
   webhook: row({
     label: "Webhook",
     options: webhookOptions,
     needs: ["routes"],
+    asks: [],
+    firstStep: "Write its routes into config.yaml.",
     load: () => import("./webhook/webhook-platform.ts"),
   }),
 };

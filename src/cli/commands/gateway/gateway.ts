@@ -6,6 +6,7 @@ import { restartGateway, startGateway, stopGateway } from "./control.ts";
 import { manageKeys } from "./keys.ts";
 import { showMessages } from "./messages.ts";
 import { runInForeground } from "./run.ts";
+import { setUpPlatform } from "./setup.ts";
 import { showStatus } from "./status.ts";
 
 /** `hermes gateway`: the long-lived process that answers on messaging platforms. */
@@ -23,6 +24,12 @@ export function build(context: CommandContext): Command {
   ])
     .option("--background", "print nothing; for a process that another one has started")
     .action((options) => runInForeground(context, options));
+  add("setup", "Connect a messaging platform: asks for what it needs, logs in, then writes it.", [
+    "hermes gateway setup",
+    "hermes gateway setup telegram",
+  ])
+    .argument("[platform]", "platform to set up")
+    .action((platform) => setUpPlatform(context, platform));
   add("start", "Start the gateway in the background.", ["hermes gateway start"]).action(() =>
     startGateway(context),
   );

@@ -1,5 +1,6 @@
 import { type GatewayReady, runAppGateway } from "../../../app/server/gateway.ts";
 import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
+import { PLATFORMS } from "../../../gateway/platforms/platform-registry.ts";
 import type { CommandContext } from "../../context.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
@@ -35,12 +36,12 @@ export async function runInForeground(
       return;
     }
     const hint = listReadiness(app.resolved.config.platforms)
-      .filter(({ name }) => name !== "scripted")
-      .map(({ name, missing }) => `${name} (${missing.join(", ")})`);
+      .filter(({ name }) => PLATFORMS[name].asks.length > 0)
+      .map(({ label }) => label);
     say(
       `The gateway runs without a messaging platform${services.length > 0 ? `, and with ${services.join(", ")}` : ""}.`,
     );
-    say(`Connect a platform by its settings: ${hint.join("; ")}.`);
+    say(`Connect a platform: \`hermes gateway setup\` (${hint.join(", ")}).`);
     say(
       api === undefined
         ? "Serve the API: set api_server.enabled, and api_server.port if the port is taken."
