@@ -13,7 +13,7 @@ import { keepOutgoingFile } from "../../gateway/outbox/outgoing-files.ts";
 import { splitText } from "../../gateway/outbox/split-text.ts";
 import type { Capabilities, OutboundPart, Target } from "../../gateway/platform.ts";
 import { listReadiness, openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
-import { GATEWAY_LEASE } from "../../gateway/runner/gateway-state.ts";
+import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
 import { openGatewayDatabase } from "../../gateway/store/gateway-database.ts";
 import { AppError } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";

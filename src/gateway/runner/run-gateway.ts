@@ -278,7 +278,11 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const working = AbortSignal.any([stop, ending.signal]);
   const services = [
     supervise("retention", retention, working),
-    supervise("other processes", (signal) => watchForeignWrites(database, { clock, onChange }, signal), working),
+    supervise(
+      "other processes",
+      (signal) => watchForeignWrites(database, { clock, onChange }, signal),
+      working,
+    ),
     logMemory({ log, clock, openConversations: turns.openConversations }, working),
     ...parts.services.map(({ name, run }) => supervise(name, (signal) => run(signal, say), working)),
   ];
