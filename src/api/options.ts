@@ -1,6 +1,9 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 
+/** As `hashPassword` writes it. */
+const PASSWORD_HASH = /^scrypt\$16384\$8\$1\$[\w-]{22}\$[\w-]{43}$/;
+
 const network = z
   .string()
   .trim()
@@ -62,6 +65,32 @@ export const dashboardOptions = z.strictObject({
     }),
   allowed_hosts: z.array(z.string().trim().min(1)).default([]).meta({
     description: "Further host names by which browsers may reach the dashboard, with or without a port",
+  }),
+  basic_auth: z
+    .strictObject({
+      username: z.string().trim().min(1).default("admin").meta({
+        description: "Name with which one signs in with the password",
+      }),
+      password: z
+        .union([z.literal(""), z.string().min(12).max(1_000)])
+        .default("")
+        .meta({
+          description:
+            "Password that signs in, of at least 12 characters; required where others can reach the dashboard",
+          secret: true,
+        }),
+      password_hash: z
+        .union([z.literal(""), z.string().regex(PASSWORD_HASH)])
+        .default("")
+        .meta({
+          description:
+            "Hash of the password instead of the password itself, as `hermes dashboard password` stores it",
+          secret: true,
+        }),
+    })
+    .prefault({}),
+  insecure: z.boolean().default(false).meta({
+    description: "Whether everybody who reaches the dashboard may read everything in it, without signing in",
   }),
   trusted_proxies: z.array(network).default([]).meta({
     description: "Addresses or networks of proxies whose X-Forwarded headers count",

@@ -54,7 +54,8 @@ export const HINTS = {
   "dashboard-port-taken":
     "Choose another one with --port or dashboard.port, or stop the program that uses it.",
   "dashboard-unbound": "Check dashboard.host and dashboard.port.",
-  "dashboard-exposed": "Keep dashboard.host on 127.0.0.1, and reach it through an SSH tunnel.",
+  "dashboard-exposed":
+    "Set a password with `hermes dashboard password`, or keep dashboard.host on 127.0.0.1 and dashboard.public_url empty.",
   "dashboard-stopped": "Start it with `hermes dashboard`.",
   "turn-stopped": "Nothing was sent to the model; send the message again to run it.",
   "turns-full": "Try again when one of them has ended.",

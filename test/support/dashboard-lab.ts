@@ -1,10 +1,14 @@
-import { mkdir, writeFile } from "node:fs/promises";
-import { type IncomingHttpHeaders, request as startRequest } from "node:http";
+import { randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { type IncomingHttpHeaders, type IncomingMessage, request as startRequest } from "node:http";
 import { join } from "node:path";
+import { chooseAccess } from "../../src/api/access/access-mode.ts";
+import { openAudit } from "../../src/api/access/audit.ts";
 import { openLoginStore } from "../../src/api/access/login-store.ts";
 import { DASHBOARD_SCOPES, type DashboardScope } from "../../src/api/contract/common.ts";
 import { type DashboardRequest, startDashboardServer } from "../../src/api/dashboard/dashboard-server.ts";
 import { dashboardOptions } from "../../src/api/options.ts";
+import { createRedactor } from "../../src/lib/redact/redactor.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { tempFolder } from "./temp-folder.ts";
 
@@ -26,6 +30,81 @@ export interface Sent {
   readonly body?: string;
 }
 
+export interface StreamEvent {
+  readonly id: string | undefined;
+  readonly name: string;
+  readonly topic: string | null;
+  readonly data: Record<string, unknown>;
+}
+
+/** A page that follows the stream of events. */
+export interface Stream {
+  readonly status: number;
+  /** All events so far. */
+  readonly events: readonly StreamEvent[];
+  /** Resolves with the first event, from the beginning on, that fits. Rejects if the stream ends before. */
+  find(fits: (event: StreamEvent) => boolean): Promise<StreamEvent>;
+  readonly ended: Promise<void>;
+  /** Stops and resumes reading, as a page does whose machine sleeps. */
+  freeze(): void;
+  thaw(): void;
+  /** Cuts the connection without a word. */
+  cut(): void;
+}
+
+async function readStream(response: IncomingMessage): Promise<Stream> {
+  const events: StreamEvent[] = [];
+  const waiting = new Set<() => void>();
+  let isOver = false;
+  let rest = "";
+  const wake = (): void => {
+    for (const check of [...waiting]) check();
+  };
+  response.setEncoding("utf8");
+  response.on("data", (piece: string) => {
+    rest += piece;
+    if (!piece.includes("\n")) return;
+    const blocks = rest.split("\n\n");
+    rest = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const fields = new Map(block.split("\n").map((line) => line.split(/: (.*)/s) as [string, string]));
+      const { topic, data } = JSON.parse(fields.get("data") ?? "{}") as Pick<StreamEvent, "topic" | "data">;
+      events.push({ id: fields.get("id"), name: fields.get("event") ?? "", topic, data });
+    }
+    wake();
+  });
+  const ended = new Promise<void>((resolve) => {
+    response.once("error", () => undefined);
+    response.once("close", () => {
+      isOver = true;
+      wake();
+      resolve();
+    });
+  });
+  return {
+    status: response.statusCode ?? 0,
+    events,
+    ended,
+    find: (fits) =>
+      new Promise((resolve, reject) => {
+        let seen = 0;
+        const check = (): void => {
+          const found = events.slice(seen).find(fits);
+          seen = events.length;
+          if (found === undefined && !isOver) return;
+          waiting.delete(check);
+          if (found === undefined) reject(new Error(`the stream has ended after ${JSON.stringify(events)}`));
+          else resolve(found);
+        };
+        waiting.add(check);
+        check();
+      }),
+    freeze: () => response.pause(),
+    thaw: () => response.resume(),
+    cut: () => response.socket.resetAndDestroy(),
+  };
+}
+
 /** The dashboard's server on a free port of loopback, with pages of one file and no data. */
 export async function openDashboardLab(
   settings: object = {},
@@ -43,12 +122,20 @@ export async function openDashboardLab(
   const clock = parts.clock ?? systemClock;
   const logins = await openLoginStore(folder.file("dashboard.sqlite"), clock, never);
   const errors: unknown[] = [];
-  const server = await startDashboardServer({
-    ...{ appFolder, logins, clock, data: NO_DATA, sources: [], version: "1.2.3", profile: "default" },
-    ...parts,
-    options: dashboardOptions.parse({ port: 0, ...settings }),
-    onError: (error) => errors.push(error),
+  const options = dashboardOptions.parse({ port: 0, ...settings });
+  const audit = openAudit({
+    folder: folder.file("logs"),
+    redactor: createRedactor({ secrets: [] }),
+    ...{ clock, maxSizeBytes: 1_000_000, backupCount: 2 },
   });
+  const start = async (port: number) =>
+    startDashboardServer({
+      ...{ options: { ...options, port }, audit, access: await chooseAccess(options) },
+      ...{ appFolder, logins, clock, data: NO_DATA, sources: [], version: "1.2.3", profile: "default" },
+      ...parts,
+      onError: (error) => errors.push(error),
+    });
+  let server = await start(options.port);
   const { port } = server;
 
   /** Sends a request as it is; names and paths are not normalised. */
@@ -89,12 +176,31 @@ export async function openDashboardLab(
     const { headers } = await send("/api/enter", { json: { code } });
     return headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
   };
+  /** Follows the stream of events as one page. */
+  const follow = (cookie: string, query = ""): Promise<Stream> =>
+    new Promise((resolve, reject) => {
+      const path = `/api/events?${query.includes("stream=") ? "" : `stream=${randomUUID()}&`}${query}`;
+      const sending = startRequest({
+        ...{ host: "127.0.0.1", port, path, agent: false },
+        headers: { Cookie: cookie, Host: `127.0.0.1:${port}` },
+      });
+      sending.on("error", reject);
+      sending.on("response", (response) => resolve(readStream(response)));
+      sending.end();
+    });
   return {
-    ...{ folder, logins, server, port, errors, send, signIn },
+    ...{ folder, logins, port, errors, send, signIn, follow },
     url: server.url,
+    readAudit: () => readFile(folder.file("logs/dashboard-audit.log"), "utf8"),
+    /** Ends the server as a stop of its process does, and starts the next one on the same port. */
+    async restart() {
+      await server[Symbol.asyncDispose]();
+      server = await start(port);
+    },
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       logins[Symbol.dispose]();
+      audit[Symbol.dispose]();
       await folder[Symbol.asyncDispose]();
     },
   };

@@ -114,6 +114,9 @@ function createLogins(database: Database) {
       const row = find.get(hashOf(token));
       return row && { id: row.id, name: row.name, scopes: JSON.parse(row.scopes) as DashboardScope[] };
     },
+    /** Signs somebody in who has proved who they are. Returns the cookie. */
+    add: (name: string, scopes: readonly DashboardScope[], signal: AbortSignal): Promise<string> =>
+      database.write(() => add(name, JSON.stringify(scopes)), signal),
     isSignedIn: (id: string): boolean => exists.get(id) !== undefined,
     /** Moves the end of a sign-in that is used. Returns false if it was moved lately, or its cookie is not known. */
     async renew(token: string, signal: AbortSignal): Promise<boolean> {

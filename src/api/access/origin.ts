@@ -37,9 +37,18 @@ export function createClientReader(options: OriginOptions): ReadClient {
   if (port === 80) for (const name of boundHosts(options.host)) ownHosts.add(name);
   if (publicUrl !== undefined) ownHosts.add(publicUrl.host);
   const furtherHosts = new Set(allowedHosts.map((name) => name.toLowerCase()));
-  const isOwn = (host: string): boolean =>
+  const isWildcard = ["0.0.0.0", "::", "[::]"].includes(options.host);
+  /** An address cannot be made to point elsewhere, as a name can: the one that the browser has reached is ours. */
+  const isReached = (host: string, local: string | undefined): boolean => {
+    const address = (local ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+    return isWildcard && host === `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
+  };
+  const isOwn = (host: string, local: string | undefined): boolean =>
     HOST.test(host) &&
-    (ownHosts.has(host) || furtherHosts.has(host) || furtherHosts.has(host.replace(/:\d+$/, "")));
+    (ownHosts.has(host) ||
+      furtherHosts.has(host) ||
+      furtherHosts.has(host.replace(/:\d+$/, "")) ||
+      isReached(host, local));
 
   return ({ headers, socket, url }) => {
     if (url?.startsWith("/") !== true || url.startsWith("//")) return undefined;
@@ -51,7 +60,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
     };
     const host = (headers.host ?? "").toLowerCase();
     const seenHost = (forwarded("x-forwarded-host") ?? host).toLowerCase();
-    if (!isOwn(host) || !isOwn(seenHost)) return undefined;
+    if (!isOwn(host, socket.localAddress) || !isOwn(seenHost, socket.localAddress)) return undefined;
     const origin = headers.origin;
     const isPublic = publicUrl !== undefined && (seenHost === publicUrl.host || origin === publicUrl.origin);
     const scheme = forwarded("x-forwarded-proto") ?? (isPublic ? publicUrl.protocol.slice(0, -1) : "http");

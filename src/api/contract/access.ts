@@ -26,6 +26,14 @@ export const meSchema = z.discriminatedUnion("signedIn", [
 
 export type Me = z.infer<typeof meSchema>;
 
+/** Body of `POST api/sign-in`. */
+export const signInSchema = z.strictObject({
+  name: z.string().min(1).max(200),
+  password: z.string().min(1).max(1_000),
+});
+
+export type SignInBody = z.infer<typeof signInSchema>;
+
 /** Body of `POST api/enter`: the part of the one-time link after `#`. */
 export const enterSchema = z.strictObject({ code: z.string().min(1).max(200) });
 

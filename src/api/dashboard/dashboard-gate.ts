@@ -1,9 +1,11 @@
+import type { ServerResponse } from "node:http";
 import { type Context, Hono } from "hono";
 import { getPath } from "hono/utils/url";
 import { readCookies, writeCookie } from "../access/cookie.ts";
 import type { Login } from "../access/login-store.ts";
 import type { Client } from "../access/origin.ts";
 import { ApiError, errorBody, toApiError } from "../api-error.ts";
+import { DASHBOARD_SCOPES } from "../contract/common.ts";
 import { parseBody, readFileBody, requireShape } from "../request-body.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 import type { DashboardRoute } from "./dashboard-route.ts";
@@ -16,8 +18,10 @@ export interface DashboardGateParts {
   onError(error: unknown): void;
 }
 
+const SCOPES: ReadonlySet<unknown> = new Set(["none", ...DASHBOARD_SCOPES]);
+
 interface Env {
-  readonly Bindings: { readonly client: Client };
+  readonly Bindings: { readonly client: Client; readonly outgoing: ServerResponse };
 }
 
 /** Scripts only from our own files, no string ever becomes markup; styles may be inline, because the terminal sets some. */
@@ -63,6 +67,7 @@ export function createDashboardGate(routes: readonly DashboardRoute[], gate: Das
   });
   for (const row of routes) {
     if (!row.path.startsWith("/api/")) throw new Error(`${row.path} is not below /api`);
+    if (!SCOPES.has(row.scope)) throw new Error(`${row.method} ${row.path} has no scope`);
     app.on(row.method, row.path, (context) => handle(context, row, gate));
   }
   app.all("/api/*", (context) => refuseUnknown(context, gate));
@@ -80,12 +85,16 @@ async function handle(
   row: DashboardRoute,
   gate: DashboardGateParts,
 ): Promise<Response> {
+  const { client } = context.env;
+  const request = context.req.raw;
+  const { audit } = gate.parts;
+  const action = `${row.method} ${row.path}`;
+  let login: string | undefined;
   try {
-    const { client } = context.env;
-    const request = context.req.raw;
     requireOwnPage(request, client);
     const found =
       row.scope === "none" ? findLogin(request, client, gate) : requireLogin(request, client, gate);
+    login = found?.login.name;
     if (row.scope !== "none" && found !== undefined) requireScope(found.login, row.scope);
     const query = row.query && requireShape(row.query, context.req.query(), "The query");
     const response = await row.handle(
@@ -97,14 +106,32 @@ async function handle(
         body: await readBody(request, row),
         headers: request.headers,
         disconnected: request.signal,
+        cut: () => context.env.outgoing.destroy(),
       },
       gate.parts,
     );
     if (found !== undefined) await renewLogin(found, client, response, gate);
+    if (isAudited(row) && response.ok)
+      audit.write({ action, outcome: "done", login, address: client.address, route: context.req.path });
     return response;
-  } catch (error) {
-    return answerError(context, error, gate);
+  } catch (thrown) {
+    const error = toApiError(thrown);
+    if (REFUSALS.has(error.status))
+      audit.write({
+        ...{ action, outcome: "refused", login },
+        address: client.address,
+        detail: error.code.replaceAll("_", "-"),
+      });
+    return answerError(context, thrown, gate);
   }
+}
+
+/** Signed out, not allowed, from a foreign page, too many attempts. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 429]);
+
+/** What reaches beyond the board and the sessions, and what is removed for good. */
+function isAudited({ method, scope }: DashboardRoute): boolean {
+  return method === "DELETE" || (method !== "GET" && (scope === "shell" || scope === "admin"));
 }
 
 async function readBody(request: Request, { body, maxFileBytes }: DashboardRoute): Promise<unknown> {
@@ -125,6 +152,9 @@ function requireOwnPage({ method, headers }: Request, client: Client): void {
     );
 }
 
+/** While the gate is switched off. A task or a message is a command, so that strangers may only read. */
+export const ANYONE: Login = { id: "anyone", name: "anyone", scopes: ["read"] };
+
 interface FoundLogin {
   readonly login: Login;
   /** The cookie; undefined while the gate is switched off. */
@@ -136,7 +166,7 @@ function findLogin(request: Request, client: Client, { parts }: DashboardGatePar
     const login = parts.logins.find(token);
     if (login !== undefined) return { login, token };
   }
-  return undefined;
+  return parts.access.isInsecure ? { login: ANYONE, token: undefined } : undefined;
 }
 
 function requireLogin(request: Request, client: Client, gate: DashboardGateParts): FoundLogin {

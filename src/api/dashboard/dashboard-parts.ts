@@ -1,6 +1,7 @@
+import type { AccessMode } from "../access/access-mode.ts";
+import type { Audit } from "../access/audit.ts";
 import type { LoginStore } from "../access/login-store.ts";
 import type { RateLimit } from "../access/rate-limit.ts";
-import type { Me } from "../contract/access.ts";
 import type { BoardData } from "../data/board-data.ts";
 import type { Live } from "../live/live.ts";
 
@@ -16,9 +17,8 @@ export interface DashboardParts {
   /** Attempts to sign in, by address. */
   readonly attempts: RateLimit;
   readonly live: Live;
-  readonly ways: Extract<Me, { signedIn: false }>["ways"];
-  /** Whether the gate is switched off; then everybody has the scope `read`. */
-  readonly isInsecure: boolean;
+  readonly access: AccessMode;
+  readonly audit: Audit;
   readonly version: string;
   /** The profile that the server was started with. */
   readonly profile: string;

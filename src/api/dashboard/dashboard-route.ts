@@ -15,6 +15,8 @@ export interface DashboardCall<Query = unknown, Body = unknown> {
   readonly headers: Headers;
   /** Aborts when the client disconnects. */
   readonly disconnected: AbortSignal;
+  /** Cuts the connection of the client, for answers that it does not read. */
+  cut(): void;
 }
 
 /** A row of the table of routes that browsers call, with a cookie instead of a key. Its errors are problem JSON. */

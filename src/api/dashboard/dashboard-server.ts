@@ -3,6 +3,8 @@ import { createServer } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import type { Clock } from "../../lib/time/clock.ts";
 import { waitAtMost } from "../../lib/time/wait-at-most.ts";
+import type { AccessMode } from "../access/access-mode.ts";
+import type { Audit } from "../access/audit.ts";
 import type { LoginStore } from "../access/login-store.ts";
 import { createClientReader } from "../access/origin.ts";
 import { createRateLimit } from "../access/rate-limit.ts";
@@ -11,7 +13,7 @@ import { type LiveTimes, openLive } from "../live/live.ts";
 import type { LiveSource } from "../live/source.ts";
 import type { DashboardOptions } from "../options.ts";
 import { DASHBOARD_ROUTES } from "../routes.ts";
-import { createDashboardGate, SECURITY_HEADERS } from "./dashboard-gate.ts";
+import { ANYONE, createDashboardGate, SECURITY_HEADERS } from "./dashboard-gate.ts";
 import type { DashboardData } from "./dashboard-parts.ts";
 import { openAppFiles } from "./static-files.ts";
 
@@ -24,6 +26,8 @@ export interface DashboardRequest {
   readonly logins: LoginStore;
   readonly version: string;
   readonly profile: string;
+  readonly access: AccessMode;
+  readonly audit: Audit;
   readonly clock: Clock;
   readonly times?: LiveTimes;
   onError(error: unknown): void;
@@ -39,11 +43,11 @@ const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /** Serves the dashboard. Disposing tells all pages that the server ends, and closes the connections. */
 export async function startDashboardServer(request: DashboardRequest): Promise<DashboardServer> {
-  const { options, logins, sources, version, profile, clock, times, onError } = request;
+  const { options, logins, sources, version, profile, access, audit, clock, times, onError } = request;
   const live = openLive({
     ...{ sources, version, onError },
     ...(times !== undefined && { times }),
-    isSignedIn: logins.isSignedIn,
+    isSignedIn: (id) => (access.isInsecure && id === ANYONE.id) || logins.isSignedIn(id),
   });
   const publicUrl = options.public_url === "" ? undefined : new URL(options.public_url);
   const server = createServer(SERVER_LIMITS);
@@ -58,24 +62,32 @@ export async function startDashboardServer(request: DashboardRequest): Promise<D
   });
   const gate = createDashboardGate(DASHBOARD_ROUTES, {
     parts: {
-      ...{ data: request.data, logins, live, version, profile, port },
-      ways: ["link"],
-      isInsecure: false,
+      ...{ data: request.data, logins, live, version, profile, port, access, audit },
       attempts: createRateLimit(() => clock.now()),
     },
     files: openAppFiles(request.appFolder),
     onError,
   });
   const answer = getRequestListener(
-    (incoming, env) => {
-      const client = readClient((env as HttpBindings).incoming);
-      if (client !== undefined) return gate.fetch(incoming, { client });
+    (incoming, bindings) => {
+      const env = bindings as HttpBindings; // this server speaks no HTTP/2
+      const client = readClient(env.incoming);
+      if (client !== undefined) return gate.fetch(incoming, { client, outgoing: env.outgoing });
+      audit.write({
+        action: "connect",
+        outcome: "refused",
+        address: env.incoming.socket.remoteAddress ?? "",
+        detail: "host-foreign",
+      });
       const problem = {
         code: "host-foreign",
         message: "This server is not known by that name.",
         hint: "Add the name to dashboard.allowed_hosts, or set dashboard.public_url.",
       };
-      return Response.json(problem, { status: 400, headers: SECURITY_HEADERS });
+      return Response.json(problem, {
+        status: 400,
+        headers: { ...SECURITY_HEADERS, "Cache-Control": "no-store" },
+      });
     },
     { overrideGlobalObjects: false },
   );

@@ -41,6 +41,8 @@ export interface StreamRequest {
   readonly topics: readonly Topic[];
   /** The last event that the page has seen. */
   readonly after: Position | undefined;
+  /** Cuts the connection, also while the client reads nothing. */
+  cut(): void;
 }
 
 interface OpenStream {
@@ -117,10 +119,10 @@ export function openLive(parts: LiveParts): Live {
       topics.release(topic);
       return journal.position();
     },
-    async follow({ loginId, stream, topics: named, after }, gone) {
+    async follow({ loginId, stream, topics: named, after, cut }, gone) {
       gone.throwIfAborted();
       const key = keyOf(loginId, stream);
-      streams.get(key)?.listener.end(); // the page came back before the server saw that its old connection was cut
+      streams.get(key)?.listener.cut(); // the page came back before the server saw that its old connection was cut
       requireRoom(loginId);
       const own: OpenStream = {
         loginId,
@@ -129,6 +131,7 @@ export function openLive(parts: LiveParts): Live {
           {
             stallMs: times.stallMs,
             reset: () => reset(null),
+            cut,
             onEnd() {
               if (streams.get(key) === own) streams.delete(key);
               for (const topic of own.topics) topics.release(topic);

@@ -6,6 +6,8 @@ export interface ListenerParts {
   readonly stallMs: number;
   /** The `reset` that replaces the events of a page that is too far behind. */
   reset(): Buffer;
+  /** Cuts the connection, also while the client reads nothing. */
+  cut(): void;
   onEnd(): void;
 }
 
@@ -13,12 +15,14 @@ export interface ListenerParts {
 export interface Listener {
   readonly response: Response;
   send(bytes: Buffer): void;
-  /** Sends a last event and ends the connection after it. */
+  /** Ends the connection after a last event; events that wait are dropped. */
   end(last?: Buffer): void;
+  /** Ends the connection at once. */
+  cut(): void;
 }
 
 /** Opens the connection of a page. It ends when the client disconnects, when it stalls, or with `end`. */
-export function openListener({ stallMs, reset, onEnd }: ListenerParts, gone: AbortSignal): Listener {
+export function openListener({ stallMs, reset, cut, onEnd }: ListenerParts, gone: AbortSignal): Listener {
   let waiting: Buffer[] = [];
   let waitingBytes = 0;
   let isEnding = false;
@@ -56,7 +60,7 @@ export function openListener({ stallMs, reset, onEnd }: ListenerParts, gone: Abo
         }
         stall = setTimeout(() => {
           finish();
-          controller.error(new Error("the page stopped reading"));
+          cut();
         }, stallMs).unref();
       },
       cancel: finish,
@@ -83,9 +87,13 @@ export function openListener({ stallMs, reset, onEnd }: ListenerParts, gone: Abo
     },
     end(last) {
       if (isOver || isEnding) return;
-      if (last !== undefined) waiting.push(last);
+      waiting = last === undefined ? [] : [last];
       isEnding = true;
       wake?.();
+    },
+    cut() {
+      finish();
+      cut();
     },
   };
 }

@@ -10,10 +10,10 @@ export const liveRoutes: readonly DashboardRoute[] = [
     scope: "read",
     summary: "Follow what changes, as server-sent events",
     query: followSchema,
-    handle({ login, query, headers, disconnected }, { live }) {
+    handle({ login, query, headers, disconnected, cut }, { live }) {
       const last = positionSchema.safeParse(headers.get("Last-Event-ID")).data;
       const { stream, topics, after } = query;
-      const request = { loginId: login?.id ?? "", stream, topics, after: last ?? after };
+      const request = { loginId: login?.id ?? "", stream, topics, after: last ?? after, cut };
       return live.follow(request, disconnected);
     },
   }),

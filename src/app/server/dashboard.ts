@@ -1,14 +1,18 @@
 import { realpathSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { chooseAccess } from "../../api/access/access-mode.ts";
+import { type Audit, openAudit } from "../../api/access/audit.ts";
 import { type LoginStore, openLoginStore, type ServerRecord } from "../../api/access/login-store.ts";
-import { isLoopback } from "../../api/access/origin.ts";
+import { hashPassword } from "../../api/access/password.ts";
 import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/common.ts";
 import { startDashboardServer } from "../../api/dashboard/dashboard-server.ts";
-import { AppError, messageOf } from "../../lib/errors.ts";
+import { writeSecret } from "../../config/files/write-setting.ts";
+import { messageOf } from "../../lib/errors.ts";
 import { ensurePrivateFile } from "../../lib/files/ensure-private-file.ts";
 import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { type ProcessIdentity, readOwnIdentity } from "../../lib/process/process-identity.ts";
+import { createRedactor } from "../../lib/redact/redactor.ts";
 import { holdLease } from "../../lib/sqlite/hold-lease.ts";
 import { createLeases } from "../../lib/sqlite/lease.ts";
 import { systemClock } from "../../lib/time/clock.ts";
@@ -31,6 +35,8 @@ export interface DashboardReady {
   readonly url: string;
   /** Opens the dashboard in one browser, once. */
   readonly link: string | undefined;
+  /** Everybody who reaches the dashboard may read in it. */
+  readonly isInsecure: boolean;
 }
 
 /** Another process of this home serves the dashboard. */
@@ -49,25 +55,30 @@ export async function runAppDashboard(
 ): Promise<RunningDashboard | undefined> {
   const { profile, resolved } = app;
   const { dashboard: options } = resolved.config;
-  requireClosed(options);
+  const access = await chooseAccess(options);
   using logins = await openAppLogins(app, stop);
   const identity = await readOwnIdentity(stop);
   const held = await holdLease(
     logins.database,
     { ...LEASE, identity, clock: systemClock },
     async (lost) => {
+      using audit = openAppAudit(app);
       await using opened = openDashboardData(app, run.log);
       await using server = await startDashboardServer({
-        ...{ options, logins, data: opened.data, sources: opened.sources },
+        ...{ options, logins, access, audit, data: opened.data, sources: opened.sources },
         appFolder: run.appFolder ?? ownAppFolder(),
         version: VERSION,
         profile: profile.name,
         clock: systemClock,
         onError: (error) => run.log.error("the dashboard met an error", { error: messageOf(error) }),
       });
-      const record = { url: server.url, takesLinks: true };
+      const record = { url: server.url, takesLinks: access.ways.includes("link") };
       await logins.writeServer(record, stop);
-      run.onReady({ url: server.url, link: await createLink(logins, record, DASHBOARD_SCOPES, stop) });
+      run.onReady({
+        url: server.url,
+        link: await createLink(logins, record, DASHBOARD_SCOPES, stop),
+        isInsecure: access.isInsecure,
+      });
       const ending = AbortSignal.any([stop, lost]);
       await new Promise<void>((resolve) => {
         if (ending.aborted) resolve();
@@ -109,6 +120,18 @@ export async function openDashboardAccess(app: App, signal: AbortSignal): Promis
   };
 }
 
+/** Stores the hash of the password that signs in. */
+export async function storeDashboardPassword(
+  { profile }: App,
+  password: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const hash = await hashPassword(password);
+  await writeSecret(profile.envPath, profile.home, PASSWORD_VARIABLE, hash, signal);
+}
+
+const PASSWORD_VARIABLE = "HERMES_DASHBOARD_BASIC_AUTH_PASSWORD_HASH";
+
 /** What follows `#` is not sent to any server or proxy, so that no log has it. */
 async function createLink(
   logins: LoginStore,
@@ -126,15 +149,16 @@ async function openAppLogins({ profile }: App, signal: AbortSignal): Promise<Log
   return await openLoginStore(path, systemClock, signal);
 }
 
-/** Refuses to be reachable by others without a way to tell them apart. */
-function requireClosed({ host, public_url: publicUrl }: App["resolved"]["config"]["dashboard"]): void {
-  const exposed = !isLoopback(host)
-    ? `dashboard.host (${host})`
-    : publicUrl !== "" && !isLoopback(new URL(publicUrl).hostname)
-      ? `dashboard.public_url (${publicUrl})`
-      : undefined;
-  if (exposed === undefined) return;
-  throw new AppError("dashboard-exposed", `With ${exposed}, strangers could reach the dashboard.`);
+/** The log of what people do in the dashboard, in the root home like its sign-ins. */
+function openAppAudit({ profile, resolved }: App): Audit {
+  const { max_size_mb, backup_count } = resolved.config.logging;
+  return openAudit({
+    folder: join(profile.root, "logs"),
+    redactor: createRedactor({ secrets: resolved.secrets }),
+    clock: systemClock,
+    maxSizeBytes: max_size_mb * 1024 * 1024,
+    backupCount: backup_count,
+  });
 }
 
 /** The build puts the pages beside the program. */

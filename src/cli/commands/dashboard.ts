@@ -1,6 +1,11 @@
 import type { Command } from "commander";
 import { DASHBOARD_SCOPES } from "../../api/contract/common.ts";
-import { type DashboardAccess, openDashboardAccess, runAppDashboard } from "../../app/server/dashboard.ts";
+import {
+  type DashboardAccess,
+  openDashboardAccess,
+  runAppDashboard,
+  storeDashboardPassword,
+} from "../../app/server/dashboard.ts";
 import { AppError } from "../../lib/errors.ts";
 import { requirePerson } from "../by-person.ts";
 import type { CommandContext } from "../context.ts";
@@ -8,11 +13,16 @@ import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
 import { openBrowser } from "../terminal/open-browser.ts";
 
+const MIN_PASSWORD_LENGTH = 12;
+
 interface ServeOptions {
   readonly host?: string;
   readonly port?: string;
   readonly open: boolean;
 }
+
+const INSECURE =
+  "hermes: warning: dashboard.insecure is set: everybody who reaches this address can read all tasks and sessions, without signing in.";
 
 /** `hermes dashboard`: the web pages about everything that Hermes does. */
 export function build(context: CommandContext): Command {
@@ -41,6 +51,9 @@ export function build(context: CommandContext): Command {
   ])
     .option("--read-only", "the browser may look, but not change anything")
     .action((options) => printLink(context, options));
+  add("password", "Set the password that signs in where others can reach the dashboard.", [
+    "hermes dashboard password",
+  ]).action(() => setPassword(context));
   add("sign-out", "Sign out all browsers, and end all links that nobody has used.", [
     "hermes dashboard sign-out",
   ]).action(() => signOut(context));
@@ -68,8 +81,9 @@ async function serveDashboard(context: CommandContext, { host, port, open }: Ser
     app,
     {
       log,
-      onReady({ url, link }) {
+      onReady({ url, link, isInsecure }) {
         log.info("the dashboard is served", { url });
+        if (isInsecure) terminal.note(INSECURE);
         terminal.note("The dashboard runs; press Ctrl-C to stop it.");
         show(url, link);
       },
@@ -89,6 +103,21 @@ async function printLink(context: CommandContext, { readOnly = false }: { readon
   if (server === undefined) throw new AppError("dashboard-stopped", "No dashboard of this home runs.");
   const link = await access.createLink(server, readOnly ? ["read"] : DASHBOARD_SCOPES, context.signal);
   context.terminal.print(link ?? server.url);
+}
+
+/** Stores only the hash. Whoever signed in with the old password is signed out. */
+async function setPassword(context: CommandContext): Promise<void> {
+  const { terminal, signal } = context;
+  requirePerson(context);
+  const app = await startApp(context);
+  const password = await terminal.readSecret("Password of the dashboard: ", signal);
+  if (password.length < MIN_PASSWORD_LENGTH)
+    throw new AppError("usage-wrong", `A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
+  await storeDashboardPassword(app, password, signal);
+  using access = await openDashboardAccess(app, signal);
+  await access.signOutAll(signal);
+  const { username } = app.resolved.config.dashboard.basic_auth;
+  terminal.note(`Stored. Sign in as ${username}; a dashboard that runs takes it after its next start.`);
 }
 
 async function signOut(context: CommandContext): Promise<void> {

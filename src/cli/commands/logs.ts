@@ -25,8 +25,8 @@ const HEADING = new Set(["time", "level", "pid", "component", "session", "msg"])
 export function build(context: CommandContext): Command {
   const command = defineCommand("hermes logs", "Show the logs of this profile.", context.terminal)
     .addArgument(
-      new Argument("[log]", "agent (everything) or errors (warnings and errors)")
-        .choices(["agent", "errors"] satisfies LogName[])
+      new Argument("[log]", "agent (everything), errors (warnings and errors) or dashboard-audit")
+        .choices(["agent", "errors", "dashboard-audit"] satisfies LogName[])
         .default("agent"),
     )
     .addOption(new Option("--level <level>", "minimum level").choices(LOG_LEVELS))
