@@ -17,7 +17,7 @@ class LongestFirst extends BaseSequencer {
 export default defineConfig({
   oxc: { target: "node20" },
   test: {
-    include: ["src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
+    include: ["src/**/*.test.ts", "dashboard/src/**/*.test.ts", "test/**/*.test.ts", "scripts/**/*.test.ts"],
     globalSetup: ["test/support/bundle-children.ts"],
     setupFiles: ["test/support/fail-on-warning.ts", "test/support/time-limit.ts"],
     testTimeout: LIMIT_MS,

@@ -11,6 +11,7 @@ import {
 import { createContext, lazy, StrictMode, Suspense, useContext, useEffect, useRef, useState } from "react";
 import { AppDataProvider, useApi, useAppData } from "./data/app-data.tsx";
 import { meQuery } from "./data/queries.ts";
+import { parseSearch as parseBoardSearch } from "./pages/board/model/board-search.ts";
 import { Overview } from "./pages/overview/overview.tsx";
 import { readSessionFilter, type SessionFilter } from "./pages/sessions/session-filter.ts";
 import { FailedPart } from "./parts/note.tsx";
@@ -54,10 +55,26 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+const firstBoardRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/board",
+  component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "FirstBoard"),
+});
+const boardRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/board/$board/{-$task}",
+  validateSearch: parseBoardSearch,
+  component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "BoardPage"),
+});
 
 const createAppRouter = () =>
   createRouter({
-    routeTree: rootRoute.addChildren([overviewRoute, sessionsRoute.addChildren([sessionRoute])]),
+    routeTree: rootRoute.addChildren([
+      overviewRoute,
+      firstBoardRoute,
+      boardRoute,
+      sessionsRoute.addChildren([sessionRoute]),
+    ]),
     basepath: new URL(document.baseURI).pathname, // the only place that has to know the prefix
     scrollRestoration: true,
     defaultPreload: false,

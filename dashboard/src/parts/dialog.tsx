@@ -21,6 +21,9 @@ export function Dialog({ title, onClose, children, actions, onSubmit, wide = fal
     const element = dialog.current;
     const opener = document.activeElement;
     element?.showModal();
+    // A dialog is opened to type or to decide, not to close it.
+    const first = "input:not([type=hidden]), textarea, select, button[type=submit]";
+    element?.querySelector<HTMLElement>(first)?.focus();
     return () => {
       element?.close();
       if (opener instanceof HTMLElement && opener.isConnected) opener.focus();

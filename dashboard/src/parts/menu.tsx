@@ -1,4 +1,4 @@
-import type { KeyboardEvent } from "react";
+import { type KeyboardEvent, useEffect, useRef } from "react";
 import { Button, type ButtonProps } from "./button.tsx";
 import { useFloat } from "./float.ts";
 import { Icon, type IconName } from "./icon.tsx";
@@ -29,10 +29,7 @@ interface MenuProps extends Omit<ButtonProps, "onClick"> {
 /** A button that opens a list of actions. Arrows, Home, End and the first letter move; Escape closes. */
 export function Menu({ name, items, ...button }: MenuProps) {
   const { anchor, panel, id, close } = useFloat<HTMLButtonElement>({
-    onOpen: () => {
-      const first = panel.current?.querySelector<HTMLElement>("[aria-checked=true], [role^=menuitem]");
-      first?.focus();
-    },
+    onOpen: () => focusFirst(panel.current),
   });
   return (
     <>
@@ -52,7 +49,59 @@ export function Menu({ name, items, ...button }: MenuProps) {
   );
 }
 
+interface FloatingMenuProps {
+  readonly name: string;
+  readonly items: readonly MenuEntry[];
+  /** What the menu opens beside. */
+  readonly anchor: HTMLElement;
+  onClose(): void;
+}
+
+/** A list of actions beside an element, for as long as it is rendered; one list serves many elements. */
+export function FloatingMenu({ name, items, anchor, onClose }: FloatingMenuProps) {
+  const opener = useRef(document.activeElement);
+  const {
+    anchor: beside,
+    panel,
+    id,
+    open,
+    close,
+  } = useFloat<HTMLElement>({
+    onOpen: () => focusFirst(panel.current),
+    onClose: () => {
+      const { current } = opener;
+      if (current instanceof HTMLElement && current.isConnected) current.focus();
+      onClose();
+    },
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it opens once, beside what it was rendered for
+  useEffect(() => {
+    beside.current = anchor;
+    open();
+  }, []);
+  return (
+    <div
+      ref={panel}
+      id={id}
+      popover="auto"
+      role="menu"
+      aria-label={name}
+      className={styles.menu}
+      onKeyDown={moveFocus}
+    >
+      <MenuItems items={items} close={close} />
+    </div>
+  );
+}
+
+function focusFirst(panel: HTMLElement | null): void {
+  panel?.querySelector<HTMLElement>("[aria-checked=true], [role^=menuitem]")?.focus();
+}
+
 function MenuItems({ items, close }: { readonly items: readonly MenuEntry[]; close(): void }) {
+  const hasIcons = items.some(
+    (item) => item !== "line" && (item.icon !== undefined || item.checked !== undefined),
+  );
   return items.map((item, index) => {
     if (item === "line") {
       const before = items[index - 1];
@@ -74,7 +123,9 @@ function MenuItems({ items, close }: { readonly items: readonly MenuEntry[]; clo
         }}
       >
         {isChoice ? <Icon name="check" className={item.checked ? "" : styles.blank} /> : null}
-        {!isChoice && item.icon && <Icon name={item.icon} />}
+        {!isChoice && hasIcons && (
+          <Icon name={item.icon ?? "check"} className={item.icon === undefined ? styles.blank : ""} />
+        )}
         <span className={styles.label}>
           {item.label}
           {item.refusal !== undefined && <small>{item.refusal}</small>}

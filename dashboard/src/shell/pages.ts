@@ -4,7 +4,7 @@ import { words } from "../words/words.ts";
 /** A page of the navigation. It has a row only if it exists. */
 export interface PageRow {
   readonly name: keyof typeof words.shell.pages;
-  readonly path: "/" | "/sessions";
+  readonly path: "/" | "/board" | "/sessions";
   readonly icon: IconName;
   /** The letter after `g`. */
   readonly letter: string;
@@ -13,6 +13,7 @@ export interface PageRow {
 export const PAGES: readonly (readonly PageRow[])[] = [
   [
     { name: "overview", path: "/", icon: "overview", letter: "o" },
+    { name: "board", path: "/board", icon: "board", letter: "b" },
     { name: "sessions", path: "/sessions", icon: "sessions", letter: "s" },
   ],
 ];

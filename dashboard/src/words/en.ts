@@ -1,12 +1,16 @@
+import { boardWords } from "./board-words.ts";
 import { overviewWords } from "./overview-words.ts";
 import { problemWords } from "./problem-words.ts";
 import { sessionWords } from "./session-words.ts";
 import { shellWords } from "./shell-words.ts";
+import { taskWords } from "./task-words.ts";
 
 /** Every sentence of the app in English, by page. */
 export const en = {
   shell: shellWords,
   overview: overviewWords,
   sessions: sessionWords,
+  board: boardWords,
+  task: taskWords,
   problems: problemWords,
 };

@@ -1,0 +1,71 @@
+import type { Card, Status } from "../../../../../src/api/contract/boards.ts";
+import type { TaskMove } from "../../../../../src/api/contract/tasks.ts";
+import { choiceFor, type MoveChoice, type MoveQuestion, type Refusal } from "../model/moves.ts";
+
+/** A move of some cards to one column, before anything was asked. */
+export interface MoveIntent {
+  readonly to: Status;
+  readonly groups: readonly { readonly choice: MoveChoice; readonly cards: readonly Card[] }[];
+  readonly refused: readonly { readonly card: Card; readonly refusal: Refusal }[];
+  readonly question: MoveQuestion | undefined;
+  /** Whether a worker is stopped by it. */
+  readonly endsRun: boolean;
+}
+
+/** What a person said when asked. */
+export interface MoveAnswers {
+  readonly text?: string;
+  readonly reviewer?: string;
+  readonly at?: number;
+}
+
+/** The questions in the order of their weight: of several, the weightiest is asked. */
+const WEIGHT: readonly MoveQuestion[] = [
+  "summary",
+  "confirm",
+  "stop",
+  "changes",
+  "reason",
+  "time",
+  "reviewer",
+];
+
+export function planMove(cards: readonly Card[], to: Status): MoveIntent {
+  const groups = new Map<string, { choice: MoveChoice; cards: Card[] }>();
+  const refused: { card: Card; refusal: Refusal }[] = [];
+  for (const card of cards) {
+    const choice = choiceFor(card.status, to);
+    if ("refusal" in choice) refused.push({ card, refusal: choice.refusal });
+    else groups.set(choice.move, { choice, cards: [...(groups.get(choice.move)?.cards ?? []), card] });
+  }
+  const found = [...groups.values()];
+  const asked = found.flatMap(({ choice }) => (choice.ask === undefined ? [] : [choice.ask]));
+  return {
+    to,
+    groups: found,
+    refused,
+    question: asked.toSorted((a, b) => WEIGHT.indexOf(b) - WEIGHT.indexOf(a))[0],
+    endsRun: found.some((group) => group.cards.some(({ status }) => status === "running")),
+  };
+}
+
+/** The body of a move, from what was asked. */
+export function bodyOf({ move }: MoveChoice, { text = "", reviewer = "", at = 0 }: MoveAnswers): TaskMove {
+  const words = text.trim();
+  switch (move) {
+    case "block":
+      return { move, reason: words };
+    case "request-changes":
+      return { move, reason: words };
+    case "schedule":
+      return { move, at };
+    case "request-review":
+      return { move, reviewer, ...(words !== "" && { summary: words }) };
+    case "complete":
+      return { move, ...(words !== "" && { summary: words }) };
+    case "unblock":
+      return { move, ...(words !== "" && { reason: words }) };
+    default:
+      return { move };
+  }
+}

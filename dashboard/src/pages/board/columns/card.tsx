@@ -1,0 +1,221 @@
+import { type CSSProperties, memo, useEffect, useRef, useSyncExternalStore } from "react";
+import type { CardReason } from "../../../../../src/api/contract/boards.ts";
+import type { CardView } from "../../../data/board-store.ts";
+import { Button } from "../../../parts/button.tsx";
+import { Icon } from "../../../parts/icon.tsx";
+import { Ago, Elapsed, When } from "../../../parts/time.tsx";
+import { money, when } from "../../../words/format.ts";
+import { words } from "../../../words/words.ts";
+import { useBoard, useCard, useIsSelected } from "../board-context.tsx";
+import { useCardDrag } from "../drag/use-card-drag.ts";
+import styles from "./card.module.css";
+
+const { board: text } = words;
+
+interface CardProps {
+  readonly id: string;
+  /** Place in its column, for screen readers: only a part of a long column is in the document. */
+  readonly place: number;
+  readonly of: number;
+}
+
+/** One task. Only what belongs to it is drawn again when it changes. */
+export const Card = memo(function Card({ id, place, of }: CardProps) {
+  const card = useCard(id);
+  const { marks, openTask, openId } = useBoard();
+  const isSelected = useIsSelected(id);
+  const isFocused = useSyncExternalStore(
+    (listener) => marks.subscribe(id, listener),
+    () => marks.focused() === id,
+  );
+  const element = useRef<HTMLLIElement>(null);
+  const link = useRef<HTMLAnchorElement>(null);
+  const drag = useCardDrag(id, element);
+  useEffect(() => {
+    if (isFocused && marks.takeFocusOrder(id)) link.current?.focus();
+  });
+  if (card === undefined) return null;
+  const names = [
+    styles.card,
+    card.status === "running" && styles.live,
+    card.status === "done" && styles.done,
+    (isSelected || openId === id) && styles.selected,
+    card.isPending && styles.pending,
+    drag === "dragged" && styles.dragged,
+  ];
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the title is a link, and the keys of the board act on it
+    <li
+      ref={element}
+      data-card={id}
+      className={names.filter(Boolean).join(" ")}
+      aria-posinset={place}
+      aria-setsize={of}
+      onClick={(event) => {
+        if (event.defaultPrevented || (event.target as Element).closest("button")) return;
+        if (event.metaKey || event.ctrlKey) return;
+        event.preventDefault();
+        marks.focus(id);
+        if (event.shiftKey) marks.toggle(id);
+        else openTask(id);
+      }}
+    >
+      {card.changes > 0 && <span key={card.changes} className={styles.flash} />}
+      <Top card={card} />
+      <Title card={card} isFocused={isFocused} link={link} />
+      {card.run !== null && <Tail card={card} />}
+      {card.notice !== null && card.run === null && <Says {...card.notice} />}
+      <End card={card} />
+    </li>
+  );
+});
+
+function Top({ card }: { readonly card: CardView }) {
+  return (
+    <div className={styles.top}>
+      <span className={styles.number} title={card.id}>
+        {text.number(card.seq)}
+      </span>
+      <Priority value={card.priority} />
+      <span className={styles.push}>
+        <Short card={card} />
+      </span>
+    </div>
+  );
+}
+
+export function Priority({ value }: { readonly value: number }) {
+  if (value === 0) return null;
+  const bars = Math.max(0, Math.min(3, value));
+  return (
+    <span
+      className={styles.priority}
+      title={text.priority(value)}
+      style={{ "--bars": bars } as CSSProperties}
+    >
+      <i data-on={bars > 0} />
+      <i data-on={bars > 1} />
+      <i data-on={bars > 2} />
+      <span className="unseen">{text.priority(value)}</span>
+    </span>
+  );
+}
+
+/** Why it is where it is, in two words; or since when. */
+function Short({ card }: { readonly card: CardView }) {
+  if (card.run !== null) return <Elapsed since={card.run.startedAt} className={styles.elapsed} />;
+  if (card.reason !== null && card.status !== "blocked") return <>{reasonText(card.reason)}</>;
+  if (card.status === "done" || card.status === "archived") return <When at={card.since} />;
+  return <Ago at={card.since} />;
+}
+
+export function reasonText({ kind, task, count, until, guard }: CardReason): string {
+  const { reasons, guards } = text;
+  switch (kind) {
+    case "waits":
+      return count === 1 && task !== null ? reasons.waits(task.seq) : reasons.waitsMany(count ?? 0);
+    case "scheduled":
+      return until === null ? text.status.scheduled : reasons.until(when(until, Date.now()));
+    case "guarded":
+      return guards[guard ?? ""] ?? reasons.guarded;
+    default:
+      return reasons[kind];
+  }
+}
+
+function Title({
+  card,
+  isFocused,
+  link,
+}: {
+  readonly card: CardView;
+  readonly isFocused: boolean;
+  readonly link: React.RefObject<HTMLAnchorElement | null>;
+}) {
+  const { hrefOf, marks, openMenu, mayWork } = useBoard();
+  const button = useRef<HTMLButtonElement>(null);
+  return (
+    <>
+      <a
+        ref={link}
+        href={hrefOf(card.id)}
+        className={styles.title}
+        draggable={false}
+        tabIndex={isFocused ? 0 : -1}
+        onFocus={() => marks.focus(card.id)}
+      >
+        {card.title}
+      </a>
+      {mayWork && (
+        <Button
+          ref={button}
+          kind="quiet"
+          small
+          icon="more"
+          className={styles.more}
+          tabIndex={isFocused ? 0 : -1}
+          aria-haspopup="menu"
+          aria-label={text.showActions(card.title)}
+          onClick={() =>
+            button.current && openMenu({ kind: "actions", ids: [card.id], anchor: button.current })
+          }
+        />
+      )}
+    </>
+  );
+}
+
+/** What the agent of the run does at this moment. */
+function Tail({ card }: { readonly card: CardView }) {
+  const call = card.run?.call ?? null;
+  if (call === null) return <div className={styles.tail}>{text.calls.none}</div>;
+  const lead = call.tool === "terminal" ? text.calls.terminal : call.tool;
+  return (
+    <div className={styles.tail} title={call.text}>
+      {lead} {call.text}
+    </div>
+  );
+}
+
+function Says({ kind, text: said }: NonNullable<CardView["notice"]>) {
+  return (
+    <div className={`${styles.says} ${kind === "failure" ? styles.failed : ""}`}>
+      <span>{said}</span>
+    </div>
+  );
+}
+
+function End({ card }: { readonly card: CardView }) {
+  const { parts } = card;
+  return (
+    <div className={styles.end}>
+      {card.assignee === null ? (
+        <span>{text.nobody}</span>
+      ) : (
+        <span className={styles.who}>
+          <span className={styles.face} aria-hidden="true">
+            {card.assignee.slice(0, 1)}
+          </span>
+          <span className="clip">{card.assignee}</span>
+        </span>
+      )}
+      {parts !== null && (
+        <span title={text.parts(parts.done, parts.total)}>
+          <Icon name="parts" /> {parts.done}/{parts.total}
+          <span className="unseen">{text.parts(parts.done, parts.total)}</span>
+        </span>
+      )}
+      {card.comments > 0 && (
+        <span title={text.comments(card.comments)}>
+          <Icon name="comment" /> {card.comments}
+        </span>
+      )}
+      {card.files > 0 && (
+        <span title={text.files(card.files)}>
+          <Icon name="file" /> {card.files}
+        </span>
+      )}
+      <span className={styles.push}>{card.costUsd > 0 && money(card.costUsd)}</span>
+    </div>
+  );
+}

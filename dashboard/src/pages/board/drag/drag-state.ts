@@ -1,0 +1,41 @@
+import type { Status } from "../../../../../src/api/contract/boards.ts";
+import { choiceFor, type Refusal } from "../model/moves.ts";
+
+/** The cards that are in hand, with the columns that they came from. */
+export interface Drag {
+  readonly ids: readonly string[];
+  readonly from: readonly Status[];
+}
+
+export interface DragState {
+  current(): Drag | undefined;
+  set(drag: Drag | undefined): void;
+  subscribe(listener: () => void): () => void;
+}
+
+export function createDragState(): DragState {
+  const listeners = new Set<() => void>();
+  let drag: Drag | undefined;
+  return {
+    current: () => drag,
+    set(next) {
+      drag = next;
+      for (const listener of [...listeners]) listener();
+    },
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
+
+/** What a column says to the cards in hand: some can be dropped here, or why none can. */
+export function dropAnswer({ from }: Drag, to: Status): "allowed" | Refusal {
+  let refusal: Refusal = "here";
+  for (const status of from) {
+    const choice = choiceFor(status, to);
+    if (!("refusal" in choice)) return "allowed";
+    refusal = choice.refusal;
+  }
+  return refusal;
+}

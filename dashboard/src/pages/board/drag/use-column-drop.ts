@@ -1,0 +1,38 @@
+import { dropTargetForElements } from "@atlaskit/pragmatic-drag-and-drop/element/adapter";
+import { type RefObject, useEffect, useState, useSyncExternalStore } from "react";
+import type { Status } from "../../../../../src/api/contract/boards.ts";
+import { useBoard } from "../board-context.tsx";
+import type { Refusal } from "../model/moves.ts";
+import { dropAnswer } from "./drag-state.ts";
+
+export interface ColumnDrop {
+  /** What the column says while cards are in hand; undefined otherwise. */
+  readonly answer: "allowed" | Refusal | undefined;
+  readonly isOver: boolean;
+}
+
+/** Lets cards be dropped on a column. What happens is decided when they are dropped, from where they are then. */
+export function useColumnDrop(status: Status, element: RefObject<HTMLElement | null>): ColumnDrop {
+  const { drag, requestMove } = useBoard();
+  const [isOver, setOver] = useState(false);
+  const answer = useSyncExternalStore(drag.subscribe, () => {
+    const current = drag.current();
+    return current === undefined ? undefined : dropAnswer(current, status);
+  });
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a column keeps its element
+  useEffect(() => {
+    const target = element.current;
+    if (target === null) return;
+    return dropTargetForElements({
+      element: target,
+      canDrop: ({ source }) => Array.isArray(source.data["cards"]),
+      onDragEnter: () => setOver(true),
+      onDragLeave: () => setOver(false),
+      onDrop: ({ source }) => {
+        setOver(false);
+        requestMove(source.data["cards"] as readonly string[], status);
+      },
+    });
+  }, [status, drag, requestMove]);
+  return { answer, isOver };
+}

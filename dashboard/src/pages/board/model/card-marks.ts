@@ -1,0 +1,61 @@
+type Listener = () => void;
+
+/** What the person at this page has done to cards: which one has the keyboard, which ones are selected. */
+export interface CardMarks {
+  /** The card that the keyboard acts on. */
+  focused(): string | undefined;
+  isSelected(id: string): boolean;
+  selected(): readonly string[];
+  /** Gives a card the keyboard; with `move`, the focus of the browser follows. */
+  focus(id: string | undefined, move?: boolean): void;
+  /** Takes the order to move the browser's focus, once. */
+  takeFocusOrder(id: string): boolean;
+  toggle(id: string): void;
+  /** Selects these and nothing else. */
+  select(ids: readonly string[]): void;
+  /** Subscribes to the marks of one card, or of all (`*`). */
+  subscribe(id: string, listener: Listener): () => void;
+}
+
+export function createCardMarks(): CardMarks {
+  const listeners = new Map<string, Set<Listener>>();
+  let focused: string | undefined;
+  let order: string | undefined;
+  let selected: readonly string[] = [];
+  let lookup: ReadonlySet<string> = new Set();
+
+  const tell = (ids: Iterable<string | undefined>): void => {
+    for (const id of [...new Set(ids), "*"])
+      if (id !== undefined) for (const listener of [...(listeners.get(id) ?? [])]) listener();
+  };
+  const select = (ids: readonly string[]): void => {
+    const before = selected;
+    selected = [...new Set(ids)];
+    lookup = new Set(selected);
+    tell([...before, ...selected]);
+  };
+
+  return {
+    focused: () => focused,
+    isSelected: (id) => lookup.has(id),
+    selected: () => selected,
+    focus(id, move = false) {
+      const before = focused;
+      focused = id;
+      if (move) order = id;
+      if (before !== id || move) tell([before, id]);
+    },
+    takeFocusOrder(id) {
+      if (order !== id) return false;
+      order = undefined;
+      return true;
+    },
+    toggle: (id) => select(lookup.has(id) ? selected.filter((one) => one !== id) : [...selected, id]),
+    select,
+    subscribe(id, listener) {
+      const own = listeners.get(id) ?? new Set();
+      listeners.set(id, own.add(listener));
+      return () => own.delete(listener);
+    },
+  };
+}

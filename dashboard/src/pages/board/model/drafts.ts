@@ -1,0 +1,65 @@
+/** What a person has typed and not sent, by field. It survives events, a lost connection, and closing the drawer or the page. */
+export interface Drafts {
+  get(field: string): string | undefined;
+  /** Keeps a text; undefined or an unchanged text forgets it. */
+  set(field: string, text: string | undefined): void;
+}
+
+const PREFIX = "hermes.draft.";
+/** Drafts of closed tabs are kept for this long. */
+const KEPT_MS = 7 * 86_400_000;
+
+interface Kept {
+  readonly text: string;
+  readonly at: number;
+}
+
+/** Drafts of one task. Where the browser keeps nothing (a private window, a full disk), they live as long as the page. */
+export function createDrafts(
+  storage: Storage | undefined,
+  scope: string,
+  now: () => number = Date.now,
+): Drafts {
+  const memory = new Map<string, string>();
+  const keyOf = (field: string): string => `${PREFIX}${scope}.${field}`;
+  return {
+    get(field) {
+      const inMemory = memory.get(field);
+      if (inMemory !== undefined) return inMemory;
+      try {
+        const text = storage?.getItem(keyOf(field));
+        return text == null ? undefined : (JSON.parse(text) as Kept).text;
+      } catch {
+        return undefined;
+      }
+    },
+    set(field, text) {
+      try {
+        if (text === undefined) storage?.removeItem(keyOf(field));
+        else storage?.setItem(keyOf(field), JSON.stringify({ text, at: now() } satisfies Kept));
+      } catch {
+        // Kept in memory below.
+      }
+      if (text === undefined) memory.delete(field);
+      else memory.set(field, text);
+    },
+  };
+}
+
+/** Removes drafts that nobody came back to. */
+export function forgetOldDrafts(storage: Storage, now: number): void {
+  const keys = Array.from({ length: storage.length }, (_, index) => storage.key(index));
+  for (const key of keys) {
+    if (key === null || !key.startsWith(PREFIX)) continue;
+    const at = readTime(storage.getItem(key));
+    if (at === undefined || now - at > KEPT_MS) storage.removeItem(key);
+  }
+}
+
+function readTime(text: string | null): number | undefined {
+  try {
+    return (JSON.parse(text ?? "") as Kept).at;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,21 @@
+import type { ShownTask } from "../../../../../src/api/contract/tasks.ts";
+import { When } from "../../../parts/time.tsx";
+import { words } from "../../../words/words.ts";
+import styles from "./events-tab.module.css";
+
+/** What has happened to the task, the newest first. */
+export function EventsTab({ shown: { events } }: { readonly shown: ShownTask }) {
+  if (events.length === 0) return <p className="faint">{words.task.events.none}</p>;
+  return (
+    <ol className={styles.feed}>
+      {events.toReversed().map(({ id, at, text, actor }) => (
+        <li key={id}>
+          <When at={at} className={styles.time} />
+          <span>
+            {text} <span className="faint">{actor}</span>
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}

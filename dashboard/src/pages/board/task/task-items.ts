@@ -1,0 +1,67 @@
+import type { RefObject } from "react";
+import type { ShownTask, TaskMove } from "../../../../../src/api/contract/tasks.ts";
+import type { MenuEntry, MenuItem } from "../../../parts/menu.tsx";
+import type { Toasts } from "../../../parts/toast.tsx";
+import { words } from "../../../words/words.ts";
+import type { BoardTools } from "../board-context.tsx";
+import { STATUS_ICONS } from "../columns/status-icons.ts";
+import { choiceFor } from "../model/moves.ts";
+
+const { board: text } = words;
+
+/** What can be done with a task: the moves that lead to another column first, then what changes it where it is. */
+export function taskItems(
+  { task, card, moves }: ShownTask,
+  tools: BoardTools,
+  toasts: Toasts,
+  place: RefObject<HTMLElement | null>,
+): readonly MenuEntry[] {
+  const ids = [task.id];
+  const may = (move: TaskMove["move"]): boolean => moves.includes(move);
+  const send = (label: string, body: TaskMove): MenuItem[] =>
+    may(body.move) ? [{ label, run: () => void tools.actions.send(ids, body, undefined) }] : [];
+  const targets = [...tools.statuses.filter((status) => status !== "archived"), "archived" as const];
+  const leave = targets.flatMap((to): MenuItem[] => {
+    const choice = choiceFor(task.status, to);
+    if ("refusal" in choice || to === "archived") return [];
+    return [
+      {
+        label: `${text.moveVerbs[choice.move]}${choice.ask === undefined ? "" : "…"}`,
+        icon: STATUS_ICONS[to],
+        run: () => tools.requestMove(ids, to),
+      },
+    ];
+  });
+  const copy = (value: string) => (): void =>
+    void navigator.clipboard.writeText(value).then(() => toasts.say(words.shell.copied));
+  const assign: MenuItem = {
+    label: `${text.assign}…`,
+    keys: "a",
+    run: () => {
+      const anchor = place.current?.querySelector<HTMLElement>("[aria-haspopup=menu]");
+      if (anchor) tools.openMenu({ kind: "assign", ids, anchor });
+    },
+  };
+  const isFailure = card.notice?.kind === "failure";
+  return [
+    ...leave,
+    ...(leave.length > 0 ? ["line" as const] : []),
+    ...(task.status === "running" ? [] : [assign]),
+    ...(isFailure ? send(text.retry, { move: "retry" }) : []),
+    ...(task.hold ? send(text.release, { move: "release-hold" }) : send(text.hold, { move: "hold" })),
+    ...(card.reason?.kind === "guarded" ? send(text.unguard, { move: "unguard" }) : []),
+    "line",
+    { label: text.copyId, icon: "copy", run: copy(task.id) },
+    { label: text.copyLink, run: copy(new URL(tools.hrefOf(task.id), document.baseURI).href) },
+    ...(task.status === "archived"
+      ? []
+      : [
+          {
+            label: `${text.archive}…`,
+            icon: "archived" as const,
+            danger: true,
+            run: () => tools.requestMove(ids, "archived"),
+          },
+        ]),
+  ];
+}
