@@ -6,10 +6,11 @@ import type { Backend } from "./options.ts";
 type Open = (request: EnvironmentRequest, signal: AbortSignal) => Promise<Environment>;
 
 const OPEN: { readonly [Kind in Backend]: Open } = {
-  local: async ({ options, variables, profile, cwd }) => {
+  local: async ({ options, variables, profile, cwd, reporter }) => {
     const { openLocalEnvironment } = await import("./local/local-environment.ts");
     const { home: profileHome, root: rootHome } = profile;
-    return openLocalEnvironment({ options, variables, profileHome, rootHome, cwd });
+    const onNotice = (text: string): void => reporter.onNotice(text);
+    return openLocalEnvironment({ options, variables, profileHome, rootHome, cwd, onNotice });
   },
   docker: openContainer,
   podman: openContainer,

@@ -48,6 +48,15 @@ describeWith("bubblewrap", "the local sandbox", () => {
     expect(await readFile(join(home.folder, "outside"), "utf8")).toBe("x\n");
   });
 
+  test("agent K8: the person is told of a new repository and of new files that programs outside would obey", async () => {
+    await using home = await openProject([
+      { command: "git init -q nest && git -C nest config core.fsmonitor ./evil && echo {} > .mcp.json" },
+    ]);
+    const { stderr } = await home.run("-z", "go", "--yolo");
+    expect(stderr).toContain(`has created ${join(home.project, "nest", ".git")}, which sets core.fsmonitor.`);
+    expect(stderr).toContain(`has created ${join(home.project, ".mcp.json")}, which programs outside obey`);
+  });
+
   test("agent K9: status, doctor and sandbox explain say what holds", async () => {
     await using home = await openProject([]);
     expect((await home.run("status")).stdout).toContain("in the sandbox (workspace)");

@@ -18,6 +18,8 @@ export interface LocalEnvironmentParts {
   readonly rootHome?: string;
   /** The start folder of commands unless the settings name another one. */
   readonly cwd: string;
+  /** Receives what a person has to know about the sandbox. */
+  readonly onNotice?: ((text: string) => void) | undefined;
   /** How long the init files may take. */
   readonly initFilesMs?: number;
 }
@@ -35,7 +37,13 @@ export async function openLocalEnvironment(parts: LocalEnvironmentParts): Promis
   const { openLocalSandbox } = await import("./sandbox/local-sandbox.ts");
   const hermesHomes = [rootHome, profileHome] as const;
   const project = options.cwd.startsWith("~") ? join(env["HOME"] ?? homedir(), options.cwd.slice(1)) : start;
-  const sandbox = openLocalSandbox({ options, variables: env, hermesHomes, cwd: project });
+  const sandbox = openLocalSandbox({
+    options,
+    variables: env,
+    hermesHomes,
+    cwd: project,
+    onNotice: parts.onNotice,
+  });
   const inside = open(
     (signal) => sandbox.transport(signal),
     async () => sandbox[Symbol.asyncDispose](),

@@ -199,6 +199,24 @@ describeWith("bubblewrap", "local sandbox", () => {
     expect(results.slice(0, 4).filter(({ notices }) => notices.length === 0)).toEqual([]);
   });
 
+  test("agent K8: hooks and settings of a repository inside the project stay as they are, and commits in it work", async () => {
+    await using lab = await openLab(users.at(-1) ?? "");
+    lab.addRepository("libs/inner");
+    const results = await lab.run(
+      [
+        "git -C libs/inner config core.fsmonitor ./evil",
+        "echo evil > libs/inner/.git/hooks/pre-commit",
+        rename("libs/inner", "libs/other"),
+        rename("libs", "other"),
+        "rm -rf libs/inner/.git/config",
+        "cd libs/inner && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m second && git log --oneline | wc -l",
+      ],
+      {},
+    );
+    expect(results.slice(0, -1).filter(({ exitCode }) => exitCode === 0)).toEqual([]);
+    expect(results.at(-1)).toMatchObject({ exitCode: 0, output: "1\n" });
+  });
+
   test("agent K8: a link in the place of the submodules opens no other repository", async () => {
     await using lab = await openLab(users.at(-1) ?? "");
     execFileSync("git", ["init", "-q", join(lab.home, "documents", "other")]);
@@ -309,6 +327,11 @@ async function openLab(user: string, { hasRepository = true } = {}) {
       git(project, add);
       mkdirSync(join(project, "tools", "hooks"), { recursive: true });
       git(project, "config core.hooksPath tools/hooks");
+      own();
+    },
+    /** A repository that is no submodule. */
+    addRepository(path: string): void {
+      execFileSync("git", ["init", "-q", join(project, path)]);
       own();
     },
     before: state(),

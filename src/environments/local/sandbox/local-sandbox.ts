@@ -8,6 +8,7 @@ import type { TerminalOptions } from "../../options.ts";
 import { bubblewrapCommand, probeSandbox } from "./bubblewrap.ts";
 import { createDenialWatch, explainDenial } from "./explain-denial.ts";
 import { planSandbox, type SandboxPlan } from "./plan-sandbox.ts";
+import { type RepositoryWatch, watchRepositories } from "./repository-watch.ts";
 import { openSandboxFolder } from "./sandbox-files.ts";
 import { type SandboxHub, startHub } from "./sandbox-hub.ts";
 import { sandboxVariables } from "./sandbox-variables.ts";
@@ -18,6 +19,8 @@ export interface LocalSandboxParts {
   readonly variables: Readonly<Record<string, string>>;
   readonly hermesHomes: readonly [root: string, profile: string];
   readonly cwd: string;
+  /** Receives what a person has to know; the model gets it with the result of a command. */
+  readonly onNotice?: ((text: string) => void) | undefined;
 }
 
 export interface LocalSandbox extends AsyncDisposable {
@@ -47,10 +50,11 @@ export async function inspectSandbox(
 }
 
 export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
-  const { options } = parts;
+  const { options, onNotice = () => undefined } = parts;
   const env = sandboxVariables(parts.variables, options.env_passthrough);
   let created: Promise<{ readonly hub: SandboxHub; close(): Promise<void> }> | undefined;
   let plan: SandboxPlan | undefined;
+  let repositories: RepositoryWatch | undefined;
   const removedBetween: string[] = [];
 
   async function create(signal: AbortSignal) {
@@ -59,15 +63,18 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     const planned = await planSandbox({ ...parts, temporary: folder.temporary });
     const channels = await folder.createChannels();
     const watching = watchForbidden(planned.forbidden, (notices) => removedBetween.push(...notices));
-    const close = (): Promise<void> => {
+    const found = watchRepositories(planned.writable, planned.nested, onNotice);
+    const close = async (): Promise<void> => {
       watching[Symbol.dispose]();
-      return folder.remove(channels, planned.placeholder);
+      await found[Symbol.asyncDispose]();
+      await folder.remove(channels, planned.placeholder);
     };
     try {
       const sandbox = bubblewrapCommand(planned, { blank: folder.blank, channels }, []);
       const { mode, mkfifo } = planned;
       const hub = await startHub({ sandbox, mkfifo, mode, env, channels }, signal);
       plan = planned;
+      repositories = found;
       return { hub, close };
     } catch (error) {
       await close();
@@ -89,7 +96,12 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
   /** Names each new file that other programs would obey once. */
   function reportCreated(): string[] {
     const created = (plan?.absent ?? []).filter((path) => !reported.has(path) && existsSync(path));
-    for (const path of created) reported.add(path);
+    for (const path of created) {
+      reported.add(path);
+      onNotice(
+        `A command in the sandbox has created ${path}, which programs outside obey: look at it first.`,
+      );
+    }
     return created.map(
       (path) => `${path} is new. Programs outside the sandbox obey it: tell the user to look at it first.`,
     );
@@ -124,7 +136,8 @@ export function openLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
           const found = await removeForbidden(plan?.forbidden ?? []);
           const removed = [...new Set([...removedBetween.splice(0), ...found])];
           const reason = plan && result.exitCode !== 0 ? watch.explain(plan) : undefined;
-          const added = [...removed, ...reportCreated(), ...(reason ? [reason] : [])];
+          const planted = repositories?.takeFindings() ?? [];
+          const added = [...removed, ...reportCreated(), ...planted, ...(reason ? [reason] : [])];
           return added.length === 0 ? result : { ...result, notices: [...result.notices, ...added] };
         },
         get busy() {

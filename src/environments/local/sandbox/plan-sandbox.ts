@@ -90,6 +90,7 @@ export async function planSandbox(facts: SandboxFacts): Promise<SandboxPlan> {
     mounts: [...mounts, ...pinParents(mounts)],
     forbidden: guards.flatMap(({ forbidden }) => forbidden),
     absent: guards.flatMap(({ absent }) => absent),
+    nested: guards.flatMap(({ nested }) => nested),
     placeholder: guards.find(({ placeholder }) => placeholder !== undefined)?.placeholder,
   };
 }

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { AppError } from "../../../lib/errors.ts";
 import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 import { isWithin, type Mount } from "./mounts.ts";
+import { findNestedRepositories } from "./nested-repositories.ts";
 
 /** Files and folders of a project that programs outside the sandbox run or obey. */
 const OBEYED = [
@@ -31,6 +32,8 @@ export interface ProjectGuards {
   readonly absent: readonly string[];
   /** The folder `.git` if it does not exist; bubblewrap creates it as a mount point. */
   readonly placeholder: string | undefined;
+  /** The `.git` files and folders below the project that are guarded as well. */
+  readonly nested: readonly string[];
 }
 
 /** Finds what has to stay read-only, so that no command can place code that runs outside later. */
@@ -38,10 +41,30 @@ export async function guardProject(project: string): Promise<ProjectGuards> {
   const paths = OBEYED.map((name) => join(project, name));
   const obeyed = await Promise.all(paths.map(readOnlyIfPresent));
   const git = await guardGit(project);
-  return { ...git, mounts: [...git.mounts, ...obeyed.flat()], absent: await missing(paths) };
+  const found = await findNestedRepositories(project);
+  const guards = await Promise.all(found.map(guardNested));
+  const nested = found.filter((_, index) => guards[index] !== undefined);
+  const ofNested = guards.filter((guard) => guard !== undefined);
+  return {
+    placeholder: git.placeholder,
+    mounts: [...git.mounts, ...obeyed.flat(), ...ofNested.flatMap(({ mounts }) => mounts)],
+    forbidden: [...git.forbidden, ...ofNested.flatMap(({ forbidden }) => forbidden)],
+    absent: await missing(paths),
+    nested,
+  };
 }
 
-async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent">> {
+/** A file leads to a repository of a submodule or a work tree, which is guarded where it is. */
+async function guardNested(path: string): Promise<Pick<ProjectGuards, "mounts" | "forbidden"> | undefined> {
+  const found = await unlessMissing(lstat(path));
+  if (found?.isFile()) return { mounts: [{ kind: "read", path }], forbidden: [] };
+  // Without this file it is no repository yet: a command may complete it, which the watch of repositories finds.
+  const isRepository =
+    found !== undefined && (await unlessMissing(lstat(join(path, "config")))) !== undefined;
+  return isRepository ? guardRepository(path) : undefined;
+}
+
+async function guardGit(project: string): Promise<Omit<ProjectGuards, "absent" | "nested">> {
   const path = join(project, ".git");
   const found = await unlessMissing(lstat(path));
   const isEmpty = found?.isDirectory() && (await readdir(path)).length === 0;

@@ -1,0 +1,59 @@
+import { join } from "node:path";
+import { findNestedRepositories, findPlantedCode } from "./nested-repositories.ts";
+
+/** A command may remove or close a repository while it is being looked at. */
+const unlessGone = (): undefined => undefined;
+
+export interface RepositoryWatch extends AsyncDisposable {
+  /** Searches for new repositories beside the next command, and says what was found until now. */
+  takeFindings(): string[];
+}
+
+/** A search takes at most this share of the time. */
+const SEARCH_SHARE = 0.05;
+
+/**
+ * Searches the projects for repositories that commands have created, and whose hooks or settings would run programs outside
+ * the sandbox. `onFound` gets each finding once; the last search is part of disposing.
+ */
+export function watchRepositories(
+  projects: readonly string[],
+  guarded: readonly string[],
+  onFound: (text: string) => void,
+): RepositoryWatch {
+  const known = new Set(guarded);
+  const reported = new Set<string>();
+  const untold: string[] = [];
+  let searching: Promise<void> | undefined;
+  let mayStartAt = 0;
+
+  async function search(): Promise<void> {
+    const startedAt = performance.now();
+    for (const project of projects)
+      for (const path of await findNestedRepositories(project)) {
+        if (known.has(path) || reported.has(path)) continue;
+        const planted = await findPlantedCode(path, join(project, ".git")).catch(unlessGone);
+        if (planted === undefined) continue; // checked again, because a command may change it later
+        reported.add(path);
+        const text = `A command in the sandbox has created ${path}, which ${planted}. Git outside the sandbox would obey it, also when it runs in a folder above: look at it first.`;
+        untold.push(text);
+        onFound(text);
+      }
+    const endedAt = performance.now();
+    mayStartAt = endedAt + (endedAt - startedAt) / SEARCH_SHARE;
+  }
+
+  return {
+    takeFindings() {
+      if (searching === undefined && performance.now() >= mayStartAt)
+        searching = search().finally(() => {
+          searching = undefined;
+        });
+      return untold.splice(0);
+    },
+    async [Symbol.asyncDispose]() {
+      await searching;
+      await search();
+    },
+  };
+}
