@@ -14,8 +14,9 @@ const CHUNK_BYTES = 64 * 1024;
 function inputContract(name: string, settings: Readonly<Record<string, string>>, knownHosts?: string): void {
   describe(`${name} keeps the contract of piped input`, () => {
     let home: Awaited<ReturnType<typeof tempHome>>;
+    // The full counts need more than the default time of a command on a busy machine.
     const start = (command: string) =>
-      home.start(["sandbox", "exec", "--", command], { env: settings, stdin: "open" });
+      home.start(["sandbox", "exec", "--timeout", "3600", "--", command], { env: settings, stdin: "open" });
     const exec = async (command: string) => {
       const run = await home.hermes(["sandbox", "exec", "--", command], { env: settings });
       expect(run).toMatchObject({ exitCode: 0 });
