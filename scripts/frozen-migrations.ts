@@ -81,6 +81,7 @@ const RELEASED: Readonly<Record<string, readonly string[]>> = {
     "pairing 53a28d3176fe2a30",
     "state of the gateway 26a3ae3363c27471",
     "messages that change, and choices of people 3577f3caacd5510a",
+    "trusted hooks a3165f256b6a8764",
   ],
   slots: ["slots 889bb67a18b2dd5e"],
   api: ["api 0cc3ccf99a9479d0"],

@@ -4,6 +4,9 @@ import { z } from "zod";
 export const BACKENDS = ["local", "docker", "podman", "ssh", "singularity"] as const;
 export type Backend = (typeof BACKENDS)[number];
 
+export const ISOLATIONS = ["shared", "session", "task"] as const;
+export const LOCAL_SANDBOXES = ["off", "workspace", "strict"] as const;
+
 /** Backends of the reference implementation that are not built yet: refused by name, never replaced with `local`. */
 const UNBUILT_BACKENDS = ["modal", "managed_modal", "daytona", "vercel_sandbox"];
 
@@ -56,7 +59,7 @@ export const terminalOptions = z.strictObject({
   ),
   isolation: setting(
     "Who shares a sandbox: every session of the profile, one session with its subagents, or one task",
-    z.enum(["shared", "session", "task"]).default("shared"),
+    z.enum(ISOLATIONS).default("shared"),
   ),
   env_passthrough: setting(
     "Names of host variables that are passed to commands; provider keys are never passed",
@@ -73,7 +76,7 @@ export const terminalOptions = z.strictObject({
   auto_source_bashrc: setting("Source ~/.bashrc when no init files are named", flag.default(true)),
   local_sandbox: forLocal(
     "Sandbox of the kernel around local commands: workspace hides credentials and lets them write only the project and temporary folders; strict also hides your other files and the network",
-    z.enum(["off", "workspace", "strict"]).default("off"),
+    z.enum(LOCAL_SANDBOXES).default("off"),
   ),
   local_sandbox_network: forLocal(
     "Give commands in the local sandbox network access; strict never does",

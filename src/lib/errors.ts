@@ -93,6 +93,7 @@ export const HINTS = {
   "pairing-locked": "Wait an hour, or approve by the id that `hermes pairing list` shows.",
   "gateway-running": "See `hermes gateway status`.",
   "gateway-unstarted": "See `hermes logs errors`, or run `hermes gateway run` to watch it.",
+  "hook-unknown": "See `hermes gateway hooks`.",
   "target-unknown": "See `hermes send --list`.",
   "send-refused": "Nothing was sent.",
   "send-failed": "See `hermes gateway status`.",

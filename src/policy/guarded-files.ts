@@ -23,8 +23,8 @@ export interface GuardFacts {
   readonly sendRoots?: readonly string[] | undefined;
 }
 
-/** Databases, trusted rules and checkpoints: changed only by Hermes, or its promises do not hold. */
-const STATE = /(?:^|\/)[^/]+\.sqlite(?:-wal|-shm|-journal)?$|^(?:trusted-rules|checkpoints)(?:\/|$)/;
+/** Databases, trusted rules, checkpoints and hooks: changed only by Hermes, or its promises do not hold. */
+const STATE = /(?:^|\/)[^/]+\.sqlite(?:-wal|-shm|-journal)?$|^(?:trusted-rules|checkpoints|hooks)(?:\/|$)/;
 /** Where the files that people have sent and what the agent has made are kept. */
 const SENDABLE = /^(?:cache|(?:.*\/)?workspaces|sandboxes)(?:\/|$)/;
 const SYSTEM =

@@ -275,4 +275,15 @@ test("E6: a chat that has subscribed to a task is told once what became of it, a
   await using _next = await lab.home.run();
   await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("#1 Paint the door is done. it is green");
   expect(lab.service.delivered.filter(({ text }) => text.includes("which colour"))).toHaveLength(1);
+
+  const child = (await lab.home.hermes(["kanban", "create", "Varnish it", "--parent", id, "--json"])).json<{
+    id: string;
+  }>();
+  await lab.home.hermes(["kanban", "complete", child.id, "--summary", "it shines"]);
+  await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("#2 Varnish it is done. it shines");
+  await lab.home.hermes(["kanban", "archive", id]);
+  await expect.poll(() => lab.service.delivered.at(-1)?.text).toBe("#1 Paint the door was archived.");
+  const isTold = async (): Promise<string> =>
+    (await lab.home.hermes(["kanban", "notify-unsubscribe", id, ...chat])).stderr;
+  await expect.poll(isTold).toContain("was not subscribed to #1");
 });

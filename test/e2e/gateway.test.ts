@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openGatewayHome } from "../support/gateway-lab.ts";
@@ -440,5 +440,63 @@ describe("the gateway with a scripted service", () => {
     expect((await send("--to", "scripted:anna", "--queue", "later")).stderr).toContain(
       "the next gateway sends it",
     );
+  });
+
+  test("F1, F2: a hook that was trusted sees what happens in chats", async () => {
+    await using lab = await open({
+      answers: [{ tools: [{ name: "terminal", input: { command: "echo hi" } }] }, { text: "Done." }],
+    });
+    const folder = join(lab.home.path, "hooks", "watch");
+    const seen = join(lab.home.folder, "seen");
+    await mkdir(folder, { recursive: true });
+    await writeFile(
+      join(folder, "hook.yaml"),
+      `description: writes a diary\nevents: ["gateway:startup", "session:*", "agent:*", "command:whoami"]\ncommand: cat >> '${seen}'\n`,
+    );
+    expect((await lab.home.hermes(["gateway", "hooks"])).stdout).toMatch(
+      /watch +not trusted +gateway:startup/,
+    );
+    await lab.home.hermes(["gateway", "hooks", "watch", "--trust"]);
+    await using gateway = await lab.home.run();
+    lab.service.write("go");
+    await lab.service.texts(1);
+    lab.service.write("/whoami");
+    await lab.service.texts(2);
+    gateway.signal("SIGTERM");
+    await gateway.ended;
+    const read = async () =>
+      (await readFile(seen, "utf8"))
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as { event: string; text?: string; tool?: string });
+    await expect.poll(async () => (await read()).length).toBe(6);
+    expect(await read()).toMatchObject([
+      { event: "gateway:startup" },
+      { event: "session:start", platform: "scripted", chatId: "anna", userId: "anna" },
+      { event: "agent:start", text: "go" },
+      { event: "agent:step", tool: "terminal", outcome: "ok" },
+      { event: "agent:end", outcome: "completed", text: "Done." },
+      { event: "command:whoami", userId: "anna" },
+    ]);
+  });
+
+  test("C14: a platform has the environment that its own settings name, and others keep theirs", async () => {
+    await using lab = await open({
+      answers: [{ tools: [{ name: "terminal", input: { command: "touch here" } }] }, { text: "Done." }],
+    });
+    await lab.home.configure({
+      platforms: {
+        scripted: { address: lab.service.address, allowed_users: ["anna"], terminal: { backend: "ssh" } },
+      },
+    });
+    await using _gateway = await lab.home.run();
+    lab.service.write("go");
+    expect(await lab.service.texts(1)).toEqual(["Done."]);
+    const [session] = (await lab.home.hermes(["sessions", "list", "--json"])).json<{ id: string }[]>();
+    const shown = await lab.home.hermes(["sessions", "show", session?.id ?? ""]);
+    expect(shown.stdout).toMatch(/ssh_host/);
+    expect(existsSync(join(lab.home.folder, "here"))).toBe(false);
+    await lab.home.hermes(["-z", "go"]);
+    expect(existsSync(join(lab.home.folder, "here"))).toBe(true);
   });
 });

@@ -16,6 +16,9 @@ const SENTENCES: Readonly<Record<string, (event: BoardEvent, text: (name: string
   archived: () => "was archived.",
 };
 
+const FAILURES: ReadonlySet<string> = new Set(["crashed", "timed_out"]);
+const QUIET_AFTER_FAILURE_MS = 30 * 60_000;
+
 /**
  * Hands the new events of a board to the chats that have subscribed to them. The outbox knows each notice by its event and chat, so
  * that a crash before the event is confirmed does not repeat it.
@@ -35,10 +38,15 @@ export async function sendBoardNotices(
     for (const event of events) {
       const sentence = SENTENCES[event.kind]?.(event, (name) => String(event.payload[name] ?? ""));
       if (sentence === undefined || task === undefined) continue;
-      const source = `board:${store.identity}:${event.id}:${platform}:${chatId}:${thread_id}`;
+      // A task that fails again and again is told about once in a while: the outbox sends each name once.
+      const name = FAILURES.has(event.kind)
+        ? `${task.seq}:failed:${Math.floor(event.created_at / QUIET_AFTER_FAILURE_MS)}`
+        : String(event.id);
+      const source = `board:${store.identity}:${name}:${platform}:${chatId}:${thread_id}`;
       await say(source, { platform, chatId, threadId }, `#${task.seq} ${task.title} ${sentence}`.trim());
     }
     const last = events.at(-1);
-    if (last !== undefined) await client.confirmEvents(subscription, last.id, signal);
+    if (events.some(({ kind }) => kind === "archived")) await client.unsubscribe(subscription, signal);
+    else if (last !== undefined) await client.confirmEvents(subscription, last.id, signal);
   }
 }

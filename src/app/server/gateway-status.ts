@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { createPairing, type Pairing } from "../../gateway/access/pairing.ts";
+import { createTrustedHooks, type TrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { createInbox, type Inbox } from "../../gateway/inbox/inbox.ts";
 import { createOutbox, type Outbox } from "../../gateway/outbox/outbox.ts";
 import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
@@ -19,6 +20,7 @@ export interface GatewayRecords extends Disposable {
   readonly chats: ChatTurns;
   readonly pairing: Pairing;
   readonly state: GatewayState;
+  readonly hooks: TrustedHooks;
   /** The process of the gateway that runs now. */
   findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
   /** Why the gateway cannot store messages now, such as a full disk. */
@@ -35,6 +37,7 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
     chats: createChatTurns(database),
     pairing: createPairing(database),
     state: createGatewayState(database),
+    hooks: createTrustedHooks(database),
     findHolder: async (within) =>
       (await leases.findLiveOwner(GATEWAY_LEASE, within)) ?? (await leases.findHolder(GATEWAY_LEASE, within)),
     findWriteProblem: () => findWriteProblem(profile.home),

@@ -1,5 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { join } from "node:path";
+import { loadHooks } from "../../gateway/hooks/hooks.ts";
+import { createTrustedHooks } from "../../gateway/hooks/trusted-hooks.ts";
 import { openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
 import { holdGatewayLease } from "../../gateway/runner/gateway-lease.ts";
 import { createGatewayState } from "../../gateway/runner/gateway-state.ts";
@@ -16,6 +18,7 @@ import { AppError, messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import { systemClock } from "../../lib/time/clock.ts";
+import { waitAtMost } from "../../lib/time/wait-at-most.ts";
 import type { TurnHost } from "../../turns/turn-host.ts";
 import type { App } from "../app.ts";
 import { openAppSessions } from "../approvals.ts";
@@ -28,6 +31,9 @@ import { openTurnHost } from "./turn-host.ts";
 const WATCHDOG_CHECK_MS = 5_000;
 /** Beyond the time that running turns get. */
 const END_GRACE_MS = 70_000;
+
+/** How long the hooks of the last events may go on when the gateway ends. */
+const HOOKS_WITHIN_MS = 5_000;
 
 export interface GatewayRun {
   readonly log: Log;
@@ -126,12 +132,22 @@ export async function runAppGateway(
         stop,
       );
       run.onReady({ platforms, services: services.map(({ name }) => name), api });
+      const hooks = await loadHooks(
+        {
+          folder: join(profile.home, "hooks"),
+          trusted: createTrustedHooks(database),
+          variables: hookVariables(app),
+          log,
+        },
+        work.signal,
+      );
       try {
         await runGateway(
           {
             ...{ database, platforms, turns, log, services, notify },
             limits: turnLimits(app, {}),
             rules: resolved.config.gateway,
+            hooks,
             resets: resolved.config.session_reset,
             titleOf: (id) => {
               const found = sessions.list.find(id);
@@ -153,6 +169,7 @@ export async function runAppGateway(
           ending,
         );
       } finally {
+        await waitAtMost(HOOKS_WITHIN_MS, hooks.settled());
         const exitReason = lost.aborted ? "the lease was lost" : restart.aborted ? "restart" : "stop";
         // The lease is the proof; on a full disk the last report stays as it is.
         await state.setPhase("stopped", { exitReason }, work.signal).catch(() => undefined);
@@ -222,4 +239,13 @@ function createServices(app: App, log: Log): readonly GatewayService[] {
     },
   };
   return app.resolved.config.kanban.dispatch_in_gateway ? [dispatcher] : [];
+}
+
+/** What hooks need to run programs; no key and no token. */
+function hookVariables({ profile, variables }: App): Readonly<Record<string, string | undefined>> {
+  const kept = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "USER", "TMPDIR"].map((name) => [
+    name,
+    variables[name],
+  ]);
+  return { ...Object.fromEntries(kept), HERMES_HOME: profile.home };
 }

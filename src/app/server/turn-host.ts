@@ -1,3 +1,5 @@
+import type { EnvironmentFacts } from "../../environments/environment-request.ts";
+import type { CommonOptions } from "../../gateway/platforms/common-options.ts";
 import { AppError } from "../../lib/errors.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { createTurnHost, TURN_HOST_SIZE, type TurnHost, type TurnHostSize } from "../../turns/turn-host.ts";
@@ -17,6 +19,15 @@ export interface ServerNotices {
   readonly size?: Partial<TurnHostSize>;
 }
 
+/** Where the commands of a platform's sessions run, as far as the settings of the platform say. */
+function withOverrides({ resolved }: App, source: string, facts: EnvironmentFacts): EnvironmentFacts {
+  const platforms: Readonly<Record<string, Pick<CommonOptions, "terminal"> | undefined>> =
+    resolved.config.platforms;
+  const chosen = Object.entries(platforms[source]?.terminal ?? {}).filter(([, value]) => value !== null);
+  if (chosen.length === 0) return facts;
+  return { ...facts, options: { ...facts.options, ...Object.fromEntries(chosen) } };
+}
+
 /** Opens the turns of a server, which share their environments. Disposing ends all of them. */
 export async function openTurnHost(
   app: App,
@@ -31,7 +42,7 @@ export async function openTurnHost(
         app,
         {
           environments,
-          environment: createEnvironmentFacts(app, facts),
+          environment: withOverrides(app, opening.surface.source, createEnvironmentFacts(app, facts)),
           choice: { resume: sessionId },
           earlier: opening.earlier,
           model: opening.model ?? {},

@@ -4,6 +4,7 @@ import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
 import { decideAccess, type GlobalAccess, mayUseCommand, type Tier } from "../access/decide-access.ts";
 import type { Pairing } from "../access/pairing.ts";
+import type { HookEvent } from "../hooks/hooks.ts";
 import type { SessionResetOptions } from "../options.ts";
 import type { Outbox } from "../outbox/outbox.ts";
 import type { Chat, OutboundPart } from "../platform.ts";
@@ -36,6 +37,8 @@ export interface MessageHandlerParts {
   answersStrangers(platform: string): boolean;
   split(platform: string, text: string): readonly OutboundPart["content"][];
   onAdded(platform: string): void;
+  /** Tells hooks about commands and resets. */
+  onEvent(event: HookEvent): void;
   /** When a chat gets a new session by itself. */
   readonly resets: SessionResetOptions;
   readonly clock: Clock;
@@ -123,7 +126,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
 
   /** Answers what needs no turn: a button, a command, the answer to a question of the running turn. */
   async function replyAtOnce(
-    { message }: InboxEntry,
+    { message, platform }: InboxEntry,
     scene: CommandScene,
     signal: AbortSignal,
   ): Promise<string | undefined> {
@@ -138,6 +141,8 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     if (isQueued(message.text)) return undefined;
     const row = command && CHAT_COMMANDS[command.name];
     if (command !== undefined && row !== undefined) {
+      const { chat, sender } = message;
+      parts.onEvent({ event: `command:${command.name}`, platform, chatId: chat.chatId, userId: sender.id });
       if (!scene.allowed.includes(command.name))
         return `You may not use /${command.name} here. /help lists what you may use.`;
       return row.run(scene, command.rest, signal);
@@ -193,7 +198,15 @@ export function createMessageHandler(parts: MessageHandlerParts) {
           contents: parts.split(platform, ACKNOWLEDGEMENTS[mode]),
         });
     }, signal);
-    if (why !== undefined) parts.onAdded(platform);
+    if (why !== undefined) {
+      parts.onEvent({
+        event: "session:reset",
+        platform,
+        chatId: message.chat.chatId,
+        userId: message.sender.id,
+      });
+      parts.onAdded(platform);
+    }
     if (running === undefined) return runner.start(chatKey);
     if (isNote) runner.steer(chatKey, message.text);
     else parts.onAdded(platform);
@@ -225,7 +238,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   }
 
   function sceneOf(
-    { message }: InboxEntry,
+    { message, platform }: InboxEntry,
     { chatKey, tier, use }: { readonly chatKey: string; readonly tier: Tier; readonly use: () => void },
     signal: AbortSignal,
   ): Omit<CommandScene, "allowed"> {
@@ -233,7 +246,15 @@ export function createMessageHandler(parts: MessageHandlerParts) {
       ...{ chatKey, tier, runner, chats },
       sender: message.sender,
       isDirect: message.chat.type === "dm",
-      reset: () => database.write(() => chats.resetSession(chatKey), signal),
+      reset() {
+        parts.onEvent({
+          event: "session:reset",
+          platform,
+          chatId: message.chat.chatId,
+          userId: message.sender.id,
+        });
+        return database.write(() => chats.resetSession(chatKey), signal);
+      },
       resume: (sessionId) => database.write(() => chats.setSession(chatKey, sessionId), signal),
       titleOf: parts.titleOf,
       choose: (change) =>

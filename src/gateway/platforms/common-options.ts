@@ -1,5 +1,7 @@
 import { z } from "zod";
 
+import { BACKENDS, ISOLATIONS, LOCAL_SANDBOXES } from "../../environments/options.ts";
+
 export const RESET_MODES = ["none", "idle", "daily", "both"] as const;
 
 const names = z.array(z.string().trim().min(1)).default([]);
@@ -50,6 +52,31 @@ function commonShape(prefix: string) {
       description: "Ids of the people who may use every command in groups; none means that all may",
     }),
     group_user_allowed_commands: names.meta({ description: "Commands that other people may use in groups" }),
+    terminal: z
+      .strictObject({
+        backend: z
+          .enum(BACKENDS)
+          .nullable()
+          .default(null)
+          .meta({ description: "Overrides terminal.backend for sessions of this platform" }),
+        isolation: z
+          .enum(ISOLATIONS)
+          .nullable()
+          .default(null)
+          .meta({ description: "Overrides terminal.isolation for sessions of this platform" }),
+        local_sandbox: z
+          .enum(LOCAL_SANDBOXES)
+          .nullable()
+          .default(null)
+          .meta({ description: "Overrides terminal.local_sandbox for sessions of this platform" }),
+        docker_image: z
+          .string()
+          .min(1)
+          .nullable()
+          .default(null)
+          .meta({ description: "Overrides terminal.docker_image for sessions of this platform" }),
+      })
+      .prefault({}),
     user_toolsets: z.array(z.string().trim().min(1)).nullable().default(null).meta({
       description:
         "Groups of tools in turns of people who are not admins, where there is a list of admins; unset means all",

@@ -14,6 +14,7 @@ import { findTier } from "../access/decide-access.ts";
 import { createPairing } from "../access/pairing.ts";
 import { createMirror } from "../directory/mirror.ts";
 import type { RuntimeFooterOptions } from "../footer-options.ts";
+import type { Hooks } from "../hooks/hooks.ts";
 import { createMessageHandler, type MessageHandlerParts } from "../inbox/handle-messages.ts";
 import { createInbox } from "../inbox/inbox.ts";
 import { keepMessage } from "../inbox/kept-message.ts";
@@ -57,6 +58,7 @@ export interface GatewayParts {
   };
   /** For how long no gateway ran before this one. */
   readonly downMs: number;
+  readonly hooks: Hooks;
   readonly resets: SessionResetOptions;
   /** The title of a session; undefined if it was deleted. */
   titleOf(sessionId: string): string | undefined;
@@ -160,6 +162,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     ...{ database, inbox, outbox, chats, turns, clock, log, split, onAdded },
     limits: parts.limits,
     outgoing: parts.outgoing,
+    onEvent: parts.hooks.fire,
     toolsetsOf({ platform, message }) {
       const options = links.get(platform)?.options;
       if (options === undefined || message.toolsets !== undefined) return message.toolsets;
@@ -197,6 +200,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     ...{ database, inbox, outbox, chats, runner, log, rules, split, onAdded },
     pairing: createPairing(database),
     resets: parts.resets,
+    onEvent: parts.hooks.fire,
     clock,
     titleOf: parts.titleOf,
     pairCommand: parts.pairCommand,
@@ -261,6 +265,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
   const isLate = parts.downMs > rules.continue_within_seconds * 1_000;
   await runner.recover(isLate ? parts.downMs : undefined);
   await state.setPhase("running", {}, never);
+  parts.hooks.fire({ event: "gateway:startup" });
   const ending = new AbortController();
   const say: Say = async (source, target, text) => {
     const contents = split(target.platform, text);

@@ -10,6 +10,7 @@ import { formatDuration } from "../../lib/time/format-time.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { OutgoingFile } from "../../tools/tool-parts.ts";
 import type { HostedTurn, HostedTurnResult, TurnHost, TurnMessage } from "../../turns/turn-host.ts";
+import type { HookEvent } from "../hooks/hooks.ts";
 import type { Inbox, InboxEntry } from "../inbox/inbox.ts";
 import type { Outbox } from "../outbox/outbox.ts";
 import { keepOutgoingFile } from "../outbox/outgoing-files.ts";
@@ -45,6 +46,8 @@ export interface ChatRunnerParts {
   waitForSpace(): Promise<void>;
   /** How sessions of a platform are opened; undefined if the platform is not configured any more. */
   surfaceOf(platform: string, toolsets: readonly string[] | undefined): Surface;
+  /** Tells hooks what happens in turns. */
+  onEvent(event: HookEvent): void;
   /** The groups of tools that a message may use; undefined means all. */
   toolsetsOf(entry: InboxEntry): readonly string[] | undefined;
   /** Divides a text for a platform. */
@@ -167,13 +170,22 @@ export function createChatRunner(parts: ChatRunnerParts) {
     const { platform, ...address } = chat.target;
     const goesElsewhere = entries.some(({ message }) => message.replyTo !== undefined);
     const edit = goesElsewhere ? undefined : parts.findEditor(platform, address);
+    const facts = {
+      platform,
+      chatId: address.chatId,
+      turnId: turn.id,
+      userId: entries[0]?.message.sender.id ?? "",
+    };
     try {
-      return await followTurn(one, {
+      const followed = await followTurn(one, {
         clock,
         live: edit && openLive(turn, chat, entries, edit),
         showTyping: () => parts.showTyping(platform, address),
         onOpened({ sessionId }) {
           bySession.set(sessionId, turn);
+          const text = entries.map(({ message }) => message.text).join("\n");
+          if (sessionId !== chat.sessionId) parts.onEvent({ event: "session:start", ...facts, sessionId });
+          parts.onEvent({ event: "agent:start", ...facts, sessionId, text });
           return chats.adopt(turn, sessionId, never);
         },
         onQuestion: ({ approval }) =>
@@ -182,7 +194,16 @@ export function createChatRunner(parts: ChatRunnerParts) {
             target: chat.target,
             contents: [askInChat(approval)],
           }),
+        onTool: (tool, outcome) => parts.onEvent({ event: "agent:step", ...facts, tool, outcome }),
       });
+      const { end } = followed.result;
+      parts.onEvent({
+        event: "agent:end",
+        ...facts,
+        outcome: end?.outcome ?? "failed",
+        text: end?.text ?? "",
+      });
+      return followed;
     } finally {
       hosted.delete(turn.chatKey);
       for (const [sessionId, { id }] of bySession) if (id === turn.id) bySession.delete(sessionId);

@@ -11,6 +11,8 @@ export interface TurnFollower {
   readonly live: LiveAnswer | undefined;
   onOpened(conversation: OpenConversation): Promise<void>;
   onQuestion(event: Extract<AgentEvent, { readonly type: "approval-asked" }>): Promise<void>;
+  /** A call has ended. */
+  onTool(tool: string, outcome: string): void;
   showTyping(): void;
 }
 
@@ -48,6 +50,7 @@ export async function followTurn(
       const { event } = item;
       if (event.type === "request-sent") showTyping();
       if (event.type === "approval-asked") await follower.onQuestion(event);
+      if (event.type === "tool-end") follower.onTool(event.tool, event.outcome);
       if (event.type === "assistant") {
         const { usage, model } = event;
         facts = {

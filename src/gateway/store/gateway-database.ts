@@ -152,12 +152,23 @@ const liveMigration: Migration = {
     alter table chat add column choices text not null default '{}' check (json_valid(choices))`,
 };
 
+const hookMigration: Migration = {
+  name: "trusted hooks",
+  sql: `
+    create table trusted_hook (
+      name text primary key,
+      hash text not null,
+      trusted_at integer not null
+    ) strict, without rowid`,
+};
+
 export const gatewayMigrations: readonly Migration[] = [
   leaseMigration,
   messageMigration,
   accessMigration,
   stateMigration,
   liveMigration,
+  hookMigration,
 ];
 
 /** Opens what the gateway must not lose. FULL: a message that was acknowledged survives a power failure, too. */

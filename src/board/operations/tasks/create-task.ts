@@ -89,6 +89,8 @@ export function* createTask(transaction: BoardTransaction, input: NewTask): Step
   const inserted = yield* first<TaskRow>(INSERT, row);
   if (inserted === undefined) return yield* resolveConflict(transaction, input);
   for (const parent of parentIds) yield* run(LINK, { parent, child: id });
+  const heirOf = [...parentIds, ...(origin === null ? [] : [origin])];
+  if (heirOf.length > 0) yield* run(INHERIT_SUBSCRIPTIONS, { child: id, heirOf: JSON.stringify(heirOf) });
   const { assignee, priority, workspace_kind } = row;
   const facts = { assignee, status, parents: parentIds, tenant, priority, workspace_kind };
   const payload = origin === null ? facts : { ...facts, origin };
@@ -112,6 +114,14 @@ const INSERT = `
     :completion_contract, :origin_task_id)
   on conflict do nothing returning *`;
 const LINK = "insert into link (parent_id, child_id) values (:parent, :child)";
+/** Whoever is told about a task is told about what comes of it. */
+const INHERIT_SUBSCRIPTIONS = `
+  insert into subscription (task_id, platform, chat_id, thread_id, user_id, user_id_alt, chat_type, notifier_profile,
+                            delivery_mode, notify_progress, delivery_metadata, created_at, last_event_id)
+  select :child, platform, chat_id, thread_id, user_id, user_id_alt, chat_type, notifier_profile, delivery_mode,
+         notify_progress, delivery_metadata, hermes_now(), (select value from counter where name = 'event')
+    from subscription where task_id {among:heirOf}
+  on conflict do nothing`;
 
 /** The insert conflicted: another transaction used the same key, or (very rarely) the random id exists. */
 function* resolveConflict(transaction: BoardTransaction, input: NewTask): Steps<CreatedTask> {

@@ -3,6 +3,7 @@ import type { CommandContext } from "../../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../../define-command.ts";
 import { parseCount } from "../../parse-option.ts";
 import { restartGateway, startGateway, stopGateway } from "./control.ts";
+import { manageHooks } from "./hooks.ts";
 import { manageKeys } from "./keys.ts";
 import { showMessages } from "./messages.ts";
 import { runInForeground } from "./run.ts";
@@ -59,6 +60,15 @@ export function build(context: CommandContext): Command {
       const { showLogs } = await import("../logs.ts");
       return showLogs(context, "agent", { ...options, component: "gateway" });
     });
+  add("hooks", "List the hooks of the gateway, or trust one as it is now.", [
+    "hermes gateway hooks",
+    "hermes gateway hooks notify --trust",
+  ])
+    .argument("[name]", "name of a hook: its folder in hooks/ of the home")
+    .option("--trust", "run it from the next start of the gateway on, until it changes")
+    .option("--distrust", "do not run it any more")
+    .option("--json", "print JSON")
+    .action((name, options) => manageHooks(context, name, options));
   add("keys", "List the keys of the API, or add or remove one.", [
     "hermes gateway keys",
     "hermes gateway keys laptop --scope chat runs",
