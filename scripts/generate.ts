@@ -5,6 +5,7 @@ import { APPROVALS_PAGE, approvalsPage } from "./approvals-page.ts";
 import { behaviourRowsPage } from "./behaviour-rows.ts";
 import { modelFailuresPage } from "./failure-table.ts";
 import { hostileServersPage } from "./hostile-table.ts";
+import { routesPage } from "./routes-page.ts";
 import { TROUBLESHOOTING_PAGE, troubleshootingPage } from "./troubleshooting-page.ts";
 
 /** Files computed from the schema, the code and the tests, by path. */
@@ -13,6 +14,7 @@ const GENERATED: Record<string, () => string | Promise<string>> = {
   "docs/reference/behaviour-rows.md": behaviourRowsPage,
   "docs/reference/hostile-servers.md": hostileServersPage,
   "docs/reference/model-failures.md": modelFailuresPage,
+  "docs/reference/routes.md": routesPage,
   [APPROVALS_PAGE]: approvalsPage,
   [TROUBLESHOOTING_PAGE]: troubleshootingPage,
   "config.schema.json": async () => `${JSON.stringify(await createJsonSchema(), undefined, 2)}\n`,

@@ -51,6 +51,9 @@ export type ApiServerOptions = z.infer<typeof apiServerOptions>;
 
 /** Section `dashboard`: the web dashboard of `hermes dashboard`. */
 export const dashboardOptions = z.strictObject({
+  enabled: z.boolean().default(false).meta({
+    description: "Whether `hermes gateway run` also serves the dashboard",
+  }),
   host: z.string().min(1).default("127.0.0.1").meta({
     description: "Address that the dashboard listens on",
   }),

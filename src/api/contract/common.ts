@@ -21,3 +21,6 @@ export type Problem = z.infer<typeof problemSchema>;
 export const positionSchema = z.string().regex(/^[A-Za-z0-9_-]{1,32}\.\d{1,16}$/);
 
 export type Position = z.infer<typeof positionSchema>;
+
+/** Answer of `GET health/live`, which says nothing else to strangers. */
+export const aliveSchema = z.strictObject({ status: z.literal("ok") });

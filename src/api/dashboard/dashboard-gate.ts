@@ -8,7 +8,7 @@ import { ApiError, errorBody, toApiError } from "../api-error.ts";
 import { DASHBOARD_SCOPES } from "../contract/common.ts";
 import { parseBody, readFileBody, requireShape } from "../request-body.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
-import type { DashboardRoute } from "./dashboard-route.ts";
+import { type DashboardRoute, LIVE_PATH } from "./dashboard-route.ts";
 import type { AppFiles } from "./static-files.ts";
 
 export interface DashboardGateParts {
@@ -66,7 +66,8 @@ export function createDashboardGate(routes: readonly DashboardRoute[], gate: Das
     if (!context.res.headers.has("Cache-Control")) context.header("Cache-Control", "no-store");
   });
   for (const row of routes) {
-    if (!row.path.startsWith("/api/")) throw new Error(`${row.path} is not below /api`);
+    if (!row.path.startsWith("/api/") && row.path !== LIVE_PATH)
+      throw new Error(`${row.path} is not below /api`);
     if (!SCOPES.has(row.scope)) throw new Error(`${row.method} ${row.path} has no scope`);
     app.on(row.method, row.path, (context) => handle(context, row, gate));
   }

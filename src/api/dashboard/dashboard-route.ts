@@ -4,6 +4,9 @@ import type { Client } from "../access/origin.ts";
 import type { DashboardScope } from "../contract/common.ts";
 import type { DashboardParts } from "./dashboard-parts.ts";
 
+/** For supervisors, which ask without a prefix and without credentials. */
+export const LIVE_PATH = "/health/live";
+
 /** A request of the dashboard after the gate: its sender may do this, and query and body fit the schemas of the row. */
 export interface DashboardCall<Query = unknown, Body = unknown> {
   /** Who sends it; undefined only in a row whose scope is `none`. */
@@ -23,7 +26,7 @@ export interface DashboardCall<Query = unknown, Body = unknown> {
 export interface DashboardRoute {
   readonly credential: "cookie";
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Begins with `/api/`, in the syntax of hono: `/api/boards/:board`. */
+  /** Begins with `/api/` or is `LIVE_PATH`, in the syntax of hono: `/api/boards/:board`. */
   readonly path: string;
   /** What the sign-in must have. `none`: anybody, signed in or not. */
   readonly scope: DashboardScope | "none";
@@ -39,7 +42,7 @@ export interface DashboardRoute {
 
 interface RowInput<Query, Body, Answer> {
   readonly method: DashboardRoute["method"];
-  readonly path: `/api/${string}`;
+  readonly path: `/api/${string}` | typeof LIVE_PATH;
   readonly scope: DashboardRoute["scope"];
   readonly summary: string;
   readonly query?: z.ZodType<Query>;

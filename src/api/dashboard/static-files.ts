@@ -1,5 +1,7 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { Client } from "../access/origin.ts";
 
 /** The files of the app, and its page, which is the same for everybody and contains no data. */
@@ -23,6 +25,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ".woff2": "font/woff2",
 };
 
+const PACKED = new Set([".css", ".html", ".js", ".json", ".map", ".svg", ".txt", ".wasm", ".webmanifest"]);
+const pack = promisify(gzip);
+
 /** Names of files below `assets/` contain the hash of their content. */
 const HASHED = /^\/assets\//;
 
@@ -31,6 +36,7 @@ const NOT_BUILT =
 
 /** Serves a folder that was built by us. Paths are looked up in the list of its files, so that no path leaves the folder. */
 export function openAppFiles(folder: string): AppFiles {
+  const packed = new Map<string, Promise<Buffer>>(); // the files of a build never change their content
   let listed: { readonly paths: ReadonlySet<string>; readonly changedAt: number } | undefined;
 
   /** The list as of the last build; a build replaces `index.html` last. */
@@ -45,18 +51,37 @@ export function openAppFiles(folder: string): AppFiles {
         .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).replaceAll("\\", "/")),
     );
     listed = { paths, changedAt };
+    packed.clear();
     return paths;
   };
 
+  const read = async (path: string, isPacked: boolean): Promise<Buffer> => {
+    const content = await readFile(join(folder, path));
+    return isPacked ? await pack(content) : content;
+  };
+  /** Each file is packed once, when it is first asked for. */
+  const readPacked = (path: string): Promise<Buffer> => {
+    const reading = packed.get(path) ?? read(path, true);
+    packed.set(path, reading);
+    reading.catch(() => packed.delete(path));
+    return reading;
+  };
+
   return {
-    async answer(path, client) {
+    async answer(path, client, asked) {
       const paths = await list();
       if (paths === undefined) return text(503, NOT_BUILT);
       if (paths.has(path) && path !== "/index.html") {
-        const content = await readFile(join(folder, path));
-        const headers = { "Content-Type": TYPES[extname(path)] ?? "application/octet-stream" };
-        const cached = HASHED.test(path) ? "public, max-age=31536000, immutable" : "no-cache";
-        return new Response(new Uint8Array(content), { headers: { ...headers, "Cache-Control": cached } });
+        const isText = PACKED.has(extname(path));
+        const isPacked = isText && /\bgzip\b/.test(asked.get("Accept-Encoding") ?? "");
+        const content = isPacked ? await readPacked(path) : await read(path, false);
+        const headers = {
+          "Content-Type": TYPES[extname(path)] ?? "application/octet-stream",
+          "Cache-Control": HASHED.test(path) ? "public, max-age=31536000, immutable" : "no-cache",
+          ...(isText && { Vary: "Accept-Encoding" }),
+          ...(isPacked && { "Content-Encoding": "gzip" }),
+        };
+        return new Response(new Uint8Array(content), { headers });
       }
       if (extname(path) !== "" || path.startsWith("/assets/")) return text(404, "There is no such file.\n");
       const page = await readFile(join(folder, "index.html"), "utf8");

@@ -1,9 +1,17 @@
-import { positionSchema } from "../contract/common.ts";
+import { aliveSchema, positionSchema } from "../contract/common.ts";
 import { followSchema, topicsChangedSchema, topicsSchema } from "../contract/events.ts";
-import { type DashboardRoute, dashboardRoute } from "../dashboard/dashboard-route.ts";
+import { type DashboardRoute, dashboardRoute, LIVE_PATH } from "../dashboard/dashboard-route.ts";
 
-/** The stream of events. */
+/** The stream of events, and the proof of life. */
 export const liveRoutes: readonly DashboardRoute[] = [
+  dashboardRoute({
+    method: "GET",
+    path: LIVE_PATH,
+    scope: "none",
+    summary: "Whether the server answers, for supervisors",
+    answer: aliveSchema,
+    handle: () => ({ status: "ok" as const }),
+  }),
   dashboardRoute({
     method: "GET",
     path: "/api/events",

@@ -28,13 +28,13 @@ export interface DashboardRun {
   /** The folder of the built pages; by default the one beside this program. */
   readonly appFolder?: string;
   /** Called once browsers can connect. */
-  onReady(ready: DashboardReady): void;
+  onReady(ready: DashboardReady): Promise<void> | void;
 }
 
 export interface DashboardReady {
   readonly url: string;
-  /** Opens the dashboard in one browser, once. */
-  readonly link: string | undefined;
+  /** A link that opens the dashboard in one browser, once; undefined if only a password does. */
+  createLink(): Promise<string | undefined>;
   /** Everybody who reaches the dashboard may read in it. */
   readonly isInsecure: boolean;
 }
@@ -74,9 +74,9 @@ export async function runAppDashboard(
       });
       const record = { url: server.url, takesLinks: access.ways.includes("link") };
       await logins.writeServer(record, stop);
-      run.onReady({
+      await run.onReady({
         url: server.url,
-        link: await createLink(logins, record, DASHBOARD_SCOPES, stop),
+        createLink: () => createLink(logins, record, DASHBOARD_SCOPES, stop),
         isInsecure: access.isInsecure,
       });
       const ending = AbortSignal.any([stop, lost]);

@@ -26,6 +26,7 @@ import { turnLimits } from "../conversation.ts";
 import { runAppDispatcher } from "../run-dispatcher.ts";
 import type { AppApiServer } from "./api-server.ts";
 import { sendBoardNotices } from "./board-notices.ts";
+import type { DashboardReady } from "./dashboard.ts";
 import { openTurnHost } from "./turn-host.ts";
 
 const WATCHDOG_CHECK_MS = 5_000;
@@ -125,7 +126,7 @@ export async function runAppGateway(
         { turns, log, notify, isAlone: platforms.length === 0 },
         stop,
       );
-      const services = createServices(app, log);
+      const services = createServices(app, { log, notify });
       await state.setPhase(
         "starting",
         { isBackground: run.isBackground, hostsDispatcher: resolved.config.kanban.dispatch_in_gateway },
@@ -209,7 +210,27 @@ async function openGatewayApi(
 }
 
 /** What the gateway runs beside its platforms and the API. */
-function createServices(app: App, log: Log): readonly GatewayService[] {
+function createServices(
+  app: App,
+  { log, notify }: Pick<GatewayRun, "log" | "notify">,
+): readonly GatewayService[] {
+  const dashboard: GatewayService = {
+    name: "the dashboard",
+    async run(signal) {
+      const { runAppDashboard } = await import("./dashboard.ts");
+      const onReady = ({ url, isInsecure }: DashboardReady): void => {
+        log.info("the dashboard is served", { url, insecure: isInsecure });
+        notify(`the dashboard is at ${url}; open it with \`hermes dashboard link\`.`);
+        if (isInsecure) notify("warning: everybody who reaches the dashboard can read all of it.");
+      };
+      const running = await runAppDashboard(app, { log, onReady }, signal).catch((error: unknown) => {
+        if (error instanceof AppError) notify(`the dashboard is not served: ${error.message} ${error.hint}`);
+        throw error;
+      });
+      if (running !== undefined)
+        notify(`the dashboard of this home is already served by process ${running.process.pid}.`);
+    },
+  };
   const dispatcher: GatewayService = {
     name: "dispatcher",
     run(signal, say) {
@@ -238,7 +259,11 @@ function createServices(app: App, log: Log): readonly GatewayService[] {
       );
     },
   };
-  return app.resolved.config.kanban.dispatch_in_gateway ? [dispatcher] : [];
+  const { kanban, dashboard: dashboardOptions } = app.resolved.config;
+  return [
+    ...(kanban.dispatch_in_gateway ? [dispatcher] : []),
+    ...(dashboardOptions.enabled ? [dashboard] : []),
+  ];
 }
 
 /** What hooks need to run programs; no key and no token. */

@@ -6,12 +6,15 @@ import {
   runAppDashboard,
   storeDashboardPassword,
 } from "../../app/server/dashboard.ts";
+import { describeRoutes } from "../../app/server/route-list.ts";
 import { AppError } from "../../lib/errors.ts";
 import { requirePerson } from "../by-person.ts";
 import type { CommandContext } from "../context.ts";
 import { defineCommand, verbsOf, withExamples } from "../define-command.ts";
 import { startApp } from "../start-app.ts";
 import { openBrowser } from "../terminal/open-browser.ts";
+import { renderTable } from "../terminal/table.ts";
+import { unknownVerb } from "../unknown-verb.ts";
 
 const MIN_PASSWORD_LENGTH = 12;
 
@@ -29,28 +32,34 @@ export function build(context: CommandContext): Command {
   const { terminal } = context;
   const dashboard = defineCommand(
     "hermes dashboard",
-    "See and steer tasks and sessions in a browser.",
+    "Serve the dashboard, where a browser shows and steers tasks and sessions, and print the link that opens it once.",
     terminal,
   );
-  const add = verbsOf(dashboard, terminal);
-  const serve = defineCommand(
-    "serve",
-    "Serve the dashboard here until it is stopped, and print the link that opens it once.",
-    terminal,
-  )
+  dashboard
     .option("--host <address>", "address to listen on instead of dashboard.host")
     .option("--port <number>", "port to listen on instead of dashboard.port")
     .option("--no-open", "only print the link")
-    .action((options) => serveDashboard(context, options));
-  dashboard.addCommand(withExamples(serve, ["hermes dashboard", "hermes dashboard --port 0 --no-open"]), {
-    isDefault: true,
-  });
+    .allowExcessArguments()
+    .action((options) => {
+      const [word] = dashboard.args;
+      const verbs = dashboard.commands.map((verb) => verb.name());
+      if (word !== undefined) throw unknownVerb("hermes dashboard", word, verbs);
+      return serveDashboard(context, options);
+    });
+  const add = verbsOf(dashboard, terminal);
   add("link", "Print a link that opens the running dashboard in one browser, once.", [
     "hermes dashboard link",
     "hermes dashboard link --read-only",
   ])
     .option("--read-only", "the browser may look, but not change anything")
     .action((options) => printLink(context, options));
+  add("routes", "List every route of the dashboard and of the API, with who may call it.", [
+    "hermes dashboard routes",
+    "hermes dashboard routes --openapi",
+  ])
+    .option("--openapi", "print a description of the dashboard's routes for programs (OpenAPI 3.1)")
+    .option("--json", "print JSON")
+    .action((options) => printRoutes(context, options));
   add("password", "Set the password that signs in where others can reach the dashboard.", [
     "hermes dashboard password",
   ]).action(() => setPassword(context));
@@ -81,11 +90,11 @@ async function serveDashboard(context: CommandContext, { host, port, open }: Ser
     app,
     {
       log,
-      onReady({ url, link, isInsecure }) {
+      async onReady({ url, createLink, isInsecure }) {
         log.info("the dashboard is served", { url });
         if (isInsecure) terminal.note(INSECURE);
         terminal.note("The dashboard runs; press Ctrl-C to stop it.");
-        show(url, link);
+        show(url, await createLink());
       },
     },
     signal,
@@ -103,6 +112,20 @@ async function printLink(context: CommandContext, { readOnly = false }: { readon
   if (server === undefined) throw new AppError("dashboard-stopped", "No dashboard of this home runs.");
   const link = await access.createLink(server, readOnly ? ["read"] : DASHBOARD_SCOPES, context.signal);
   context.terminal.print(link ?? server.url);
+}
+
+async function printRoutes(
+  { terminal }: CommandContext,
+  { openapi = false, json = false }: { readonly openapi?: boolean; readonly json?: boolean },
+): Promise<void> {
+  const { rows: routes, openApi } = describeRoutes();
+  if (openapi) return terminal.printJson(openApi());
+  if (json) return terminal.printJson(routes);
+  const rows = routes.map(({ method, path, credential, scope, summary }) => [
+    ...[method, path, credential, scope],
+    summary,
+  ]);
+  terminal.print(renderTable(["method", "path", "sign-in", "scope", "what it does"], rows, terminal));
 }
 
 /** Stores only the hash. Whoever signed in with the old password is signed out. */
