@@ -55,15 +55,24 @@ const sessionRoute = createRoute({
   path: "$profile/$id",
   component: lazyRouteComponent(() => import("./pages/sessions/transcript.tsx"), "Transcript"),
 });
+/** Whether the board opens with the dialog of a new task. */
+function readNewTask(search: Record<string, unknown>): { readonly new?: true | undefined } {
+  return search["new"] === true ? { new: true } : {};
+}
+
 const firstBoardRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/board",
+  validateSearch: readNewTask,
   component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "FirstBoard"),
 });
 const boardRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/board/$board/{-$task}",
-  validateSearch: parseBoardSearch,
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...parseBoardSearch(search),
+    ...readNewTask(search),
+  }),
   component: lazyRouteComponent(() => import("./pages/board/board-page.tsx"), "BoardPage"),
 });
 

@@ -8,9 +8,9 @@ import { boardsQuery, profilesQuery } from "../data/queries.ts";
 import type { IconName } from "../parts/icon.tsx";
 import { plainText } from "../parts/plain-text.ts";
 import { words } from "../words/words.ts";
+import { useNewTask } from "./new-task.ts";
 import { labelOf, PAGES } from "./pages.ts";
 import { useChooseProfile, useProfile } from "./profile.tsx";
-import { taskPath } from "./task-path.ts";
 import { chooseTheme, THEMES } from "./theme.ts";
 
 /** Something that can be done or opened by its name. */
@@ -35,6 +35,7 @@ export function useCommands(onKeys: () => void): readonly Command[] {
   const { api, live } = useAppData();
   const profile = useProfile();
   const chooseProfile = useChooseProfile();
+  const newTask = useNewTask();
   const profiles = useQuery(profilesQuery(api)).data?.profiles ?? [];
   const { theme } = words.shell;
   const pages = PAGES.flat().map(
@@ -69,6 +70,14 @@ export function useCommands(onKeys: () => void): readonly Command[] {
     }),
   );
   const actions: readonly Command[] = [
+    {
+      id: "new task",
+      group: palette.actions,
+      label: words.shell.newTask,
+      icon: "plus",
+      fact: "c",
+      run: newTask,
+    },
     { id: "keys", group: palette.actions, label: palette.keys, icon: "enter", fact: "?", run: onKeys },
     {
       id: "sign-out",
@@ -82,7 +91,7 @@ export function useCommands(onKeys: () => void): readonly Command[] {
       },
     },
   ];
-  return [...pages, ...others, ...themes, ...actions];
+  return [...pages, ...actions, ...others, ...themes];
 }
 
 /** Tasks and sessions that fit what is typed; an older answer is dropped. */
@@ -126,7 +135,7 @@ export function useFound(typed: string): readonly Command[] {
         label: plainText(card.title),
         icon: card.status === "blocked" ? "asks" : card.status,
         fact: `#${card.seq}`,
-        run: () => void navigate({ to: taskPath(board, card.id) }),
+        run: () => void navigate({ to: "/board/$board/{-$task}", params: { board, task: card.id } }),
       }),
     ),
     ...(sessions.data?.sessions ?? []).slice(0, SHOWN).map(

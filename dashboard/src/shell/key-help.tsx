@@ -13,6 +13,7 @@ export function KeyHelp({ onClose }: { onClose(): void }) {
   const rows: readonly (readonly [string, string])[] = [
     [`${COMMAND_KEY}K`, keys.palette],
     ...PAGES.flat().map((page) => [`g ${page.letter}`, keys.goTo(labelOf(page))] as const),
+    ["c", keys.newTask],
     ["/", keys.filter],
     ["j k", keys.rows],
     ["Enter", keys.open],

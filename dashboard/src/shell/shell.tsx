@@ -1,5 +1,5 @@
 import { Link, useNavigate, useRouterState } from "@tanstack/react-router";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { Me } from "../../../src/api/contract/access.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -9,15 +9,15 @@ import { useMedia } from "../parts/use-media.ts";
 import { words } from "../words/words.ts";
 import { Brand } from "./brand.tsx";
 import { ConnectionNote, LiveState } from "./connection.tsx";
+import { KeyHelp } from "./key-help.tsx";
 import { COMMAND_KEY, useKeys } from "./keys.tsx";
+import { useNewTask } from "./new-task.ts";
 import { labelOf, PAGES, type PageRow } from "./pages.ts";
+import { Palette } from "./palette.tsx";
 import { OwnProfile, ProfileSwitcher } from "./profile.tsx";
 import styles from "./shell.module.css";
 import { chooseTheme, readTheme, THEMES } from "./theme.ts";
 import { useNeedsCount } from "./use-needs.ts";
-
-const Palette = lazy(async () => ({ default: (await import("./palette.tsx")).Palette }));
-const KeyHelp = lazy(async () => ({ default: (await import("./key-help.tsx")).KeyHelp }));
 
 interface ShellProps {
   readonly me: Extract<Me, { signedIn: true }>;
@@ -32,7 +32,17 @@ export function Shell({ me, children }: ShellProps) {
   const goTo = Object.fromEntries(
     PAGES.flat().map(({ path, letter }) => [`g ${letter}`, () => void navigate({ to: path })]),
   );
-  useKeys({ "mod+k": () => setOpen("palette"), "?": () => setOpen("keys"), ...goTo });
+  const newTask = useNewTask();
+  const mayWork = me.scopes.includes("work");
+  useKeys({
+    "mod+k": () => setOpen("palette"),
+    "?": () => setOpen("keys"),
+    c: () => {
+      if (!mayWork) return false;
+      newTask();
+    },
+    ...goTo,
+  });
   const path = useRouterState({ select: ({ location }) => location.pathname });
   const isSmall = useMedia("(max-width: 1100px)");
   const isBoard = path.startsWith("/board");
@@ -73,6 +83,11 @@ export function Shell({ me, children }: ShellProps) {
                 <kbd>{COMMAND_KEY}K</kbd>
               </span>
             </button>
+            {mayWork && (
+              <Button kind="main" icon="plus" className={styles.barEnd} onClick={newTask}>
+                {words.shell.newTask}
+              </Button>
+            )}
           </div>
           <header className={styles.phoneBar}>
             <PhoneTitle />
@@ -95,10 +110,8 @@ export function Shell({ me, children }: ShellProps) {
             ))}
         </nav>
       </div>
-      <Suspense>
-        {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
-        {open === "keys" && <KeyHelp onClose={close} />}
-      </Suspense>
+      {open === "palette" && <Palette onClose={close} onKeys={() => setOpen("keys")} />}
+      {open === "keys" && <KeyHelp onClose={close} />}
     </OwnProfile>
   );
 }

@@ -1,7 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import buttons from "../parts/button.module.css";
-import { taskPath } from "./task-path.ts";
 
 interface TaskLinkProps {
   readonly board: string;
@@ -17,7 +16,8 @@ interface TaskLinkProps {
 export function TaskLink({ board, id, children, row = false, button = false }: TaskLinkProps) {
   return (
     <Link
-      to={taskPath(board, id)}
+      to="/board/$board/{-$task}"
+      params={{ board, task: id }}
       data-row={row ? "" : undefined}
       className={button ? `${buttons.button} ${buttons.plain} ${buttons.small}` : undefined}
     >

@@ -98,6 +98,3 @@ export const exactTime = (at: number): string => exact.format(at);
 /** Words with commas and "and". */
 export const joined = (items: readonly string[]): string =>
   new Intl.ListFormat(LOCALE, { type: "conjunction" }).format(items);
-
-/** An id to six digits; the whole one is copied. */
-export const shortId = (id: string): string => (id.length > 8 ? id.slice(0, id.indexOf("_") + 7) : id);

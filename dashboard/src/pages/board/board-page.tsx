@@ -47,13 +47,19 @@ const GraphView = lazy(() =>
 export function FirstBoard() {
   const { api } = useAppData();
   const navigate = useNavigate();
+  const { new: opensNew } = useSearch({ strict: false });
   const boards = useQuery(boardsQuery(api));
   const all = boards.data?.boards ?? [];
   const first = (all.find(({ slug }) => slug === "default") ?? all[0])?.slug;
   useEffect(() => {
     if (first !== undefined)
-      void navigate({ to: "/board/$board/{-$task}", params: { board: first }, replace: true });
-  }, [first, navigate]);
+      void navigate({
+        to: "/board/$board/{-$task}",
+        params: { board: first },
+        search: opensNew ? { new: true } : {},
+        replace: true,
+      });
+  }, [first, opensNew, navigate]);
   if (boards.error !== null) return <FailedPart error={boards.error} retry={() => void boards.refetch()} />;
   return <Skeleton />;
 }
@@ -90,6 +96,12 @@ function Board({ slug }: { readonly slug: string }) {
   const cards = useBoardCards(slug, search, statuses);
   const { store } = cards;
   const summary = useSummary(store);
+  const opensNew = rawSearch["new"] === true;
+  useEffect(() => {
+    if (!opensNew) return;
+    setDialog("task");
+    void navigate({ to: ".", search: (before) => ({ ...before, new: undefined }), replace: true });
+  }, [opensNew, navigate]);
   const [marks] = useState(createCardMarks);
   const [drag] = useState(createDragState);
   const [menu, setMenu] = useState<CardMenuRequest>();

@@ -14,7 +14,8 @@ interface AnswerFormProps {
   /** Answers that were offered. */
   readonly choices: readonly string[];
   readonly busy: boolean;
-  onSend(text: string): void;
+  /** `onSent` is called when the server has it; until then the draft stays. */
+  onSend(text: string, onSent: () => void): void;
   onClose(): void;
 }
 
@@ -25,8 +26,7 @@ export function AnswerForm({ name, label, hint, choices, busy, onSend, onClose }
   useEffect(() => form.current?.querySelector<HTMLElement>("textarea, button")?.focus(), []);
   const send = (words: string): void => {
     if (busy || words.trim() === "") return;
-    onSend(words.trim());
-    setText("");
+    onSend(words.trim(), () => setText(""));
   };
   return (
     <form

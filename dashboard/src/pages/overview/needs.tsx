@@ -105,7 +105,7 @@ function NeedRow({ need, isSettled }: { readonly need: Need; readonly isSettled:
           hint={w.answerHint(need.who ?? w.worker)}
           choices={writing === "answer" ? (need.approval?.choices ?? []) : []}
           busy={busy}
-          onSend={(text) => send(writing === "answer" ? { kind: "answer", text } : { kind: "changes", text })}
+          onSend={(text, onSent) => send({ kind: writing, text }, { onSuccess: onSent })}
           onClose={close}
         />
       )}

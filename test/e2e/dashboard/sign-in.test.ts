@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
+import { describeWith } from "../../support/services.ts";
+
+describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
+  test("A1, A4: a link signs a browser in, leaves the address, and works once", async () => {
+    await using dashboard = await openDashboard(executable);
+    const link = await dashboard.link();
+    const page = await dashboard.stranger();
+    await page.goto(link);
+    await page.getByRole("navigation").first().waitFor();
+    expect(page.url()).toBe(`${dashboard.url}/`);
+    expect(await page.evaluate("history.length")).toBeLessThanOrEqual(2);
+
+    const other = await dashboard.stranger();
+    await other.goto(link);
+    await expect.poll(() => other.getByRole("alert").textContent()).toContain("used before");
+    await look(other, "sign-in");
+    expect([...pageErrors(page), ...pageErrors(other)]).toEqual([]);
+  });
+
+  test("A2: a stranger sees how to sign in, on every address, and no data", async () => {
+    await using dashboard = await openDashboard(executable);
+    const page = await dashboard.stranger();
+    for (const path of ["/", "/sessions", "/board/default"]) {
+      const answers: string[] = [];
+      page.on("response", (response) => answers.push(new URL(response.url()).pathname));
+      await page.goto(dashboard.url + path);
+      await page.getByRole("heading", { name: "This browser is not known yet." }).waitFor();
+      expect(answers.filter((path) => path.startsWith("/api/"))).toEqual(["/api/me"]);
+      page.removeAllListeners("response");
+    }
+    await page.getByPlaceholder("Link or code").fill(await dashboard.link());
+    await page.keyboard.press("Enter");
+    await page.getByRole("navigation").first().waitFor();
+  });
+});
