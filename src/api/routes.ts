@@ -16,6 +16,8 @@ import { boardRoutes } from "./routes/boards/board-routes.ts";
 import { cardRoutes } from "./routes/boards/card-routes.ts";
 import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
+import { overviewRoutes } from "./routes/overview/overview-routes.ts";
+import { sessionRoutes } from "./routes/sessions/session-routes.ts";
 import type { ApiRuns } from "./runs/api-runs.ts";
 import { RUN_HEADER, SESSION_HEADER } from "./runs/run-headers.ts";
 import { runRoutes } from "./runs/run-routes.ts";
@@ -32,6 +34,8 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...boardRoutes,
   ...cardRoutes,
   ...taskRoutes,
+  ...overviewRoutes,
+  ...sessionRoutes,
 ];
 
 /** Every route that programs call with a key. */

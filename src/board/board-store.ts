@@ -5,6 +5,7 @@ import type { Caller } from "./caller.ts";
 import type { BoardDatabase } from "./database/board-database.ts";
 import { type AsyncOperation, type Steps, toAsyncOperation } from "./database/steps.ts";
 import { createDispatchBoard, type DispatchBoard } from "./dispatcher/dispatch-board.ts";
+import { listDispatchers } from "./dispatcher/list-dispatchers.ts";
 import { recentDispatchers } from "./dispatcher/live-dispatchers.ts";
 import { findHostName } from "./dispatcher/operations/board-lease.ts";
 import { type BoardLocation, type OpenBoard, type OpenBoardOptions, openBoard } from "./open-board.ts";
@@ -23,6 +24,7 @@ import { listPendingNotices } from "./operations/views/pending-notices.ts";
 import { toRun } from "./operations/views/rows.ts";
 import {
   countByAssignee,
+  countDone,
   findRun,
   findTasks,
   listAttachments,
@@ -72,6 +74,8 @@ export class BoardStore implements AsyncDisposable {
   readonly list = this.#read(listTasks);
   readonly events = this.#read(listEventsAfter);
   readonly lastEvents = this.#read(listLastEvents);
+  readonly countDone = this.#read(countDone);
+  readonly dispatchers = this.#read(listDispatchers);
   readonly tenants = this.#read(listTenants);
   readonly pendingNotices = this.#read(listPendingNotices);
   readonly findRun = this.#read(findRun);

@@ -12,6 +12,10 @@ export interface ListFilter {
   readonly cwd?: string | undefined;
   /** Only archived sessions, or only the others; undefined means both. */
   readonly archived?: boolean | undefined;
+  /** Only sessions that were used at or after this time, in milliseconds. */
+  readonly since?: number | undefined;
+  /** Only sessions after the last one of the previous page. */
+  readonly after?: { readonly activeAt: number; readonly id: string } | undefined;
   readonly limit: number;
 }
 
@@ -67,10 +71,14 @@ const TREE_COLUMNS = `${SUMMARY_COLUMNS}, (select count(*) from turn
 const FILTER = `where (:sources is null or session.source in (select value from json_each(:sources)))
       and session.source not in (select value from json_each(:without))
       and (:cwd is null or session.cwd = :cwd)
-      and (:archived is null or (session.archived_at is not null) = :archived)`;
+      and (:archived is null or (session.archived_at is not null) = :archived)
+      and session.active_at >= :since`;
+/** The keys of sessions follow the order of their creation, which breaks ties. */
+const AFTER = `and (:afterTime is null or session.active_at < :afterTime
+      or (session.active_at = :afterTime and session.key < (select key from session where id = :afterId)))`;
 
 export const LIST_SQL = {
-  list: `select ${SUMMARY_COLUMNS} ${FROM} ${FILTER}
+  list: `select ${SUMMARY_COLUMNS} ${FROM} ${FILTER} ${AFTER}
     order by session.active_at desc, session.key desc limit :limit`,
   prefix: `select ${SUMMARY_COLUMNS} ${FROM}
     where session.id >= :prefix and session.id < :prefix || '~' order by session.id desc limit :limit`,
@@ -123,9 +131,21 @@ export function createSessionList(database: Database) {
 
   return {
     /** The most recently used first. */
-    list: ({ limit, ...filter }: ListFilter): readonly SessionSummary[] =>
-      list.all({ ...bind(filter), limit }).map(toSummary),
-    countMatching: (filter: Omit<ListFilter, "limit">): number =>
+    list: ({ limit, after, ...filter }: ListFilter): readonly SessionSummary[] =>
+      list
+        .all({
+          ...{ ...bind(filter), limit },
+          afterTime: after?.activeAt ?? null,
+          afterId: after?.id ?? null,
+        })
+        .map(toSummary),
+    /** The sources of all sessions, in alphabetical order. */
+    sources: (): readonly string[] =>
+      database
+        .prepare<{ source: string }>("select distinct source from session order by source")
+        .all()
+        .map(({ source }) => source),
+    countMatching: (filter: Omit<ListFilter, "limit" | "after">): number =>
       countFiltered.get(bind(filter))?.sessions ?? 0,
     describe: (session: SessionSummary, redact: (text: string) => string): ListedSession => ({
       ...session,
@@ -202,11 +222,12 @@ export function createSessionList(database: Database) {
   };
 }
 
-function bind({ sources = [], without = [], cwd, archived }: Omit<ListFilter, "limit">) {
+function bind({ sources = [], without = [], cwd, archived, since = 0 }: Omit<ListFilter, "limit" | "after">) {
   return {
     sources: sources.length === 0 ? null : JSON.stringify(sources),
     without: JSON.stringify(without),
     cwd: cwd ?? null,
     archived: archived === undefined ? null : Number(archived),
+    since,
   };
 }

@@ -335,7 +335,10 @@ test("M5: no query of a session reads the whole store", async () => {
   // The list query follows the index on activity and stops at its limit.
   const list = database.prepare<{ detail: string }>(`explain query plan ${LIST_SQL.list}`);
   const plan = list
-    .all({ sources: null, without: "[]", cwd: null, archived: null, limit: 1 })
+    .all({
+      ...{ sources: null, without: "[]", cwd: null, archived: null, limit: 1 },
+      ...{ since: 0, afterTime: null, afterId: null },
+    })
     .map(({ detail }) => detail);
   expect(plan.join("\n")).toContain("USING INDEX session_by_activity");
   expect(plan.join("\n")).not.toContain("ORDER BY");

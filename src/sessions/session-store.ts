@@ -15,6 +15,7 @@ import { createCallFinder, createResultFinder } from "./rows/find-call.ts";
 import { createTurnFinder } from "./rows/find-turn.ts";
 import { createPrefixStore } from "./rows/prefix-store.ts";
 import { createRunReader } from "./rows/run-rows.ts";
+import { createChangeReader } from "./rows/session-changes.ts";
 import { createSessionRoutes } from "./rows/session-routes.ts";
 import { createSessionUsage } from "./rows/session-usage.ts";
 import { createUntrustedReader } from "./rows/untrusted-rows.ts";
@@ -25,6 +26,7 @@ import { createSessionHistory } from "./session-history.ts";
 import { createSessionList } from "./session-list.ts";
 import { sessionMigrations } from "./session-migrations.ts";
 import { acquireTurn, TURN_TIMES, type TurnTimes, turnLeaseName } from "./session-turn.ts";
+import { createTurnReader } from "./session-turns.ts";
 
 /** All conversations of one profile, shared with every process that has the file open. */
 export type SessionStore = Awaited<ReturnType<typeof openSessionStore>>;
@@ -95,6 +97,10 @@ export async function openSessionStore(
     isCallKnown: createCallFinder(database),
     /** Prepares its statements on use, because only pages about runs ask. */
     runs: () => createRunReader(database),
+    /** Reads a session turn by turn. Prepares its statements on use, because only pages ask. */
+    turns: () => createTurnReader(database),
+    /** What was written since a message. Prepares its statements on use, because only watches ask. */
+    changes: () => createChangeReader(database),
     untrustedSources: createUntrustedReader(database),
     /** Prepares its statements on use, because only a gateway that recovers asks. */
     findTurn: (turnId: string, since: number) => createTurnFinder(database)(turnId, since),

@@ -24,7 +24,7 @@ export async function openDashboardHome(settings: object = {}, variables: Record
     variables: { HERMES_HOME: folder.path, USER: "alice", PATH: process.env["PATH"], ...variables },
     userHome: folder.path,
   });
-  const opened = openDashboardData(app, silentLog);
+  const opened = await openDashboardData(app, silentLog, new AbortController().signal);
   const lab = await openDashboardLab({}, { data: opened.data, sources: opened.sources });
   const cookie = await lab.signIn();
 

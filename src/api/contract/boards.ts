@@ -163,7 +163,16 @@ export const cardSchema = z.object({
   since: time,
   reason: cardReasonSchema.nullable(),
   /** What a person has to read: the question of a blocked task, or its failure. */
-  notice: z.object({ kind: z.enum(["question", "failure", "block"]), text: z.string() }).nullable(),
+  notice: z
+    .object({
+      kind: z.enum(["question", "failure", "block"]),
+      text: z.string(),
+      /** `provider`: it refuses the key, the model or the address of the profile. */
+      cause: z.enum(["blocked", "failed", "provider", "rate-limit-bound"]),
+    })
+    .nullable(),
+  /** Failures in a row. */
+  failures: count,
   /** Its parents, and how many of them are done; null without parents. */
   parts: z.object({ done: count, total: count }).nullable(),
   comments: count,

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import type { BoardChange } from "./boards.ts";
 import { type Position, positionSchema } from "./common.ts";
+import type { NeedsChange } from "./overview.ts";
+import type { SessionChange } from "./sessions.ts";
 
 /** What a page can follow: `always` for what every page shows, else one thing by its kind and name. */
 export const TOPIC_KINDS = ["always", "board", "run", "turn", "load", "log"] as const;
@@ -23,6 +25,8 @@ export interface LiveEvents {
   readonly beat: { readonly at: Position };
   /** Events of these topics were missed, of all topics if null: the page asks again for what it shows of them. */
   readonly reset: { readonly at: Position; readonly topics: readonly Topic[] | null };
+  readonly "needs-change": NeedsChange;
+  readonly "session-change": SessionChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
   /** The server ends; the page comes back after `backInMs`. */

@@ -25,6 +25,9 @@ export const healthAnswerSchema = z.object({
     pid: z.int(),
     startedAt: time,
     memoryBytes: count,
+    /** Streams of events that are open, and what they follow. */
+    streams: count,
+    topics: count,
   }),
   at: positionSchema,
 });

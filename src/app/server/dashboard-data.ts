@@ -1,10 +1,18 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
+import { createNeedsSource } from "../../api/live/sources/needs.ts";
+import { createSessionSource } from "../../api/live/sources/sessions.ts";
+import { Announcements } from "../../board/database/postgres-announcements.ts";
+import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
+import { readOwnIdentity } from "../../lib/process/process-identity.ts";
 import type { App } from "../app.ts";
+import { boardsLocation } from "../board.ts";
 import { openBoards } from "./data/open-boards.ts";
+import { openProfiles } from "./data/open-profiles.ts";
 import { openSessions } from "./data/open-sessions.ts";
+import { createHomeChanges } from "./data/watch-home.ts";
 
 /** What the pages of the dashboard show and change, and the sources of their events. */
 export interface AppDashboardData extends AsyncDisposable {
@@ -13,16 +21,35 @@ export interface AppDashboardData extends AsyncDisposable {
 }
 
 /** Opens what the routes of the dashboard read, for all profiles of the home. */
-export function openDashboardData(app: App, log: Pick<Log, "warn">): AppDashboardData {
+export async function openDashboardData(
+  app: App,
+  log: Pick<Log, "warn">,
+  signal: AbortSignal,
+): Promise<AppDashboardData> {
+  const identity = await readOwnIdentity(signal);
   const load = async (): Promise<App> => ({ ...app, resolved: await app.reload() });
+  const { databaseUrl: url } = boardsLocation(app);
+  const announcements = url === "" ? undefined : announceBoards(url, log);
   const sessions = openSessions(app);
-  const boards = openBoards(app, { load, sessions, log });
+  const boards = openBoards(app, { load, sessions, announcements, log });
+  const profiles = openProfiles(app, sessions, log);
+  const data = { boards, profiles, changes: createHomeChanges(app, announcements), identity };
   return {
-    data: { boards },
-    sources: [createBoardSource(boards)],
+    data,
+    sources: [createBoardSource(boards), createNeedsSource(data), createSessionSource(data)],
     async [Symbol.asyncDispose]() {
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();
+      await announcements?.[Symbol.asyncDispose]();
     },
   };
+}
+
+function announceBoards(url: string, log: Pick<Log, "warn">): Announcements {
+  return new Announcements({
+    url,
+    onUnknownBoard: () => undefined,
+    onLost: (error) =>
+      log.warn("changes of boards are not announced; polling instead", { error: messageOf(error) }),
+  });
 }

@@ -63,7 +63,7 @@ export async function runAppDashboard(
     { ...LEASE, identity, clock: systemClock },
     async (lost) => {
       using audit = openAppAudit(app);
-      await using opened = openDashboardData(app, run.log);
+      await using opened = await openDashboardData(app, run.log, stop);
       await using server = await startDashboardServer({
         ...{ options, logins, access, audit, data: opened.data, sources: opened.sources },
         appFolder: run.appFolder ?? ownAppFolder(),

@@ -1,6 +1,6 @@
 import type { Database } from "../../lib/sqlite/database.ts";
 import { toolCallsOf } from "../../providers/message.ts";
-import { parseParts } from "./message-body.ts";
+import { parseParts, parseResult } from "./message-body.ts";
 
 /** The newest call of a session, running or ended. */
 export interface LastCall {
@@ -36,13 +36,26 @@ export const RUN_SQL = {
      order by message.position desc, tool_call.position desc limit 1`,
   notes: `select created_at as at, body from turn join message on message.turn_key = turn.key
      where turn.session_key = ${SESSION} and message.kind = 'steer' order by message.key`,
+  output: `select body from tool_call join message on message.key = tool_call.result_key
+     where tool_call.session_key = ${SESSION} and call_id = :callId`,
+  openTurn: `select id, started_at as startedAt from turn where session_key = ${SESSION} and outcome is null`,
 };
 
-/** Reads what a page shows of the run of a task whose agent works in a session. */
+/** Reads single facts of a session that pages show beside its transcript. */
 export function createRunReader(database: Database) {
   const lastCall = database.prepare<CallRow>(RUN_SQL.lastCall);
   const notes = database.prepare<{ at: number; body: string }>(RUN_SQL.notes);
+  const output = database.prepare<{ body: string }>(RUN_SQL.output);
+  const openTurn = database.prepare<{ id: string; startedAt: number }>(RUN_SQL.openTurn);
   return {
+    /** The whole result of a call; undefined while it has none, and if it cannot be read. */
+    findOutput(id: string, callId: string): string | undefined {
+      const row = output.get({ id, callId });
+      return row === undefined ? undefined : parseResult(row.body);
+    },
+    /** The turn that has not ended; its process may have crashed. */
+    findOpenTurn: (id: string): { readonly id: string; readonly startedAt: number } | undefined =>
+      openTurn.get({ id }),
     findLastCall(id: string): LastCall | undefined {
       const row = lastCall.get({ id });
       if (row === undefined) return undefined;

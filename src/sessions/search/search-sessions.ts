@@ -32,6 +32,8 @@ export interface SearchHit {
   /** Whether the user has undone the turn of the message. */
   readonly isUndone: boolean;
   readonly createdAt: number;
+  /** The turn of the message. */
+  readonly turnId: string;
   readonly snippet: string;
   /** Whether a summary has replaced the message for the model. */
   readonly compacted: boolean;
@@ -81,7 +83,9 @@ export function createSessionSearch(
     select ${SUMMARY_COLUMNS} from session left join session as parent on parent.key = session.parent_key
      where session.key = ?`);
   const findMessage = database.prepare<MessageRow>(`${MESSAGE} where key = ?`);
-  const findUndone = database.prepare("select 1 from turn where key = ? and undone_at is not null");
+  const findTurn = database.prepare<{ id: string; undone_at: number | null }>(
+    "select id, undone_at from turn where key = ?",
+  );
   const neighbours = {
     before: createNeighbour(database, { turn: "max(key)", beyond: "<", order: "desc" }),
     after: createNeighbour(database, { turn: "min(key)", beyond: ">", order: "asc" }),
@@ -132,12 +136,14 @@ export function createSessionSearch(
 
   function hit(key: number, terms: readonly Term[], marks: Marks): SearchHit[] {
     const row = findMessage.get(key);
-    if (row === undefined) return [];
+    const turn = row && findTurn.get(row.turn_key);
+    if (row === undefined || turn === undefined) return [];
     return [
       {
         role: row.role,
-        isUndone: findUndone.get(row.turn_key) !== undefined,
+        isUndone: turn.undone_at !== null,
         createdAt: row.created_at,
+        turnId: turn.id,
         snippet: createSnippet(readable(row), terms, marks),
         compacted: isCompacted(key),
         before: neighbours.before(row),

@@ -3,7 +3,7 @@ import type { BoardData, DashboardBoard } from "../../../api/data/board-data.ts"
 import { boardPath, DEFAULT_BOARD, parseBoardSlug } from "../../../board/board-slug.ts";
 import { type BoardStore, openBoardStore } from "../../../board/board-store.ts";
 import type { Caller } from "../../../board/caller.ts";
-import { Announcements } from "../../../board/database/postgres-announcements.ts";
+import type { Announcements } from "../../../board/database/postgres-announcements.ts";
 import { liftGuards } from "../../../board/dispatcher/operations/record-notices.ts";
 import { explainTask } from "../../../board/dispatcher/reasons/explain-task.ts";
 import { reclaimTask } from "../../../board/dispatcher/reclaim-task.ts";
@@ -38,6 +38,8 @@ export interface OpenBoardsParts {
   /** The app with the settings as they are now. */
   load(): Promise<App>;
   readonly sessions: OpenSessions;
+  /** The changes of boards on a server. */
+  readonly announcements: Announcements | undefined;
   readonly log: Pick<Log, "warn">;
 }
 
@@ -50,17 +52,7 @@ const CALL_LENGTH = 300;
 export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncDisposable {
   const location = boardsLocation(app);
   const { root, databaseUrl } = location;
-  const announcements =
-    databaseUrl === ""
-      ? undefined
-      : new Announcements({
-          url: databaseUrl,
-          onUnknownBoard: () => undefined,
-          onLost: (error) =>
-            parts.log.warn("changes of boards are not announced; polling instead", {
-              error: messageOf(error),
-            }),
-        });
+  const { announcements } = parts;
   const boards = keepOpen(async (slug): Promise<OpenedBoard> => {
     const store = await openBoardStore({ ...location, slug }, {}, AbortSignal.timeout(OPEN_WITHIN_MS));
     return createBoard({ app, store, announcements }, parts);
@@ -91,13 +83,7 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
       await removeBoard(location, store.slug, { permanently: false, now: Date.now() }, signal);
     },
   };
-  return {
-    ...data,
-    async [Symbol.asyncDispose]() {
-      await boards[Symbol.asyncDispose]();
-      await announcements?.[Symbol.asyncDispose]();
-    },
-  };
+  return { ...data, [Symbol.asyncDispose]: () => boards[Symbol.asyncDispose]() };
 }
 
 /** The person who uses this machine, as the command line names them. */

@@ -201,6 +201,16 @@ export function* listLastEvents(limit: number): Steps<readonly BoardEvent[]> {
   return (yield* all<EventRow>(page, { limit })).toReversed().map(toEvent);
 }
 
+/** The number of tasks that were completed at or after a time, and are not archived. */
+export function* countDone(since: number): Steps<number> {
+  const { count } = yield* only<{ count: number }>(
+    `select count(*) as count from task
+      where completed_at is not null and archived_at is null and completed_at >= cast(:since as bigint)`,
+    { since },
+  );
+  return count;
+}
+
 /** The tenants of all tasks, in alphabetical order. */
 export function* listTenants(): Steps<readonly string[]> {
   const rows = yield* all<{ tenant: string }>(

@@ -54,6 +54,7 @@ export function* buildCards(rows: readonly CardRow[], settings: CardSettings): S
     since: sinceOf(row, facts),
     reason: reasonOf(row, facts, settings),
     notice: noticeOf(row, facts),
+    failures: row.consecutive_failures,
     parts: partsOf(facts.parents.get(row.id)),
     comments: facts.comments.get(row.id) ?? 0,
     files: facts.files.get(row.id) ?? 0,
@@ -164,6 +165,11 @@ function reasonOf(row: CardRow, facts: Facts, { hasDefaultAssignee }: CardSettin
     return { ...NO_REASON, kind: "waits", task: first, count: total - done };
   }
   if (status === "scheduled") return { ...NO_REASON, kind: "scheduled", until: row.scheduled_at };
+  if (status === "blocked") {
+    // Only what no person and no worker has blocked is tried again by itself.
+    const until = row.block_sticky === 0 ? row.not_before : null;
+    return until === null ? null : { ...NO_REASON, kind: "guarded", until, guard: "backoff" };
+  }
   if (status !== "ready" && status !== "todo") return null;
   if (facts.paused) return { ...NO_REASON, kind: "paused" };
   if (row.assignee === null && !hasDefaultAssignee) return { ...NO_REASON, kind: "unassigned" };
@@ -179,10 +185,10 @@ function noticeOf(row: CardRow, { blocks }: Facts): CardNotice | null {
   const block = blocks.get(row.id);
   const text = shorten(block?.reason ?? row.last_failure_error ?? "", NOTICE_LENGTH);
   if (text === "") return null;
-  if (causeOf(block) !== "blocked") {
-    return { kind: "failure", text: shorten(row.last_failure_error ?? text, NOTICE_LENGTH) };
-  }
-  return { kind: isQuestion(block) ? "question" : "block", text };
+  const cause = causeOf(block);
+  if (cause !== "blocked")
+    return { kind: "failure", text: shorten(row.last_failure_error ?? text, NOTICE_LENGTH), cause };
+  return { kind: isQuestion(block) ? "question" : "block", text, cause };
 }
 
 /** Whether a worker has blocked its task. Only then does the event count how often it has asked. */

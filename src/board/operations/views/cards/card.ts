@@ -1,4 +1,5 @@
 import type { Status } from "../../../transitions.ts";
+import type { BlockCause } from "../../tasks/find-blocks.ts";
 
 /** Why a task is where it is, in as few words as a card has room for. */
 export interface CardReason {
@@ -14,6 +15,7 @@ export interface CardReason {
 export interface CardNotice {
   readonly kind: "question" | "failure" | "block";
   readonly text: string;
+  readonly cause: BlockCause;
 }
 
 /** The open run of a task. */
@@ -46,6 +48,8 @@ export interface BoardCard {
   readonly since: number;
   readonly reason: CardReason | null;
   readonly notice: CardNotice | null;
+  /** Failures in a row. */
+  readonly failures: number;
   /** Its parents, and how many of them are done; null without parents. */
   readonly parts: { readonly done: number; readonly total: number } | null;
   readonly comments: number;
@@ -75,12 +79,14 @@ export interface CardRow {
   readonly not_before: number | null;
   readonly triage_reason: string | null;
   readonly last_failure_error: string | null;
+  readonly consecutive_failures: number;
+  readonly block_sticky: number;
 }
 
 export const CARD_COLUMNS = [
   ...["id", "seq", "title", "status", "assignee", "reviewer", "priority", "tenant", "hold"],
   ...["created_at", "updated_at", "ready_at", "completed_at", "archived_at", "scheduled_at", "not_before"],
-  ...["triage_reason", "last_failure_error"],
+  ...["triage_reason", "last_failure_error", "consecutive_failures", "block_sticky"],
 ]
   .map((column) => `t.${column}`)
   .join(", ");

@@ -1,0 +1,100 @@
+import { systemClock } from "../../../lib/time/clock.ts";
+import type { Session } from "../../contract/sessions.ts";
+import type { DashboardData } from "../../dashboard/dashboard-parts.ts";
+import { type SessionSource, toSession } from "../../routes/sessions/session-view.ts";
+import type { LiveSink, LiveSource } from "../source.ts";
+
+/** At most this often: durable events of any process are seen within about a second. */
+const PAUSE_MS = 700;
+/** Turns that have ended without another message, and profiles that are new. */
+const RECHECK_MS = 15_000;
+/** The newest sessions are compared, which are those that lists begin with. */
+const COMPARED = 50;
+
+/** Publishes the sessions that any process changes, and which of their turns have grown. */
+export function createSessionSource(data: DashboardData): LiveSource {
+  return {
+    kind: "always",
+    async open(_name, sink, signal) {
+      const end = new AbortController();
+      const changes = await data.changes.watch(signal);
+      const seen = new Map<string, Seen>();
+      try {
+        for (const source of await data.profiles.knownSessions())
+          seen.set(source.profile, (await readProfile(source, undefined, signal)).seen);
+      } catch (error) {
+        await changes[Symbol.asyncDispose]();
+        throw error;
+      }
+      const ended = followSessions(data, { changes, seen, sink }, end.signal).catch((error: unknown) => {
+        if (!end.signal.aborted) sink.fail(error);
+      });
+      return {
+        async [Symbol.asyncDispose]() {
+          end.abort();
+          await ended;
+          await changes[Symbol.asyncDispose]();
+        },
+      };
+    },
+  };
+}
+
+interface Seen {
+  readonly lastMessage: number;
+  /** What was last published of each compared session. */
+  readonly sessions: ReadonlyMap<string, string>;
+}
+
+interface Following {
+  readonly changes: Awaited<ReturnType<DashboardData["changes"]["watch"]>>;
+  /** What is known of each profile; a profile whose first sessions are new is missing. */
+  readonly seen: Map<string, Seen>;
+  readonly sink: LiveSink;
+}
+
+const NOTHING: Seen = { lastMessage: 0, sessions: new Map() };
+
+async function followSessions(
+  data: DashboardData,
+  { changes, seen, sink }: Following,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await changes.next(RECHECK_MS, signal);
+    await systemClock.sleep(PAUSE_MS, signal);
+    for (const source of await data.profiles.knownSessions()) {
+      const { profile } = source;
+      const {
+        seen: now,
+        sessions,
+        gone,
+        turns,
+      } = await readProfile(source, seen.get(profile) ?? NOTHING, signal);
+      seen.set(profile, now);
+      if (sessions.length + gone.length + turns.length > 0)
+        sink.publish("session-change", { profile, sessions, gone, turns });
+    }
+  }
+}
+
+async function readProfile(source: SessionSource, before: Seen | undefined, signal: AbortSignal) {
+  const { store } = source;
+  const changes = store.changes();
+  const lastMessage = changes.lastMessage();
+  const grown = before === undefined ? [] : changes.turnsAfter(before.lastMessage);
+  const listed = store.list.list({ limit: COMPARED });
+  const states = new Map<string, string>();
+  const changed: Session[] = [];
+  for (const session of listed) {
+    const shown = await toSession(source, session, signal);
+    const state = JSON.stringify(shown);
+    states.set(session.id, state);
+    if (before !== undefined && before.sessions.get(session.id) !== state) changed.push(shown);
+  }
+  const gone = [...(before?.sessions.keys() ?? [])].filter(
+    (id) => !states.has(id) && store.list.find(id) === undefined,
+  );
+  const turns = grown.map(({ sessionId, turnId }) => ({ session: sessionId, turn: turnId }));
+  return { seen: { lastMessage, sessions: states }, sessions: changed, gone, turns };
+}

@@ -1,0 +1,129 @@
+import { existsSync } from "node:fs";
+import type { SandboxRow } from "../../../api/contract/overview.ts";
+import type { ProfileData, WaitingQuestion } from "../../../api/data/profile-data.ts";
+import { formatProblem } from "../../../config/problem.ts";
+import { runChecks } from "../../../doctor/run-checks.ts";
+import { AppError } from "../../../lib/errors.ts";
+import type { Log } from "../../../lib/log/log.ts";
+import { createRedactor } from "../../../lib/redact/redactor.ts";
+import { openDeadline } from "../../../lib/time/deadline.ts";
+import { loadProfileDescription } from "../../../profiles/profile-description.ts";
+import { listProfiles } from "../../../profiles/profile-store.ts";
+import { type App, openApp } from "../../app.ts";
+import { answerApproval, toClarificationAnswer, unblockAskingTask } from "../../approvals.ts";
+import { findDefaultRoute } from "../../conversation.ts";
+import { listAppSandboxes } from "../../environments/list-app-sandboxes.ts";
+import type { OpenSessions } from "./open-sessions.ts";
+
+/** How long the answer of a container engine is used again. */
+const SANDBOXES_FOR_MS = 5_000;
+const ENGINE_WITHIN_MS = 5_000;
+
+/** The profiles of a home, with their settings as they are at each request. */
+export function openProfiles(app: App, sessions: OpenSessions, log: Pick<Log, "warn">): ProfileData {
+  const { root } = app.profile;
+  const appOf = async (profile: string): Promise<App> => {
+    if (profile === app.profile.name) return { ...app, resolved: await app.reload() };
+    const { variables, userHome } = app;
+    return await openApp({ profile, variables: { ...variables, HERMES_HOME: root }, userHome });
+  };
+  const listed = new Map<string, { readonly at: number; readonly rows: readonly SandboxRow[] }>();
+
+  const data: ProfileData = {
+    async list() {
+      const profiles = await listProfiles(root);
+      return await Promise.all(
+        profiles.map(async (profile) => {
+          const { description } = await loadProfileDescription(profile);
+          const route = findDefaultRoute((await appOf(profile.name)).resolved);
+          const model = route instanceof AppError ? null : `${route.provider}:${route.model}`;
+          return { name: profile.name, description, model, isCurrent: profile.name === app.profile.name };
+        }),
+      );
+    },
+    sessions: (profile) => sessions.open(profile),
+    async facts(profile) {
+      const { resolved } = await appOf(profile);
+      return {
+        problems: resolved.problems.map((problem) => ({ text: formatProblem(problem), hint: problem.hint })),
+        dailyCapUsd: resolved.config.agent.max_daily_cost_usd,
+        hasModel: !(findDefaultRoute(resolved) instanceof AppError),
+      };
+    },
+    async sandboxes(profile, signal) {
+      const known = listed.get(profile);
+      if (known !== undefined && Date.now() - known.at < SANDBOXES_FOR_MS) return known.rows;
+      const owner = await appOf(profile);
+      const { backend } = owner.resolved.config.terminal;
+      using deadline = openDeadline(signal, ENGINE_WITHIN_MS);
+      const rows = (await listAppSandboxes(owner, deadline.signal)).map(
+        (row): SandboxRow => ({
+          name: row.name,
+          profile: row.profile || null,
+          task: row.task || null,
+          backend,
+          image: row.image,
+          state: row.state,
+          isInUse: row.leased,
+          usedAt: row.last_used_at === null ? null : Date.parse(row.last_used_at),
+          isDrifted: row.drift.length > 0,
+        }),
+      );
+      listed.set(profile, { at: Date.now(), rows });
+      return rows;
+    },
+    async waiting() {
+      const questions: WaitingQuestion[] = [];
+      for (const { profile, store } of await data.knownSessions())
+        questions.push(...store.approvals.waiting().map((approval) => ({ profile, approval })));
+      return questions.toSorted((one, other) => one.approval.askedAt - other.approval.askedAt);
+    },
+    async answer(id, reply, signal) {
+      const profile = reply.profile ?? (await findOwner(id));
+      const owner = await appOf(profile);
+      const store = await sessions.open(profile);
+      const question = store.approvals.require(id);
+      const answer =
+        reply.verdict === "answered"
+          ? toClarificationAnswer(question, reply.text)
+          : reply.verdict === "denied"
+            ? { verdict: reply.verdict, text: reply.text }
+            : { verdict: reply.verdict, scope: reply.scope };
+      const approval = await answerApproval(owner, store, question.id, answer, signal);
+      try {
+        await unblockAskingTask(owner, approval, signal);
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        log.warn("the task of an answered question was not unblocked", {
+          question: id,
+          error: error.message,
+        });
+      }
+      return { profile, approval };
+    },
+    async knownSessions() {
+      const known = (await listProfiles(root)).filter(({ sessionsPath }) => existsSync(sessionsPath));
+      return await Promise.all(
+        known.map(async ({ name }) => ({
+          profile: name,
+          store: await sessions.open(name),
+          redact: await data.redactor(name),
+        })),
+      );
+    },
+    async redactor(profile) {
+      const { redact } = createRedactor({ secrets: (await appOf(profile)).resolved.secrets });
+      return (text) => redact(text);
+    },
+    check: async (profile, signal) =>
+      runChecks({ app: await appOf(profile), online: false, cwd: () => app.userHome, signal }),
+  };
+
+  async function findOwner(id: string): Promise<string> {
+    const owners = (await data.waiting()).filter(({ approval }) => approval.id === id);
+    const [owner, other] = owners;
+    if (owner !== undefined && other === undefined) return owner.profile;
+    throw new AppError("approval-not-found", `There is no waiting question ${id}.`);
+  }
+  return data;
+}
