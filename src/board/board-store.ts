@@ -26,6 +26,7 @@ import {
   countByAssignee,
   countDone,
   findRun,
+  findRunOfSession,
   findTasks,
   listAttachments,
   listEventsAfter,
@@ -79,6 +80,7 @@ export class BoardStore implements AsyncDisposable {
   readonly tenants = this.#read(listTenants);
   readonly pendingNotices = this.#read(listPendingNotices);
   readonly findRun = this.#read(findRun);
+  readonly findRunOfSession = this.#read(findRunOfSession);
   readonly board = this.#read(loadBoard);
   readonly stats = this.#read(loadBoardStats);
   readonly countByAssignee = this.#read(countByAssignee);

@@ -12,6 +12,8 @@ export interface TurnCall {
   readonly input: string;
   readonly state: "pending" | "started" | "ended";
   readonly outcome: string | undefined;
+  /** A rule or a person has refused it, so it did not run. */
+  readonly isDenied: boolean;
   readonly durationMs: number | undefined;
   /** Undefined while it has none, and if it cannot be read. */
   readonly result: string | undefined;
@@ -85,6 +87,7 @@ interface CallRow {
   readonly tool: string;
   readonly state: TurnCall["state"];
   readonly outcome: string | null;
+  readonly verdict: string | null;
   readonly duration_ms: number | null;
   readonly display: string | null;
   readonly result: string | null;
@@ -96,7 +99,9 @@ export const TURNS_SQL = {
     where session_key = :session and key < :before order by key desc limit :limit`,
   messages: `select key, turn_key, role, kind, created_at, body from message
     where turn_key in (select value from json_each(:keys)) and role <> 'tool' order by turn_key, position`,
-  calls: `select message_key, call_id, tool, state, outcome, duration_ms, display, result.body as result
+  calls: `select message_key, call_id, tool, state, outcome, duration_ms, display, result.body as result,
+      (select verdict from decision where decision.session_key = tool_call.session_key
+        and decision.call_id = tool_call.call_id order by decision.key desc limit 1) as verdict
     from tool_call left join message as result on result.key = tool_call.result_key
     where message_key in (select value from json_each(:keys)) order by message_key, tool_call.position`,
   costs: `select turn_key, coalesce(sum(cost_usd), 0.0) as cost from request
@@ -164,6 +169,7 @@ function toMessage({ key, role, kind, created_at, body }: MessageRow, rows: read
       input: inputs.get(row.call_id) ?? "",
       state: row.state,
       outcome: row.outcome ?? undefined,
+      isDenied: row.verdict === "denied",
       durationMs: row.duration_ms ?? undefined,
       result: row.result === null ? undefined : parseResult(row.result),
       display: row.display ?? undefined,

@@ -18,6 +18,7 @@ function card(seq: number, status: Status, more: Partial<Card> = {}): Card {
     since: 1,
     reason: null,
     notice: null,
+    failures: 0,
     parts: null,
     comments: 0,
     files: 0,

@@ -86,6 +86,8 @@ export const shownSessionSchema = sessionSchema.extend({
   openTurn: z.object({ id: z.string(), startedAt: time, isAlive: z.boolean() }).nullable(),
   /** The branches and sessions that came from this one, and its ancestors. */
   family: z.array(z.object({ id: z.string(), title: z.string().nullable(), parent: z.string().nullable() })),
+  /** The task whose worker works in it. */
+  task: z.object({ board: z.string(), id: z.string(), runId: z.int() }).nullable(),
   at: positionSchema,
 });
 export type ShownSession = z.infer<typeof shownSessionSchema>;
@@ -105,7 +107,7 @@ export const callSchema = z.object({
   text: z.string(),
   /** JSON as the model wrote it, at most 16 kB. */
   input: z.string(),
-  state: z.enum(["planned", "started", "ok", "failed", "stopped", "skipped", "unknown"]),
+  state: z.enum(["planned", "started", "ok", "failed", "denied", "stopped", "skipped", "unknown"]),
   durationMs: z.number().nullable(),
   /** At most 16 kB; the whole text is behind `…/sessions/:id/outputs/:callId`. */
   output: z.string(),

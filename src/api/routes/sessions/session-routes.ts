@@ -224,7 +224,7 @@ function splitMarks(text: string): SearchHit["snippet"] {
 async function showSession(
   call: Pick<DashboardCall, "params" | "disconnected">,
   source: SessionSource,
-  { live }: DashboardParts,
+  { live, data }: DashboardParts,
 ): Promise<ShownSession> {
   const { store } = source;
   const at = await live.watch("always");
@@ -237,7 +237,22 @@ async function showSession(
     turns: family.find(({ id }) => id === session.id)?.turns ?? 0,
     usage: store.usage.ofSession(session.id),
     openTurn: open === undefined ? null : { ...open, isAlive: shown.isRunning },
+    task: session.source === "kanban" ? await findTask(data, session.id, call.disconnected) : null,
     family: family.map(({ id, title, parent }) => ({ id, title: title ?? null, parent: parent ?? null })),
     at,
   };
+}
+
+/** The task whose worker works in a session. */
+async function findTask(
+  { boards }: DashboardParts["data"],
+  sessionId: string,
+  signal: AbortSignal,
+): Promise<ShownSession["task"]> {
+  for (const slug of await boards.list(signal)) {
+    const { store } = await boards.open(slug, signal);
+    const run = await store.findRunOfSession(sessionId, signal);
+    if (run !== undefined) return { board: slug, id: run.taskId, runId: run.id };
+  }
+  return null;
 }

@@ -60,20 +60,21 @@ const OUTCOMES: Readonly<Record<string, Call["state"]>> = {
   "not-run": "skipped",
 };
 
+function stateOf({ state, outcome = "", isDenied }: TurnCall): Call["state"] {
+  if (state === "pending") return "planned";
+  if (state === "started") return "started";
+  return isDenied ? "denied" : (OUTCOMES[outcome] ?? "unknown");
+}
+
 function toCall(call: TurnCall, redact: (text: string) => string): Call {
-  const { callId, tool, state, outcome } = call;
+  const { callId, tool } = call;
   const input = redact(call.input);
   const output = redact(call.result ?? "");
   return {
     ...{ callId, tool },
     text: shorten(mainArgument(input).replaceAll(/\s+/g, " ").trim(), LINE_LENGTH),
     input: headOf(input, SHOWN_BYTES),
-    state:
-      state === "pending"
-        ? "planned"
-        : state === "started"
-          ? "started"
-          : (OUTCOMES[outcome ?? ""] ?? "unknown"),
+    state: stateOf(call),
     durationMs: call.durationMs ?? null,
     output: headOf(output, SHOWN_BYTES),
     outputBytes: Buffer.byteLength(output),

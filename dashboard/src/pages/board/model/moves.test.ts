@@ -27,7 +27,7 @@ test("a move is undone only where the way back leads to the same column", () => 
   expect(undoOf(card("ready"), { move: "block", to: "blocked" })).toEqual({ move: "unblock" });
   expect(undoOf(card("running"), { move: "block", to: "blocked" })).toBeUndefined();
   expect(undoOf(card("todo"), { move: "promote", to: "ready" })).toBeUndefined();
-  const asks = card("blocked", { notice: { kind: "question", text: "Drop them?" } });
+  const asks = card("blocked", { notice: { kind: "question", text: "Drop them?", cause: "blocked" } });
   expect(undoOf(asks, { move: "unblock", to: "ready" })).toEqual({ move: "block", reason: "Drop them?" });
 });
 
