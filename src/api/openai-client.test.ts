@@ -130,6 +130,90 @@ test("H5: results for a turn that is gone are read by the model as part of the h
   expect(completion.choices[0]?.message.content).toBe("Cold.");
 });
 
+const WEATHER_FUNCTION = {
+  type: "function" as const,
+  name: "get_weather",
+  parameters: { type: "object", properties: { city: { type: "string" } } },
+  strict: false,
+};
+
+test("H5: a response ends with a call of the client's function, and one with its result continues the same turn", async () => {
+  await using lab = await openApiLab({
+    answers: [
+      ASKS("Oslo"),
+      { tools: [{ name: "terminal", input: { command: "echo x >> ran" } }] },
+      ASKS("Rome"),
+      { text: "Cold, warm." },
+    ],
+  });
+  const client = lab.openai();
+  const ask = { model: "hermes-agent", tools: [WEATHER_FUNCTION] };
+  const first = await client.responses.create({ ...ask, input: "weather?" });
+  expect(first).toMatchObject({ status: "completed", output_text: "Let me ask." });
+  const callIn = (response: typeof first) => {
+    const [call, ...others] = response.output.filter((item) => item.type === "function_call");
+    expect(others).toEqual([]);
+    return call?.type === "function_call" ? call : undefined;
+  };
+  expect(JSON.parse(callIn(first)?.arguments ?? "")).toEqual({ city: "Oslo" });
+  const answerTo = (response: typeof first, output: string) =>
+    client.responses.create({
+      ...ask,
+      previous_response_id: response.id,
+      input: [{ type: "function_call_output", call_id: callIn(response)?.call_id ?? "", output }],
+    });
+  const second = await answerTo(first, "5 degrees");
+  expect(JSON.parse(callIn(second)?.arguments ?? "")).toEqual({ city: "Rome" });
+  expect(second.id).not.toBe(first.id);
+  const last = await answerTo(second, "30 degrees");
+  expect(last).toMatchObject({ status: "completed", output_text: "Cold, warm." });
+  expect(last.output.map(({ type }) => type)).toEqual(["message"]);
+  expect(await client.responses.retrieve(last.id)).toMatchObject({ output_text: "Cold, warm." });
+  expect(await readFile(lab.folder.file("ran"), "utf8")).toBe("x\n");
+});
+
+test("H5: calls of functions are streamed in responses, with an end of its own for each response of the turn", async () => {
+  await using lab = await openApiLab({ answers: [ASKS("Oslo"), { text: "Cold.", chunk: 2 }] });
+  const client = lab.openai();
+  const ask = { model: "hermes-agent", tools: [WEATHER_FUNCTION] };
+  const first = await client.responses.stream({ ...ask, input: "weather?" }).finalResponse();
+  const call = first.output.find((item) => item.type === "function_call");
+  const next = client.responses.stream({
+    ...ask,
+    previous_response_id: first.id,
+    input: [
+      {
+        type: "function_call_output",
+        call_id: call?.type === "function_call" ? call.call_id : "",
+        output: "5 degrees",
+      },
+    ],
+  });
+  const types: string[] = [];
+  for await (const event of next) types.push(event.type);
+  expect(types.slice(0, 3)).toEqual([
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+  ]);
+  expect(await next.finalResponse()).toMatchObject({ status: "completed", output_text: "Cold." });
+});
+
+test("H5: results for a response whose turn is gone are read by the model, also without the earlier responses", async () => {
+  await using lab = await openApiLab({ turns: [{ when: "5 degrees", answers: [{ text: "Cold." }] }] });
+  const call_id = "call_000000000000000000000000_1";
+  const response = await lab.openai().responses.create({
+    model: "hermes-agent",
+    tools: [WEATHER_FUNCTION],
+    input: [
+      { role: "user", content: "weather?" },
+      { type: "function_call", call_id, name: "get_weather", arguments: "{}" },
+      { type: "function_call_output", call_id, output: "5 degrees" },
+    ],
+  });
+  expect(response.output_text).toBe("Cold.");
+});
+
 test("H12: a stateless client sends its history, which the model sees", async () => {
   await using lab = await openApiLab({
     turns: [{ when: "second", answers: [{ text: "two" }] }],

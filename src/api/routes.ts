@@ -47,7 +47,7 @@ export function createRoutes(parts: ApiParts, runs: ApiRuns, metrics: Metrics): 
     route(ANY, "GET", "/v1/models", () => Response.json({ object: "list", data: listModels(parts) })),
     route(ANY, "GET", "/v1/capabilities", () => Response.json(describeCapabilities(parts, routes))),
     bodyRoute(CHAT, "/v1/chat/completions", chatSchema, (call) => completeChat(parts, chat, call)),
-    bodyRoute(CHAT, "/v1/responses", responseSchema, (call) => createResponse(parts, runs, call)),
+    bodyRoute(CHAT, "/v1/responses", responseSchema, (call) => createResponse(parts, chat, call)),
     route(CHAT, "GET", "/v1/responses/:id", (call) => readResponse(parts, call)),
     route(CHAT, "DELETE", "/v1/responses/:id", (call) => deleteResponse(parts, call)),
     ...runRoutes(parts, runs, ({ caller }, id) => findPreviousSession(parts, caller, id)),

@@ -26,6 +26,8 @@ export interface ApiServer extends AsyncDisposable {
   readonly url: string;
 }
 
+/** Further clients are disconnected at once, so that idle ones cannot use up the file descriptors of the process. */
+const MAX_CONNECTIONS = 1_000;
 const LAST_ANSWERS_WITHIN_MS = 2_000;
 
 /**
@@ -55,6 +57,7 @@ export async function startApiServer(request: ApiServerRequest, signal: AbortSig
       SERVER_LIMITS,
       getRequestListener(gate.fetch, { overrideGlobalObjects: false }),
     );
+    server.maxConnections = MAX_CONNECTIONS;
     const { url } = await listen(server, options, { taken: "api-port-taken", unbound: "api-unbound" });
     return {
       url,

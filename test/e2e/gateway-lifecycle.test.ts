@@ -1,4 +1,4 @@
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -99,6 +99,14 @@ test("A7: where nobody has started a gateway, or it was killed, status says how 
   expect(await status()).toMatch(/wanted +nobody has started it yet; start it with `hermes gateway start`/);
   await (await lab.home.run()).kill();
   expect(await status()).toMatch(/wanted +running, but it has ended; start it with `hermes gateway start`/);
+});
+
+test("A7: a gateway whose home was removed ends, instead of writing to files that nobody can find", async () => {
+  await using lab = await open({ answers: [] });
+  await using gateway = await lab.home.run();
+  await rm(lab.home.path, { recursive: true });
+  expect(await gateway.ended).toBe(0);
+  expect(gateway.output()).toContain("the home was removed");
 });
 
 test("K4: after a long time without a gateway a turn is not continued unasked, and later messages are not about it", async () => {

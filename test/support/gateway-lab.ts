@@ -1,10 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { stringify } from "yaml";
+import { GATEWAY_LEASE } from "../../src/gateway/runner/gateway-lease.ts";
 import { openGatewayDatabase } from "../../src/gateway/store/gateway-database.ts";
+import { createLeases } from "../../src/lib/sqlite/lease.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import type { ScriptInput } from "../../src/providers/scripted/script.ts";
 import { ENTRY } from "./built-program.ts";
@@ -115,10 +118,20 @@ export async function openGatewayHome(
       }, never);
     },
     async [Symbol.asyncDispose]() {
+      await endBackground(join(home.path, "gateway.sqlite"));
       await disk?.[Symbol.asyncDispose]();
       await home[Symbol.asyncDispose]();
     },
   };
+}
+
+/** Ends what `gateway start` has left running, such as in a test that failed before its `stop`. */
+async function endBackground(path: string): Promise<void> {
+  if (!existsSync(path)) return;
+  const never = new AbortController().signal;
+  using database = await openGatewayDatabase(path, systemClock, never);
+  const owner = await createLeases(database).findLiveOwner(GATEWAY_LEASE, never);
+  if (owner !== undefined) process.kill(owner.pid, "SIGKILL");
 }
 
 function watchProcess(child: ChildProcess): GatewayProcess {

@@ -24,6 +24,9 @@ export const scale = {
   /** Kills of a gateway, and the messages that people write meanwhile. */
   gatewayKills: count(5, 30),
   gatewayMessages: count(24, 200),
+  /** The same over four platforms with their servers at once. */
+  gatewayPlatformKills: count(5, 30),
+  gatewayPlatformMessages: count(16, 200),
   /** Messages that wait while one turn of their chat runs. */
   floodMessages: count(500, 10_000),
 

@@ -2,7 +2,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { Clock } from "../../src/lib/time/clock.ts";
 
 interface Sleeper {
-  readonly due: number;
+  due: number;
   wake(): void;
 }
 
@@ -42,6 +42,12 @@ export class TurnableClock implements Clock {
       this.#sleepers.add(sleeper);
       signal.addEventListener("abort", abort, { once: true });
     });
+  }
+
+  /** Sets the time back, as a person or a time server does; what sleeps still sleeps as long as before. */
+  setBack(ms: number): void {
+    this.#now -= ms;
+    for (const sleeper of this.#sleepers) sleeper.due -= ms;
   }
 
   /** Advances the time and wakes each sleeper at its own time and in order, including those that start to sleep meanwhile. */

@@ -2,18 +2,11 @@ import { z } from "zod";
 import type { AgentEvent } from "../../agent/events.ts";
 import { type ToolCallPart, textOf } from "../../providers/message.ts";
 import { addUsage, NO_USAGE, type Usage } from "../../providers/provider.ts";
-import type { HostedTurn } from "../../turns/turn-host.ts";
 import { ApiError } from "../api-error.ts";
 import type { ApiParts } from "../api-parts.ts";
 import type { ApiCall } from "../route.ts";
 import { type ApiRun, type ApiRuns, createRunId } from "../runs/api-runs.ts";
-import {
-  applyOnDisconnect,
-  parseLastEventId,
-  parseOnDisconnect,
-  type StreamPosition,
-  streamRun,
-} from "../runs/follow-run.ts";
+import { applyOnDisconnect, parseLastEventId, parseOnDisconnect, streamRun } from "../runs/follow-run.ts";
 import {
   parseIdempotency,
   parseSessionName,
@@ -25,14 +18,14 @@ import type { RunResult } from "../store/api-database.ts";
 import { createChatFormat, finishReason } from "./chat-stream.ts";
 import {
   type ClientCalls,
+  type ClientResult,
   clientToolSchema,
+  continueWaitingTurn,
   describeClientCalls,
-  parseClientCallId,
 } from "./client-tools.ts";
 import { messageSchema, parseMessages } from "./message-input.ts";
 import { chatUsage } from "./usage.ts";
 
-const FIND_CALL_WITHIN_MS = 2_000;
 const never = new AbortController().signal;
 
 export const chatSchema = z.looseObject({
@@ -60,7 +53,8 @@ export async function completeChat(
   const { headers, body, disconnected } = call;
   requireSupported(body);
   const onDisconnect = parseOnDisconnect(headers.get("X-Hermes-On-Disconnect"));
-  const continued = await findWaitingTurn(runs, clientCalls, call);
+  const results = lastResults(body.messages);
+  const continued = await continueWaitingTurn({ runs, clientCalls }, call.caller, results);
   const run = continued?.run ?? (await startChat(parts, { runs, clientCalls }, call));
   applyOnDisconnect(run, onDisconnect, disconnected);
   const callsIn = (event: AgentEvent): readonly ToolCallPart[] => clientCalls.callsFor(run.id, event);
@@ -107,33 +101,13 @@ async function startChat(
   }
 }
 
-/** The turn that waits for the results with which a request ends, which it then gets. */
-async function findWaitingTurn(
-  runs: ApiRuns,
-  clientCalls: ClientCalls,
-  { caller, body: { messages } }: ApiCall<z.infer<typeof chatSchema>>,
-): Promise<{ readonly run: ApiRun; readonly from: StreamPosition } | undefined> {
+/** The results with which a request ends. */
+function lastResults(messages: z.infer<typeof chatSchema>["messages"]): readonly ClientResult[] {
   const firstResult = messages.findLastIndex(({ role }) => role !== "tool") + 1;
-  const results = messages.slice(firstResult).map(({ tool_call_id: id, content }) => ({
-    ...parseClientCallId(id ?? ""),
+  return messages.slice(firstResult).map(({ tool_call_id: id, content }) => ({
+    id: id ?? "",
     text: typeof content === "string" ? content : (content ?? []).map(({ text = "" }) => text).join(""),
   }));
-  const [first] = results;
-  const run = first?.runId === undefined ? undefined : runs.find(caller, first.runId);
-  if (run?.turn === undefined || run.turn.state() === "ended") return undefined;
-  const after = await findCall(run.turn, first?.callId);
-  if (after === undefined) return undefined;
-  for (const { callId = "", text } of results) clientCalls.deliver(run.id, callId, text);
-  return { run, from: { after, isNewStream: true } };
-}
-
-/** The id of the event with which a call has started. */
-async function findCall(turn: HostedTurn, callId: string | undefined): Promise<number | undefined> {
-  for await (const item of turn.watch(0, AbortSignal.timeout(FIND_CALL_WITHIN_MS))) {
-    if (!("event" in item) || item.event.type !== "tools-start") continue;
-    if (item.event.calls.some((call) => call.callId === callId)) return item.id;
-  }
-  return undefined;
 }
 
 /** What the model said and which calls the client has to run. */

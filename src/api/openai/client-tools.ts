@@ -2,6 +2,11 @@ import { z } from "zod";
 import type { AgentEvent } from "../../agent/events.ts";
 import type { ToolCallPart } from "../../providers/message.ts";
 import type { Tool, ToolResult } from "../../tools/tool.ts";
+import type { HostedTurn } from "../../turns/turn-host.ts";
+import { ApiError } from "../api-error.ts";
+import type { ApiRun, ApiRuns } from "../runs/api-runs.ts";
+import type { StreamPosition } from "../runs/follow-run.ts";
+import type { Caller } from "../scope.ts";
 
 /** A function of the client, which the model can call like a tool of the server. */
 export const clientToolSchema = z.looseObject({
@@ -15,6 +20,35 @@ export const clientToolSchema = z.looseObject({
 
 export type ClientTool = z.infer<typeof clientToolSchema>;
 
+/** The same as responses have it. */
+export const responseToolSchema = z.looseObject({
+  type: z.string(),
+  name: z.string().optional(),
+  description: z.string().max(10_000).nullish(),
+  parameters: z.record(z.string(), z.unknown()).nullish(),
+});
+
+export function fromResponseTool({
+  type,
+  name,
+  description,
+  parameters,
+}: z.infer<typeof responseToolSchema>): ClientTool {
+  const tool = clientToolSchema.safeParse({
+    type,
+    function: { name, ...(description && { description }), ...(parameters && { parameters }) },
+  });
+  if (tool.success) return tool.data;
+  throw new ApiError(
+    400,
+    "unsupported_parameter",
+    "Only functions with a name can be offered; the tools of the server need not be named.",
+    "tools",
+  );
+}
+
+const FORGET_AFTER_MS = 60_000;
+const FIND_CALL_WITHIN_MS = 2_000;
 /** How long a turn waits for the result of a call that its client was given. */
 const RESULT_WITHIN_MS = 10 * 60_000;
 const NOT_ANSWERED: ToolResult = { failed: true, text: "The client did not send a result in time." };
@@ -44,7 +78,7 @@ export function createClientCalls() {
   }
 
   return {
-    /** The functions of the client as tools of a run; `end` forgets them. */
+    /** The functions of the client as tools of a run, until `end`. */
     createTools(runId: string, definitions: readonly ClientTool[]): readonly Tool[] {
       if (definitions.length === 0) return [];
       const run: WaitingRun = {
@@ -68,7 +102,8 @@ export function createClientCalls() {
         },
       }));
     },
-    end: (runId: string): void => void runs.delete(runId),
+    /** The turn has ended; connections that are still being written need to know its calls for a while. */
+    end: (runId: string): void => void setTimeout(() => runs.delete(runId), FORGET_AFTER_MS).unref(),
     /** Hands a result to its call; false if the run takes no results. */
     deliver(runId: string, callId: string, text: string): boolean {
       const run = runs.get(runId);
@@ -84,14 +119,61 @@ export function createClientCalls() {
   };
 }
 
+/** The result of a call, as a client sends it back. */
+export interface ClientResult {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** A turn that has got results which it was waiting for, and where its next answer begins. */
+export interface ContinuedRun {
+  readonly run: ApiRun;
+  readonly from: StreamPosition;
+  /** How often the turn had waited for the client before. */
+  readonly pauses: number;
+}
+
+/** Hands results to the turn that waits for them; undefined if none does. */
+export async function continueWaitingTurn(
+  { runs, clientCalls }: { readonly runs: ApiRuns; readonly clientCalls: ClientCalls },
+  caller: Caller,
+  results: readonly ClientResult[],
+): Promise<ContinuedRun | undefined> {
+  const parsed = results.map(({ id, text }) => ({ ...parseClientCallId(id), text }));
+  const [first] = parsed;
+  const run = first?.runId === undefined ? undefined : runs.find(caller, first.runId);
+  if (run?.turn === undefined || run.turn.state() === "ended") return undefined;
+  const found = await findCall(
+    run.turn,
+    first?.callId,
+    (event) => clientCalls.callsFor(run.id, event).length > 0,
+  );
+  if (found === undefined) return undefined;
+  for (const { callId = "", text } of parsed) clientCalls.deliver(run.id, callId, text);
+  return { run, from: { after: found.id, isNewStream: true }, pauses: found.pauses };
+}
+
+/** The event with which a call has started, and how many events up to it wait for the client. */
+async function findCall(
+  turn: HostedTurn,
+  callId: string | undefined,
+  isPause: (event: AgentEvent) => boolean,
+): Promise<{ readonly id: number; readonly pauses: number } | undefined> {
+  let pauses = 0;
+  for await (const item of turn.watch(0, AbortSignal.timeout(FIND_CALL_WITHIN_MS))) {
+    if (!("event" in item) || item.event.type !== "tools-start") continue;
+    if (isPause(item.event)) pauses++;
+    if (item.event.calls.some((call) => call.callId === callId)) return { id: item.id, pauses };
+  }
+  return undefined;
+}
+
 /** The id of a call as the client sees it, which names its run. */
 export function clientCallId(runId: string, callId: string): string {
   return `call_${runId.replace("run_", "")}_${callId}`;
 }
 
-export function parseClientCallId(
-  text: string,
-): { readonly runId: string; readonly callId: string } | undefined {
+function parseClientCallId(text: string): { readonly runId: string; readonly callId: string } | undefined {
   const { run, callId } = /^call_(?<run>[\da-f]{24})_(?<callId>.+)$/s.exec(text)?.groups ?? {};
   return run === undefined || callId === undefined ? undefined : { runId: `run_${run}`, callId };
 }

@@ -1,5 +1,7 @@
 import type { AgentEvent } from "../../agent/events.ts";
-import { textOf, toolCallsOf } from "../../providers/message.ts";
+import { type ToolCallPart, textOf, toolCallsOf } from "../../providers/message.ts";
+import { addUsage, NO_USAGE, type Usage } from "../../providers/provider.ts";
+import { clientCallId } from "./client-tools.ts";
 
 /** An item of the output of a response. Tools run on the server, so each call is followed by its result. */
 export type OutputItem =
@@ -35,36 +37,79 @@ export function messageItem(id: string, text: string): OutputItem {
   return { id, type: "message", role: "assistant", status: "completed", content };
 }
 
-/** Collects the output items of a turn; an event adds those that it completes. */
-export function createItemCollector(responseId: string) {
-  const items: OutputItem[] = [];
-  const nextId = (prefix: string): string => `${prefix}_${responseId.replace(/^\w+?_/, "")}_${items.length}`;
+export interface ItemCollectorOptions {
+  /** The calls of an event that the client has to run. */
+  clientCalls(event: AgentEvent): readonly ToolCallPart[];
+  /** Whether the client runs functions of its own; calls of the server's tools are then left out, which it could not tell apart. */
+  readonly hasFunctions: boolean;
+}
+
+/**
+ * Collects the output items of a turn; an event adds those that it completes. When the client has to run a function, the response
+ * ends, and what follows belongs to the next response of the same turn.
+ */
+export function createItemCollector(runId: string, { clientCalls, hasFunctions }: ItemCollectorOptions) {
+  let items: OutputItem[] = [];
+  let usage = NO_USAGE;
+  let part = 1;
+  let isPaused = false;
+  const nextId = (prefix: string): string => `${prefix}_${runId.replace("run_", "")}_${part}_${items.length}`;
   const add = (item: OutputItem): OutputItem => {
     items.push(item);
     return item;
   };
+  const callItem = (callId: string, { tool, input }: ToolCallPart): OutputItem =>
+    add({
+      ...{ id: nextId("fc"), type: "function_call", call_id: callId, name: tool },
+      ...{ arguments: input, status: "completed" },
+    });
+
+  function addCompleted(event: AgentEvent): readonly OutputItem[] {
+    switch (event.type) {
+      case "assistant": {
+        usage = addUsage(usage, event.usage);
+        const text = textOf(event.message);
+        const message = text.trim() === "" ? [] : [add(messageItem(nextId("msg"), text))];
+        const calls = hasFunctions
+          ? []
+          : toolCallsOf(event.message).map((call) => callItem(call.callId, call));
+        return [...message, ...calls];
+      }
+      case "tools-start": {
+        const calls = clientCalls(event);
+        isPaused = calls.length > 0;
+        return calls.map((call) => callItem(clientCallId(runId, call.callId), call));
+      }
+      case "tool-end": {
+        if (hasFunctions) return [];
+        const { callId, text, outcome } = event;
+        const status = outcome === "ok" || outcome === "failed" ? "completed" : "incomplete";
+        return [
+          add({ id: nextId("fco"), type: "function_call_output", call_id: callId, output: text, status }),
+        ];
+      }
+      default:
+        return [];
+    }
+  }
+
   return {
-    items: items as readonly OutputItem[],
+    items: (): readonly OutputItem[] => items,
+    usage: (): Usage => usage,
+    /** Which response of the turn is being collected, counted from 1. */
+    part: (): number => part,
+    /** Whether the last event has ended the response. */
+    isPaused: (): boolean => isPaused,
     /** The id that the next message gets. */
     nextMessageId: () => nextId("msg"),
     add(event: AgentEvent): readonly OutputItem[] {
-      if (event.type === "assistant") {
-        const text = textOf(event.message);
-        const message = text.trim() === "" ? [] : [add(messageItem(nextId("msg"), text))];
-        const calls = toolCallsOf(event.message).map(({ callId, tool, input }) =>
-          add({
-            ...{ id: nextId("fc"), type: "function_call", call_id: callId, name: tool },
-            ...{ arguments: input, status: "completed" },
-          }),
-        );
-        return [...message, ...calls];
+      if (isPaused) {
+        part++;
+        items = [];
+        usage = NO_USAGE;
+        isPaused = false;
       }
-      if (event.type !== "tool-end") return [];
-      const { callId, text, outcome } = event;
-      const status = outcome === "ok" || outcome === "failed" ? "completed" : "incomplete";
-      return [
-        add({ id: nextId("fco"), type: "function_call_output", call_id: callId, output: text, status }),
-      ];
+      return addCompleted(event);
     },
     /** Adds the text of the turn's end if no message has it, such as reasoning that is shown because there is no text. */
     complete(text: string): readonly OutputItem[] {
@@ -73,3 +118,5 @@ export function createItemCollector(responseId: string) {
     },
   };
 }
+
+export type ItemCollector = ReturnType<typeof createItemCollector>;

@@ -14,7 +14,7 @@ export function chatUsage({ usage }: Pick<RunResult, "usage">) {
 }
 
 /** The same as responses report them. */
-export function responseUsage({ usage }: RunResult) {
+export function responseUsage({ usage }: Pick<RunResult, "usage">) {
   const { inputTokens = 0, outputTokens = 0, cacheReadTokens = 0, reasoningTokens = 0 } = usage ?? {};
   return {
     input_tokens: inputTokens,

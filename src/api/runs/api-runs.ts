@@ -4,6 +4,8 @@ import type { Exchange } from "../../conversation/conversation.ts";
 import type { Surface } from "../../conversation/conversation-request.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { checkLiveness, parseIdentity, serialiseIdentity } from "../../lib/process/process-identity.ts";
+import { isHealedByTime } from "../../lib/sqlite/database-error.ts";
+import { systemClock } from "../../lib/time/clock.ts";
 import type { ImagePart } from "../../providers/message.ts";
 import type { FoundTurn } from "../../sessions/rows/find-turn.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -64,6 +66,7 @@ const SURFACE: Omit<Surface, "instructions" | "whenAsked"> = {
 };
 /** Our own session ids; a client cannot choose such a name for a new session. */
 const SESSION_ID = /^\d{8}_\d{6}_[\da-f]{6}$/;
+const RETRY_STORE_MS = 2_000;
 const never = new AbortController().signal;
 
 export function createRunId(): string {
@@ -75,6 +78,7 @@ export type ApiRuns = ReturnType<typeof createApiRuns>;
 
 export function createApiRuns(parts: ApiParts) {
   const { host, database, sessions, options, modelName, identity, limits, onError } = parts;
+  const closing = new AbortController();
   const running = new Map<string, Promise<RunResult>>();
   /** Runs that are stored and whose turns are about to start. */
   const starting = new Map<string, Promise<unknown>>();
@@ -166,6 +170,18 @@ export function createApiRuns(parts: ApiParts) {
     return turn;
   }
 
+  /** Stores the end of a run as soon as there is space on the disk; until the server ends, whose successor finds it in the session. */
+  async function storeLater(id: string, result: RunResult): Promise<void> {
+    for (;;) {
+      await systemClock.sleep(RETRY_STORE_MS, closing.signal);
+      try {
+        return await database.endRun(id, result, closing.signal);
+      } catch (error) {
+        if (!isHealedByTime(error)) throw error;
+      }
+    }
+  }
+
   /** Stores what becomes of the turn. A store that fails costs only the record, not the answer. */
   async function track(id: string, turn: HostedTurn, request: RunRequest): Promise<RunResult> {
     const owner = request.caller.id;
@@ -193,7 +209,15 @@ export function createApiRuns(parts: ApiParts) {
       const { onEnd } = request;
       await store(() => onEnd(toRun(stored, false), result));
     }
-    await store(() => database.endRun(id, result, never));
+    try {
+      await database.endRun(id, result, never);
+    } catch (error) {
+      onError(error);
+      if (isHealedByTime(error))
+        storeLater(id, result).catch((late: unknown) => {
+          if (!closing.signal.aborted) onError(late);
+        });
+    }
     return result;
   }
 
@@ -249,8 +273,11 @@ export function createApiRuns(parts: ApiParts) {
       return toRun(run, false);
     },
     active: (): number => running.size,
-    /** Resolves when the ends of all runs are stored. */
-    allStored: async (): Promise<void> => void (await Promise.all(running.values())),
+    /** Resolves when the ends of all runs are stored, except those for which there is no space. */
+    allStored: async (): Promise<void> => {
+      await Promise.all(running.values());
+      closing.abort();
+    },
   };
 }
 

@@ -175,7 +175,9 @@ export async function runAppGateway(
         // The lease is the proof; on a full disk the last report stays as it is.
         await state.setPhase("stopped", { exitReason }, work.signal).catch(() => undefined);
       }
-      return restart.aborted || lost.aborted ? "restart" : "stopped";
+      const isGone = lost.reason instanceof AppError && lost.reason.code === "home-gone";
+      if (isGone) notify(`the home was removed, and the gateway has ended: ${lost.reason.message}`);
+      return restart.aborted || (lost.aborted && !isGone) ? "restart" : "stopped";
     },
     stop,
   );

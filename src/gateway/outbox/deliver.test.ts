@@ -177,6 +177,25 @@ describe("delivery", () => {
     expect(await lab.service.texts(3)).toEqual(["elsewhere", "first", "second"]);
   });
 
+  test("A22: a part that waits is sent although the clock was set back by a day meanwhile", async () => {
+    const clock = new TurnableClock();
+    await using lab = await openDelivery(clock);
+    const flood = {
+      certainty: "not-sent",
+      reason: "slow down",
+      isFinal: false,
+      retryAfterMs: 60_000,
+    } as const;
+    lab.service.onSend((_, index) => (index === 0 ? flood : undefined));
+    await lab.start();
+    await lab.say("turn:1", ["first"]);
+    await expect.poll(() => lab.outbox.ofSource("turn:1")).toMatchObject([{ reason: "slow down" }]);
+    await expect.poll(() => clock.sleeping).toBeGreaterThan(0);
+    clock.setBack(86_400_000);
+    await clock.advance(60_000);
+    expect(await lab.service.texts(1)).toEqual(["first"]);
+  });
+
   test("a secret is removed from its row once it was sent", async () => {
     await using lab = await openDelivery();
     await lab.start();

@@ -59,6 +59,9 @@ export interface Utterance {
   readonly isRevision?: boolean | undefined;
 }
 
+/** A part never waits longer, so a time that is farther away is from before the clock was set back. */
+const LONGEST_WAIT_MS = 6 * 3_600_000;
+
 export type Outbox = ReturnType<typeof createOutbox>;
 
 /** The only way out: every part that is to reach a chat is a row here first, and one process sends it. */
@@ -71,7 +74,8 @@ export function createOutbox(database: Database) {
   const due = database.prepare<OutboxRow>(`
     select * from outbox where key in (
       select min(key) from outbox where platform = ? and state in ('pending', 'sending', 'uncertain') group by chat_id, thread_id
-    ) and state <> 'sending' and next_attempt_at <= hermes_now() order by key limit ?`);
+    ) and state <> 'sending' and (next_attempt_at <= hermes_now() or next_attempt_at > hermes_now() + ${LONGEST_WAIT_MS})
+    order by key limit ?`);
   const nextDue = database.prepare<{ at: number | null }>(`
     select min(next_attempt_at) as at from outbox where state <> 'sending' and key in (
       select min(key) from outbox where platform = ? and state in ('pending', 'sending', 'uncertain') group by chat_id, thread_id
@@ -93,7 +97,7 @@ export function createOutbox(database: Database) {
   const sendAnew = database.prepare(`
     update outbox set state = 'pending', message_id = null, reason = :reason, next_attempt_at = 0 where key = :key`);
   const postpone = database.prepare(`
-    update outbox set state = :state, reason = :reason, next_attempt_at = hermes_now() + :inMs, is_marked = max(is_marked, :isMarked)
+    update outbox set state = :state, reason = :reason, next_attempt_at = hermes_now() + min(:inMs, ${LONGEST_WAIT_MS}), is_marked = max(is_marked, :isMarked)
      where key = :key`);
   const bySource = database.prepare<OutboxRow>("select * from outbox where source = ? order by part");
   const byInbox = database.prepare<OutboxRow>("select * from outbox where inbox_key = ? order by key");

@@ -36,7 +36,7 @@ test("K30: the gateway of another machine on the same home is respected until it
   expect(await lab.hold(async (_, lastRenewal) => lastRenewal)).toBe(startedAt);
 });
 
-test("K1: a gateway that runs keeps its lease although it has expired, as after a jump of the clock", async () => {
+test("A22, K1: a gateway that runs keeps its lease although it has expired, as after a jump of the clock", async () => {
   await using lab = await openLab();
   await lab.holdAs(lab.own);
   await lab.clock.advance(86_400_000);

@@ -111,6 +111,16 @@ test("K12: a connection on which nothing is heard any more is closed and opened 
   expect(lab.service.greetings.length).toBeGreaterThan(1);
 });
 
+test("A22, K12: a dead connection is noticed although the clock was set back by a day", async () => {
+  await using lab = await openLink();
+  lab.start();
+  await lab.reaches("connected");
+  lab.service.setSilent(true);
+  lab.clock.setBack(86_400_000);
+  for (let step = 0; step < 12; step++) await lab.clock.advance(10_000);
+  await expect.poll(() => lab.states.some(({ code }) => code === "silent")).toBe(true);
+});
+
 test("a connection that is cut is opened again, and what was written meanwhile arrives", async () => {
   await using lab = await openLink();
   lab.start();

@@ -1,3 +1,4 @@
+import { AppError } from "../errors.ts";
 import type { ProcessIdentity } from "../process/process-identity.ts";
 import type { Clock } from "../time/clock.ts";
 import type { Database } from "./database.ts";
@@ -15,9 +16,10 @@ export interface HeldLease {
 const RELEASE_WITHIN_MS = 5_000;
 
 /**
- * Holds a lease while `action` runs; `lost` aborts if another process may have taken it, and `lastRenewal` is the last sign of life
- * of a holder that was killed. Returns the holder instead, without running the action, if another process holds it. A holder that
- * provably runs keeps it even if it has expired: a full disk or a clock that jumps must not lead to two holders.
+ * Holds a lease while `action` runs; `lost` aborts if another process may have taken it, or with the reason `home-gone` if the file
+ * was removed, and `lastRenewal` is the last sign of life of a holder that was killed. Returns the holder instead, without running
+ * the action, if another process holds it. A holder that provably runs keeps it even if it has expired: a full disk or a clock that
+ * jumps must not lead to two holders.
  */
 export async function holdLease<Result>(
   database: Database,
@@ -44,6 +46,8 @@ export async function holdLease<Result>(
     let renewedAt = performance.now(); // the clock of the machine may be set
     for (;;) {
       await clock.sleep(renewEveryMs, end.signal);
+      if (!database.hasFile())
+        return lost.abort(new AppError("home-gone", `${database.path} was removed while it was in use.`));
       try {
         if (!(await leases.renew(name, taken.token, end.signal))) return lost.abort();
         renewedAt = performance.now();
