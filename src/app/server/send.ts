@@ -10,7 +10,7 @@ import {
 import { createMirror } from "../../gateway/directory/mirror.ts";
 import { createOutbox, type OutboxEntry } from "../../gateway/outbox/outbox.ts";
 import { keepOutgoingFile } from "../../gateway/outbox/outgoing-files.ts";
-import { splitText } from "../../gateway/outbox/split-text.ts";
+import { MAX_PARTS, splitText } from "../../gateway/outbox/split-text.ts";
 import type { Capabilities, OutboundPart, Target } from "../../gateway/platform.ts";
 import { listReadiness, openConfiguredPlatforms } from "../../gateway/platforms/configured-platforms.ts";
 import { GATEWAY_LEASE } from "../../gateway/runner/gateway-lease.ts";
@@ -88,10 +88,14 @@ export async function openSender(app: App, log: Log, signal: AbortSignal): Promi
         .map((one) => directory.resolve(one.trim(), rules)),
     async send({ target, text, file, name = randomUUID() }, within) {
       const capabilities = await capabilitiesOf(target.platform);
-      const contents: OutboundPart["content"][] = splitText(text, capabilities).map((part) => ({
-        type: "text",
-        text: part,
-      }));
+      const divided = splitText(text, capabilities);
+      if (divided.length >= MAX_PARTS)
+        throw new AppError(
+          "send-refused",
+          `The message is too long: on ${target.platform} it would be ${MAX_PARTS} messages or more.`,
+          { hint: capabilities.maxFileBytes > 0 ? "Send it as a file: `--file PATH`." : "Shorten it." },
+        );
+      const contents: OutboundPart["content"][] = divided.map((part) => ({ type: "text", text: part }));
       if (file !== undefined) contents.push(await keepFile(file, target, capabilities.maxFileBytes));
       const source = `send:${name}:${formatTarget(target)}`;
       await database.write(() => {

@@ -63,6 +63,7 @@ async function run(context: CommandContext, words: readonly string[], options: S
       "Say where to: `--to PLATFORM:CHAT`. `hermes send --list` shows the chats.",
     );
   const targets = sender.resolve(options.to);
+  if (targets.length === 0) throw new AppError("usage-wrong", "`--to` names no chat.");
   const text = await readText(context, words, options);
   if (text.trim() === "" && options.file === undefined)
     throw new AppError("usage-wrong", "There is nothing to send: the message is empty.");
@@ -100,21 +101,25 @@ function report(
   if (json) terminal.printJson(results);
   else
     for (const { target, state, reason } of results) {
-      const why = reason === null ? "" : `: ${reason}`;
       if (state === "sent") terminal.note(`Sent to ${escapeControls(target)}.`);
-      else if (state === "waiting" && !isRunning)
-        terminal.note(`Stored for ${escapeControls(target)}; the next gateway sends it.`);
-      else
-        terminal.note(
-          `Not sent to ${escapeControls(target)}${state === "waiting" ? " yet" : ""}${escapeControls(why)}.`,
-        );
+      else if (!isRunning) terminal.note(`Stored for ${escapeControls(target)}; the next gateway sends it.`);
+      else if (results.length > 1)
+        terminal.note(escapeControls(`Not sent to ${target}${reason === null ? "" : `: ${reason}`}.`));
     }
   const bad = results.filter(({ state }) => state === "failed" || (isRunning && state === "waiting"));
-  if (bad.length === 0) return;
-  throw new AppError(
-    "send-failed",
-    `${bad.length} of ${results.length} messages ${bad.length === 1 ? "was" : "were"} not sent${bad.some(({ state }) => state === "waiting") ? " in time; the gateway goes on trying" : ""}.`,
-  );
+  const [first] = bad;
+  if (first === undefined) return;
+  const what =
+    results.length === 1
+      ? `Not sent to ${first.target}`
+      : `${bad.length} of ${results.length} messages were not sent`;
+  const reason = results.length === 1 && first.reason !== null ? `: ${first.reason.replace(/\.$/, "")}` : "";
+  throw new AppError("send-failed", `${escapeControls(`${what}${reason}`)}.`, {
+    hint:
+      first.state === "waiting"
+        ? "The gateway goes on trying; see `hermes gateway status`."
+        : "Check the target with `hermes send --list`, and `hermes gateway status`.",
+  });
 }
 
 async function readText(

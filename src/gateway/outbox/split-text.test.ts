@@ -43,6 +43,12 @@ test("every unit is respected", () => {
   }
 });
 
+test("E1: a text of a megabyte is cut after twenty parts, which says so", () => {
+  const parts = splitText("word ".repeat(200_000), { ...plain, textUnit: "bytes", maxTextLength: 400 });
+  expect(parts).toHaveLength(20);
+  expect(parts.at(-1)).toMatch(/^\[… 99\d{4} more characters\]$/);
+});
+
 test("E1: a code block that is divided is one in each part", () => {
   const lines = Array.from({ length: 30 }, (_, index) => `console.log(${index});`);
   const text = `Look:\n\n\`\`\`ts\n${lines.join("\n")}\n\`\`\`\n\nDone.`;

@@ -12,7 +12,13 @@ const FENCE = "```";
 /** Room for the end and the beginning of a code block that is divided. */
 const FENCE_ROOM = 24;
 
-/** Divides a text into parts that a platform can send. A code block that is divided stays one in each part. */
+/** So many messages of one text are read; more are a flood, which services cut off. */
+export const MAX_PARTS = 20;
+
+/**
+ * Divides a text into parts that a platform can send. A code block that is divided stays one in each part. Of a text that is too long
+ * even so, the last part says how much is missing.
+ */
 export function splitText(
   text: string,
   { maxTextLength, textUnit, markdown }: Pick<Capabilities, "maxTextLength" | "textUnit" | "markdown">,
@@ -24,6 +30,10 @@ export function splitText(
   let rest = text.trim();
   let opening: string | undefined; // the line that opened the code block in which the previous part ended
   while (rest !== "") {
+    if (parts.length === MAX_PARTS - 1 && measure(rest) > room) {
+      parts.push(`[… ${rest.length} more characters]`);
+      break;
+    }
     const head = opening === undefined ? "" : `${opening}\n`;
     const whole = `${head}${rest}`;
     if (measure(whole) <= maxTextLength) {

@@ -22,8 +22,9 @@ import type { SessionResetOptions, StreamingOptions } from "../options.ts";
 import { deliver } from "../outbox/deliver.ts";
 import { watchForeignWrites } from "../outbox/foreign-writes.ts";
 import { createOutbox } from "../outbox/outbox.ts";
+import { keepOutgoingFile } from "../outbox/outgoing-files.ts";
 import { createQuietChats, type QuietChats } from "../outbox/quiet-chats.ts";
-import { splitText } from "../outbox/split-text.ts";
+import { MAX_PARTS, splitText } from "../outbox/split-text.ts";
 import type { ActResult, Capabilities, ChatAction, Connection, Platform, Target } from "../platform.ts";
 import type { CommonOptions } from "../platforms/common-options.ts";
 import { answerFooter } from "../sessions/answer-footer.ts";
@@ -162,6 +163,13 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     ...{ database, inbox, outbox, chats, turns, clock, log, split, onAdded },
     limits: parts.limits,
     outgoing: parts.outgoing,
+    async spill(platform, text) {
+      const capabilities = capabilitiesOf(platform);
+      const bytes = Buffer.from(text);
+      const isLong = splitText(text, capabilities).length >= MAX_PARTS;
+      if (!isLong || bytes.length > capabilities.maxFileBytes) return undefined;
+      return keepOutgoingFile({ name: "answer.txt", bytes, caption: "The whole answer" }, parts.outgoing);
+    },
     onEvent: parts.hooks.fire,
     toolsetsOf({ platform, message }) {
       const options = links.get(platform)?.options;

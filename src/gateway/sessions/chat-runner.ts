@@ -52,6 +52,8 @@ export interface ChatRunnerParts {
   toolsetsOf(entry: InboxEntry): readonly string[] | undefined;
   /** Divides a text for a platform. */
   split(platform: string, text: string): readonly OutboundPart["content"][];
+  /** The whole text as a file, if it is too long for messages and the platform carries files. */
+  spill(platform: string, text: string): Promise<OutboundPart["content"] | undefined>;
   /** Called after something was added to the outbox. */
   onAdded(platform: string): void;
   /** How answers grow. */
@@ -281,7 +283,8 @@ export function createChatRunner(parts: ChatRunnerParts) {
   ): Promise<void> {
     const why = outcome === "completed" ? [] : [[reason, hint].filter(Boolean).join(" ")];
     const whole = [text.trim(), ...why].filter((part) => part !== "").join("\n\n");
-    const footer = facts === undefined ? "" : parts.footerOf(requireChat(turn.chatKey), facts);
+    const footer =
+      facts === undefined || outcome !== "completed" ? "" : parts.footerOf(requireChat(turn.chatKey), facts);
     return write(
       turn,
       {
@@ -306,12 +309,13 @@ export function createChatRunner(parts: ChatRunnerParts) {
       entries.find(({ message }) => message.replyTo)?.message.replyTo ?? requireChat(turn.chatKey).target;
     const begun = shown?.segment === undefined || shown.text.trim() === "" ? "" : `${shown.text.trim()} […]`;
     const whole = [begun, text, footer].filter((part) => part !== "").join("\n\n");
+    const file = await parts.spill(target.platform, whole);
     await database.write(() => {
       outbox.add({
         source: shown?.segment === undefined ? `turn:${turn.id}` : liveSource(turn.id, shown.segment),
         isRevision: shown?.segment !== undefined,
         target,
-        contents: parts.split(target.platform, whole),
+        contents: [...parts.split(target.platform, whole), ...(file === undefined ? [] : [file])],
         repliesTo: target.platform === first?.platform ? entries.at(-1)?.message.id : undefined,
         inboxKey: first?.key,
       });

@@ -21,7 +21,6 @@ function openLab(answer: (index: number) => ActResult = () => ({ ok: true })) {
   });
   const write = async (text: string, ms = 1_000): Promise<void> => {
     live.append(text);
-    await expect.poll(() => clock.sleeping).toBe(1);
     await clock.advance(ms);
   };
   return { clock, log, live, write };

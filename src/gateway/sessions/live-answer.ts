@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/time/clock.ts";
 import { waitAtMost } from "../../lib/time/wait-at-most.ts";
+import { WakeFlag } from "../../lib/time/wake-flag.ts";
 import type { ActResult } from "../platform.ts";
 
 export interface StreamingRules {
@@ -66,34 +67,42 @@ export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
   let quietUntil = 0;
   let strikes = 0;
   let step = Promise.resolve();
+  const changed = new WakeFlag();
 
-  async function show(): Promise<void> {
+  /** Whether there is more to show later without a further word of the model. */
+  async function show(): Promise<boolean> {
     const now = parts.head(text);
-    if (strikes >= MAX_STRIKES || now === "" || now === shown || clock.now() < quietUntil) return;
+    if (strikes >= MAX_STRIKES || now === "" || now === shown) return false;
     if (shown === undefined) {
-      if (text.length < rules.buffer_threshold) return;
+      if (text.length < rules.buffer_threshold) return false;
       await parts.post(segment, now);
       shown = now;
-      return;
+      return false;
     }
-    const messageId = parts.find(segment)?.messageId;
-    if (messageId === undefined) return; // it is still on its way
+    const messageId = clock.now() < quietUntil ? undefined : parts.find(segment)?.messageId;
+    if (messageId === undefined) return true; // it is still on its way, or must not be edited now
     const result = await parts.edit(messageId, now, tooLate.signal);
     if (result.ok) {
       shown = now;
       strikes = 0;
-      return;
+      return false;
     }
     strikes++;
     intervalMs = Math.min(intervalMs * 2, LONGEST_INTERVAL_MS);
     quietUntil = clock.now() + Math.max(intervalMs, result.retryAfterMs ?? 0);
+    return true;
   }
 
   async function run(): Promise<void> {
-    while (!end.signal.aborted) {
+    for (;;) {
+      await changed.next(end.signal); // a turn that writes nothing costs nothing
+      const showing = step.then(show);
+      step = showing.then(
+        () => undefined,
+        () => undefined,
+      );
+      if (await showing) changed.touch();
       await clock.sleep(intervalMs, end.signal);
-      step = step.then(show);
-      await step;
     }
   }
   run().catch(() => undefined); // ends with the turn; what could not be shown is in the answer
@@ -101,13 +110,14 @@ export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
   return {
     append(delta) {
       text += delta;
+      changed.touch();
     },
     restart() {
       text = "";
     },
     async endSegment() {
       if (text.trim() === "") return;
-      await step.catch(() => undefined);
+      await step;
       if (shown === undefined) await parts.post(segment, text);
       else await parts.settle(segment, text);
       segment++;
@@ -116,10 +126,7 @@ export function openLiveAnswer(parts: LiveAnswerParts): LiveAnswer {
     },
     async close() {
       end.abort();
-      await waitAtMost(
-        EDIT_WITHIN_MS,
-        step.catch(() => undefined),
-      );
+      await waitAtMost(EDIT_WITHIN_MS, step);
       tooLate.abort();
       return { segment: shown === undefined ? undefined : segment, text };
     },

@@ -83,6 +83,16 @@ describeWith("irc", "IRC", (server) => {
     });
   });
 
+  test.each(["also bad", "#room\r\nQUIT :bye", "a,b", ""])(
+    "a part for %j is refused, because that names nobody",
+    async (chatId) => {
+      await using connection = await openBot(server.port).connect(collect([]), signal);
+      const content = { type: "text", text: "hello" } as const;
+      const result = await connection.send({ id: "p-1", chat: { chatId }, content, createdAt: 0 }, signal);
+      expect(result).toMatchObject({ certainty: "not-sent", isFinal: true });
+    },
+  );
+
   test("a text with line breaks and a command in it stays one text of several lines", async () => {
     await using anna = await joinIrc(server, uniqueNick("anna"));
     await using connection = await openBot(server.port).connect(collect([]), signal);

@@ -41,6 +41,8 @@ const REFUSALS = new Set([
 ]);
 const JOIN_REFUSALS = new Set(["403", "405", "471", "473", "474", "475", "476", "477"]);
 
+const TARGET = /^[^\s:,][^\s,]*$/;
+
 export function open(options: IrcOptions, parts: PlatformParts): Platform {
   return {
     account: `${foldName(options.nickname)}@${options.server.toLowerCase()}:${options.port}`,
@@ -162,7 +164,10 @@ function createConnection(connection: ConnectionParts): Connection {
   }
 
   async function sendNow({ id, chat, content }: OutboundPart, signal: AbortSignal): Promise<SendResult> {
-    const target = foldName(withoutBreaks(chat.chatId));
+    const target = foldName(chat.chatId);
+    // The server would take the first word for the target, and the next for the text.
+    if (!TARGET.test(target))
+      return { certainty: "not-sent", reason: `${chat.chatId} is no nickname or channel`, isFinal: true };
     const lines =
       content.type === "text" ? content.text.split(/\r?\n/).filter((line) => line.trim() !== "") : [];
     let isWritten = false;
