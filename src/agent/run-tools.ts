@@ -135,7 +135,8 @@ async function runOne(
   const result = await callTool(tool, call, onProgress, signal);
   if (result === undefined) return end("unknown", UNKNOWN_AFTER_STOP);
   const text = await rules.fit(result.text, tool.name, AbortSignal.timeout(ABORT_GRACE_MS));
-  const outcome = signal.aborted ? "stopped" : result.failed ? "failed" : "ok";
+  const isStopped = signal.aborted && result.continues !== true;
+  const outcome = isStopped ? "stopped" : result.failed ? "failed" : "ok";
   return end(outcome, text, result.display);
 }
 

@@ -7,6 +7,7 @@ import type { Redactor } from "../lib/redact/redactor.ts";
 import { systemClock } from "../lib/time/clock.ts";
 import { createFileGuards, type FileGuards } from "../policy/guarded-files.ts";
 import type { SessionStore } from "../sessions/session-store.ts";
+import { createMovedCommands } from "../tools/terminal/moved-commands.ts";
 import type { ToolParts } from "../tools/tool-parts.ts";
 import type { ConversationRequest } from "./conversation-request.ts";
 import { createPastSessions } from "./past-sessions.ts";
@@ -33,6 +34,7 @@ export async function openToolParts(
       timeout: environment.options.timeout,
       maxForegroundTimeout: environment.options.max_foreground_timeout,
     },
+    moved: createMovedCommands(),
     canNotify: surface.canNotify,
     hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
     fileSending: surface.fileSending,

@@ -39,6 +39,8 @@ export interface CommandRequest {
   readonly variables?: Readonly<Record<string, string>>;
   /** Set as HERMES_COMMAND_ID in the command's processes, so that they can be found later; random unless given. */
   readonly mark?: string | undefined;
+  /** True once the command was moved to the background: it has no time limit then, and leaves the session as it is. */
+  readonly isDetached?: (() => boolean) | undefined;
   /** Send both streams as stdout, in the order in which they were written. */
   readonly mergeStderr?: boolean;
   /** Receives each chunk as it arrives. A returned promise holds the command back until it settles. */

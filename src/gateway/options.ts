@@ -35,7 +35,7 @@ export const gatewayOptions = z.strictObject({
     .meta({ description: "Whether each person in a thread has a session of their own" }),
   busy_input_mode: z.enum(["queue", "steer", "interrupt"]).default("queue").meta({
     description:
-      "What happens with a message while a turn of its chat runs: queue (answered afterwards), steer (a note to the running turn), interrupt (the turn is stopped)",
+      "What happens with a message while a turn of its chat runs: queue (answered afterwards), steer (a note to the running turn), interrupt (the turn is stopped; a command that runs goes on in the background)",
   }),
   busy_ack_enabled: z
     .boolean()

@@ -3,6 +3,7 @@ import type { EnvironmentFiles } from "../environments/files/environment-files.t
 import type { Jobs } from "../environments/jobs/jobs.ts";
 import type { OutputWindow } from "../environments/output-window.ts";
 import type { FileGuards } from "../policy/guarded-files.ts";
+import type { MovedCommands } from "./terminal/moved-commands.ts";
 
 /** The environment of one session, with its shell, files and jobs. */
 export interface Workspace {
@@ -92,6 +93,8 @@ export interface ToolParts {
   };
   /** Whether commands run in a sandbox that a call may ask to leave. */
   readonly hasSandbox?: boolean;
+  /** Commands that new messages of the person have moved to the background. */
+  readonly moved: MovedCommands;
   /** Whether the session can be notified later that a job has ended. */
   readonly canNotify: boolean;
   /** The user's answer to the question of a call, if there was one in time; undefined on surfaces that cannot ask. */

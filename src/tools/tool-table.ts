@@ -63,8 +63,8 @@ function beforeCall(tool: Tool, action: () => void): Tool {
 /** Wraps a tool so that secrets are redacted everywhere in its results: in paths, names, errors and diffs. */
 function redactTool(tool: Tool, redact: (text: string) => string): Tool {
   return withCall(tool, async (input, context) => {
-    const { failed, text, display } = await tool.call(input, context);
-    return { failed, text: redactText(text, redact), display: display && redact(display) };
+    const { text, display, ...facts } = await tool.call(input, context);
+    return { ...facts, text: redactText(text, redact), display: display && redact(display) };
   });
 }
 

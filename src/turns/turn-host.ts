@@ -79,8 +79,11 @@ export interface HostedTurn {
   watch(after: number, signal: AbortSignal): AsyncGenerator<JournalItem>;
   /** Adds a note; false if the turn does not run. */
   steer(text: string): boolean;
-  /** Ends the model call, the tools and their processes. Returns at once; `ended` resolves when the work has ended. */
-  stop(): void;
+  /**
+   * Ends the model call, the tools and their processes. Returns at once; `ended` resolves when the work has ended. Tools
+   * get the reason.
+   */
+  stop(reason?: Error): void;
   /** Questions of this turn that wait for a person, oldest first. */
   questions(): readonly Approval[];
   /** Throws as ApprovalQueue.answer does, and `approval-not-found` if the turn did not ask this question. */
@@ -352,7 +355,7 @@ export function createTurnHost(parts: TurnHostParts): TurnHost {
         conversation.steer(text);
         return true;
       },
-      stop: () => stopper.abort(),
+      stop: (reason) => stopper.abort(reason),
       questions: () => [...questions.values()],
       async answer(question, answer, signal) {
         if (conversation === undefined || !questions.has(question))

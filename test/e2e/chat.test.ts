@@ -66,6 +66,29 @@ test("C30: Esc stops the command and the turn, and the next message is answered"
   await chat.shows("Here I am.");
 });
 
+test("C29: with display.busy_input_mode interrupt, a message ends the turn, and its command goes on until the chat ends", async () => {
+  const count = "ps ax -o args | grep -c '^[s]leep 600.29'";
+  await using home = await openChatHome(
+    [
+      { text: "Wait.", tools: [{ name: "terminal", input: { command: "sleep 600.29" } }] },
+      { text: "Never sent: the stop is recorded as this answer." },
+      { text: "I look.", tools: [{ name: "terminal", input: { command: `echo "runs: $(${count})"` } }] },
+      { text: "It goes on." },
+    ],
+    { HERMES_DISPLAY_BUSY_INPUT_MODE: "interrupt" },
+  );
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("go\r");
+  await chat.shows(/1 terminal sleep 600\.29/);
+  chat.type("another way\r");
+  await chat.shows("It goes on.");
+  expect(chat.screen()).toContain("runs: 1");
+  chat.type(`${CTRL_D}${CTRL_D}`);
+  await chat.shows("code=0");
+  await expect.poll(() => spawnSync("sh", ["-c", count]).stdout.toString()).toBe("0\n");
+});
+
 test("C29: a steer that a stop has returned is sent once, and no later call carries it again", async () => {
   await using home = await openChatHome([
     { text: "Wait.", tools: [{ name: "terminal", input: { command: "echo begun; sleep 600" } }] },

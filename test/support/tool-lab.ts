@@ -14,6 +14,7 @@ import { createRedactor } from "../../src/lib/redact/redactor.ts";
 import { openDatabase } from "../../src/lib/sqlite/database.ts";
 import { systemClock } from "../../src/lib/time/clock.ts";
 import { createFileGuards } from "../../src/policy/guarded-files.ts";
+import { createMovedCommands } from "../../src/tools/terminal/moved-commands.ts";
 import { NO_TODOS, type TodoState } from "../../src/tools/todo.ts";
 import type { Tool, ToolResult } from "../../src/tools/tool.ts";
 import type { ToolParts } from "../../src/tools/tool-parts.ts";
@@ -187,6 +188,7 @@ export async function openToolLab(
     guards: createFileGuards({ homes: [home], writeRoots: options.writeRoots ?? [] }),
     limits: options.limits ?? { timeout: 180, maxForegroundTimeout: 600 },
     hasSandbox: options.hasSandbox ?? false,
+    moved: createMovedCommands(),
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,
     fileSending: options.fileSending,

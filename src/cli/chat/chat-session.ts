@@ -11,6 +11,7 @@ import type { PolicyState } from "../../policy/policy.ts";
 import type { ImagePart, UserMessage } from "../../providers/message.ts";
 import type { ReasoningEffort } from "../../providers/provider.ts";
 import type { SessionChoice } from "../../sessions/resolve-session.ts";
+import { TurnRedirected } from "../../tools/tool.ts";
 
 /** Which session to open, with which model; what is missing comes from the session or the settings. */
 export interface OpenRequest {
@@ -33,6 +34,8 @@ export interface ChatSession extends AsyncDisposable {
   undoLastTurn(): Promise<UserMessage>;
   /** Ends the running turn and the commands of the person, if there are any. */
   stop(): void;
+  /** Ends the running turn for a new message; a command that it runs goes on in the background. */
+  redirect(): void;
 }
 
 export interface ChatSessionParts {
@@ -59,19 +62,23 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
   const { app, environments, policy, limits, cwd, reporter } = parts;
   let current: OpenConversation | undefined;
   const running = new Set<AbortController>();
+  const turns = new Set<AbortController>();
   const stop = (): void => {
     for (const controller of running) controller.abort();
   };
   async function stoppable(
     action: (conversation: OpenConversation, stopping: AbortSignal) => Promise<void>,
+    kind: "turn" | "command",
   ): Promise<void> {
     if (current === undefined) throw new Error("a turn was started before open()");
     const controller = new AbortController();
     running.add(controller);
+    if (kind === "turn") turns.add(controller);
     try {
       await action(current, AbortSignal.any([signal, controller.signal]));
     } finally {
       running.delete(controller);
+      turns.delete(controller);
     }
   }
   return {
@@ -99,16 +106,19 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
         const added = await conversation.loadParts(text, images, stopping);
         const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added] };
         for await (const event of conversation.say(message, limits, stopping)) onEvent(event);
-      }),
+      }, "turn"),
     runCommand: (command, onEvent) =>
       stoppable(async (conversation, stopping) => {
         for await (const event of conversation.runCommand(command, stopping)) onEvent(event);
-      }),
+      }, "command"),
     async undoLastTurn() {
       if (current === undefined) throw new Error("a turn was undone before open()");
       return current.undoLastTurn(signal);
     },
     stop,
+    redirect() {
+      for (const controller of turns) controller.abort(new TurnRedirected("a new message ended the turn"));
+    },
     async [Symbol.asyncDispose]() {
       stop();
       await current?.[Symbol.asyncDispose]();

@@ -22,7 +22,7 @@ const keyOptions = Object.fromEntries(KEY_NAMES.map((name) => [name, keysOption(
 export const displayOptions = z.strictObject({
   busy_input_mode: z.enum(["queue", "steer", "interrupt"]).default("queue").meta({
     description:
-      "What Enter does with a message while a turn runs: queue (send it afterwards), steer (give it to the running turn), interrupt (stop the turn and send it)",
+      "What Enter does with a message while a turn runs: queue (send it afterwards), steer (give it to the running turn), interrupt (stop the turn and send it; a command that runs goes on in the background)",
   }),
   motion: z
     .enum(["on", "off"])

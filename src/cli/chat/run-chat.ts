@@ -141,6 +141,9 @@ export async function runInteractiveChat(context: CommandContext, options: ChatO
       case "stop":
         session?.stop();
         break;
+      case "redirect":
+        session?.redirect();
+        break;
       case "stop-commands":
         control.stopCommands();
         break;

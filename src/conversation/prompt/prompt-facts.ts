@@ -77,6 +77,7 @@ export function describeTools(offer: {
     owner: "",
     guards: { read: never, write: never, send: never },
     limits: offer.limits,
+    moved: { hasRoom: false, add: never, list: never },
     canNotify: false,
     fileSending: undefined,
     findAnswer: offer.canAsk ? never : undefined,

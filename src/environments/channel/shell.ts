@@ -134,10 +134,12 @@ export function createShell(adapter: ShellAdapter): Environment {
             })
           : channel.run(command);
       const isAlive = guard?.isAlive ?? ((within: AbortSignal) => channel.isAlive(undefined, within));
+      const { timeoutMs, isDetached = () => false } = request;
       const interruption = await waitForInterruption(
-        { end, inputFailed, isAlive, timeoutMs: request.timeoutMs },
+        { end, inputFailed, isAlive, timeoutMs, isDetached },
         signal,
       );
+      const kept = (): Session => (isDetached() ? { ...session } : session);
       const durationMs = (): number => performance.now() - startedAt;
       let result = interruption === undefined ? await end : undefined;
       if (result?.kind === "exited") guard?.release();
@@ -145,14 +147,14 @@ export function createShell(adapter: ShellAdapter): Environment {
         result = withSignal(result, await signalOf(channel, signal));
       // Without a guard the processes of a lost command cannot be reached; the driver ends them.
       if (result && (result.kind === "exited" || !guard))
-        return conclude(result, session, channel.base, durationMs(), []);
+        return conclude(result, kept(), channel.base, durationMs(), []);
       channel.dropOutput();
       if (root === undefined) await waitAtMost(START_TIMEOUT_MS, Promise.race([started, end])); // endTree needs the root process
       const { killAs, isPaused } = adapter;
       const survivors = await endTree(guard?.channel ?? channel, { root, mark, end, killAs, isPaused });
       if (survivors?.length === 0) guard?.release();
       if (interruption === undefined)
-        return conclude(await end, session, channel.base, durationMs(), survivors ?? []);
+        return conclude(await end, kept(), channel.base, durationMs(), survivors ?? []);
       return {
         ...ENDINGS[interruption],
         cwd: session.cwd,
@@ -309,16 +311,22 @@ interface Watched {
   readonly inputFailed: Promise<Interruption>;
   isAlive(signal: AbortSignal): Promise<boolean | undefined>;
   readonly timeoutMs: number;
+  isDetached(): boolean;
 }
 
 /** Waits for the end of the command; resolves to a reason if we have to end the command ourselves. */
-async function waitForInterruption({ end, inputFailed, isAlive, timeoutMs }: Watched, signal: AbortSignal) {
+async function waitForInterruption(
+  { end, inputFailed, isAlive, timeoutMs, isDetached }: Watched,
+  signal: AbortSignal,
+) {
   const done = new AbortController();
   const reasons = [
     end.then(() => undefined),
     inputFailed,
     new Promise<Interruption>((resolve) => {
-      const timer = openAwakeTimer(timeoutMs, () => resolve("timed-out"));
+      const timer = openAwakeTimer(timeoutMs, () => {
+        if (!isDetached()) resolve("timed-out");
+      });
       done.signal.addEventListener("abort", () => timer[Symbol.dispose]());
     }),
     new Promise<Interruption>((resolve) => {

@@ -2,6 +2,7 @@ import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
 import type { Clock } from "../../lib/time/clock.ts";
+import { TurnRedirected } from "../../tools/tool.ts";
 import { decideAccess, type GlobalAccess, mayUseCommand, type Tier } from "../access/decide-access.ts";
 import type { Pairing } from "../access/pairing.ts";
 import type { HookEvent } from "../hooks/hooks.ts";
@@ -210,7 +211,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     if (running === undefined) return runner.start(chatKey);
     if (isNote) runner.steer(chatKey, message.text);
     else parts.onAdded(platform);
-    if (mode === "interrupt") await runner.stop(chatKey);
+    if (mode === "interrupt") await runner.stop(chatKey, new TurnRedirected("a new message ended the turn"));
   }
 
   async function refuse(

@@ -387,12 +387,12 @@ export function createChatRunner(parts: ChatRunnerParts) {
     recover,
     sendFile,
     running: (chatKey: string): HostedTurn | undefined => hosted.get(chatKey),
-    /** Stops the turn of a chat for good; false if none runs. */
-    async stop(chatKey: string): Promise<boolean> {
+    /** Stops the turn of a chat for good; false if none runs. Its tools get the reason. */
+    async stop(chatKey: string, reason?: Error): Promise<boolean> {
       const turn = hosted.get(chatKey);
       if (turn === undefined) return false;
       await chats.markStopped(turn.id, never); // first, so that the next gateway does not continue it
-      turn.stop();
+      turn.stop(reason);
       return true;
     },
     busy: (): readonly string[] => [...lanes.keys()],

@@ -4,6 +4,7 @@ import type { InputOutcome, Jobs } from "../../environments/jobs/jobs.ts";
 import { defineTool, failedJson, okJson } from "../define-tool.ts";
 import type { Tool, ToolResult } from "../tool.ts";
 import type { ToolParts } from "../tool-parts.ts";
+import { describeMoved, runMovedAction } from "./process-of-moved.ts";
 import { refuseMarkedText } from "./refuse-marks.ts";
 import { matchesId, TypedLines } from "./typed-lines.ts";
 
@@ -45,9 +46,17 @@ async function runAction(
   call: Input,
   signal: AbortSignal,
 ): Promise<ToolResult> {
+  const moved = parts.moved.list();
+  const own = moved.find(({ id }) => id === call.session_id);
+  if (own !== undefined && call.action !== "list") {
+    const { action, offset, limit } = call;
+    const seconds = Math.min(call.timeout ?? parts.limits.timeout, parts.limits.timeout);
+    return runMovedAction(own, { action, offset, limit, seconds }, parts.redact, signal);
+  }
   const jobs = await (await parts.workspace(signal)).jobs(signal);
   const ours = (await jobs.list(signal)).filter(({ owner }) => owner === parts.owner);
-  if (call.action === "list") return okJson({ processes: ours.map(describe) });
+  if (call.action === "list")
+    return okJson({ processes: [...ours.map(describe), ...moved.map(describeMoved)] });
   if (call.session_id === undefined) return failedJson({ error: `${call.action} needs session_id.` });
   // Searches only this session's jobs, so that the result does not reveal processes of other sessions.
   const [job, other] = ours.filter(({ id }) => matchesId(id, call.session_id));
@@ -56,7 +65,7 @@ async function runAction(
       other === undefined
         ? `There is no process ${call.session_id}.`
         : `Several processes match ${call.session_id}; give more of the id.`;
-    return failedJson({ error, processes: ours.map(({ id }) => id) });
+    return failedJson({ error, processes: [...ours, ...moved].map(({ id }) => id) });
   }
   const { id } = job;
   switch (call.action) {

@@ -2,7 +2,7 @@ import type { CommandResult } from "../../environments/environment.ts";
 import { createProgressCollapser } from "../../lib/text/collapse-progress.ts";
 import { plainOutput } from "../../lib/text/plain-output.ts";
 import { defineTool, failed, ok, okJson } from "../define-tool.ts";
-import type { Tool, ToolCallContext, ToolResult } from "../tool.ts";
+import { type Tool, type ToolCallContext, type ToolResult, TurnRedirected } from "../tool.ts";
 import type { ToolParts } from "../tool-parts.ts";
 import { adviseForeground } from "./advise-foreground.ts";
 import { findExitMeaning } from "./exit-meaning.ts";
@@ -86,7 +86,9 @@ async function runForeground(
   // Collapse progress lines before the window, so that their old states do not displace real output.
   const progress = createProgressCollapser();
   using lines = createLineReporter((line) => onProgress(parts.redact(line)));
-  const result = await environment.run(
+  const ending = new AbortController();
+  let moved: ReturnType<typeof parts.moved.add> | undefined;
+  const running = environment.run(
     {
       command,
       session,
@@ -94,13 +96,24 @@ async function runForeground(
       timeoutMs: timeout * 1_000,
       mark: createCommandMark(parts.owner, callId),
       mergeStderr: true,
+      isDetached: () => moved !== undefined,
       onOutput(_, bytes) {
+        if (moved !== undefined) return moved.take(progress.take(bytes));
         lines.take(bytes);
         return window.write(progress.take(bytes));
       },
     },
-    signal,
+    ending.signal,
   );
+  const result = await untilRedirected(running, signal, () => {
+    if (signal.reason instanceof TurnRedirected && parts.moved.hasRoom) return true;
+    ending.abort(signal.reason);
+    return false;
+  });
+  if (result === undefined) {
+    moved = parts.moved.add({ command: parts.redact(command), done: running, kill: () => ending.abort() });
+    return describeMoved(moved.id, parts.redact(plainOutput((await window.finish()).text)).trimEnd());
+  }
   await window.write(progress.end());
   const shown = await window.finish();
   const { exitCode, ended, notices, cwd } = result;
@@ -118,6 +131,37 @@ async function runForeground(
   };
   const text = formatTerminalResult(facts, parts.redact(plainOutput(shown.text)).trimEnd());
   return ended === "exited" && (exitCode === 0 || meaning?.isAnswer) ? ok(text) : failed(text);
+}
+
+/** The result of a command; undefined as soon as the turn is stopped and `mayMove` says that the command may go on. */
+async function untilRedirected(
+  running: Promise<CommandResult>,
+  signal: AbortSignal,
+  mayMove: () => boolean,
+): Promise<CommandResult | undefined> {
+  let onAbort = (): void => undefined;
+  const redirected = new Promise<undefined>((resolve) => {
+    onAbort = () => {
+      if (mayMove()) resolve(undefined);
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
+  });
+  try {
+    return await Promise.race([running, redirected]);
+  } finally {
+    signal.removeEventListener("abort", onAbort);
+  }
+}
+
+function describeMoved(id: string, output: string): ToolResult {
+  const facts = {
+    session_id: id,
+    status: "running",
+    notices:
+      "The user sent a new message, so this command was moved to the background, where it goes on until it ends or Hermes exits. Control it with the process tool: poll, log, wait, kill.",
+  };
+  return { ...ok(formatTerminalResult(facts, output)), continues: true };
 }
 
 /** The minimum time between two reports of the last line of a running command. */

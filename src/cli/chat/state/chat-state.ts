@@ -130,6 +130,8 @@ export type Effect =
   | { readonly type: "send"; readonly text: string }
   | { readonly type: "steer"; readonly text: string }
   | { readonly type: "stop" }
+  /** Stop the turn for a new message. */
+  | { readonly type: "redirect" }
   /** Stops the slash commands that run. */
   | { readonly type: "stop-commands" }
   | { readonly type: "leave" }

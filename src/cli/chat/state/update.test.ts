@@ -229,7 +229,7 @@ test("C29: as the settings say, a message during a turn steers it, or stops it a
   stopping.type("later");
   stopping.input({ type: "busy-mode", mode: "interrupt" });
   stopping.type("now");
-  expect(stopping.done()).toEqual([{ type: "stop" }]);
+  expect(stopping.done()).toEqual([{ type: "redirect" }]);
   stopping.event(end("stopped"));
   expect(stopping.done()).toEqual([{ type: "send", text: "now" }]);
   expect(stopping.state().queue).toEqual(["later"]);

@@ -254,7 +254,7 @@ function sendTyped(state: ChatState, text: string): Update {
       turn: { ...turn, activity: "stopping" },
     },
     [],
-    [{ type: "stop" }],
+    [{ type: "redirect" }],
   );
 }
 
