@@ -73,6 +73,7 @@ test("A5: neither the link nor the cookie is in a page, an argument, a variable,
   expect([...places.keys()].some((name) => name.endsWith("dashboard-audit.log"))).toBe(true);
   const found = [...places].filter(([, text]) => secrets.some((secret) => text.includes(secret)));
   expect(found.map(([name]) => name)).toEqual([]);
+  expect([...places].find(([name]) => name.endsWith("dashboard-audit.log"))?.[1]).toContain('"msg":"link"');
 });
 
 test("A6: a dashboard that others could reach does not start without a password", async () => {

@@ -7,7 +7,7 @@ import { hashPassword } from "../../api/access/password.ts";
 import { DASHBOARD_SCOPES, type DashboardScope } from "../../api/contract/common.ts";
 import { startDashboardServer } from "../../api/dashboard/dashboard-server.ts";
 import { writeSecret } from "../../config/files/write-setting.ts";
-import { messageOf } from "../../lib/errors.ts";
+import { AppError, messageOf } from "../../lib/errors.ts";
 import { ensurePrivateFile } from "../../lib/files/ensure-private-file.ts";
 import { ensurePrivateFolder } from "../../lib/files/files.ts";
 import type { Log } from "../../lib/log/log.ts";
@@ -84,6 +84,8 @@ export async function runAppDashboard(
         if (ending.aborted) resolve();
         else ending.addEventListener("abort", () => resolve(), { once: true });
       });
+      if (lost.aborted && !stop.aborted)
+        throw new AppError("dashboard-replaced", "Another process of this home serves the dashboard now.");
     },
     stop,
   );
@@ -101,6 +103,8 @@ export interface DashboardAccess extends Disposable {
     scopes: readonly DashboardScope[],
     signal: AbortSignal,
   ): Promise<string | undefined>;
+  /** Stores the hash of the password that signs in, and signs everybody out. */
+  setPassword(password: string, signal: AbortSignal): Promise<void>;
   /** Ends all sign-ins and unused links; returns the number of sign-ins. */
   signOutAll(signal: AbortSignal): Promise<number>;
 }
@@ -108,26 +112,37 @@ export interface DashboardAccess extends Disposable {
 export async function openDashboardAccess(app: App, signal: AbortSignal): Promise<DashboardAccess> {
   const logins = await openAppLogins(app, signal);
   const leases = createLeases(logins.database);
+  const audit = openAppAudit(app);
+  const record = (action: string, detail?: string): void =>
+    audit.write({ action, outcome: "done", address: "command line", ...(detail && { detail }) });
   return {
     async findServer(within) {
       const process = await leases.findHolder(LEASE.name, within);
       const server = logins.readServer();
       return process && server && { ...server, process };
     },
-    createLink: (server, scopes, within) => createLink(logins, server, scopes, within),
-    signOutAll: (within) => logins.signOutAll(within),
-    [Symbol.dispose]: () => logins[Symbol.dispose](),
+    async createLink(server, scopes, within) {
+      const link = await createLink(logins, server, scopes, within);
+      if (link !== undefined) record("link", scopes.join(" "));
+      return link;
+    },
+    async setPassword(password, within) {
+      const { envPath, home } = app.profile;
+      const hash = await hashPassword(password);
+      await writeSecret(envPath, home, PASSWORD_VARIABLE, hash, within);
+      await logins.signOutAll(within);
+      record("password");
+    },
+    async signOutAll(within) {
+      const count = await logins.signOutAll(within);
+      record("sign-out", "all");
+      return count;
+    },
+    [Symbol.dispose]() {
+      logins[Symbol.dispose]();
+      audit[Symbol.dispose]();
+    },
   };
-}
-
-/** Stores the hash of the password that signs in. */
-export async function storeDashboardPassword(
-  { profile }: App,
-  password: string,
-  signal: AbortSignal,
-): Promise<void> {
-  const hash = await hashPassword(password);
-  await writeSecret(profile.envPath, profile.home, PASSWORD_VARIABLE, hash, signal);
 }
 
 const PASSWORD_VARIABLE = "HERMES_DASHBOARD_BASIC_AUTH_PASSWORD_HASH";

@@ -1,11 +1,6 @@
 import type { Command } from "commander";
 import { DASHBOARD_SCOPES } from "../../api/contract/common.ts";
-import {
-  type DashboardAccess,
-  openDashboardAccess,
-  runAppDashboard,
-  storeDashboardPassword,
-} from "../../app/server/dashboard.ts";
+import { type DashboardAccess, openDashboardAccess, runAppDashboard } from "../../app/server/dashboard.ts";
 import { describeRoutes } from "../../app/server/route-list.ts";
 import { AppError } from "../../lib/errors.ts";
 import { requirePerson } from "../by-person.ts";
@@ -128,7 +123,6 @@ async function printRoutes(
   terminal.print(renderTable(["method", "path", "sign-in", "scope", "what it does"], rows, terminal));
 }
 
-/** Stores only the hash. Whoever signed in with the old password is signed out. */
 async function setPassword(context: CommandContext): Promise<void> {
   const { terminal, signal } = context;
   requirePerson(context);
@@ -136,9 +130,8 @@ async function setPassword(context: CommandContext): Promise<void> {
   const password = await terminal.readSecret("Password of the dashboard: ", signal);
   if (password.length < MIN_PASSWORD_LENGTH)
     throw new AppError("usage-wrong", `A password has at least ${MIN_PASSWORD_LENGTH} characters.`);
-  await storeDashboardPassword(app, password, signal);
   using access = await openDashboardAccess(app, signal);
-  await access.signOutAll(signal);
+  await access.setPassword(password, signal);
   const { username } = app.resolved.config.dashboard.basic_auth;
   terminal.note(`Stored. Sign in as ${username}; a dashboard that runs takes it after its next start.`);
 }
