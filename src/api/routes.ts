@@ -14,6 +14,7 @@ import { bodyRoute, type Route, route } from "./route.ts";
 import { accessRoutes } from "./routes/access-routes.ts";
 import { boardRoutes } from "./routes/boards/board-routes.ts";
 import { cardRoutes } from "./routes/boards/card-routes.ts";
+import { taskRunRoutes } from "./routes/boards/run-routes.ts";
 import { taskRoutes } from "./routes/boards/task-routes.ts";
 import { liveRoutes } from "./routes/live-routes.ts";
 import { overviewRoutes } from "./routes/overview/overview-routes.ts";
@@ -34,6 +35,7 @@ export const DASHBOARD_ROUTES: readonly DashboardRoute[] = [
   ...boardRoutes,
   ...cardRoutes,
   ...taskRoutes,
+  ...taskRunRoutes,
   ...overviewRoutes,
   ...sessionRoutes,
 ];

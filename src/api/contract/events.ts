@@ -3,13 +3,14 @@ import type { BoardChange } from "./boards.ts";
 import { type Position, positionSchema } from "./common.ts";
 import type { NeedsChange } from "./overview.ts";
 import type { SessionChange } from "./sessions.ts";
+import type { RunLine } from "./tasks.ts";
 
 /** What a page can follow: `always` for what every page shows, else one thing by its kind and name. */
 export const TOPIC_KINDS = ["always", "board", "run", "turn", "load", "log"] as const;
 
 export type TopicKind = (typeof TOPIC_KINDS)[number];
 
-/** `always`, `board:SLUG`, `run:ID`, `turn:ID`, `load:ID` or `log:PROFILE/FILE`. */
+/** `always`, `board:SLUG`, `run:SLUG/RUN`, `turn:ID`, `load:ID` or `log:PROFILE/FILE`. */
 export const topicSchema = z
   .string()
   .max(300)
@@ -29,6 +30,8 @@ export interface LiveEvents {
   readonly "session-change": SessionChange;
   /** Topic `board:SLUG`. */
   readonly "board-change": BoardChange;
+  /** Topic `run:SLUG/RUN`. */
+  readonly "run-line": RunLine;
   /** The server ends; the page comes back after `backInMs`. */
   readonly bye: { readonly backInMs: number };
 }

@@ -9,6 +9,7 @@ import type { OpenRun } from "../../board/operations/views/cards/card.ts";
 import type { Run, Task } from "../../board/task.ts";
 import type { BoardWatch } from "../../board/watch-board.ts";
 import type { WorkspaceFacts } from "../../board/workspaces/describe-workspace.ts";
+import type { WorktreeDiff } from "../../board/workspaces/git/diff-worktree.ts";
 import type { LastCall, NewBoard } from "../contract/boards.ts";
 
 /** The boards of a home or a server, each opened once and kept open. */
@@ -56,6 +57,10 @@ export interface DashboardBoard {
   /** Removes what an ended task no longer needs. A failure is logged, because the task has ended anyway. */
   cleanUpAfter(taskId: string): Promise<void>;
   workspace(task: Task, signal: AbortSignal): Promise<WorkspaceFacts>;
+  /** What the worktree of a task has that its branch did not begin with, on this host. */
+  diff(taskId: string, signal: AbortSignal): Promise<TaskDiff>;
+  /** Replaces secrets in the output of a worker. */
+  redact(text: string): string;
   /** The runs of a task whose log is on this host. */
   loggedRuns(taskId: string): readonly number[];
   /** The path of the log of a run on this host. */
@@ -67,6 +72,14 @@ export interface DashboardBoard {
 export interface BoardSettings extends CardSettings {
   /** How many tasks may run at once; null means no limit. */
   readonly caps: { readonly board: number | null; readonly host: number | null };
+}
+
+export interface TaskDiff {
+  readonly path: string | null;
+  readonly branch: string | null;
+  /** Why there is no diff; null if there is one. */
+  readonly missing: string | null;
+  readonly diff: WorktreeDiff | undefined;
 }
 
 export interface AnsweredQuestion {

@@ -1,6 +1,7 @@
 import type { DashboardData } from "../../api/dashboard/dashboard-parts.ts";
 import type { LiveSource } from "../../api/live/source.ts";
 import { createBoardSource } from "../../api/live/sources/board.ts";
+import { createRunLogSource } from "../../api/live/sources/logs.ts";
 import { createNeedsSource } from "../../api/live/sources/needs.ts";
 import { createSessionSource } from "../../api/live/sources/sessions.ts";
 import { Announcements } from "../../board/database/postgres-announcements.ts";
@@ -36,7 +37,12 @@ export async function openDashboardData(
   const data = { boards, profiles, changes: createHomeChanges(app, announcements), identity };
   return {
     data,
-    sources: [createBoardSource(boards), createNeedsSource(data), createSessionSource(data)],
+    sources: [
+      createBoardSource(boards),
+      createRunLogSource(boards),
+      createNeedsSource(data),
+      createSessionSource(data),
+    ],
     async [Symbol.asyncDispose]() {
       await boards[Symbol.asyncDispose]();
       await sessions[Symbol.asyncDispose]();

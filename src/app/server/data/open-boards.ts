@@ -13,9 +13,12 @@ import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor
 import { watchBoard } from "../../../board/watch-board.ts";
 import { COMMENT_NOTE } from "../../../board/worker/worker-messages.ts";
 import { describeWorkspace } from "../../../board/workspaces/describe-workspace.ts";
+import { diffWorktree } from "../../../board/workspaces/git/diff-worktree.ts";
+import { findRecord } from "../../../board/workspaces/workspace-record.ts";
 import { AppError, messageOf } from "../../../lib/errors.ts";
 import { exists } from "../../../lib/files/unless-missing.ts";
 import type { Log } from "../../../lib/log/log.ts";
+import { createRedactor } from "../../../lib/redact/redactor.ts";
 import { shorten } from "../../../lib/text/shorten.ts";
 import { systemClock } from "../../../lib/time/clock.ts";
 import { withoutUndefined } from "../../../lib/without-undefined.ts";
@@ -108,6 +111,7 @@ function createBoard(
   const { slug } = store;
   const caller = operatorOf(app);
   const open = { app, store };
+  const { redact } = createRedactor({ secrets: app.resolved.secrets });
   return {
     store,
     client: store.as(caller),
@@ -175,6 +179,19 @@ function createBoard(
     },
     workspace: async (task, signal) =>
       describeWorkspace(task, await loadWorkspaceFolders(open, signal), signal),
+    async diff(taskId, signal) {
+      const folders = await loadWorkspaceFolders(open, signal);
+      const { worktree, path = null } = (await findRecord(folders.workspaces, taskId)) ?? {};
+      const branch = worktree?.branch ?? null;
+      if (path === null || worktree === undefined)
+        return { path, branch, missing: "This task has no worktree on this host.", diff: undefined };
+      if (!(await exists(path)))
+        return { path: null, branch, missing: `${path} no longer exists.`, diff: undefined };
+      const { repository } = worktree;
+      const diff = await diffWorktree({ path, repository }, folders.env, signal);
+      return { path, branch, missing: null, diff };
+    },
+    redact: (text) => redact(text),
     loggedRuns: (taskId) => loggedRuns(taskLogFolder(root, slug, taskId)),
     logPath: (taskId, runId) => runLogPath(root, slug, taskId, runId),
     watch: () => watchBoard({ ...location, slug }, store.forDispatcher, systemClock, announcements),
