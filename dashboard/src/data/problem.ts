@@ -6,12 +6,19 @@ export class Problem extends Error {
   readonly code: string;
   readonly hint: string | undefined;
   readonly status: number;
+  /** What else the answer says, as the contract of its route has it. */
+  readonly details: unknown;
 
-  constructor(code: string, message: string, options: { status?: number; hint?: string | undefined } = {}) {
+  constructor(
+    code: string,
+    message: string,
+    options: { status?: number; hint?: string | undefined; details?: unknown } = {},
+  ) {
     super(message);
     this.code = code;
     this.status = options.status ?? 0;
     this.hint = options.hint;
+    this.details = options.details;
   }
 }
 
@@ -22,5 +29,9 @@ export async function problemOf(response: Response): Promise<Problem> {
   const status = response.status;
   if (typeof code !== "string" || typeof message !== "string")
     return new Problem("unreadable", words.problems.unreadable(status), { status });
-  return new Problem(code, message, { status, hint: typeof hint === "string" ? hint : undefined });
+  return new Problem(code, message, {
+    status,
+    hint: typeof hint === "string" ? hint : undefined,
+    details: body,
+  });
 }

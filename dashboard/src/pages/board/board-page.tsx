@@ -121,7 +121,7 @@ function Board({ slug }: { readonly slug: string }) {
     (task: string | undefined, change: SearchChange, replace = false) =>
       void navigate({
         to: "/board/$board/{-$task}",
-        params: { board: slug, ...(task !== undefined && { task }) },
+        params: paramsOf(slug, task),
         search: (before: Record<string, unknown>) => withoutEmpty({ ...before, ...change }),
         replace,
       }),
@@ -236,7 +236,7 @@ function Board({ slug }: { readonly slug: string }) {
   async function pause(paused: boolean): Promise<void> {
     setPausing(true);
     try {
-      await api.send("POST", `boards/${encodeURIComponent(slug)}/${paused ? "pause" : "resume"}`);
+      await api.send("POST", `boards/${encodeURIComponent(slug)}/${paused ? "pause" : "resume"}`, {});
       await queries.invalidateQueries({ queryKey: ["board", slug] });
     } catch (error) {
       toasts.refuse(sentenceOf(error));
@@ -263,7 +263,9 @@ function Board({ slug }: { readonly slug: string }) {
           isFiltered={hasFilter(search)}
           isPausing={isPausing}
           onPause={(paused) => void pause(paused)}
-          onGo={(other) => void navigate({ to: "/board/$board/{-$task}", params: { board: other } })}
+          onGo={(other) =>
+            void navigate({ to: "/board/$board/{-$task}", params: paramsOf(other, undefined) })
+          }
           onDialog={setDialog}
           onNewTask={() => setDialog("task")}
         />
@@ -342,7 +344,7 @@ function Board({ slug }: { readonly slug: string }) {
           onGo={(other) =>
             void (other === undefined
               ? navigate({ to: "/board" })
-              : navigate({ to: "/board/$board/{-$task}", params: { board: other } }))
+              : navigate({ to: "/board/$board/{-$task}", params: paramsOf(other, undefined) }))
           }
         />
       )}
@@ -375,6 +377,11 @@ function addressOf({ tab: _, ...search }: BoardSearch): string {
     Object.entries(search).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
   return parameters === "" ? "" : `?${parameters}`;
+}
+
+/** A task that is not named is taken out of the address: what is left out would stay in it. */
+function paramsOf(board: string, task: string | undefined): { board: string; task: string } {
+  return { board, task } as { board: string; task: string };
 }
 
 function withoutEmpty(search: Record<string, unknown>): Record<string, unknown> {

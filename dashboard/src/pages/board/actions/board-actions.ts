@@ -1,7 +1,14 @@
 import type { Card, Status } from "../../../../../src/api/contract/boards.ts";
-import type { BulkAnswer, ChangedTask, TaskEdit, TaskMove } from "../../../../../src/api/contract/tasks.ts";
+import type {
+  BulkAnswer,
+  ChangedTask,
+  RefusedMove,
+  TaskEdit,
+  TaskMove,
+} from "../../../../../src/api/contract/tasks.ts";
 import type { Api } from "../../../data/api.ts";
 import type { BoardStore } from "../../../data/board-store.ts";
+import { Problem } from "../../../data/problem.ts";
 import type { Toasts } from "../../../parts/toast.tsx";
 import { sentenceOf } from "../../../words/problem-words.ts";
 import { words } from "../../../words/words.ts";
@@ -44,6 +51,13 @@ interface Parts {
   onRefused(tasks: readonly RefusedTask[]): void;
 }
 
+/** Why a move was refused. The tasks in the way are named as the board names them. */
+function refusalOf(error: unknown): string {
+  const { tasks } = (error instanceof Problem ? (error.details ?? {}) : {}) as Partial<RefusedMove>;
+  if (tasks === undefined || tasks.length === 0) return sentenceOf(error);
+  return text.waitsFor(tasks.map(({ seq, title }) => `${text.number(seq)} ${title}`));
+}
+
 export function createBoardActions({ api, slug, store, toasts, onRefused }: Parts): BoardActions {
   const path = `boards/${encodeURIComponent(slug)}/tasks`;
   const titleOf = (id: string): string => store.card(id)?.title ?? id;
@@ -64,7 +78,7 @@ export function createBoardActions({ api, slug, store, toasts, onRefused }: Part
       toasts.say(isUndo ? text.undone : sentenceFor(card), undo && { label: text.undo, run });
     } catch (error) {
       store.settle(token, id);
-      toasts.refuse(text.notMoved(title, sentenceOf(error)));
+      toasts.refuse(text.notMoved(title, refusalOf(error)));
     }
   }
 

@@ -32,8 +32,12 @@ export const Card = memo(function Card({ id, place, of }: CardProps) {
   const link = useRef<HTMLAnchorElement>(null);
   const drag = useCardDrag(id, element);
   useEffect(() => {
-    if (isFocused && marks.takeFocusOrder(id)) link.current?.focus();
-  });
+    const take = (): void => {
+      if (marks.takeFocusOrder(id)) link.current?.focus();
+    };
+    take();
+    return marks.subscribe(id, take);
+  }, [marks, id]);
   if (card === undefined) return null;
   const names = [
     styles.card,

@@ -22,50 +22,87 @@ const POINTED_MS = 350;
 interface ColumnProps {
   readonly status: Status;
   /** Whether the page has room for one column only. */
+  readonly isRail: boolean;
   readonly isPhone: boolean;
-  /** The pointer has left the column. */
+  /** The pointer, or a card in hand, rests on the rail. */
+  onPeek(): void;
   onLeave(): void;
+  onOpen(): void;
   onClose(): void;
 }
 
-export function Column({ status, isPhone, onLeave, onClose }: ColumnProps) {
-  const { board } = useBoard();
+/**
+ * A column, or the narrow rail that it is while it is empty or closed. It stays one element, so that a card can be dropped on
+ * a rail that opens under it.
+ */
+export function Column({ status, isRail, isPhone, onPeek, onLeave, onOpen, onClose }: ColumnProps) {
   const { count } = useColumn(status);
   const section = useRef<HTMLElement>(null);
   const { answer, isOver } = useColumnDrop(status, section);
-  const cap = status === "running" ? (board?.caps.board ?? board?.caps.host ?? null) : null;
+  const [isPointed, setPointed] = useState(false);
+  const opens = isRail && (isOver || isPointed);
+  useEffect(() => {
+    if (!opens) return;
+    const timer = setTimeout(onPeek, isOver ? 0 : POINTED_MS);
+    return () => clearTimeout(timer);
+  }, [opens, isOver, onPeek]);
   const name = text.status[status];
   return (
     <section
       ref={section}
-      className={styles.column}
+      className={isRail ? styles.rail : styles.column}
       data-status={status}
       data-drop={answer === undefined ? undefined : answer === "allowed" ? "allowed" : "refused"}
       data-over={isOver || undefined}
       aria-label={text.column(name, count)}
-      onPointerLeave={onLeave}
+      onPointerEnter={({ pointerType }) => setPointed(pointerType === "mouse")}
+      onPointerLeave={() => {
+        setPointed(false);
+        onLeave();
+      }}
     >
-      <header className={styles.head}>
-        <Icon name={STATUS_ICONS[status]} />
-        <h2>{name}</h2>
-        <span className={styles.count}>{number(count)}</span>
-        {cap !== null && <span className={styles.cap}>{text.cap(count, cap)}</span>}
-        <Button
-          kind="quiet"
-          small
-          icon="back"
-          className={styles.close}
-          aria-label={text.closeColumn(name)}
-          onClick={onClose}
-        />
-      </header>
-      <Cards status={status} isPhone={isPhone} />
-      {answer !== undefined && answer !== "here" && (
-        <div className={styles.answer} aria-hidden="true">
-          <span>{answer === "allowed" ? text.dropHere(name) : text.refusals[answer]}</span>
-        </div>
+      {isRail ? (
+        <button type="button" aria-label={text.rail(name, number(count))} onClick={onOpen}>
+          <Icon name={STATUS_ICONS[status]} />
+          <span className={styles.railName} aria-hidden="true">
+            {name} {number(count)}
+          </span>
+        </button>
+      ) : (
+        <>
+          <Head status={status} onClose={onClose} />
+          <Cards status={status} isPhone={isPhone} />
+          {answer !== undefined && answer !== "here" && (
+            <div className={styles.answer} aria-hidden="true">
+              <span>{answer === "allowed" ? text.dropHere(name) : text.refusals[answer]}</span>
+            </div>
+          )}
+        </>
       )}
     </section>
+  );
+}
+
+function Head({ status, onClose }: { readonly status: Status; onClose(): void }) {
+  const { board } = useBoard();
+  const { count } = useColumn(status);
+  const cap = status === "running" ? (board?.caps.board ?? board?.caps.host ?? null) : null;
+  const name = text.status[status];
+  return (
+    <header className={styles.head}>
+      <Icon name={STATUS_ICONS[status]} />
+      <h2>{name}</h2>
+      <span className={styles.count}>{number(count)}</span>
+      {cap !== null && <span className={styles.cap}>{text.cap(count, cap)}</span>}
+      <Button
+        kind="quiet"
+        small
+        icon="back"
+        className={styles.close}
+        aria-label={text.closeColumn(name)}
+        onClick={onClose}
+      />
+    </header>
   );
 }
 
@@ -136,45 +173,5 @@ export function Bone() {
       <span className="bone" />
       <span className="bone" />
     </li>
-  );
-}
-
-/** An empty or closed column: it opens under the pointer, under a card in hand, and by a click. */
-export function Rail({
-  status,
-  onPeek,
-  onOpen,
-}: {
-  readonly status: Status;
-  onPeek(): void;
-  onOpen(): void;
-}) {
-  const { count } = useColumn(status);
-  const rail = useRef<HTMLElement>(null);
-  const { answer, isOver } = useColumnDrop(status, rail);
-  const name = text.status[status];
-  const [isPointed, setPointed] = useState(false);
-  useEffect(() => {
-    if (!isOver && !isPointed) return;
-    const timer = setTimeout(onPeek, isOver ? 0 : POINTED_MS);
-    return () => clearTimeout(timer);
-  }, [isOver, isPointed, onPeek]);
-  return (
-    <section
-      ref={rail}
-      className={styles.rail}
-      data-status={status}
-      data-drop={answer === undefined ? undefined : answer === "allowed" ? "allowed" : "refused"}
-      aria-label={text.column(name, count)}
-      onPointerEnter={(event) => setPointed(event.pointerType === "mouse")}
-      onPointerLeave={() => setPointed(false)}
-    >
-      <button type="button" aria-label={text.openColumn(name)} onClick={onOpen}>
-        <Icon name={STATUS_ICONS[status]} />
-        <span className={styles.railName} aria-hidden="true">
-          {name} {number(count)}
-        </span>
-      </button>
-    </section>
   );
 }

@@ -4,7 +4,7 @@ import { useKeyMap } from "../../../shell/keys.tsx";
 import { useBoard, useSummary } from "../board-context.tsx";
 import { actionOf, type CardGrid } from "../model/board-keys.ts";
 import { railsOf } from "../model/column-layout.ts";
-import { Column, Rail } from "./column.tsx";
+import { Column } from "./column.tsx";
 import styles from "./columns.module.css";
 
 interface ColumnsProps {
@@ -102,19 +102,18 @@ export function Columns({ phoneStatus, onSwipe }: ColumnsProps) {
           onSwipe(x < 0 ? 1 : -1);
       }}
     >
-      {shown.map((status) =>
-        isNarrow(status) ? (
-          <Rail key={status} status={status} onPeek={peek[status]} onOpen={() => choose(status, "open")} />
-        ) : (
-          <Column
-            key={status}
-            status={status}
-            isPhone={phoneStatus !== undefined}
-            onLeave={() => setPeeked((now) => (now === status ? undefined : now))}
-            onClose={() => choose(status, "closed")}
-          />
-        ),
-      )}
+      {shown.map((status) => (
+        <Column
+          key={status}
+          status={status}
+          isRail={isNarrow(status)}
+          isPhone={phoneStatus !== undefined}
+          onPeek={peek[status]}
+          onLeave={() => setPeeked((now) => (now === status ? undefined : now))}
+          onOpen={() => choose(status, "open")}
+          onClose={() => choose(status, "closed")}
+        />
+      ))}
     </div>
   );
 }

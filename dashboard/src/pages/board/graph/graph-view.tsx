@@ -111,7 +111,10 @@ function Node({ node: { id, x, y }, task }: { readonly node: GraphNode; readonly
       className={styles.node}
       data-status={status}
       aria-current={id === openId || undefined}
-      aria-label={text.node(seq, title, words.board.status[status])}
+      aria-label={text.node(
+        `${title} ${words.board.number(seq)} ${assignee ?? ""}`.trim(),
+        words.board.status[status],
+      )}
       title={title}
       style={{ left: x, top: y, width: NODE.width, height: NODE.height }}
       onClick={(event) => {

@@ -74,6 +74,11 @@ export function Composer({ shown, drafts }: { readonly shown: ShownTask; readonl
         value={message}
         problem={problem}
         onChange={(event) => change(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key !== "Escape") return;
+          event.preventDefault();
+          event.currentTarget.closest<HTMLElement>("aside")?.focus();
+        }}
         onSubmitKey={() => void send("main")}
       />
       <div className={styles.row}>

@@ -8,12 +8,10 @@ export function EventsTab({ shown: { events } }: { readonly shown: ShownTask }) 
   if (events.length === 0) return <p className="faint">{words.task.events.none}</p>;
   return (
     <ol className={styles.feed}>
-      {events.toReversed().map(({ id, at, text, actor }) => (
+      {events.toReversed().map(({ id, at, text }) => (
         <li key={id}>
           <When at={at} className={styles.time} />
-          <span>
-            {text} <span className="faint">{actor}</span>
-          </span>
+          <span>{text}</span>
         </li>
       ))}
     </ol>

@@ -17,9 +17,11 @@ export function taskItems(
   place: RefObject<HTMLElement | null>,
 ): readonly MenuEntry[] {
   const ids = [task.id];
-  const may = (move: TaskMove["move"]): boolean => moves.includes(move);
-  const send = (label: string, body: TaskMove): MenuItem[] =>
-    may(body.move) ? [{ label, run: () => void tools.actions.send(ids, body, undefined) }] : [];
+  const send = (label: string, body: TaskMove): MenuItem => ({
+    label,
+    run: () => void tools.actions.send(ids, body, undefined),
+  });
+  const isOver = task.status === "done" || task.status === "archived";
   const targets = [...tools.statuses.filter((status) => status !== "archived"), "archived" as const];
   const leave = targets.flatMap((to): MenuItem[] => {
     const choice = choiceFor(task.status, to);
@@ -47,9 +49,11 @@ export function taskItems(
     ...leave,
     ...(leave.length > 0 ? ["line" as const] : []),
     ...(task.status === "running" ? [] : [assign]),
-    ...(isFailure ? send(text.retry, { move: "retry" }) : []),
-    ...(task.hold ? send(text.release, { move: "release-hold" }) : send(text.hold, { move: "hold" })),
-    ...(card.reason?.kind === "guarded" ? send(text.unguard, { move: "unguard" }) : []),
+    ...(isFailure && moves.includes("retry") ? [send(text.retry, { move: "retry" })] : []),
+    ...(isOver
+      ? []
+      : [task.hold ? send(text.release, { move: "release-hold" }) : send(text.hold, { move: "hold" })]),
+    ...(card.reason?.kind === "guarded" ? [send(text.unguard, { move: "unguard" })] : []),
     "line",
     { label: text.copyId, icon: "copy", run: copy(task.id) },
     { label: text.copyLink, run: copy(new URL(tools.hrefOf(task.id), document.baseURI).href) },

@@ -76,7 +76,7 @@ export function TaskTab({ shown, drafts, onTab }: TaskTabProps) {
         </Part>
       )}
       <BeforeAndAfter shown={shown} />
-      <Why shown={shown} />
+      {shown.card.notice === null && <Why shown={shown} />}
       {run?.endedAt === null && run.hasLog && (
         <LogView slug={slug} taskId={task.id} runId={run.id} isRunning isShort />
       )}
@@ -145,7 +145,7 @@ function BeforeAndAfter({ shown }: { readonly shown: ShownTask }) {
   const { task, parents, children } = shown;
   const change = async (method: "PUT" | "DELETE", parent: string): Promise<void> => {
     try {
-      await api.send(method, `${taskPath(slug, task.id)}/links/${parent}`);
+      await api.send(method, `${taskPath(slug, task.id)}/links/${parent}`, method === "PUT" ? {} : undefined);
       await queries.invalidateQueries({ queryKey: ["task", slug, task.id] });
       setAdding(false);
     } catch (error) {

@@ -1,0 +1,206 @@
+import type { Locator, Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
+import { describeWith } from "../../support/services.ts";
+
+type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
+
+interface Task {
+  readonly id: string;
+  readonly seq: number;
+  readonly title: string;
+  readonly body: string | null;
+  readonly status: string;
+}
+
+async function kanban({ home }: Dashboard, ...args: string[]): Promise<string> {
+  const { exitCode, stdout, stderr } = await home.hermes(["kanban", ...args]);
+  if (exitCode !== 0) throw new Error(stderr);
+  return stdout;
+}
+
+const create = async (dashboard: Dashboard, title: string, ...args: string[]): Promise<Task> =>
+  JSON.parse(await kanban(dashboard, "create", title, ...args, "--json")) as Task;
+
+const show = async (dashboard: Dashboard, id: string): Promise<Task> =>
+  (JSON.parse(await kanban(dashboard, "show", id, "--json")) as { task: Task }).task;
+
+/** The drawer of a task, in a browser of its own. */
+async function openTask(dashboard: Dashboard, { id, seq }: Task): Promise<{ page: Page; drawer: Locator }> {
+  const page = await dashboard.page(`/board/default/${id}`);
+  const drawer = page.getByRole("complementary", { name: `Task #${seq}` });
+  await drawer.waitFor();
+  return { page, drawer };
+}
+
+describeWith("chromium", "a task", ({ executable }) => {
+  test("two people edit one title: the later one sees both versions and decides", async () => {
+    await using dashboard = await openDashboard(executable);
+    const task = await create(dashboard, "Fix the login", "--body", "As it was");
+    const [mine, theirs] = [await openTask(dashboard, task), await openTask(dashboard, task)];
+    for (const { drawer } of [mine, theirs])
+      await drawer.getByRole("button", { name: "Fix the login" }).click();
+    await mine.drawer.getByLabel("Title").fill("Fix the login on Safari");
+    await theirs.drawer.getByLabel("Title").fill("Fix the login everywhere");
+    await theirs.page.keyboard.press("Enter");
+    await theirs.drawer.getByRole("heading", { name: "Fix the login everywhere" }).waitFor();
+    const conflict = mine.drawer.getByRole("alert");
+    await conflict.getByText("This changed elsewhere while you were editing.").waitFor();
+    await conflict.getByText("Fix the login everywhere").waitFor();
+    await conflict.getByText("Fix the login on Safari").waitFor();
+    expect((await show(dashboard, task.id)).title).toBe("Fix the login everywhere");
+    await mine.drawer.getByRole("button", { name: "Save mine" }).click();
+    await mine.drawer.getByRole("heading", { name: "Fix the login on Safari" }).waitFor();
+    await theirs.drawer.getByRole("heading", { name: "Fix the login on Safari" }).waitFor();
+    expect((await show(dashboard, task.id)).title).toBe("Fix the login on Safari");
+  });
+
+  test("a draft survives changes elsewhere, closing the drawer, a new page and a restart of the server", async () => {
+    await using dashboard = await openDashboard(executable);
+    const task = await create(dashboard, "Write it down", "--body", "As it was");
+    const { page, drawer } = await openTask(dashboard, task);
+    await drawer.getByRole("tabpanel").getByRole("button", { name: "Edit", exact: true }).click();
+    const body = drawer.getByLabel("What shall be done").last();
+    await body.fill("Half a sentence");
+    await drawer.getByLabel("Write a comment.").or(drawer.getByLabel("Message")).fill("Half a comment");
+    await kanban(dashboard, "comment", task.id, "From elsewhere");
+    await drawer.getByText("From elsewhere").waitFor();
+    expect(await body.inputValue()).toBe("Half a sentence");
+    await drawer.getByRole("button", { name: "Close" }).click();
+    await drawer.waitFor({ state: "detached" });
+    await dashboard.restart();
+    await page.goto(`${dashboard.url}/board/default/${task.id}`);
+    await drawer.getByText("Not saved yet").waitFor();
+    expect(await body.inputValue()).toBe("Half a sentence");
+    expect(await drawer.getByLabel("Message").inputValue()).toBe("Half a comment");
+    // A comment has changed the task since the draft began; that is no reason to refuse the text.
+    await body.focus();
+    await page.keyboard.press("Control+Enter");
+    await page.getByText("Saved", { exact: true }).waitFor();
+    expect((await show(dashboard, task.id)).body).toBe("Half a sentence");
+  });
+
+  test("a task is blocked, answered, sent to review, sent back, completed and reopened from the drawer", async () => {
+    await using dashboard = await openDashboard(executable);
+    await dashboard.home.hermes(["profile", "create", "reviewer"]);
+    const task = await create(dashboard, "Go through it all", "--assignee", "default");
+    const { page, drawer } = await openTask(dashboard, task);
+    const choose = async (name: string | RegExp): Promise<void> => {
+      await drawer.getByRole("button", { name: "More actions" }).click();
+      await page.getByRole("menuitem", { name }).click();
+    };
+    const state = (name: string): Promise<void> => drawer.getByText(name, { exact: true }).first().waitFor();
+    await choose("Block…");
+    await page.getByRole("dialog").getByLabel("Why it is blocked").fill("Which colour?");
+    await page.keyboard.press("Control+Enter");
+    await state("Blocked");
+    await drawer.getByLabel("Your answer. The task goes on with it.").fill("Green");
+    await drawer.getByRole("button", { name: "Answer" }).click();
+    await state("Ready");
+    await choose("Ask for a review…");
+    await page.getByRole("dialog").getByLabel("Reviewer").selectOption("reviewer");
+    await page.getByRole("dialog").getByRole("button", { name: "Ask for review" }).click();
+    await state("Review");
+    await choose("Send back…");
+    await page.getByRole("dialog").getByLabel("What has to change").fill("A darker green");
+    await page.getByRole("dialog").getByRole("button", { name: "Send back" }).click();
+    await state("Ready");
+    await choose("Hold");
+    await drawer.getByText("It is on hold.").waitFor();
+    await choose("Release hold");
+    await choose("Complete…");
+    await page
+      .getByRole("dialog")
+      .getByLabel(/Summary/)
+      .fill("Painted");
+    await page.getByRole("dialog").getByRole("button", { name: "Complete" }).click();
+    await state("Done");
+    await choose("Reopen…");
+    await page.getByRole("dialog").getByRole("button", { name: "Reopen" }).click();
+    await state("Ready");
+    await choose("Archive…");
+    await page.getByRole("dialog").getByRole("button", { name: "Archive" }).click();
+    await state("Archived");
+    await drawer.getByRole("tab", { name: "Events" }).click();
+    await drawer
+      .getByText(/review/)
+      .first()
+      .waitFor();
+    expect((await show(dashboard, task.id)).status).toBe("archived");
+    expect(pageErrors(page)).toEqual([]);
+  });
+
+  test("what a task waits for is added and removed, and leads to the other task", async () => {
+    await using dashboard = await openDashboard(executable);
+    const first = await create(dashboard, "Comes first");
+    const second = await create(dashboard, "Comes second");
+    const { page, drawer } = await openTask(dashboard, second);
+    await drawer.getByRole("button", { name: "Start after…" }).click();
+    await drawer.getByLabel("Starts after").fill("first");
+    await drawer.getByRole("option", { name: "Start after Comes first" }).click();
+    await drawer.getByText(/It waits for #1 Comes first/).waitFor();
+    expect((await show(dashboard, second.id)).status).toBe("todo");
+    await drawer.getByRole("link", { name: "Comes first" }).click();
+    await page.getByRole("complementary", { name: `Task #${first.seq}` }).waitFor();
+    await page.goBack();
+    await drawer.getByRole("button", { name: `Do not wait for #${first.seq}` }).click();
+    await drawer.getByRole("link", { name: "Comes first" }).waitFor({ state: "detached" });
+    await page.keyboard.press("Escape");
+  });
+
+  test("B19: a run whose process is gone is shown with its error, and the task with what can be done", async () => {
+    await using dashboard = await openDashboard(executable);
+    const task = await create(dashboard, "Fails at once", "--assignee", "default", "--max-retries", "1");
+    // Without a model the worker fails, as it does when its process dies.
+    await dashboard.home.hermes(["kanban", "dispatch"], { ownProcess: true });
+    await expect.poll(async () => (await show(dashboard, task.id)).status).toBe("blocked");
+    const { page, drawer } = await openTask(dashboard, task);
+    await drawer.getByRole("region", { name: "It failed" }).waitFor();
+    await drawer.getByRole("tab", { name: /Runs/ }).click();
+    await drawer.getByRole("tabpanel").getByText(/:/).first().waitFor();
+    await drawer.getByRole("button", { name: "More actions" }).click();
+    await page.getByRole("menuitem", { name: "Try again" }).click();
+    await drawer.getByText("Ready", { exact: true }).first().waitFor();
+    expect(pageErrors(page)).toEqual([]);
+  });
+
+  test("a task that does not exist, or was deleted elsewhere, is said to be gone", async () => {
+    await using dashboard = await openDashboard(executable);
+    const page = await dashboard.page("/board/default/t_ffffffffffff");
+    await page.getByText("There is no such task on this board.").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    await page.getByText("No tasks yet").waitFor();
+    await expect.poll(() => new URL(page.url()).pathname).toBe("/board/default");
+  });
+
+  test("the drawer is as it should be in both themes and sizes", async () => {
+    await using dashboard = await openDashboard(executable);
+    const first = await create(dashboard, "Reproduce it in a test");
+    const body = "After signing in, Safari lands on `/`.\n\n- keep *old* links\n- say **what** changed";
+    const task = await create(
+      dashboard,
+      "Fix the login redirect on Safari",
+      "--assignee",
+      "default",
+      "--body",
+      body,
+    );
+    await kanban(dashboard, "link", first.id, task.id);
+    await kanban(dashboard, "comment", task.id, "Please keep the old links working.");
+    await create(dashboard, "Publish it", "--parent", task.id);
+    const { page, drawer } = await openTask(dashboard, task);
+    await drawer.getByText("Please keep the old links working.").waitFor();
+    await drawer
+      .getByText(/It waits for/)
+      .first()
+      .waitFor();
+    await look(page, "task");
+    await drawer.getByRole("tab", { name: "Events" }).click();
+    await drawer
+      .getByText(/created/)
+      .first()
+      .waitFor();
+    await look(page, "task-events");
+    expect(pageErrors(page)).toEqual([]);
+  });
+});
