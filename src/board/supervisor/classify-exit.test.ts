@@ -52,6 +52,7 @@ describe("classifyExit", () => {
     const ended = (code: number) =>
       classifyExit({ kind: "exited", exit: { code, signal: null } }, { code, signal: null }, output);
     expect(ended(78)?.error).toMatch(/^mine did not accept the key \(401\)\n/);
+    expect(ended(78)?.error?.match(/mine did not accept/g)).toHaveLength(1);
     expect(ended(1)?.error).toMatch(/^the worker ended with code 1: mine did not accept the key \(401\)\n/);
   });
 

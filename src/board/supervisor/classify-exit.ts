@@ -79,10 +79,11 @@ export function classifyExit(
     );
   const how = code === null ? `the worker was killed by ${signal}` : `the worker ended with code ${code}`;
   const why = lastFailure(redacted);
+  const rest = why === undefined ? tail : tail.replace(`hermes: ${why}`, "").trim();
   // No attempt can succeed before a user corrects the settings.
   if (code === WORKER_EXIT_CODES.provider)
-    return { ...end("crashed", "auth", `${why ?? how}\n${tail}`), terminal: true };
-  return end("crashed", "task", `${why === undefined ? how : `${how}: ${why}`}\n${tail}`);
+    return { ...end("crashed", "auth", `${why ?? how}\n${rest}`), terminal: true };
+  return end("crashed", "task", `${why === undefined ? how : `${how}: ${why}`}\n${rest}`);
 }
 
 /** The last error line that hermes itself printed, which explains more than an exit code. */

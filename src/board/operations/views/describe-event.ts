@@ -59,16 +59,16 @@ const SENTENCES: Readonly<Record<string, Sentence>> = {
   reclaimed: ({ to_status }, { text }) => `reclaimed${after(" (", text("reason"), ")")}; it is ${to_status}`,
   reclaim_deferred: (_, { text }) => `not reclaimed yet: ${text("reason")}`,
   reconciled: ({ to_status }) => `reconciled; it is ${to_status}`,
-  crashed: (_, { text }) => `its worker failed${after(": ", text("error"))}`,
-  timed_out: (_, { text }) => `its worker ran out of time${after(": ", text("error"))}`,
+  crashed: (_, { text }) => `failed${after(": ", text("error"))}`,
+  timed_out: (_, { text }) => `ran out of time${after(": ", text("error"))}`,
   spawn_failed: (_, { text }) => `could not be started${after(": ", text("error"))}`,
-  protocol_violation: (_, { text }) => `its worker ended without a result${after(": ", text("error"))}`,
-  budget_exhausted: (_, { text }) => `its worker used up its budget${after(": ", text("error"))}`,
+  protocol_violation: (_, { text }) => `ended without a result${after(": ", text("error"))}`,
+  budget_exhausted: (_, { text }) => `used up its budget${after(": ", text("error"))}`,
   rate_limited: (_, { text }) => `hit a rate limit of its provider${after(": ", text("error"))}`,
-  infra_killed: (_, { text }) => `its worker was killed from outside${after(": ", text("error"))}`,
-  stale: () => "its worker stopped responding",
-  gave_up: ({ payload }) =>
-    `gave up after ${String(payload["failures"] ?? "several")} failures; it is blocked`,
+  infra_killed: (_, { text }) => `was killed from outside${after(": ", text("error"))}`,
+  stale: () => "stopped responding",
+  gave_up: ({ payload: { failures } }) =>
+    `is blocked after ${failures === 1 ? "a failure" : `${String(failures ?? "several")} failures`}`,
   respawn_guarded: ({ payload, created_at }, { text }) => {
     const reason = text("reason");
     if (reason === "worker_leaving") return ""; // lasts only seconds
