@@ -437,6 +437,9 @@ describe("the gateway with a scripted service", () => {
     await send("--to", "scripted:anna", "--name", "nightly", "The build is green");
     expect((await lab.service.texts(2, "anna")).slice(1)).toEqual(["The build is green"]);
     expect((await send("--to", "", "x")).stderr).toContain("`--to` names no chat");
+    expect((await send("--to", "scripted:anna", "--file", lab.home.folder, "x")).stderr).toMatch(
+      / is no file\.$/m,
+    );
     const tooLong = await send("--to", "scripted:anna", "a".repeat(60_000));
     expect(tooLong.stderr).toMatch(/would be 20 messages or more[\s\S]*as a file/);
     expect((await send("--to", "teams", "x")).stderr).toMatch(/no platform or alias teams/);

@@ -111,10 +111,12 @@ export async function openSender(app: App, log: Log, signal: AbortSignal): Promi
 
   async function keepFile(path: string, { platform }: Target, maxBytes: number) {
     if (maxBytes === 0) throw new AppError("send-refused", `Files cannot be sent on ${platform}.`);
-    const { size } = await stat(path).catch((cause: unknown) => {
+    const found = await stat(path).catch((cause: unknown) => {
       throw new AppError("send-refused", `${path} cannot be read.`, { cause });
     });
-    if (size > maxBytes)
+    if (!found.isFile()) throw new AppError("send-refused", `${path} is no file.`);
+    if (found.size === 0) throw new AppError("send-refused", `${path} is empty.`);
+    if (found.size > maxBytes)
       throw new AppError(
         "send-refused",
         `${path} is larger than ${maxBytes} bytes, the most on ${platform}.`,

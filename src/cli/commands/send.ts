@@ -64,7 +64,7 @@ async function run(context: CommandContext, words: readonly string[], options: S
     );
   const targets = sender.resolve(options.to);
   if (targets.length === 0) throw new AppError("usage-wrong", "`--to` names no chat.");
-  const text = await readText(context, words, options);
+  const text = await readText(context, words);
   if (text.trim() === "" && options.file === undefined)
     throw new AppError("usage-wrong", "There is nothing to send: the message is empty.");
   const isRunning = await sender.isRunning(signal);
@@ -122,15 +122,11 @@ function report(
   });
 }
 
-async function readText(
-  { terminal, signal }: CommandContext,
-  words: readonly string[],
-  { file }: SendOptions,
-): Promise<string> {
+async function readText({ terminal, signal }: CommandContext, words: readonly string[]): Promise<string> {
   const input = { maxBytes: MAX_INPUT_BYTES, terminal };
   if (words.length === 1 && words[0] === "-") return readStandardInput(input, signal);
   if (words.length > 0) return words.join(" ");
-  return file === undefined ? readPipedInput(input, signal) : "";
+  return readPipedInput(input, signal);
 }
 
 function list({ terminal }: CommandContext, sender: Sender, { json = false }: JsonOption): void {

@@ -89,7 +89,10 @@ function unknownTarget(
   aliases: Readonly<Record<string, string>>,
 ): AppError {
   const names = [...homes.keys(), ...Object.keys(aliases)];
-  const near = findClosest(platform, names);
+  const near = findClosest(
+    platform,
+    names.filter((name) => name !== platform),
+  );
   return new AppError("target-unknown", `${text} names no chat: there is no platform or alias ${platform}.`, {
     hint:
       near === undefined

@@ -43,6 +43,12 @@ test("every unit is respected", () => {
   }
 });
 
+test("E1: escape sequences and control characters reach no chat", () => {
+  expect(splitText("\u001b[1;31mred\u001b[0m\u0000 \u0007and\r\n\tgreen\u007f", plain)).toEqual([
+    "red and\n\tgreen",
+  ]);
+});
+
 test("E1: a text of a megabyte is cut after twenty parts, which says so", () => {
   const parts = splitText("word ".repeat(200_000), { ...plain, textUnit: "bytes", maxTextLength: 400 });
   expect(parts).toHaveLength(20);

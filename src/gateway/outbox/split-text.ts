@@ -1,3 +1,4 @@
+import { stripEscapes } from "../../lib/text/strip-escapes.ts";
 import type { Capabilities } from "../platform.ts";
 
 const MEASURES: Readonly<Record<Capabilities["textUnit"], (text: string) => number>> = {
@@ -8,6 +9,9 @@ const MEASURES: Readonly<Record<Capabilities["textUnit"], (text: string) => numb
 
 /** Where a text is best divided, best first: between paragraphs, lines, sentences, words. */
 const BOUNDARIES = [/\n\n/g, /\n/g, /[.!?…] /g, /\s/g];
+/** No chat shows control characters, and some services refuse them. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is meant
+const CONTROLS = /[\u0000-\u0008\u000b-\u001f\u007f]/g;
 const FENCE = "```";
 /** Room for the end and the beginning of a code block that is divided. */
 const FENCE_ROOM = 24;
@@ -27,7 +31,7 @@ export function splitText(
   const parts: string[] = [];
   const hasFences = markdown === "rendered" && text.includes(FENCE);
   const room = hasFences && maxTextLength > 4 * FENCE_ROOM ? maxTextLength - FENCE_ROOM : maxTextLength;
-  let rest = text.trim();
+  let rest = stripEscapes(text).replace(CONTROLS, "").trim();
   let opening: string | undefined; // the line that opened the code block in which the previous part ended
   while (rest !== "") {
     if (parts.length === MAX_PARTS - 1 && measure(rest) > room) {

@@ -120,6 +120,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
         added: new WakeFlag(),
         live: undefined as Connection | undefined,
         quiet: createQuietChats(clock),
+        typing: new Set<string>(),
       },
     ]),
   );
@@ -201,7 +202,11 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     showTyping(platform, chat) {
       const link = links.get(platform);
       if (!link?.options.typing_indicator || !link.platform.capabilities.actions.includes("typing")) return;
-      actIn(link, { type: "typing", chat }, stop).catch(() => undefined);
+      if (link.typing.has(chat.chatId)) return; // the service is slow; a second request would only wait, too
+      link.typing.add(chat.chatId);
+      actIn(link, { type: "typing", chat }, stop)
+        .catch(() => undefined)
+        .finally(() => link.typing.delete(chat.chatId));
     },
   });
   const handler = createMessageHandler({

@@ -19,13 +19,8 @@ import type { TurnFacts } from "./answer-footer.ts";
 import { askInChat } from "./chat-questions.ts";
 import type { ChatRecord, ChatTurn, ChatTurns } from "./chat-turns.ts";
 import { type FollowedTurn, followTurn } from "./follow-turn.ts";
-import {
-  type LiveAnswer,
-  type LiveAnswerParts,
-  openLiveAnswer,
-  type ShownText,
-  type StreamingRules,
-} from "./live-answer.ts";
+import type { LiveAnswerParts, ShownText, StreamingRules } from "./live-answer.ts";
+import { createLiveMessages } from "./live-messages.ts";
 import { isSharedKey } from "./session-key.ts";
 import { composeMessage, continueMessage } from "./turn-message.ts";
 
@@ -85,6 +80,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
   const bySession = new Map<string, Pick<ChatTurn, "id" | "chatKey">>();
   /** How often in a row the turns of a chat failed because they could not be stored. */
   const unstored = new Map<string, number>();
+  const live = createLiveMessages({ outbox, clock, rules: parts.streaming, split: parts.split, add });
   let isStopping = false;
 
   /** Runs turns of a chat until none of its messages waits. */
@@ -181,7 +177,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     try {
       const followed = await followTurn(one, {
         clock,
-        live: edit && openLive(turn, chat, entries, edit),
+        live: edit && live.open(turn.id, { target: chat.target, answers: entries }, edit),
         showTyping: () => parts.showTyping(platform, address),
         onOpened({ sessionId }) {
           bySession.set(sessionId, turn);
@@ -223,33 +219,6 @@ export function createChatRunner(parts: ChatRunnerParts) {
       target,
       contents: [content],
       inboxKey: inbox.ofTurn(turn.id)[0]?.key,
-    });
-  }
-
-  function openLive(
-    { id }: Pick<ChatTurn, "id">,
-    { target }: ChatRecord,
-    entries: readonly InboxEntry[],
-    edit: LiveAnswerParts["edit"],
-  ): LiveAnswer {
-    const utter = (segment: number, text: string) => ({
-      source: liveSource(id, segment),
-      target,
-      contents: parts.split(target.platform, text),
-      repliesTo: segment === 0 ? entries.at(-1)?.message.id : undefined,
-      inboxKey: entries[0]?.key,
-    });
-    return openLiveAnswer({
-      clock,
-      rules: parts.streaming,
-      head(text) {
-        const [first] = parts.split(target.platform, text);
-        return first?.type === "text" ? first.text : "";
-      },
-      post: (segment, text) => add(utter(segment, text)),
-      find: (segment) => outbox.ofSource(liveSource(id, segment))[0],
-      settle: (segment, text) => add({ ...utter(segment, text), isRevision: true }),
-      edit,
     });
   }
 
@@ -312,7 +281,7 @@ export function createChatRunner(parts: ChatRunnerParts) {
     const file = await parts.spill(target.platform, whole);
     await database.write(() => {
       outbox.add({
-        source: shown?.segment === undefined ? `turn:${turn.id}` : liveSource(turn.id, shown.segment),
+        source: shown?.segment === undefined ? `turn:${turn.id}` : live.nameOf(turn.id, shown.segment),
         isRevision: shown?.segment !== undefined,
         target,
         contents: [...parts.split(target.platform, whole), ...(file === undefined ? [] : [file])],
@@ -350,25 +319,25 @@ export function createChatRunner(parts: ChatRunnerParts) {
     const isStopped = turn.outcome === "stopped"; // by a person; otherwise by the end of the gateway
     if (found?.outcome !== undefined && (found.outcome !== "stopped" || isStopped) && !isCutOff(found)) {
       await answer(turn, { ...found, outcome: found.outcome }, entries, {
-        shown: findShown(turn.id, found.text),
+        shown: live.findShown(turn.id, found.text),
       });
       return undefined;
     }
     if (downMs !== undefined) {
       const text = `I was interrupted while I worked on this, and could not run for ${formatDuration(downMs)} since then. Write "continue" if I still should.`;
       const failure = "interrupted, and not continued after so long a time";
-      await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
+      await write(turn, { outcome: "failed", text, failure, shown: live.findShown(turn.id) }, entries);
       return undefined;
     }
     if (requireChat(turn.chatKey).interruptions >= MAX_INTERRUPTIONS) {
       await database.write(() => chats.resetSession(turn.chatKey), never);
       const text = `I was interrupted ${MAX_INTERRUPTIONS} times in a row while I worked on this, and give it up. Your next message starts a new session.`;
       const failure = "interrupted too often";
-      await write(turn, { outcome: "failed", text, failure, shown: findShown(turn.id) }, entries);
+      await write(turn, { outcome: "failed", text, failure, shown: live.findShown(turn.id) }, entries);
       return undefined;
     }
     const id = await chats.continueTurn(turn, never);
-    await markBroken(turn, entries);
+    await live.breakOff(turn.id, { target: requireChat(turn.chatKey).target, answers: entries });
     const next = { id, chatKey: turn.chatKey };
     return () => runTurn(next, continueMessage(lateNotes(entries, turn)), inbox.ofTurn(id));
   }
@@ -405,30 +374,6 @@ export function createChatRunner(parts: ChatRunnerParts) {
       await Promise.all(lanes.values());
     },
   };
-
-  /** The message in which an earlier process showed the beginning of a text. */
-  function findShown(turnId: string, whole?: string): ShownText | undefined {
-    for (let segment = 0, last: ShownText | undefined; ; segment++) {
-      const [part] = outbox.ofSource(liveSource(turnId, segment));
-      if (part === undefined)
-        return whole === undefined || whole.startsWith(last?.text ?? "") ? last : undefined;
-      last = part.part.content.type === "text" ? { segment, text: part.part.content.text } : undefined;
-    }
-  }
-
-  /** The beginning of a text that nobody will continue is marked as such. */
-  async function markBroken({ id, chatKey }: ChatTurn, entries: readonly InboxEntry[]): Promise<void> {
-    const shown = findShown(id);
-    if (shown?.segment === undefined || shown.text.endsWith("[…]")) return;
-    const { target } = requireChat(chatKey);
-    await add({
-      source: liveSource(id, shown.segment),
-      isRevision: true,
-      target,
-      contents: parts.split(target.platform, `${shown.text} […]`),
-      inboxKey: entries[0]?.key,
-    });
-  }
 
   function lateNotes(entries: readonly InboxEntry[], { startedAt }: ChatTurn): string[] {
     return entries.filter(({ receivedAt }) => receivedAt > startedAt).map(({ message }) => message.text);
@@ -469,8 +414,3 @@ interface WrittenAnswer {
 }
 
 const NO_FACTS: TurnFacts = { model: undefined, contextTokens: undefined, windowTokens: undefined };
-
-/** The name of a message that grows: the last one of a turn becomes its answer. */
-function liveSource(turnId: string, segment: number): string {
-  return `live:${turnId}:${segment}`;
-}
