@@ -282,6 +282,10 @@ export const diagnosticsAnswerSchema = z.object({
 });
 export type DiagnosticsAnswer = z.infer<typeof diagnosticsAnswerSchema>;
 
+/** POST boards/:b/dispatch */
+export const dispatchedSchema = z.object({ started: count });
+export type Dispatched = z.infer<typeof dispatchedSchema>;
+
 /** Data of the event `board-change`. */
 export const boardChangeSchema = z.object({
   board: z.string(),

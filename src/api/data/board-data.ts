@@ -10,7 +10,7 @@ import type { Run, Task } from "../../board/task.ts";
 import type { BoardWatch } from "../../board/watch-board.ts";
 import type { WorkspaceFacts } from "../../board/workspaces/describe-workspace.ts";
 import type { WorktreeDiff } from "../../board/workspaces/git/diff-worktree.ts";
-import type { LastCall, NewBoard } from "../contract/boards.ts";
+import type { BoardFinding, LastCall, NewBoard } from "../contract/boards.ts";
 
 /** The boards of a home or a server, each opened once and kept open. */
 export interface BoardData {
@@ -42,6 +42,10 @@ export interface DashboardBoard {
   /** When running workers got comments as notes, by the number of the comment. */
   commentsRead(runs: readonly Run[], signal: AbortSignal): Promise<ReadonlyMap<number, number>>;
   explain(taskId: string, signal: AbortSignal): Promise<Explanation>;
+  /** Problems of the open tasks, and why each one does not go on. */
+  findProblems(signal: AbortSignal): Promise<readonly BoardFinding[]>;
+  /** Makes one pass of a dispatcher with the limits of the settings; returns how many tasks it started. */
+  dispatch(signal: AbortSignal): Promise<number>;
   /** Throws for a task whose worker could not be started. */
   requireStartable(task: NewTask, signal: AbortSignal): Promise<void>;
   /** Answers the question that the worker of the last run asked, if it asked one. */

@@ -5,6 +5,8 @@ import {
   boardEventsAnswerSchema,
   boardsAnswerSchema,
   cardsAnswerSchema,
+  diagnosticsAnswerSchema,
+  dispatchedSchema,
   linksAnswerSchema,
 } from "../../contract/boards.ts";
 import { problemSchema } from "../../contract/common.ts";
@@ -190,4 +192,13 @@ test("cards, links and events of a board are read with filters; a reader may cha
   const cookie = await home.signIn(["read"]);
   const refused = await home.send("POST", `${B}/tasks`, { json: { title: "x" }, cookie });
   expect([refused.status, problemSchema.parse(refused.body).code]).toEqual([403, "scope-missing"]);
+});
+
+test("problems of a board are found with what may help, and a pass starts nothing that has no profile", async () => {
+  await using home = await openDashboardHome({ kanban: { diagnostics: { stranded_threshold_seconds: 0 } } });
+  const task = await create(home, "Lost", { assignee: "nobody-here" });
+  const { findings } = await home.ask(diagnosticsAnswerSchema, "GET", `${B}/diagnostics`);
+  expect(findings).toMatchObject([{ kind: "stranded_in_ready", taskId: task.id, title: "Lost" }]);
+  expect(findings[0]?.detail).toMatch(/nobody-here/);
+  expect(await home.ask(dispatchedSchema, "POST", `${B}/dispatch`)).toEqual({ started: 0 });
 });

@@ -7,6 +7,8 @@ import {
   type CardsQuery,
   cardsAnswerSchema,
   cardsQuerySchema,
+  diagnosticsAnswerSchema,
+  dispatchedSchema,
   linksAnswerSchema,
   statusSchema,
 } from "../../contract/boards.ts";
@@ -75,6 +77,29 @@ export const cardRoutes: readonly DashboardRoute[] = [
         events: await toEvents(store, events, call.disconnected),
         next: events.at(-1)?.id ?? after ?? 0,
       };
+    },
+  }),
+  dashboardRoute({
+    method: "GET",
+    path: "/api/boards/:board/diagnostics",
+    scope: "read",
+    summary: "Find problems with open tasks, and what may help",
+    answer: diagnosticsAnswerSchema,
+    async handle(call, parts) {
+      const board = await requireBoard(call, parts);
+      const at = await parts.live.watch(`board:${board.store.slug}`);
+      return { findings: [...(await board.findProblems(call.disconnected))], at };
+    },
+  }),
+  dashboardRoute({
+    method: "POST",
+    path: "/api/boards/:board/dispatch",
+    scope: "work",
+    summary: "Start the tasks that may start now, within the limits of the settings",
+    answer: dispatchedSchema,
+    async handle(call, parts) {
+      const board = await requireBoard(call, parts);
+      return { started: await board.dispatch(call.disconnected) };
     },
   }),
 ];

@@ -7,6 +7,7 @@ import type { Announcements } from "../../../board/database/postgres-announcemen
 import { liftGuards } from "../../../board/dispatcher/operations/record-notices.ts";
 import { explainTask } from "../../../board/dispatcher/reasons/explain-task.ts";
 import { reclaimTask } from "../../../board/dispatcher/reclaim-task.ts";
+import { runPass } from "../../../board/dispatcher/run-pass.ts";
 import { removeBoard } from "../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../board/registry/stage-board.ts";
 import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor/run-log.ts";
@@ -32,6 +33,7 @@ import {
   loadWorkspaceFolders,
   requireStartable,
 } from "../../board.ts";
+import { findBoardProblems } from "../../board-findings.ts";
 import { cleanUpAfter } from "../../clean-up-after.ts";
 import { openDispatch, policyOf } from "../../dispatch.ts";
 import { keepOpen } from "./keep-open.ts";
@@ -154,6 +156,22 @@ function createBoard(
     async explain(taskId, signal) {
       using dispatch = await openDispatch({ app: await load(), store }, signal);
       return await explainTask(dispatch, taskId, signal);
+    },
+    async findProblems(signal) {
+      const { findings } = await findBoardProblems({ app: await load(), store }, undefined, signal);
+      return findings.map(({ task_id, actions, ...one }) => ({
+        ...one,
+        taskId: task_id,
+        actions: [...actions],
+      }));
+    },
+    async dispatch(signal) {
+      using dispatch = await openDispatch({ app: await load(), store }, signal);
+      const report = await runPass(
+        { ...dispatch, isLast: true, dryRun: false, isStopping: () => signal.aborted },
+        signal,
+      );
+      return report.spawned.length;
     },
     requireStartable: async (task, signal) => requireStartable({ app: await load(), store }, task, signal),
     async answerQuestion(runs, text, signal) {

@@ -1,11 +1,7 @@
 import { Option } from "commander";
-import { openDispatch } from "../../../../app/dispatch.ts";
-import { type Explanation, explainTask } from "../../../../board/dispatcher/reasons/explain-task.ts";
-import { findStuckTasks } from "../../../../board/dispatcher/reasons/find-stuck-tasks.ts";
-import type { Diagnostic } from "../../../../board/operations/boards/diagnose.ts";
-import type { Task } from "../../../../board/task.ts";
+import { type BoardFinding, findBoardProblems, SEVERITIES } from "../../../../app/board-findings.ts";
 import { STATUSES } from "../../../../board/transitions.ts";
-import { formatDuration, formatTime } from "../../../../lib/time/format-time.ts";
+import { formatDuration } from "../../../../lib/time/format-time.ts";
 import type { AddVerb } from "../../../define-command.ts";
 import { escapeControls } from "../../../terminal/escape-controls.ts";
 import { wrapText } from "../../../terminal/fit-text.ts";
@@ -13,9 +9,6 @@ import { renderTable } from "../../../terminal/table.ts";
 import type { Terminal } from "../../../terminal/terminal.ts";
 import { type JsonOption, type KanbanContext, type OpenBoardContext, showTask } from "../kanban-context.ts";
 import { onBoard, profileNames } from "../verb.ts";
-
-const SEVERITIES = ["warning", "error", "critical"] as const;
-type Severity = (typeof SEVERITIES)[number];
 
 /** The verbs that report on the board as a whole. */
 export function addVerbs(kanbanContext: KanbanContext, add: AddVerb): void {
@@ -79,72 +72,28 @@ async function listAssignees(open: OpenBoardContext, { json }: JsonOption): Prom
   if (left > 0) terminal.note(`${left} open tasks are unassigned.`);
 }
 
-/** The text of each finding and the commands that may help; N stands for the task's number. */
-const FINDING_TEXTS: Readonly<
-  Record<Diagnostic["kind"], readonly [text: (count: number, since: string) => string, ...actions: string[]]>
-> = {
-  ghost_running: [(_, since) => `it is running, but its lease expired at ${since}`, "release N"],
-  repeated_failures: [(count) => `${count} failures in a row`, "show N", "retry N --fresh"],
-  repeated_crashes: [(count) => `${count} of its runs failed`, "log N", "retry N --fresh"],
-  stuck_in_blocked: [(_, since) => `blocked since ${since}, and not answered`, "answer N TEXT"],
-  task_storm: [
-    (count, since) => `its workers and their workers have created ${count} tasks since ${since}`,
-    ...["show N", "hold N", "archive N"],
-  ],
-  stranded_in_ready: [(_, since) => `ready since ${since}, but not claimed`, "why N"],
-};
-
 async function diagnose(
   open: OpenBoardContext,
-  { severity = "warning", task, json }: JsonOption & { severity?: Severity; task?: string },
+  { severity = "warning", task, json }: JsonOption & { severity?: BoardFinding["severity"]; task?: string },
 ): Promise<void> {
-  const { store, signal, app, context } = open;
-  const options = app.resolved.config.kanban.diagnostics;
-  const rules = {
-    failureThreshold: options.failure_threshold,
-    crashThreshold: options.crash_threshold,
-    blockedStaleHours: options.blocked_stale_hours,
-    strandedThresholdSeconds: options.stranded_threshold_seconds,
-    stormTasksPerHour: options.storm_tasks_per_hour,
-  };
+  const { signal, context } = open;
   const only = task === undefined ? undefined : (await showTask(open, task)).task.id;
-  const found = await store.diagnose(rules, only, signal);
-  const stranded = found.filter(({ kind }) => kind === "stranded_in_ready").map(({ taskId }) => taskId);
-  using dispatch = await openDispatch(open, signal);
-  const stuck = await findStuckTasks(dispatch, signal);
-  const waiting = new Map<string, Explanation>();
-  for (const id of stranded.slice(0, EXPLAINED)) waiting.set(id, await explainTask(dispatch, id, signal));
-  // A stranded task is listed once, with the reason why it is stuck.
-  const others = stuck.filter(({ task_id: id }) => !stranded.includes(id));
-  const shown = await Promise.all(others.map(({ task_id: id }) => store.show(id, signal)));
-  const findings = [
-    ...others.map((why, index) => describeStuck(why, shown[index]?.task)),
-    ...found.map((one) =>
-      explained(one, one.kind === "stranded_in_ready" ? waiting.get(one.taskId) : undefined),
-    ),
-  ].filter(
-    (one) =>
-      SEVERITIES.indexOf(one.severity) >= SEVERITIES.indexOf(severity) &&
-      (only === undefined || one.task_id === only),
-  );
+  const found = await findBoardProblems(open, only, signal);
+  const findings = found.findings
+    .filter((one) => SEVERITIES.indexOf(one.severity) >= SEVERITIES.indexOf(severity))
+    .map((one) => ({ ...one, detail: escapeControls(one.detail) }));
   if (json) return context.terminal.printJson(findings);
   if (findings.length === 0) return context.terminal.print("No problems found.");
   for (const one of findings) context.terminal.print(findingLines(one, context.terminal).join("\n"));
-  const left = new Map(
-    found.map(({ kind, total }) => [kind, total - found.filter((one) => one.kind === kind).length]),
-  );
-  for (const [kind, count] of left)
+  for (const [kind, count] of found.left)
     if (count > 0) context.terminal.note(`${count} more tasks have the finding ${kind}.`);
 }
-
-/** How many waiting tasks are explained; each one needs its own queries. */
-const EXPLAINED = 20;
 
 const INDENT = "  ";
 const MAX_LINES = 20;
 
 function findingLines(
-  { severity, seq, title, detail, actions }: Finding,
+  { severity, seq, title, detail, actions }: BoardFinding,
   { columns, colours }: Terminal,
 ): readonly string[] {
   const width = (columns ?? Number.POSITIVE_INFINITY) - INDENT.length;
@@ -153,24 +102,4 @@ function findingLines(
     ...wrapText(detail, width, MAX_LINES).map((line) => `${INDENT}${line}`),
     ...actions.filter((action) => action !== "").map((action) => `${INDENT}→ ${escapeControls(action)}`),
   ];
-}
-
-type Finding = ReturnType<typeof explained>;
-
-/** The finding for a task that cannot start until a user changes something. */
-function describeStuck({ task_id, reason: kind, text, release }: Explanation, task: Task | undefined) {
-  const { title = "", seq = 0, updated_at: since = 0 } = task ?? {};
-  const severity: Severity = kind === "nonspawnable" ? "warning" : "error";
-  const detail = escapeControls(text);
-  return { kind, severity, task_id, seq, title, detail, count: 1, since, actions: [release] };
-}
-
-function explained(found: Diagnostic, why?: Explanation) {
-  const { kind, severity, taskId: task_id, seq, title, count, since } = found;
-  const [describe, ...verbs] = FINDING_TEXTS[kind];
-  const reason = why === undefined ? "" : `: ${escapeControls(why.text)}`;
-  const detail = `${describe(count, formatTime(since))}${reason}`;
-  const commands = verbs.map((words) => `hermes kanban ${words.replace("N", String(seq))}`);
-  const actions = why === undefined ? commands : [why.release];
-  return { kind: kind as string, severity, task_id, seq, title, detail, count, since, actions };
 }
