@@ -61,7 +61,12 @@ export const dashboardOptions = z.strictObject({
     description: "Port that the dashboard listens on; 0 means any free port",
   }),
   public_url: z
-    .union([z.literal(""), z.url({ protocol: /^https?$/ })])
+    .union([
+      z.literal(""),
+      z
+        .url({ protocol: /^https?$/ })
+        .refine((url) => !isOwnPath(url), "has a path that the dashboard itself uses"),
+    ])
     .default("")
     .meta({
       description: "Address at which browsers see the dashboard behind a proxy, with its path",
@@ -101,6 +106,11 @@ export const dashboardOptions = z.strictObject({
 });
 
 export type DashboardOptions = z.infer<typeof dashboardOptions>;
+
+/** A proxy that removes the path must not leave one that begins with it. */
+function isOwnPath(url: string): boolean {
+  return URL.canParse(url) && /^\/(?:api|assets)(?:\/|$)/.test(new URL(url).pathname);
+}
 
 function isNetwork(entry: string): boolean {
   const [address = "", bits, ...rest] = entry.split("/");

@@ -9,6 +9,7 @@ import type { DashboardRoute } from "../dashboard/dashboard-route.ts";
 import { dashboardOptions } from "../options.ts";
 import { DASHBOARD_ROUTES } from "../routes.ts";
 import { chooseAccess } from "./access-mode.ts";
+import { createRateLimit } from "./rate-limit.ts";
 
 const never = new AbortController().signal;
 const PASSWORD = "correct horse battery";
@@ -285,7 +286,15 @@ test("A18: forwarded headers count only from a trusted proxy", async () => {
   const me = await behind.send("/api/me", { headers: { ...FORWARDED, Cookie } });
   expect(me.json()).toMatchObject({ signedIn: true });
   expect(await behind.readAudit()).toContain('"address":"203.0.113.7"');
-  const hostile = ['"><script>', "/a/../b", "//evil.example", "/a b", `/${"x/".repeat(200)}`];
+  const hostile = [
+    '"><script>',
+    "/a/../b",
+    "//evil.example",
+    "/a b",
+    "/api",
+    "/assets/x",
+    `/${"x/".repeat(200)}`,
+  ];
   for (const prefix of hostile) {
     const page = await behind.send("/", { headers: { ...FORWARDED, "X-Forwarded-Prefix": prefix } });
     expect([prefix, page.text]).toEqual([prefix, expect.stringContaining('<base href="/">')]);
@@ -373,7 +382,19 @@ test("A22: sign-ins, refusals and sign-outs are recorded, and a flood of refusal
   expect((await stat(lab.folder.file("logs/dashboard-audit.log"))).mode & 0o777).toBe(0o600);
 });
 
+test("A4: the addresses of one network of IPv6 count as one", () => {
+  const limit = createRateLimit(() => 0);
+  const attempts = (addresses: readonly string[]) => addresses.map((address) => limit.allows(address));
+  const own = Array.from({ length: 10 }, (_, index) => `2001:db8:1:2::${index + 1}`);
+  expect(attempts(own)).toEqual(own.map(() => true));
+  expect(attempts(["2001:db8:1:2:a:b:c:d", "2001:db8:1:3::1", "2001:db8::1", "127.0.0.1"])).toEqual([
+    ...[false, true, true, true],
+  ]);
+});
+
 test("a weak password and a text that is no hash are refused as settings", () => {
+  for (const path of ["api", "assets/x"])
+    expect(dashboardOptions.safeParse({ public_url: `https://hermes.example/${path}` }).success).toBe(false);
   for (const auth of [{ password: "short" }, { password_hash: "plain" }])
     expect(dashboardOptions.safeParse({ basic_auth: auth }).success).toBe(false);
 });

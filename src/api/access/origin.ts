@@ -25,6 +25,10 @@ export interface OriginOptions {
 }
 
 const PREFIX = /^(?:\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*){1,20}$/;
+/** Whether pages can be below a path; a proxy that removes it must not leave one that begins with it. */
+const isPrefix = (path: string): boolean =>
+  PREFIX.test(path) && path.length <= 200 && !/^\/(?:api|assets)(?:\/|$)/.test(path);
+
 const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/;
 
 /** Reads the sender of a request; undefined if its `Host` is none of ours, as when a foreign name was made to point here. */
@@ -40,7 +44,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
   const isWildcard = ["0.0.0.0", "::", "[::]"].includes(options.host);
   /** An address cannot be made to point elsewhere, as a name can: the one that the browser has reached is ours. */
   const isReached = (host: string, local: string | undefined): boolean => {
-    const address = (local ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+    const address = plainAddress(local);
     return isWildcard && host === `${isIP(address) === 6 ? `[${address}]` : address}:${port}`;
   };
   const isOwn = (host: string, local: string | undefined): boolean =>
@@ -52,7 +56,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
 
   return ({ headers, socket, url }) => {
     if (url?.startsWith("/") !== true || url.startsWith("//")) return undefined;
-    const peer = socket.remoteAddress ?? "";
+    const peer = plainAddress(socket.remoteAddress);
     const isProxied = isListed(proxies, peer);
     const forwarded = (name: string): string | undefined => {
       const value = isProxied ? headers[name] : undefined;
@@ -74,7 +78,7 @@ export function createClientReader(options: OriginOptions): ReadClient {
     return {
       address: findBrowser(headers["x-forwarded-for"], peer, proxies),
       isSecure: scheme === "https",
-      prefix: PREFIX.test(prefix) && prefix.length <= 200 ? prefix : "",
+      prefix: isPrefix(prefix) ? prefix : "",
       isOwnPage: isSameOrigin && (site === undefined || site === "same-origin" || site === "none"),
     };
   };
@@ -117,8 +121,12 @@ function listNetworks(entries: readonly string[]): BlockList {
   return list;
 }
 
+/** A socket of both versions of IP writes IPv4 addresses as IPv6 ones. */
+function plainAddress(address: string | undefined): string {
+  return (address ?? "").replace(/^::ffff:(?=\d+\.)/i, "");
+}
+
 function isListed(list: BlockList, address: string): boolean {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, "");
-  const version = isIP(plain);
-  return version !== 0 && list.check(plain, version === 6 ? "ipv6" : "ipv4");
+  const version = isIP(address);
+  return version !== 0 && list.check(address, version === 6 ? "ipv6" : "ipv4");
 }

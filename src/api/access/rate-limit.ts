@@ -3,6 +3,15 @@ const MAX_IN_WINDOW = 10;
 /** So that an attacker with many addresses does not fill the memory. */
 const MAX_ADDRESSES = 10_000;
 
+/** One machine may use every address of an IPv6 network of 64 bits, so that they count as one. */
+function networkOf(address: string): string {
+  if (!address.includes(":")) return address;
+  const [head = "", tail = ""] = address.split("::");
+  const [first, last] = [head, tail].map((half) => (half === "" ? [] : half.split(":")));
+  const missing = Math.max(0, 8 - (first?.length ?? 0) - (last?.length ?? 0));
+  return [...(first ?? []), ...Array<string>(missing).fill("0"), ...(last ?? [])].slice(0, 4).join(":");
+}
+
 /** Counts the attempts of an address. */
 export interface RateLimit {
   /** False from the eleventh attempt within a minute on. */
@@ -12,7 +21,8 @@ export interface RateLimit {
 export function createRateLimit(now: () => number): RateLimit {
   const attempts = new Map<string, number[]>();
   return {
-    allows(address) {
+    allows(browser) {
+      const address = networkOf(browser);
       const time = now();
       const recent = (attempts.get(address) ?? []).filter((at) => time - at < WINDOW_MS);
       const isAllowed = recent.length < MAX_IN_WINDOW;
