@@ -19,6 +19,7 @@ const STREAM_LINES = 2_000;
 const LONG_LINES = 20_000;
 const TRANSCRIPT_LINES = 50_000;
 const PRINTED_LINES = 100_000;
+const FIRST_LINES = 1_000;
 const TURNS = 5_000;
 const MESSAGES = 10_000;
 /** Longer than anything takes that works. */
@@ -39,6 +40,7 @@ export const chatBench: Bench = {
         { when: "stream", answers: [{ text: markdown(STREAM_LINES), chunk: 24 }] },
         { when: "endless", answers: [{ text: markdown(STREAM_LINES), chunk: 24, delay_ms: 3 }] },
         { when: "long text", answers: [{ text: markdown(LONG_LINES), chunk: 24 }] },
+        { when: "first text", answers: [{ text: markdown(FIRST_LINES), chunk: 24 }] },
         { when: "transcript", answers: [{ text: markdown(TRANSCRIPT_LINES), chunk: 24 }] },
         { when: "print", answers: [{ tools: [PRINT] }, { text: "Printed." }] },
       ],
@@ -60,6 +62,7 @@ export const chatBench: Bench = {
       add(await measureResume(folder));
       add(measurePicker());
       add(...(await measureIdle(folder, server)));
+      add(await measureLines(folder, server));
       add(await measureTurns(folder));
       return results;
     } finally {
@@ -356,6 +359,16 @@ function p95(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length * 0.95)] ?? Number.NaN;
 }
 
+/** Memory after many lines of one chat. All of them are text of the session, which every request carries. */
+async function measureLines(folder: string, server: ScriptedServer): Promise<Measurement> {
+  using chat = await startChat(folder, server);
+  await streamed(chat, "first text\r", LAST_LINE);
+  const early = chat.memoryMb();
+  for (let lines = 0; lines < PRINTED_LINES; lines += TRANSCRIPT_LINES)
+    await streamed(chat, "transcript\r", LAST_LINE);
+  return memoryRatio(`after ${PRINTED_LINES} lines ÷ after ${FIRST_LINES}`, chat.memoryMb(), early, 2);
+}
+
 /** Memory after many turns of one session, most of which is the session itself. */
 async function measureTurns(folder: string): Promise<Measurement> {
   using chat = await startChat(folder);
@@ -371,12 +384,16 @@ async function measureTurns(folder: string): Promise<Measurement> {
   };
   const early = await run(first);
   const late = await run(TURNS - first);
+  return memoryRatio(`after ${TURNS} turns ÷ after ${first}`, late, early, 1.5);
+}
+
+function memoryRatio(name: string, late: number, early: number, max: number): Measurement {
   return {
-    name: `memory after ${TURNS} turns ÷ after ${first}`,
+    name: `memory ${name}`,
     ours: `${late.toFixed(0)} MB`,
     peer: `${early.toFixed(0)} MB`,
     ratio: late / early,
-    budget: { max: 1.5 },
+    budget: { max },
   };
 }
 
