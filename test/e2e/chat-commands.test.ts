@@ -168,6 +168,29 @@ test("/new, /model and /reasoning keep what was chosen for the chat and the sess
   await chat.shows(/Reasoning effort: high/);
 });
 
+test("/plan go carries out what was planned, which only then may change something", async () => {
+  const touch = { tools: [{ name: "terminal", input: { command: "touch made; ls made" } }] };
+  const answers = [
+    { text: "I try.", ...touch },
+    { text: "My plan: touch made." },
+    { text: "I do it.", ...touch },
+    { text: "Done." },
+  ];
+  await using home = await openChatHome(answers, { HERMES_APPROVALS_MODE: "off" });
+  await writeFile(join(home.path, "see.txt"), "one\ntwo\n");
+  using chat = home.start();
+  await chat.shows("/help");
+  chat.type("/plan go\r");
+  await chat.shows("has no message yet");
+  chat.type("/plan\r");
+  await chat.shows("Plan mode is on");
+  chat.type("make it, see @see.txt \r");
+  await chat.shows(/❯ make it, see @see\.txt\s+\+ \d lines of what it refers to\n/);
+  await chat.shows(/✗ not run: Plan mode[\s\S]*\/plan go carries the plan out/);
+  chat.type("/plan go\r");
+  await chat.shows(/❯ The plan is approved\. Carry it out\.[\s\S]*made\n[\s\S]*Done\.[\s\S]* · off$/);
+});
+
 test("a command that follows something prints it as it arrives, and Esc ends it without other words", async () => {
   await using home = await openChatHome([{ text: "Hello." }]);
   using chat = home.start();

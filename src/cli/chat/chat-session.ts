@@ -12,6 +12,7 @@ import type { ImagePart, UserMessage } from "../../providers/message.ts";
 import type { ReasoningEffort } from "../../providers/provider.ts";
 import type { SessionChoice } from "../../sessions/resolve-session.ts";
 import { TurnRedirected } from "../../tools/tool.ts";
+import { PLAN_MODE } from "../plan-words.ts";
 
 /** Which session to open, with which model; what is missing comes from the session or the settings. */
 export interface OpenRequest {
@@ -104,7 +105,9 @@ export function createChatSession(parts: ChatSessionParts, signal: AbortSignal):
     run: (text, images, onEvent) =>
       stoppable(async (conversation, stopping) => {
         const added = await conversation.loadParts(text, images, stopping);
-        const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added] };
+        // A separate part, as in a single run: the first part is what the person has typed.
+        const note = policy.isPlanning ? [{ type: "text", text: `\n\n${PLAN_MODE}` } as const] : [];
+        const message: UserMessage = { role: "user", parts: [{ type: "text", text }, ...added, ...note] };
         for await (const event of conversation.say(message, limits, stopping)) onEvent(event);
       }, "turn"),
     runCommand: (command, onEvent) =>

@@ -1,13 +1,26 @@
-import type { ChatCommand } from "./chat-command.ts";
-import { parseSwitch, requireCall } from "./command-input.ts";
+import { CARRY_OUT } from "../../plan-words.ts";
+import type { ChatCommand, ChatControl } from "./chat-command.ts";
+import { parseSwitch, requireCall, requireStored, wrongUse } from "./command-input.ts";
+
+/** Ends plan mode and tells the agent to do what it has planned. */
+function carryOutPlan(chat: ChatControl): void {
+  requireStored(chat);
+  if (!chat.isPlanning()) throw wrongUse("Plan mode is off.", "Turn it on with /plan, and ask for a plan.");
+  if (chat.state().turn !== undefined)
+    throw wrongUse("The turn that makes the plan has not ended.", "Wait for its end, or stop it.");
+  chat.setPolicy({ isPlanning: false });
+  chat.send(CARRY_OUT);
+}
 
 export const SAFETY_COMMANDS: readonly ChatCommand[] = [
   {
     name: "plan",
-    argument: "[on|off]",
-    summary: "plan mode: only what changes nothing runs",
+    argument: "[on|off|go]",
+    summary: "plan mode: only what changes nothing runs; go carries the plan out",
     when: "always",
+    complete: () => ["on", "off", "go"].map((value) => ({ value, summary: "" })),
     run(chat, word) {
+      if (word === "go") return carryOutPlan(chat);
       const isPlanning = parseSwitch(word, chat.isPlanning());
       chat.setPolicy({ isPlanning });
       chat.print([isPlanning ? "Plan mode is on: nothing is changed." : "Plan mode is off."]);

@@ -29,7 +29,7 @@ export function createDraftCompletion({
   folder,
 }: DraftCompletionParts): CompletionSource {
   return (before, signal) => {
-    const reference = /(?:^|\s)(@\S*)$/.exec(before)?.[1];
+    const reference = findTypedReference(before);
     if (reference !== undefined) return completeReference(reference, folder, signal);
     const command = /^\/([\w-]*)$/.exec(before);
     if (command !== null) return { typed: before, items: filterItems(commands(), before) };
@@ -39,18 +39,33 @@ export function createDraftCompletion({
   };
 }
 
+/** The reference that is being typed, such as `@src/` or `@"my folder/`. */
+export function findTypedReference(before: string): string | undefined {
+  return /(?:^|\s)(@(?:file:|folder:)?"[^"]*|@\S*)$/.exec(before)?.[1];
+}
+
 async function completeReference(
   typed: string,
   folder: string,
   signal: AbortSignal,
 ): Promise<Completion | undefined> {
-  const [, kind = "", path = ""] = /^@(file:|folder:|)(.*)$/.exec(typed) ?? [];
+  const [, kind = "", quote = "", path = ""] = /^@(file:|folder:|)("?)(.*)$/.exec(typed) ?? [];
   const kinds = kind === "" && path !== "" ? filterKinds(typed) : kind === "" ? KINDS : [];
   const names = await listNames(path, folder, kind === "folder:");
   if (signal.aborted) return undefined;
-  const files = names.map((name) => ({ value: `@${kind}${name}`, summary: "" }));
-  const items = [...filterItems(files, typed), ...kinds].slice(0, MAX_ITEMS);
+  const found = filterItems(
+    names.map((name) => ({ value: name, summary: "" })),
+    path,
+  );
+  const files = found.map(({ value }) => ({ value: `@${kind}${quoteName(value, quote)}`, summary: "" }));
+  const items = [...files, ...kinds].slice(0, MAX_ITEMS);
   return { typed, items };
+}
+
+/** A name with spaces is quoted. The quote of a folder stays open, because the name of a file follows. */
+function quoteName(name: string, quote: string): string {
+  if (quote === "" && !/\s/.test(name)) return name;
+  return name.endsWith("/") ? `"${name}` : `"${name}"`;
 }
 
 function filterKinds(typed: string): CompletionItem[] {
@@ -70,7 +85,7 @@ async function listNames(path: string, folder: string, foldersOnly: boolean): Pr
     );
     return entries
       .filter((entry) => entry.isDirectory() || !foldersOnly)
-      .filter(({ name }) => !/\s/.test(name) && (start.startsWith(".") || !name.startsWith(".")))
+      .filter(({ name }) => !/["\n]/.test(name) && (start.startsWith(".") || !name.startsWith(".")))
       .map((entry) => parent + entry.name + (entry.isDirectory() ? "/" : ""))
       .toSorted();
   } catch (error) {

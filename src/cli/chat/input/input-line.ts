@@ -1,3 +1,4 @@
+import { findTypedReference } from "./complete-draft.ts";
 import type { CompletionItem, CompletionSource } from "./completion.ts";
 import { createCompletionList } from "./completion.ts";
 import { createEditor, type EditorView } from "./editor.ts";
@@ -77,7 +78,7 @@ export function createInputLine(parts: InputLineParts): InputLine {
   };
   const refresh = (): void => {
     const before = editor.beforeCaret();
-    if (/^\/|(?:^|\s)@\S*$/.test(before)) completion.refresh(before, false);
+    if (/^\//.test(before) || findTypedReference(before) !== undefined) completion.refresh(before, false);
     else completion.close();
   };
   const remember = (text: string): void => {

@@ -6,7 +6,7 @@ import { formatDuration } from "../format-duration.ts";
 import type { ChatState } from "../state/chat-state.ts";
 import type { EndedCall, Entry } from "../state/entry.ts";
 import { approvalChoices } from "../window/draw.ts";
-import type { DisplayState } from "../window/printer.ts";
+import { type DisplayState, describeAdded } from "../window/printer.ts";
 import { createMarkdownSpeaker } from "./speak-markdown.ts";
 
 /** Turns entries into whole lines for a screen reader. Every line begins with a word that can be searched for. */
@@ -29,7 +29,10 @@ export function createPlainPrinter(display: DisplayState): PlainPrinter {
       case "greeting":
         return [`notice: ${entry.parts.join(", ")}`];
       case "user":
-        return say(entry.how === "steer" ? "you, to the running turn" : "you", entry.text);
+        return [
+          ...say(entry.how === "steer" ? "you, to the running turn" : "you", entry.text),
+          ...(entry.addedLines ? [`notice: ${describeAdded(entry.addedLines)}`] : []),
+        ];
       case "text":
         return answer.push(entry.text);
       case "text-end":

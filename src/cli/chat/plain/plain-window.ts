@@ -150,8 +150,9 @@ export function openPlainWindow(
       state = next;
       const lines = entries.flatMap((entry) => {
         const isEcho = entry.kind === "user" && entry.text.trim() === typed;
-        if (isEcho) typed = "";
-        return isEcho ? [] : printer.print(entry);
+        if (!isEcho) return printer.print(entry);
+        typed = "";
+        return printer.print({ ...entry, text: "" }); // it is on the line where it was typed
       });
       print([...printer.announce(before, next), ...lines]);
       keepTime();

@@ -3,7 +3,13 @@ import type { Approval } from "../../../approvals/approval.ts";
 /** Something that the chat prints once; a printer decides its form and turns it into lines. */
 export type Entry =
   | { readonly kind: "greeting"; readonly parts: readonly string[] }
-  | { readonly kind: "user"; readonly text: string; readonly how: "sent" | "steer" }
+  | {
+      readonly kind: "user";
+      readonly text: string;
+      readonly how: "sent" | "steer";
+      /** Lines that the references of the message have added to it. */
+      readonly addedLines?: number;
+    }
   /** A piece of the answer, as the model streams it. */
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "text-end" }

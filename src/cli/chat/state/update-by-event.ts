@@ -1,7 +1,8 @@
 import type { AgentEvent, AgentEventOf } from "../../../agent/events.ts";
 import { mainArgument } from "../../../agent/main-argument.ts";
-import { textOf } from "../../../providers/message.ts";
+import { firstTextOf, textOf, type UserMessage } from "../../../providers/message.ts";
 import type { Usage } from "../../../providers/provider.ts";
+import { PLAN_MODE } from "../../plan-words.ts";
 import { formatCompaction, formatRetry, formatSwitch } from "../../terminal/event-view.ts";
 import { bodyOfResult, summaryOfResult } from "./call-text.ts";
 import type { ChatState, RunningTurn, Update } from "./chat-state.ts";
@@ -21,7 +22,12 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
   switch (event.type) {
     case "turn-start":
       return result({ ...active("waiting"), steers: [], offer: undefined, failedWrites: [] }, [
-        { kind: "user", text: textOf(event.message), how: "sent" },
+        {
+          kind: "user",
+          text: firstTextOf(event.message),
+          how: "sent",
+          addedLines: countAdded(event.message),
+        },
       ]);
     case "request-sent":
       return result(active("waiting"));
@@ -112,6 +118,12 @@ export function updateByEvent(state: ChatState, event: AgentEvent, now: number):
   }
 }
 
+/** What is behind the text that a person has typed. */
+function countAdded(message: UserMessage): number {
+  const added = textOf(message).slice(firstTextOf(message).length).replace(PLAN_MODE, "").trim();
+  return added === "" ? 0 : added.split("\n").length;
+}
+
 function startCalls(state: ChatState, { calls }: AgentEventOf<"tools-start">, now: number): Update {
   const started = calls.map(({ callId, tool, input }, index) => ({
     callId,
@@ -177,6 +189,8 @@ function endTurn(state: ChatState, event: AgentEventOf<"turn-end">): Update {
       kind: "notice",
       text: `Not written, because the call failed: ${state.failedWrites.join(", ")}`,
     });
+  if (state.mode === "plan" && outcome === "completed")
+    entries.push({ kind: "notice", text: "Plan mode: nothing was changed. /plan go carries the plan out." });
   entries.push({ kind: "turn-end" });
   const { steers, isInterrupting } = state;
   // The message that the turn was stopped for goes before the notes that it has not seen.

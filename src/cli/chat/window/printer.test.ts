@@ -143,6 +143,14 @@ test("a slash command is printed above its result, with an empty line before it 
   expect(lines).toEqual(["❯ /status", "session  s1", "", "❯ /todo", "nothing", ""]);
 });
 
+test("what references have added to a message is counted, not printed", () => {
+  expect(print([{ kind: "user", text: "see @a.ts", how: "sent", addedLines: 4 }])).toEqual([
+    "❯ see @a.ts",
+    "  + 4 lines of what it refers to",
+    "",
+  ]);
+});
+
 test("a long message is printed by its beginning", () => {
   const text = Array.from({ length: 2_000 }, (_, index) => `line ${index}`).join("\n");
   const lines = print([{ kind: "user", text, how: "sent" }]);

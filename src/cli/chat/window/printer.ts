@@ -77,7 +77,9 @@ export function createPrinter(colours: Colours, columns: () => number, display: 
         const hidden = others.length - rest.length;
         const mark = entry.how === "steer" ? "❯ (steer) " : "❯ ";
         const more = hidden === 0 ? [] : [colours.dim(`  … ${hidden} more lines, which were sent too`)];
-        return [colours.bold(mark + first), ...rest.map((line) => colours.bold(`  ${line}`)), ...more, ""];
+        const added = entry.addedLines ? [colours.dim(`  ${describeAdded(entry.addedLines)}`)] : [];
+        const shown = rest.map((line) => colours.bold(`  ${line}`));
+        return [colours.bold(mark + first), ...shown, ...more, ...added, ""];
       }
       case "reasoning":
         return printReasoning(entry.text);
@@ -202,6 +204,11 @@ const SIGNS = {
   "+": (colours: Colours, row: string) => colours.green(row),
   "-": (colours: Colours, row: string) => colours.red(row),
 } as const;
+
+/** What the references of a message have added to it. */
+export function describeAdded(lines: number): string {
+  return `+ ${countLines(lines)} of what it refers to`;
+}
 
 function countLines(count: number): string {
   return count === 1 ? "1 line" : `${count} lines`;

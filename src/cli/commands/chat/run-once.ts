@@ -15,6 +15,7 @@ import type { ReasoningEffort } from "../../../providers/provider.ts";
 import { addUsage } from "../../../providers/provider.ts";
 import { TOOLSETS } from "../../../tools/tool-table.ts";
 import type { CommandContext } from "../../context.ts";
+import { CARRY_OUT, PLAN_MODE } from "../../plan-words.ts";
 import { startApp } from "../../start-app.ts";
 import { currentFolder } from "../../terminal/current-folder.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
@@ -171,10 +172,6 @@ export async function runChat(
   }
   context.exit(RUN_EXIT_CODES[result.outcome]);
 }
-
-const PLAN_MODE =
-  "[Plan mode: read and search, but change nothing; calls that could change something are refused. Answer with a plan: what you would change, in which order, and how to check it.]";
-const CARRY_OUT = "The plan is approved. Carry it out.";
 
 /**
  * Asks at a terminal whether to carry out the plan, and whether that answers all questions about its calls too. Without a terminal,
