@@ -514,4 +514,33 @@ describe("the gateway with a scripted service", () => {
     expect(shown.stdout).toMatch(/ssh_host/);
     expect(existsSync(join(lab.home.folder, "here"))).toBe(false);
   });
+
+  test("D7: in a shared session only an admin or whoever asked decides about a call", async () => {
+    await using lab = await open({
+      answers: [
+        { tools: [{ name: "terminal", input: { command: "rm -rf ./old-things" } }] },
+        { text: "It is gone." },
+      ],
+    });
+    await lab.home.configure({
+      platforms: {
+        scripted: {
+          address: lab.service.address,
+          allowed_users: ["anna", "ben"],
+          group_allow_admin_from: ["anna"],
+        },
+      },
+    });
+    await using _gateway = await lab.home.run();
+    const chat = { chatId: "team", type: "group", threadId: "7" } as const;
+    const ben = { id: "ben", name: "Ben", isBot: false, isProven: true };
+    lab.service.write("clean up", { chat });
+    expect(await lab.service.texts(1)).toEqual([expect.stringMatching(/^May I run this/)]);
+    lab.service.write("/approve", { chat, sender: ben });
+    expect((await lab.service.texts(2)).at(-1)).toBe(
+      "Only an admin or whoever asked for it may answer that.",
+    );
+    lab.service.write("/approve", { chat });
+    expect((await lab.service.texts(4)).slice(2).toSorted()).toEqual(["Approved.", "It is gone."]);
+  });
 });

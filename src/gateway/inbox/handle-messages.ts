@@ -18,6 +18,7 @@ import { isQueued, parseChatCommand } from "../sessions/parse-command.ts";
 import { whyReset } from "../sessions/reset-policy.ts";
 import { type KeyRules, sessionKey } from "../sessions/session-key.ts";
 import type { Inbox, InboxEntry, InboxState } from "./inbox.ts";
+import type { KeptMessage } from "./kept-message.ts";
 
 export interface MessageHandlerParts {
   readonly database: Database;
@@ -131,7 +132,14 @@ export function createMessageHandler(parts: MessageHandlerParts) {
     scene: CommandScene,
     signal: AbortSignal,
   ): Promise<string | undefined> {
-    const questions = runner.running(scene.chatKey)?.questions() ?? [];
+    const running = runner.running(scene.chatKey);
+    const askedFor = running === undefined ? [] : inbox.ofTurn(running.id);
+    // In a shared session nobody decides about the calls that somebody with more rights has caused.
+    const mayAnswer =
+      scene.tier === "admin" || askedFor.some(({ message: one }) => one.sender.id === message.sender.id);
+    const questions = mayAnswer ? (running?.questions() ?? []) : [];
+    if (!mayAnswer && running?.questions().length && isAnswer(message))
+      return "Only an admin or whoever asked for it may answer that.";
     if (message.choice !== undefined) {
       const { questionId, words } = readButton(message.choice);
       const question = questions.find(({ id }) => id === questionId);
@@ -276,6 +284,11 @@ export function createMessageHandler(parts: MessageHandlerParts) {
   }
 
   return { handleStored };
+}
+
+/** Whether a message can only be the answer to a question. */
+function isAnswer({ choice, text }: KeptMessage): boolean {
+  return choice !== undefined || ["approve", "deny"].includes(parseChatCommand(text)?.name ?? "");
 }
 
 interface WaitingChat {
