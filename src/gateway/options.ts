@@ -44,6 +44,9 @@ export const gatewayOptions = z.strictObject({
   drain_timeout_seconds: z.int().min(0).default(180).meta({
     description: "Seconds that running turns get to end before the gateway stops; 0 interrupts them at once",
   }),
+  max_concurrent_turns: z.int().min(1).max(48).default(16).meta({
+    description: "Turns of chats that run at the same time; further messages wait in their order",
+  }),
   continue_within_seconds: z.int().min(0).default(3_600).meta({
     description:
       "Seconds that the gateway may have been down for a turn that its end cut off to be continued by itself; after that the person is asked",

@@ -156,7 +156,7 @@ describeWith("irc", "the gateway on four platforms at once", (ircServer) => {
             person?.say(bot.nick, `task ${index};`);
             for (let wait = 0; wait < 100 && !isStored(index); wait++) await sleep(50);
           }
-          await expect.poll(() => isOpen(index)).toBe(false);
+          while (isOpen(index)) await sleep(50);
         },
       };
       const platformOf = (index: number): PlatformName => PLATFORMS[index % PLATFORMS.length] ?? "irc";
@@ -240,7 +240,7 @@ describeWith("irc", "the gateway on four platforms at once", (ircServer) => {
         undefined,
         1,
       );
-      process.stderr.write(`${report}\n`);
+      if (process.env["HERMES_TEST_LANE"] === "deep") process.stderr.write(`${report}\n`); // it is what the deep lane is run for
       expect(
         table.map(({ repeated }) => repeated),
         report,

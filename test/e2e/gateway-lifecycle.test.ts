@@ -2,6 +2,8 @@ import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { stringify } from "yaml";
+import { openGatewayDatabase } from "../../src/gateway/store/gateway-database.ts";
+import { systemClock } from "../../src/lib/time/clock.ts";
 import { openGatewayHome } from "../support/gateway-lab.ts";
 import { startScriptedService } from "../support/scripted-service.ts";
 
@@ -99,6 +101,7 @@ test("A7: where nobody has started a gateway, or it was killed, status says how 
   expect(await status()).toMatch(/wanted +nobody has started it yet; start it with `hermes gateway start`/);
   await (await lab.home.run()).kill();
   expect(await status()).toMatch(/wanted +running, but it has ended; start it with `hermes gateway start`/);
+  expect(await status()).toMatch(/ended +unexpectedly; the last sign of life was at \d/);
 });
 
 test("A7: a gateway whose home was removed ends, instead of writing to files that nobody can find", async () => {
@@ -176,6 +179,30 @@ test("K38: gateways of two profiles run side by side, each with its own settings
   expect(await other.texts(1, "ben")).toEqual(["from the second"]);
   expect(await lab.service.texts(1, "ben")).toEqual([expect.stringContaining("I do not know you")]);
   expect(await other.texts(1, "anna")).toEqual([expect.stringContaining("-p second pairing approve")]);
+});
+
+test("A7: a gateway that hangs is shown as such", async () => {
+  await using lab = await open({ answers: [] });
+  await using gateway = await lab.home.run();
+  gateway.signal("SIGSTOP");
+  const never = new AbortController().signal;
+  using database = await openGatewayDatabase(join(lab.home.path, "gateway.sqlite"), systemClock, never);
+  const age = database.prepare("update lease set expires_at = expires_at - 120000");
+  await database.write(() => age.run(), never);
+  expect((await lab.home.hermes(["gateway", "status"])).stdout).toMatch(
+    new RegExp(`gateway +running, process ${gateway.pid}.*; no sign of life for 2 minutes`),
+  );
+});
+
+test("A8, A15: the log says what asked the gateway to end, and how much memory it used from its start to its end", async () => {
+  await using lab = await open({ answers: [] });
+  await using gateway = await lab.home.run();
+  gateway.signal("SIGTERM");
+  expect(await gateway.ended).toBe(0);
+  const { stdout } = await lab.home.hermes(["logs", "--lines", "100"]);
+  expect(stdout).toMatch(/the gateway is asked to end.*Terminated/);
+  expect(stdout).toContain(String(process.pid)); // its parent
+  expect(stdout).toMatch(/memory.*start[\s\S]*memory.*end/);
 });
 
 test("A9: a gateway that is stopped lets its turn end, and the answer arrives", async () => {

@@ -71,7 +71,7 @@ export async function openGatewayHome(
   await setScript(script);
   await configure(settings);
   const start = (profile = "default"): GatewayProcess => {
-    const child = spawn(process.execPath, [ENTRY, "-p", profile, "gateway", "run"], {
+    const child = spawn(process.execPath, ["--trace-warnings", ENTRY, "-p", profile, "gateway", "run"], {
       cwd: home.folder,
       env: { PATH: process.env["PATH"] ?? "", HOME: home.folder, HERMES_HOME: home.path },
       stdio: ["ignore", "pipe", "pipe"],

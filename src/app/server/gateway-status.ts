@@ -23,6 +23,8 @@ export interface GatewayRecords extends Disposable {
   readonly hooks: TrustedHooks;
   /** The process of the gateway that runs now. */
   findHolder(signal: AbortSignal): Promise<ProcessIdentity | undefined>;
+  /** When the gateway that runs last gave a sign of life. */
+  lastSeen(): number | undefined;
   /** Why the gateway cannot store messages now, such as a full disk. */
   findWriteProblem(): Promise<string | undefined>;
 }
@@ -40,6 +42,7 @@ export async function openGatewayRecords({ profile }: App, signal: AbortSignal):
     hooks: createTrustedHooks(database),
     findHolder: async (within) =>
       (await leases.findLiveOwner(GATEWAY_LEASE, within)) ?? (await leases.findHolder(GATEWAY_LEASE, within)),
+    lastSeen: () => leases.findRenewal(GATEWAY_LEASE),
     findWriteProblem: () => findWriteProblem(profile.home),
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };

@@ -56,6 +56,7 @@ export interface GatewayParts {
     readonly drain_timeout_seconds: number;
     readonly media_allow_dirs: readonly string[];
     readonly continue_within_seconds: number;
+    readonly max_concurrent_turns: number;
   };
   /** For how long no gateway ran before this one. */
   readonly downMs: number;
@@ -179,6 +180,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
       return tier === "admin" ? undefined : (options.user_toolsets ?? undefined);
     },
     findTurn: parts.findTurn,
+    maxTurns: rules.max_concurrent_turns,
     waitForSpace: () => waitForSpace(parts.home, patience),
     surfaceOf: (platform, toolsets) =>
       surfaceOf(
@@ -294,6 +296,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
     for (const { added } of links.values()) added.touch();
   };
   const working = AbortSignal.any([stop, ending.signal]);
+  setMaxListeners(0, working, ending.signal);
   const services = [
     supervise("retention", retention, working),
     supervise(

@@ -1,3 +1,4 @@
+import { setMaxListeners } from "node:events";
 import type { AgentEventOf } from "../../agent/events.ts";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import type { Surface } from "../../conversation/conversation-request.ts";
@@ -23,6 +24,7 @@ import type { LiveAnswerParts, ShownText, StreamingRules } from "./live-answer.t
 import { createLiveMessages } from "./live-messages.ts";
 import { isSharedKey } from "./session-key.ts";
 import { composeMessage, continueMessage } from "./turn-message.ts";
+import { createTurnSlots } from "./turn-slots.ts";
 
 export interface ChatRunnerParts {
   readonly database: Database;
@@ -31,6 +33,8 @@ export interface ChatRunnerParts {
   readonly chats: ChatTurns;
   readonly turns: TurnHost;
   readonly limits: TurnLimits;
+  /** Turns of chats that run at once. */
+  readonly maxTurns: number;
   /** The folder for files that are sent. */
   readonly outgoing: string;
   readonly clock: Clock;
@@ -64,7 +68,6 @@ export interface ChatRunnerParts {
 /** Turns of a chat that crashes cut off in a row before it is given up. */
 const MAX_INTERRUPTIONS = 3;
 const RETRY_FULL_MS = 1_000;
-const never = new AbortController().signal;
 
 export type ChatRunner = ReturnType<typeof createChatRunner>;
 
@@ -74,6 +77,9 @@ export type ChatRunner = ReturnType<typeof createChatRunner>;
  */
 export function createChatRunner(parts: ChatRunnerParts) {
   const { database, inbox, outbox, chats, turns, clock, log } = parts;
+  const never = new AbortController().signal;
+  setMaxListeners(0, never); // every waiting chat may listen to it
+  const slots = createTurnSlots(parts.maxTurns);
   const lanes = new Map<string, Promise<void>>();
   const hosted = new Map<string, HostedTurn>();
   /** The turn that runs in each session. */
@@ -87,12 +93,11 @@ export function createChatRunner(parts: ChatRunnerParts) {
   function start(chatKey: string, first?: () => Promise<void>): void {
     if (lanes.has(chatKey) || isStopping) return;
     const run = async (): Promise<void> => {
-      await first?.();
-      for (let id = await begin(chatKey); id !== undefined; id = await begin(chatKey)) {
-        const entries = inbox.ofTurn(id);
-        const message = await composeMessage(entries, isSharedKey(chatKey));
-        await runTurn({ id, chatKey }, message, entries);
+      if (first !== undefined) {
+        using _slot = await slots.take();
+        if (!isStopping) await first();
       }
+      while (await runNext(chatKey));
     };
     const lane = run()
       .catch((error: unknown) => log.error("a chat stopped", { chat: chatKey, error: messageOf(error) }))
@@ -103,8 +108,15 @@ export function createChatRunner(parts: ChatRunnerParts) {
     lanes.set(chatKey, lane);
   }
 
-  async function begin(chatKey: string): Promise<string | undefined> {
-    return isStopping ? undefined : chats.begin(chatKey, never);
+  /** Runs a turn for what waits in a chat; false if nothing does. */
+  async function runNext(chatKey: string): Promise<boolean> {
+    using _slot = await slots.take(); // before the turn is recorded, so that a flood does not begin turns in vain
+    const id = isStopping ? undefined : await chats.begin(chatKey, never);
+    if (id === undefined) return false;
+    const entries = inbox.ofTurn(id);
+    const message = await composeMessage(entries, isSharedKey(chatKey));
+    await runTurn({ id, chatKey }, message, entries);
+    return true;
   }
 
   async function runTurn(

@@ -1,5 +1,6 @@
 import { openGatewayRecords } from "../../../app/server/gateway-status.ts";
 import { listReadiness } from "../../../gateway/platforms/configured-platforms.ts";
+import { GATEWAY_LEASE_MS } from "../../../gateway/runner/gateway-lease.ts";
 import type { GatewayRecord, PlatformRecord } from "../../../gateway/runner/gateway-state.ts";
 import { formatDuration, formatTime } from "../../../lib/time/format-time.ts";
 import type { CommandContext, JsonOption } from "../../context.ts";
@@ -18,6 +19,8 @@ export async function showStatus(context: CommandContext, { json = false }: Json
   const platforms =
     holder === undefined ? [] : records.state.platforms().map((one) => describe(one, now, attentionMs));
   const inbox = records.inbox.counts();
+  const lastSeen = records.lastSeen();
+  const silentMs = holder === undefined || lastSeen === undefined ? 0 : now - lastSeen;
   const writeProblem = await records.findWriteProblem();
   const open = records.outbox.counts().filter(({ state: name }) => name !== "sent");
   if (json)
@@ -25,6 +28,7 @@ export async function showStatus(context: CommandContext, { json = false }: Json
       isRunning: holder !== undefined,
       pid: holder?.pid ?? null,
       ...state,
+      lastSeen: lastSeen ?? null,
       writeProblem: writeProblem ?? null,
       platforms,
       inbox,
@@ -35,16 +39,11 @@ export async function showStatus(context: CommandContext, { json = false }: Json
       "gateway",
       holder === undefined
         ? "not running"
-        : `${state.phase}, process ${holder.pid}, since ${formatTime(state.changedAt)}`,
+        : `${state.phase}, process ${holder.pid}, since ${formatTime(state.changedAt)}${silentMs < GATEWAY_LEASE_MS ? "" : `; no sign of life for ${formatDuration(silentMs)}`}`,
     ],
     ["wanted", describeWanted(state, holder !== undefined)],
     ["storage", writeProblem === undefined ? "" : `cannot be written (${writeProblem}); messages wait`],
-    [
-      "ended",
-      holder === undefined && state.exitReason !== undefined
-        ? `${formatTime(state.changedAt)} (${state.exitReason})`
-        : "",
-    ],
+    ["ended", holder === undefined ? describeEnd(state, lastSeen) : ""],
     ["dispatcher", holder !== undefined && state.hostsDispatcher ? "runs here" : ""],
     ["waiting", String((inbox.stored ?? 0) + (inbox.waiting ?? 0) + (inbox.running ?? 0))],
     ["unsent", open.map(({ platform, state: name, count }) => `${count} ${name} on ${platform}`).join(", ")],
@@ -74,6 +73,13 @@ function describeWanted({ desired, changedAt }: GatewayRecord, isRunning: boolea
   if (isRunning || desired === "stopped") return desired;
   const how = "start it with `hermes gateway start`, or here with `hermes gateway run`";
   return changedAt === 0 ? `nobody has started it yet; ${how}` : `running, but it has ended; ${how}`;
+}
+
+/** How the last gateway has ended; one that was killed has said nothing. */
+function describeEnd({ exitReason, changedAt, phase }: GatewayRecord, lastSeen: number | undefined): string {
+  if (exitReason !== undefined) return `${formatTime(changedAt)} (${exitReason})`;
+  if (phase === "stopped" || lastSeen === undefined) return "";
+  return `unexpectedly; the last sign of life was at ${formatTime(lastSeen)}`;
 }
 
 function describe({ heardAt, since, ...record }: PlatformRecord, now: number, attentionMs: number) {
