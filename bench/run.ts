@@ -2,6 +2,7 @@ import { agentBench } from "./agent.ts";
 import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { boardBench } from "./board.ts";
 import { chatBench } from "./chat.ts";
+import { dashboardBench } from "./dashboard.ts";
 import { dashboardServerBench } from "./dashboard-server.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
@@ -25,6 +26,7 @@ const BENCHES: readonly Bench[] = [
   boardBench,
   dispatchBench,
   chatBench,
+  dashboardBench,
   gatewayBench,
   dashboardServerBench,
 ];

@@ -67,6 +67,8 @@ export async function openDashboard(executablePath: string) {
   }
 }
 
+export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
+
 async function newContext(
   browser: Browser,
   { size = "desktop", theme = "light" }: Look,

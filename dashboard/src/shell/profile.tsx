@@ -40,12 +40,12 @@ export function ProfileSwitcher() {
     <Menu
       name={words.shell.chooseProfile}
       className={styles.who}
-      aria-label={words.shell.profile(profile)}
       items={names.map(({ name }) => ({ label: name, checked: name === profile, run: () => choose(name) }))}
     >
       <span className={styles.face} aria-hidden="true">
         {profile.slice(0, 1)}
       </span>
+      <span className="unseen">{words.shell.profile} </span>
       <b className="clip">{profile}</b>
       <Icon name="switch" />
     </Menu>

@@ -97,6 +97,9 @@ export function Shell({ me, children }: ShellProps) {
               aria-label={words.shell.find}
               onClick={() => setOpen("palette")}
             />
+            {mayWork && (
+              <Button kind="quiet" icon="plus" aria-label={words.shell.newTask} onClick={newTask} />
+            )}
           </header>
           {me.insecure && <Note>{words.shell.insecure}</Note>}
           <ConnectionNote />

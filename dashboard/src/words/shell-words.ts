@@ -13,7 +13,7 @@ export const shellWords = {
   titleOf: (page: string) => `${page} · Hermes`,
   find: "Search or do anything",
   newTask: "New task",
-  profile: (name: string) => `Profile ${name}`,
+  profile: "Profile",
   chooseProfile: "Profile that is shown",
   theme: { label: "Theme", system: "As the system", light: "Light", dark: "Dark" },
   live: {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
+import { findBarriers, look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
 describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
@@ -33,5 +33,37 @@ describeWith("chromium", "signing in to the dashboard", ({ executable }) => {
     await page.getByPlaceholder("Link or code").fill(await dashboard.link());
     await page.keyboard.press("Enter");
     await page.getByRole("navigation").first().waitFor();
+  });
+
+  test("A19: signed out elsewhere, a page asks over itself and keeps what was being written", async () => {
+    await using dashboard = await openDashboard(executable);
+    const { home } = dashboard;
+    const task = await home.hermes([
+      "kanban",
+      "create",
+      "Migrate the tables",
+      "--assignee",
+      "default",
+      "--json",
+    ]);
+    const { id } = task.json<{ id: string }>();
+    await home.hermes(["kanban", "block", id, "Drop them or keep them?", "--kind", "needs_input"]);
+    const page = await dashboard.page();
+    await page.getByRole("button", { name: "Answer" }).click();
+    await page.getByRole("textbox", { name: /Answer/ }).fill("Keep them, un");
+    let navigations = 0;
+    page.on("framenavigated", () => {
+      navigations += 1;
+    });
+    await home.hermes(["dashboard", "sign-out"]);
+    const over = page.getByRole("dialog", { name: "You were signed out." });
+    await over.waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await over.getByPlaceholder("Link or code").fill(await dashboard.link());
+    await page.keyboard.press("Enter");
+    await over.waitFor({ state: "detached" });
+    expect(await page.getByRole("textbox", { name: /Answer/ }).inputValue()).toBe("Keep them, un");
+    expect(navigations).toBe(0);
+    await expect.poll(() => page.getByText("Live", { exact: true }).count()).toBe(1);
   });
 });

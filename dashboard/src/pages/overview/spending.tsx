@@ -1,5 +1,5 @@
 import type { OverviewAnswer } from "../../../../src/api/contract/overview.ts";
-import { Part } from "../../parts/part.tsx";
+import { nothing, Part } from "../../parts/part.tsx";
 import { dayOf, money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import styles from "./spending.module.css";
@@ -20,6 +20,13 @@ export function Spending({ days, cacheShare, cap }: SpendingProps) {
   const unpriced = days.reduce((sum, day) => sum + day.unpriced, 0);
   const height = (usd: number): number => (usd === 0 ? 0 : Math.max(LEAST, (usd / most) * (BASE - TOP)));
   const step = 100 / Math.max(1, days.length);
+  if (days.every(({ costUsd }) => costUsd === 0) && cap === null) {
+    return (
+      <Part title={w.title} fact={w.days(days.length)}>
+        <p className={nothing}>{w.none}</p>
+      </Part>
+    );
+  }
   return (
     <Part title={w.title} fact={w.days(days.length)}>
       <div className={styles.plot}>

@@ -53,12 +53,13 @@ function SessionList({ openId }: { readonly openId: string | undefined }) {
   const sessions = list.data?.pages.flatMap(({ sessions }) => sessions) ?? [];
   const count = list.data?.pages[0]?.count ?? null;
   const isFiltered = Object.keys(filter).length > 0;
+  const Title = openId === undefined ? "h1" : "h2"; // an open session has the heading of the page
   return (
     <section className={styles.list} aria-label={words.shell.pages.sessions}>
-      <h1 className={styles.title}>
+      <Title className={styles.title}>
         {words.shell.pages.sessions}
         {count !== null && <span>{w.count(count)}</span>}
-      </h1>
+      </Title>
       <SessionSearch
         inputRef={search}
         typed={typed}
