@@ -26,6 +26,8 @@ export function summaryOfResult({ tool, text, outcome, denied, display }: ToolEn
   if (outcome === "not-run") return "not run";
   if (outcome === "stopped" || outcome === "unknown") return outcome;
   if (tool === "terminal") {
+    const [facts = ""] = text.split("\n\n", 1);
+    if (/^status: running$/m.test(facts)) return "goes on in the background until it or the chat ends";
     const code = /^"?exit_code"?: (-?\d+)/m.exec(text)?.[1];
     return code === undefined || code === "0" ? "" : `exit ${code}`;
   }
