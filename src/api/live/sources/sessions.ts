@@ -42,8 +42,14 @@ export function createSessionSource(data: DashboardData): LiveSource {
 
 interface Seen {
   readonly lastMessage: number;
-  /** What was last published of each compared session. */
-  readonly sessions: ReadonlyMap<string, string>;
+  /** What is known of each compared session. */
+  readonly sessions: ReadonlyMap<string, Known>;
+}
+
+interface Known {
+  /** What a list tells at no cost; only if it differs, or a message was added, is the rest read. */
+  readonly summary: string;
+  readonly isRunning: boolean;
 }
 
 interface Following {
@@ -83,18 +89,21 @@ async function readProfile(source: SessionSource, before: Seen | undefined, sign
   const changes = store.changes();
   const lastMessage = changes.lastMessage();
   const grown = before === undefined ? [] : changes.turnsAfter(before.lastMessage);
-  const listed = store.list.list({ limit: COMPARED });
-  const states = new Map<string, string>();
+  const hasGrown = new Set(grown.map(({ sessionId }) => sessionId));
+  const known = new Map<string, Known>();
   const changed: Session[] = [];
-  for (const session of listed) {
-    const shown = await toSession(source, session, signal);
-    const state = JSON.stringify(shown);
-    states.set(session.id, state);
-    if (before !== undefined && before.sessions.get(session.id) !== state) changed.push(shown);
+  for (const session of store.list.list({ limit: COMPARED })) {
+    const { id } = session;
+    const summary = JSON.stringify(session);
+    const old = before?.sessions.get(id);
+    const isRunning = await store.isTurnRunning(id, signal);
+    known.set(id, { summary, isRunning });
+    const isSame = old?.summary === summary && old.isRunning === isRunning && !hasGrown.has(id);
+    if (before !== undefined && !isSame) changed.push(await toSession(source, session, signal));
   }
   const gone = [...(before?.sessions.keys() ?? [])].filter(
-    (id) => !states.has(id) && store.list.find(id) === undefined,
+    (id) => !known.has(id) && store.list.find(id) === undefined,
   );
   const turns = grown.map(({ sessionId, turnId }) => ({ session: sessionId, turn: turnId }));
-  return { seen: { lastMessage, sessions: states }, sessions: changed, gone, turns };
+  return { seen: { lastMessage, sessions: known }, sessions: changed, gone, turns };
 }

@@ -1,9 +1,20 @@
-import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { appendFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { CLAIM } from "../../../../test/support/board-lab.ts";
 import { openDashboardHome } from "../../../../test/support/dashboard-home.ts";
+import {
+  assistant,
+  call,
+  NEW_SESSION,
+  recordAll,
+  toolEnd,
+  turnStart,
+} from "../../../../test/support/session-fixtures.ts";
+import { renderCommentNote } from "../../../board/worker/worker-messages.ts";
+import { cardsAnswerSchema } from "../../contract/boards.ts";
+import { shownSessionSchema } from "../../contract/sessions.ts";
 import type { RunLine } from "../../contract/tasks.ts";
 import {
   changedTaskSchema,
@@ -26,10 +37,11 @@ async function openWithRun() {
   const system = board.store.as({ kind: "system", name: "dispatcher" });
   const { claimed } = await system.claim({ ...CLAIM, wanted: [task.id] }, never);
   const run = claimed[0]?.run.id ?? 0;
+  const token = claimed[0]?.token ?? "";
   const log = board.logPath(task.id, run);
   await mkdir(dirname(log), { recursive: true });
   await writeFile(log, Array.from({ length: 3_000 }, (_, line) => `line ${line} grüße\n`).join(""));
-  return { home, board, task, run, log, path: `boards/default/tasks/${task.id}` };
+  return { home, board, task, run, token, log, path: `boards/default/tasks/${task.id}` };
 }
 
 test("the log of a run is read from its end in bounded pieces", async () => {
@@ -114,4 +126,43 @@ test("files are attached, listed, always downloaded and removed; names cannot le
   expect(answer.headers["x-content-type-options"]).toBe("nosniff");
   expect((await home.send("DELETE", `${path}/files/${file.id}`)).status).toBe(204);
   expect((await home.send("GET", `${path}/files/${file.id}`)).status).toBe(404);
+});
+
+test("a running card has the last call of its agent, and a comment tells when its worker read it", async () => {
+  const { home, board, task, run, token, path } = await openWithRun();
+  await using _ = home;
+  const sessions = await home.data.profiles.sessions("coder");
+  const draft = sessions.createSession({ ...NEW_SESSION, source: "kanban" });
+  const worker = board.store.as({ kind: "run", profile: "coder", taskId: task.id, runId: run, token });
+  await worker.describeRun({ sessionId: draft.id, inputTokens: 5, costMicros: 250_000 }, never);
+  const comment = await board.client.comment(task.id, "Use PostgreSQL.", never);
+  const later = await board.client.comment(task.id, "And soon.", never);
+  const note = { type: "text", text: renderCommentNote(comment) } as const;
+  await recordAll(sessions, draft, [
+    turnStart("t1", "work"),
+    assistant("", [call("c1", '{"command":"npm   run check"}')]),
+    { type: "tools-start", calls: [call("c1")] },
+    toolEnd("c1", "ok"),
+    { type: "steer", message: { role: "user", kind: "steer", parts: [note] } },
+    assistant("", [call("c2", '{"command":"npm   test"}')]),
+    { type: "tools-start", calls: [call("c2")] },
+  ]);
+  const shown = await home.ask(shownTaskSchema, "GET", path);
+  expect(shown.card.run).toMatchObject({ tokens: 5, costUsd: 0.25 });
+  expect(shown.card.run?.call).toMatchObject({ tool: "terminal", text: "npm test", outcome: null });
+  expect(shown.comments.map(({ id, readAt }) => [id, readAt !== null])).toEqual([
+    [comment.id, true],
+    [later.id, false],
+  ]);
+  const session = await home.ask(shownSessionSchema, "GET", `profiles/coder/sessions/${draft.id}`);
+  expect(session.task).toEqual({ board: "default", id: task.id, runId: run });
+});
+
+test("a board whose file was replaced while the server runs is opened again", async () => {
+  await using home = await openDashboardHome();
+  const json = { title: "old" };
+  await home.ask(createdTaskSchema, "POST", "boards/default/tasks", { json });
+  for (const end of ["", "-wal", "-shm"]) await rm(home.folder.file(`board.sqlite${end}`), { force: true });
+  const cards = await home.ask(cardsAnswerSchema, "GET", "boards/default/cards");
+  expect(cards.columns.every(({ count }) => count === 0)).toBe(true);
 });

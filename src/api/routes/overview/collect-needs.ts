@@ -58,19 +58,22 @@ async function findBoard(
   }
 }
 
-const WAITING = ["blocked", "review", "triage"] as const;
+const READ = ["blocked", "review", "triage", "ready"] as const;
 
 async function needsOfBoard(board: DashboardBoard, signal: AbortSignal): Promise<Need[]> {
   const { store } = board;
-  const { columns } = await store.cards({ statuses: WAITING }, await board.settings(), signal);
-  const needs = columns.flatMap(({ cards }) => cards.flatMap((card) => needOf(store.slug, card) ?? []));
-  const stats = await store.stats(signal);
+  const { columns } = await store.cards({ statuses: READ }, await board.settings(), signal);
+  const [ready, ...waiting] = columns.toReversed();
+  const needs = waiting
+    .toReversed()
+    .flatMap(({ cards }) => cards.flatMap((card) => needOf(store.slug, card) ?? []));
+  if (ready === undefined || ready.count === 0) return needs;
   const { paused } = await store.board(signal);
-  if (stats.byStatus.ready === 0 || paused || (await isDispatched(board, signal))) return needs;
-  const since = Date.now() - 1_000 * (stats.oldestReadyAgeSeconds ?? 0);
-  const release = "hermes kanban daemon";
-  const detail = String(stats.byStatus.ready);
+  if (paused || (await isDispatched(board, signal))) return needs;
   const none = { id: `dispatcher:${store.slug}`, kind: "no-dispatcher", title: store.slug } as const;
+  const since = Math.min(...ready.cards.map((card) => card.since));
+  const detail = String(ready.count);
+  const release = "hermes kanban daemon";
   return [...needs, { ...NOTHING, ...none, detail, since, release, actions: ["open"] }];
 }
 

@@ -1,4 +1,6 @@
+import { stat } from "node:fs/promises";
 import { AppError } from "../../../lib/errors.ts";
+import { unlessMissing } from "../../../lib/files/unless-missing.ts";
 
 /** Things that are opened once by their name and stay open. */
 export interface OpenByName<Thing> extends AsyncDisposable {
@@ -8,35 +10,58 @@ export interface OpenByName<Thing> extends AsyncDisposable {
   close(name: string): Promise<void>;
 }
 
-/** Keeps what `open` opens until the end. `open` must not depend on the signal of one request, because others share it. */
+interface Entry<Thing> {
+  readonly thing: Promise<Thing>;
+  /** The file that was opened; null while it is being opened. */
+  identity: string | undefined | null;
+}
+
+/**
+ * Keeps what `open` opens until the end. `open` must not depend on the signal of one request, because others share it. If the
+ * file at `pathOf` is replaced, for instance by a restored backup, the thing is opened again; undefined for what has no file.
+ */
 export function keepOpen<Thing extends AsyncDisposable | Disposable>(
   open: (name: string) => Promise<Thing>,
+  pathOf: (name: string) => string | undefined,
 ): OpenByName<Thing> {
-  const opened = new Map<string, Promise<Thing>>();
+  const entries = new Map<string, Entry<Thing>>();
   let isClosed = false;
+  const identify = async (name: string): Promise<string | undefined> => {
+    const path = pathOf(name);
+    const facts = path === undefined ? undefined : await unlessMissing(stat(path));
+    return facts === undefined ? undefined : `${facts.dev}:${facts.ino}`;
+  };
   const close = async (name: string): Promise<void> => {
-    const thing = opened.get(name);
-    opened.delete(name);
-    await dispose(await thing?.catch(() => undefined));
+    const entry = entries.get(name);
+    entries.delete(name);
+    await dispose(await entry?.thing.catch(() => undefined));
+  };
+  const openNew = async (name: string): Promise<Thing> => {
+    const entry: Entry<Thing> = { thing: open(name), identity: null };
+    entries.set(name, entry);
+    try {
+      const thing = await entry.thing;
+      entry.identity = await identify(name); // opening may have created the file
+      return thing;
+    } catch (error) {
+      if (entries.get(name) === entry) entries.delete(name);
+      throw error;
+    }
   };
   return {
     async get(name) {
+      const identity = await identify(name);
       if (isClosed) throw new AppError("turns-draining", "The server is ending.");
-      const known = opened.get(name);
-      if (known !== undefined) return await known;
-      const thing = open(name);
-      opened.set(name, thing);
-      try {
-        return await thing;
-      } catch (error) {
-        opened.delete(name);
-        throw error;
-      }
+      const known = entries.get(name);
+      if (known === undefined) return await openNew(name);
+      if (known.identity === null || known.identity === identity) return await known.thing;
+      await close(name);
+      return await (entries.get(name)?.thing ?? openNew(name));
     },
     close,
     async [Symbol.asyncDispose]() {
       isClosed = true;
-      for (const name of [...opened.keys()]) await close(name);
+      for (const name of [...entries.keys()]) await close(name);
     },
   };
 }

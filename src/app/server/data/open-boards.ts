@@ -58,10 +58,13 @@ export function openBoards(app: App, parts: OpenBoardsParts): BoardData & AsyncD
   const location = boardsLocation(app);
   const { root, databaseUrl } = location;
   const { announcements } = parts;
-  const boards = keepOpen(async (slug): Promise<OpenedBoard> => {
-    const store = await openBoardStore({ ...location, slug }, {}, AbortSignal.timeout(OPEN_WITHIN_MS));
-    return createBoard({ app, store, announcements }, parts);
-  });
+  const boards = keepOpen(
+    async (slug): Promise<OpenedBoard> => {
+      const store = await openBoardStore({ ...location, slug }, {}, AbortSignal.timeout(OPEN_WITHIN_MS));
+      return createBoard({ app, store, announcements }, parts);
+    },
+    (slug) => (databaseUrl === "" ? boardPath(root, slug) : undefined),
+  );
   const data: BoardData = {
     list: (signal) => findBoards(app, signal),
     async open(text) {

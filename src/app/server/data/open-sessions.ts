@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { AppError } from "../../../lib/errors.ts";
 import { profileAt, requireProfile } from "../../../profiles/profile.ts";
+import { parseProfileName } from "../../../profiles/profile-name.ts";
 import { openSessionStore, type SessionStore } from "../../../sessions/session-store.ts";
 import type { App } from "../../app.ts";
 import { keepOpen } from "./keep-open.ts";
@@ -20,11 +21,14 @@ const OPEN_WITHIN_MS = 30_000;
 
 /** Opens the sessions of each profile once, when they are first needed. */
 export function openSessions({ profile: { root } }: App): OpenSessions {
-  const stores = keepOpen(async (name): Promise<Disposable & { store: SessionStore; runs: RunReader }> => {
-    const { sessionsPath } = await requireProfile(root, name);
-    const store = await openSessionStore(sessionsPath, {}, AbortSignal.timeout(OPEN_WITHIN_MS));
-    return { store, runs: store.runs(), [Symbol.dispose]: () => store[Symbol.dispose]() };
-  });
+  const stores = keepOpen(
+    async (name): Promise<Disposable & { store: SessionStore; runs: RunReader }> => {
+      const { sessionsPath } = await requireProfile(root, name);
+      const store = await openSessionStore(sessionsPath, {}, AbortSignal.timeout(OPEN_WITHIN_MS));
+      return { store, runs: store.runs(), [Symbol.dispose]: () => store[Symbol.dispose]() };
+    },
+    (name) => profileAt(root, parseProfileName(name)).sessionsPath,
+  );
   return {
     open: async (name) => (await stores.get(name)).store,
     async findRun(name, read) {
