@@ -59,7 +59,8 @@ export const agentOptions = z.strictObject({
       "How images reach the model: native sends them, text sends descriptions by auxiliary.vision, auto decides by what is known about the model",
   }),
   disabled_toolsets: z.array(z.string()).default([]).meta({
-    description: "Groups of tools that are never offered: terminal, file, todo, session_search, clarify",
+    description:
+      "Groups of tools that are never offered: terminal, file, vision, todo, session_search, clarify",
   }),
 });
 
@@ -84,7 +85,8 @@ export const auxiliaryOptions = z.strictObject({
         description: "Provider of the model that describes images; auto means that of the settings",
       }),
       model: z.string().default("").meta({
-        description: "Model that describes images to a model that cannot see them; empty means none",
+        description:
+          "Model that describes images to a model that cannot see them, and that the tool vision_analyze asks; empty means that of the conversation if it is known to see images",
       }),
       timeout: z.int().min(1).default(120).meta({
         description: "Seconds that the descriptions of one message may take",

@@ -75,6 +75,7 @@ export async function compactSession(
         maxForegroundTimeout: environment.options.max_foreground_timeout,
       },
       canAsk: true,
+      canSee: true,
       disabled: [],
     }),
   });

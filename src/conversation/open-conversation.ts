@@ -24,6 +24,7 @@ import { findEffort } from "../providers/provider.ts";
 import { isCostUnknown, isOllamaRoute } from "../providers/routes/resolve-route.ts";
 import { openRoute } from "../providers/routes/route-http.ts";
 import { resolveSession } from "../sessions/resolve-session.ts";
+import type { AuxiliaryRequest } from "../sessions/rows/session-usage.ts";
 import type { LoadedSession, SessionSummary } from "../sessions/session.ts";
 import { openSessionStore, type SessionStore } from "../sessions/session-store.ts";
 import { createReadFile } from "../tools/files/read-file.ts";
@@ -39,6 +40,7 @@ import { createPolicy } from "./gate/create-policy.ts";
 import { findPastWrites } from "./gate/past-writes.ts";
 import { withUntrustedNotes } from "./gate/untrusted-results.ts";
 import { warmGate } from "./gate/warm-gate.ts";
+import { createVision, describeImages } from "./prompt/describe-images.ts";
 import { createToolDefinitions, enabledToolsets, loadPromptFacts } from "./prompt/prompt-facts.ts";
 import { findSessionRoute, isSameModel } from "./session-route.ts";
 import { openToolParts } from "./session-tools.ts";
@@ -77,6 +79,8 @@ export interface OpenConversation extends Conversation, AsyncDisposable {
   /** Puts a file of this machine where the session's tools find it, and returns its path there. */
   placeFile(path: string, signal: AbortSignal): Promise<string>;
 }
+
+const RECORD_WITHIN_MS = 5_000;
 
 /** Opens the chosen session or a new one, with its model, tools and environment. Nothing is sent or run yet. */
 export async function openConversation(
@@ -157,12 +161,22 @@ export async function openConversation(
     });
     const untrusted = createUntrustedSources();
     untrusted.load(resumed?.untrusted ?? []);
+    const spentBeside: AuxiliaryRequest[] = []; // stored with the turn that caused it
+    const describing = {
+      settings,
+      route,
+      variable: environment.variable,
+      variables: environment.variables,
+      redact: (text: string) => redactor.redact(text),
+      onSpent: (one: AuxiliaryRequest) => void spentBeside.push(one),
+    };
     const ownParts = await openToolParts(
       request,
       holder.workspace,
       { owner: id, cwd: inUse.cwd },
       store,
       untrusted.add,
+      createVision(describing, model.current),
     );
     const own = createTools(ownParts, {
       toolsets: enabledToolsets(settings.agent.disabled_toolsets, surface.toolsets),
@@ -322,6 +336,8 @@ export async function openConversation(
         // Neither is awaited, so that the answer is not delayed.
         holder.startRelease();
         title?.start();
+        for (const one of spentBeside.splice(0))
+          await store.usage.addRequest(id, one, AbortSignal.timeout(RECORD_WITHIN_MS));
         await checkpoints?.endTurn();
       },
     });
@@ -379,9 +395,7 @@ export async function openConversation(
           : [];
         const parts = [...images, ...references];
         if (!parts.some(({ type }) => type === "image")) return parts;
-        const { describeImages } = await import("./prompt/describe-images.ts");
-        const { variable, variables } = environment;
-        return describeImages(parts, text, { settings, route, variable, variables, redact }, within);
+        return describeImages(parts, text, { ...describing, redact }, within);
       },
       async [Symbol.asyncDispose]() {
         await title?.[Symbol.asyncDispose]();

@@ -19,6 +19,7 @@ export async function openToolParts(
   { owner, cwd }: { readonly owner: string; readonly cwd: string },
   store: SessionStore,
   onUntrusted: (source: string) => void,
+  vision: ToolParts["vision"],
 ): Promise<ToolParts> {
   const { spillHome, settings, redactor, surface, environment } = request;
   const { max_bytes: maxBytes, spill_max_bytes: spillBytes } = settings.tool_output;
@@ -38,6 +39,7 @@ export async function openToolParts(
     canNotify: surface.canNotify,
     hasSandbox: environment.options.backend === "local" && environment.options.local_sandbox !== "off",
     fileSending: surface.fileSending,
+    vision,
     findAnswer:
       surface.whenAsked === "ask" ? (callId) => store.approvals.findByCall(owner, callId)?.answer : undefined,
     redact,

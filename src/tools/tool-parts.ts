@@ -79,6 +79,13 @@ export interface FileSending {
   send(file: OutgoingFile, signal: AbortSignal): Promise<void>;
 }
 
+/** A model that sees images. */
+export interface Vision {
+  readonly maxBytes: number;
+  /** Answers a question about an image. Throws `image-undescribed` if it cannot. */
+  look(bytes: Uint8Array, question: string, signal: AbortSignal): Promise<string>;
+}
+
 /** The dependencies of a session's tools, all passed in. */
 export interface ToolParts {
   /** Opened on the first call, then reused. */
@@ -101,6 +108,8 @@ export interface ToolParts {
   readonly findAnswer: ((callId: string) => string | undefined) | undefined;
   /** Undefined on surfaces that cannot send files. */
   readonly fileSending: FileSending | undefined;
+  /** Undefined if no model is known to see images. */
+  readonly vision: Vision | undefined;
   /** Undefined where earlier sessions must not be read. */
   readonly pastSessions: PastSessions | undefined;
   redact(text: string, options?: { readonly code?: boolean }): string;

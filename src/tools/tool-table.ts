@@ -4,6 +4,7 @@ import { createReadFile } from "./files/read-file.ts";
 import { createSearchFiles, SearchCounter } from "./files/search-files.ts";
 import { SeenFiles } from "./files/seen-files.ts";
 import { createSendFile } from "./files/send-file.ts";
+import { createVisionAnalyze } from "./files/vision-analyze.ts";
 import { createWriteFile } from "./files/write-file.ts";
 import { createSessionSearch } from "./session-search.ts";
 import { createProcess } from "./terminal/process.ts";
@@ -14,12 +15,12 @@ import type { ToolParts } from "./tool-parts.ts";
 import { withCall } from "./with-call.ts";
 
 /** Groups of tools that are enabled and disabled together. */
-export const TOOLSETS = ["terminal", "file", "todo", "session_search", "clarify"] as const;
+export const TOOLSETS = ["terminal", "file", "vision", "todo", "session_search", "clarify"] as const;
 
 /** The names of all tools, for rules. */
 export const TOOL_NAMES: ReadonlySet<string> = new Set([
   ...["terminal", "process", "read_file", "write_file", "patch", "search_files", "send_file"],
-  ...["todo", "session_search", "clarify"],
+  ...["vision_analyze", "todo", "session_search", "clarify"],
 ]);
 
 /** The tools of a session, in a fixed order: every prompt starts with them, and providers cache that prefix. */
@@ -29,7 +30,7 @@ export function createTools(
 ): ReadonlyMap<string, Tool> {
   const seenFiles = new SeenFiles();
   const searches = new SearchCounter();
-  const { findAnswer, pastSessions, fileSending } = parts;
+  const { findAnswer, pastSessions, fileSending, vision } = parts;
   const all: readonly Tool[] = [
     createTerminal(parts, { hasFileTools: toolsets.has("file") }),
     createProcess(parts),
@@ -37,6 +38,7 @@ export function createTools(
     createWriteFile(parts, seenFiles),
     createPatch(parts, seenFiles),
     createSearchFiles(parts, searches),
+    ...(vision === undefined ? [] : [createVisionAnalyze(parts, vision)]),
     createTodo(todos),
     ...(pastSessions === undefined ? [] : [createSessionSearch(pastSessions, parts.owner)]),
     ...(findAnswer === undefined ? [] : [createClarify(findAnswer)]),

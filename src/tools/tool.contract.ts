@@ -68,6 +68,13 @@ const CASES: Readonly<Record<string, ToolCase>> = {
     leaky: { pattern: "key" },
     huge: { pattern: "x+", limit: 1_000 },
   },
+  vision_analyze: {
+    setUp: `${SECRET_FILE}; echo hi > a.png`,
+    valid: { path: "a.png", question: "What is on it?" },
+    required: "question",
+    wrong: ["path", { a: 1 }],
+    leaky: { path: `${SECRET}.txt`, question: "What is on it?" },
+  },
   todo: {
     valid: { todos: [{ id: "1", content: "look" }] },
     wrong: ["todos", "many"],
@@ -97,6 +104,7 @@ const CASES: Readonly<Record<string, ToolCase>> = {
 };
 
 const fileSending = { maxBytes: 1_000_000, folders: [], send: async () => undefined };
+const vision = { maxBytes: 1_000, look: async () => `It shows ${SECRET}.` };
 const PAST = { title: undefined, source: "cli", cwd: "/", activeAt: 0, parent: undefined };
 const pastSessions: PastSessions = {
   search: async () => [{ session: { ...PAST, id: "one" }, matches: [{ number: 1, snippet: SECRET }] }],
@@ -132,7 +140,7 @@ export function toolContract(
     afterAll(() => testEnvironment?.[Symbol.asyncDispose](), 600_000);
     const findAnswer = () => "red";
     const lab = (options: Parameters<typeof openToolLab>[1] = {}): Promise<ToolLab> =>
-      openToolLab(testEnvironment, { findAnswer, pastSessions, fileSending, ...options });
+      openToolLab(testEnvironment, { findAnswer, pastSessions, fileSending, vision, ...options });
 
     test("the suite covers exactly the existing tools", async () => {
       await using own = await lab();

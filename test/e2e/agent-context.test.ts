@@ -105,6 +105,32 @@ test("A11: a model that cannot see images gets a description, and without a desc
   expect(lab.sent(1)).toMatch(/described by custom:eyes.*A red square &lt;\/image> with words/);
 });
 
+test("C3, M2: vision_analyze asks the model that sees images, its tokens count, and it is offered only where there is such a model", async () => {
+  const look = (path: string) => ({
+    tools: [{ name: "vision_analyze", input: { path, question: "Which colour?" } }],
+  });
+  const script = {
+    turns: [
+      { when: "go now", answers: [look("a.png"), look("b.txt"), { text: "It is red." }] },
+      { when: "Which colour?", answers: [{ text: "A red square", usage: { input: 70, output: 7 } }] },
+    ],
+  };
+  await using lab = await openLab(script, { "b.txt": "no image" });
+  const header = Buffer.from("89504e470d0a1a0a0000000d494844520000001000000010", "hex");
+  await writeFile(join(lab.folder, "a.png"), header);
+  expect(await lab.run("-z", "go now", "--auxiliary.vision.model", "eyes")).toMatchObject({
+    exitCode: 0,
+    stdout: "It is red.\n",
+  });
+  expect(lab.server.requests.map(({ body }) => body["model"])).toEqual(["m", "eyes", "m", "m"]);
+  expect(lab.sent(1)).toContain("data:image/png;base64,");
+  expect(lab.sent(2)).toContain("A red square");
+  expect(lab.sent(3)).toContain("its content is not PNG");
+  expect((await lab.run("sessions", "show", "latest")).stdout).toMatch(/requests: 4\b/);
+  await lab.run("-z", "go now");
+  expect(JSON.stringify(lab.server.requests.at(-1)?.body["tools"])).not.toContain("vision_analyze");
+});
+
 test("A11, K7: --image takes an address, checks the content, and fetches private addresses only if they are allowed", async () => {
   await using lab = await openLab({ answers: [{ text: "ok" }] }, {});
   const header = Buffer.from("89504e470d0a1a0a0000000d494844520000001000000010", "hex");

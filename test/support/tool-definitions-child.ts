@@ -7,5 +7,6 @@ await using lab = await openToolLab(testEnvironment, {
   findAnswer: () => "",
   pastSessions: JSON.parse("{}"),
   fileSending: JSON.parse("{}"),
+  vision: JSON.parse("{}"),
 });
 process.stdout.write(JSON.stringify(createToolDefinitions(lab.tools)));

@@ -34,7 +34,7 @@ export interface TestEnvironment extends AsyncDisposable {
 
 export interface ToolLabOptions
   extends Partial<
-    Pick<ToolParts, "findAnswer" | "fileSending" | "canNotify" | "pastSessions" | "hasSandbox">
+    Pick<ToolParts, "findAnswer" | "fileSending" | "vision" | "canNotify" | "pastSessions" | "hasSandbox">
   > {
   /** Home of the profile. */
   readonly home?: string;
@@ -192,6 +192,7 @@ export async function openToolLab(
     canNotify: options.canNotify ?? false,
     findAnswer: options.findAnswer,
     fileSending: options.fileSending,
+    vision: options.vision,
     pastSessions: options.pastSessions,
     redact: (text, how) => redactor.redact(text, how),
     createWindow: () =>

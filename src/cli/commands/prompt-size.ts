@@ -39,13 +39,17 @@ export function build(context: CommandContext): Command {
 async function promptSize(context: CommandContext, { json, model }: Options): Promise<void> {
   const { terminal, reporter, signal } = context;
   const app = await startApp(context);
-  const [{ describeTools, loadPromptFacts }, { measurePrompt }, { countTokens }] = await Promise.all([
-    import("../../conversation/prompt/prompt-facts.ts"),
-    import("../../conversation/prompt/measure-prompt.ts"),
-    import("gpt-tokenizer/encoding/o200k_base"),
-  ]);
+  const [{ describeTools, loadPromptFacts }, { offersVision }, { measurePrompt }, { countTokens }] =
+    await Promise.all([
+      import("../../conversation/prompt/prompt-facts.ts"),
+      import("../../conversation/prompt/describe-images.ts"),
+      import("../../conversation/prompt/measure-prompt.ts"),
+      import("gpt-tokenizer/encoding/o200k_base"),
+    ]);
   const { agent, approvals, terminal: options, context_file_max_chars: maxChars } = app.resolved.config;
+  const route = await findRoute(app, model, signal);
   const tools = describeTools({
+    canSee: offersVision(app.resolved.config, route),
     limits: { timeout: options.timeout, maxForegroundTimeout: options.max_foreground_timeout },
     canAsk: approvals.single_query_mode === "ask",
     disabled: agent.disabled_toolsets,
@@ -60,7 +64,6 @@ async function promptSize(context: CommandContext, { json, model }: Options): Pr
   };
   const facts = await loadPromptFacts(promptContext, tools, signal);
   const { parts, tokens } = measurePrompt(facts, tools, (text) => countTokens(text));
-  const route = await findRoute(app, model, signal);
   const window = route?.contextTokens;
   const share = window === undefined ? undefined : tokens / window;
   if (json)

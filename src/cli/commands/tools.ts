@@ -1,5 +1,7 @@
 import type { Command } from "commander";
+import { findDefaultRoute } from "../../app/conversation.ts";
 import { describeBoardTools } from "../../board/tools/board-tools.ts";
+import { AppError } from "../../lib/errors.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { TOOLSETS } from "../../tools/tool-table.ts";
 import type { CommandContext, JsonOption } from "../context.ts";
@@ -39,17 +41,22 @@ export function build(context: CommandContext): Command {
 
 async function showTools(context: CommandContext, { json }: JsonOption): Promise<void> {
   const { terminal } = context;
-  const { agent, approvals, terminal: limits } = (await startApp(context)).resolved.config;
-  const [{ describeTools }, { measureTool }, { countTokens }] = await Promise.all([
+  const { resolved } = await startApp(context);
+  const { agent, approvals, terminal: limits } = resolved.config;
+  const [{ describeTools }, { offersVision }, { measureTool }, { countTokens }] = await Promise.all([
     import("../../conversation/prompt/prompt-facts.ts"),
+    import("../../conversation/prompt/describe-images.ts"),
     import("../../conversation/prompt/measure-prompt.ts"),
     import("gpt-tokenizer/encoding/o200k_base"),
   ]);
   const offer = { limits: { timeout: limits.timeout, maxForegroundTimeout: limits.max_foreground_timeout } };
-  const all = describeTools({ ...offer, canAsk: true, disabled: [] });
+  const route = findDefaultRoute(resolved);
+  const canSee = offersVision(resolved.config, route instanceof AppError ? undefined : route);
+  const all = describeTools({ ...offer, canAsk: true, canSee, disabled: [] });
   const oneShot = describeTools({
     ...offer,
     canAsk: approvals.single_query_mode === "ask",
+    canSee,
     disabled: [],
   });
   const describe = (tool: Tool, offeredTo: readonly Audience[]): ToolRow => ({

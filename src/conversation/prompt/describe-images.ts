@@ -1,13 +1,17 @@
+import { calculateCost } from "../../agent/request-cost.ts";
 import { AppError } from "../../lib/errors.ts";
 import { escapeFrame } from "../../lib/text/escape-frame.ts";
 import { systemClock } from "../../lib/time/clock.ts";
 import { openDeadline } from "../../lib/time/deadline.ts";
 import { BUNDLED_DATA, findKnownModel, findNativeModel } from "../../providers/catalogue/model-data.ts";
+import { IMAGE_HINT, MAX_IMAGE_BYTES, parseImage } from "../../providers/image.ts";
 import { type ImagePart, textOf, type UserMessage } from "../../providers/message.ts";
-import type { Model, ModelFailure } from "../../providers/provider.ts";
+import { type Model, type ModelFailure, NO_USAGE } from "../../providers/provider.ts";
 import type { RouteSettings, Variable } from "../../providers/routes/choose-provider.ts";
 import { type Route, resolveRoute } from "../../providers/routes/resolve-route.ts";
 import { openRoute } from "../../providers/routes/route-http.ts";
+import type { AuxiliaryRequest } from "../../sessions/rows/session-usage.ts";
+import type { Vision } from "../../tools/tool-parts.ts";
 
 const MAX_TOKENS = 2_000;
 const INSTRUCTIONS =
@@ -25,25 +29,23 @@ export interface DescribingParts {
   readonly variable: Variable;
   readonly variables: Readonly<Record<string, string | undefined>>;
   redact(text: string): string;
+  onSpent(request: AuxiliaryRequest): void;
 }
 
 /** Replaces images with another model's descriptions of them where the conversation's model cannot see images. */
 export async function describeImages(
   parts: UserMessage["parts"],
   message: string,
-  { settings, route, variable, variables, redact }: DescribingParts,
+  describing: DescribingParts,
   signal: AbortSignal,
 ): Promise<UserMessage["parts"]> {
+  const { settings, route, redact } = describing;
   const { image_input_mode: mode } = settings.agent;
   const isDescribed = mode === "text" || (mode === "auto" && !seesImages(route));
   if (!isDescribed || !parts.some(({ type }) => type === "image")) return parts;
-  const { provider, model: name, timeout } = settings.auxiliary.vision;
+  const { model: name, timeout } = settings.auxiliary.vision;
   if (name === "") throw new AppError("model-blind", `${route.provider}:${route.model} cannot see images.`);
-  const request = { model: name, provider: provider === "auto" ? undefined : provider };
-  const opened = await openRoute(resolveRoute(settings, request, variable), variables, {
-    clock: systemClock,
-    cacheTtl: "5m",
-  });
+  const opened = await openDescriber(describing);
   await using _http = opened.http;
   using deadline = openDeadline(signal, timeout * 1_000);
   const described: UserMessage["parts"][number][] = [];
@@ -52,7 +54,7 @@ export async function describeImages(
       described.push(part);
       continue;
     }
-    const text = redact(await describe(part, message, opened.model, deadline.signal));
+    const text = redact(await describe(part, message, opened.model, describing, deadline.signal));
     signal.throwIfAborted();
     described.push({
       type: "text",
@@ -62,16 +64,66 @@ export async function describeImages(
   return described;
 }
 
+/** What the tool vision_analyze asks; undefined if no model is known to see images. `current` is the model of the conversation. */
+export function createVision(describing: DescribingParts, current: () => Model): Vision | undefined {
+  const { settings, route, redact } = describing;
+  if (!offersVision(settings, route)) return undefined;
+  const { model: name, timeout } = settings.auxiliary.vision;
+  return {
+    maxBytes: MAX_IMAGE_BYTES,
+    async look(bytes, question, signal) {
+      const image = parseImage(bytes);
+      if ("problem" in image)
+        throw new AppError("image-undescribed", `This is no image that a model can see: ${image.problem}.`, {
+          hint: IMAGE_HINT,
+        });
+      using deadline = openDeadline(signal, timeout * 1_000);
+      const opened = name === "" ? undefined : await openDescriber(describing);
+      try {
+        const text = await describe(image, question, opened?.model ?? current(), describing, deadline.signal);
+        return redact(text);
+      } finally {
+        await opened?.http[Symbol.asyncDispose]();
+      }
+    },
+  };
+}
+
+/** Whether a model is known to see images: one for descriptions, or that of the conversation. */
+export function offersVision(
+  { agent, auxiliary }: Pick<DescribingParts["settings"], "agent" | "auxiliary">,
+  route: Pick<Route, "profile" | "model"> | undefined,
+): boolean {
+  if (auxiliary.vision.model !== "" || route === undefined) return auxiliary.vision.model !== "";
+  if (agent.image_input_mode !== "auto") return agent.image_input_mode === "native";
+  return findFacts(route)?.vision === true;
+}
+
+/** The model that the settings name for descriptions. */
+function openDescriber({ settings, variable, variables }: DescribingParts): ReturnType<typeof openRoute> {
+  const { provider, model } = settings.auxiliary.vision;
+  const request = { model, provider: provider === "auto" ? undefined : provider };
+  return openRoute(resolveRoute(settings, request, variable), variables, {
+    clock: systemClock,
+    cacheTtl: "5m",
+  });
+}
+
+function findFacts({ profile, model }: Pick<Route, "profile" | "model">) {
+  return findKnownModel(BUNDLED_DATA, profile, model) ?? findNativeModel(BUNDLED_DATA, model);
+}
+
 /** Whether a model takes images: true unless the data file knows the model and says nothing about images. */
-export function seesImages({ profile, model }: Pick<Route, "profile" | "model">): boolean {
-  const known = findKnownModel(BUNDLED_DATA, profile, model) ?? findNativeModel(BUNDLED_DATA, model);
+export function seesImages(route: Pick<Route, "profile" | "model">): boolean {
+  const known = findFacts(route);
   return known === undefined || known.vision === true;
 }
 
 async function describe(
   image: ImagePart,
   message: string,
-  model: Pick<Model, "stream" | "provider" | "name">,
+  model: Pick<Model, "stream" | "provider" | "name" | "price">,
+  { onSpent }: Pick<DescribingParts, "onSpent">,
   signal: AbortSignal,
 ): Promise<string> {
   const asked = { type: "text", text: `The user's message: ${message}` } as const;
@@ -86,10 +138,16 @@ async function describe(
   } as const;
   let text = "";
   let failure: ModelFailure | undefined;
+  let usage = NO_USAGE;
   for await (const event of model.stream(request, signal)) {
-    if (event.type === "message-end") text = textOf(event.message).trim();
-    if (event.type === "failed") ({ failure } = event);
+    if (event.type === "message-end") [text, usage] = [textOf(event.message).trim(), event.usage];
+    if (event.type === "failed") {
+      ({ failure } = event);
+      usage = failure.usage ?? usage;
+    }
   }
+  const { provider, name, price } = model;
+  onSpent({ provider, model: name, usage, costUsd: calculateCost(usage, price) });
   if (text !== "") return text;
   const why = signal.aborted ? "it took too long" : (failure?.message ?? "it gave no answer");
   throw new AppError(

@@ -7,6 +7,7 @@ import { createToolDefinitions, describeTools } from "./prompt-facts.ts";
 const tools = describeTools({
   limits: { timeout: 180, maxForegroundTimeout: 600 },
   canAsk: true,
+  canSee: true,
   disabled: [],
 });
 
@@ -27,7 +28,7 @@ it("M2: the prompt and the tools of a first request are within their budgets", (
     type: "function",
     function: { name, description, parameters },
   }));
-  expect(tools.size).toBe(9);
+  expect(tools.size).toBe(10);
   expect(system).toBeLessThanOrEqual(3_000);
   expect(system + countTokens(JSON.stringify(offered))).toBeLessThanOrEqual(6_000);
 });

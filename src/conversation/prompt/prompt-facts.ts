@@ -67,6 +67,7 @@ export function createToolDefinitions(tools: ReadonlyMap<string, Tool>): ToolDef
 export function describeTools(offer: {
   readonly limits: ToolParts["limits"];
   readonly canAsk: boolean;
+  readonly canSee: boolean;
   readonly disabled: readonly string[];
 }): ReadonlyMap<string, Tool> {
   const never = (): never => {
@@ -80,6 +81,7 @@ export function describeTools(offer: {
     moved: { hasRoom: false, add: never, list: never },
     canNotify: false,
     fileSending: undefined,
+    vision: offer.canSee ? { maxBytes: 0, look: never } : undefined,
     findAnswer: offer.canAsk ? never : undefined,
     pastSessions: { search: never, list: never, find: never, messages: never },
     redact: never,
