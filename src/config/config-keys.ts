@@ -58,7 +58,9 @@ export function suggestKey(name: string, keys: readonly ConfigKey[]): string | u
   );
   if (similar) return similar;
   const lastWord = name.slice(name.lastIndexOf(".") + 1);
-  const byLastWord = new Map(keys.map((key) => [key.path.at(-1) ?? "", key.key]));
+  // Of keys with the same last word the one with the shortest path counts: the others repeat it for one platform.
+  const shortestLast = keys.toSorted((one, other) => other.path.length - one.path.length);
+  const byLastWord = new Map(shortestLast.map((key) => [key.path.at(-1) ?? "", key.key]));
   const word = findClosest(lastWord, byLastWord.keys());
   return word === undefined ? undefined : byLastWord.get(word);
 }
