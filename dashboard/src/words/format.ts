@@ -74,9 +74,11 @@ export function elapsed(ms: number): string {
   return hours > 0 ? `${hours}:${rest}` : rest;
 }
 
-/** How long something took: "0.4 s", "22 s", "3 min". */
-export const duration = (ms: number): string =>
-  ms < 10 * SECOND ? `${(ms / SECOND).toFixed(1)} s` : span(ms);
+/** How long something took: "40 ms", "2.4 s", "3 min". */
+export function duration(ms: number): string {
+  if (ms < SECOND) return `${Math.round(ms)} ms`;
+  return ms < 10 * SECOND ? `${(ms / SECOND).toFixed(1)} s` : span(ms);
+}
 
 /** "4 s", "12 min", "3 h", "2 d" */
 export function span(ms: number): string {

@@ -40,6 +40,9 @@ export const sessionWords = {
     resumeText: "On the machine where Hermes runs:",
     resumeCommand: (profile: string, id: string) => `hermes -p ${profile} chat --resume ${id}`,
     export: "Export",
+    exportTitle: "Export to a file",
+    exportCommand: (profile: string, id: string) =>
+      `hermes -p ${profile} sessions export ${id} --format html > session.html`,
     more: "More actions",
     rename: "Rename",
     renameTitle: "Rename the session",

@@ -60,13 +60,21 @@ export const turnsQuery = (api: Api, profile: string, id: string) =>
     },
   });
 
+/** Sessions that programs start; the plain list leaves them out, as `INTERNAL_SOURCES` of src/sessions/session.ts says. */
+const HIDDEN: ReadonlySet<string> = new Set(["kanban", "subagent", "tool"]);
+
 /** The list with what has changed: a session that was used is the first one, others stay where they are. */
 export function changeList(old: SessionPages | undefined, change: SessionChange): SessionPages | undefined {
   const [first, ...rest] = old?.pages ?? [];
   if (old === undefined || first === undefined) return old;
-  const gone = new Set(change.gone);
-  const changed = new Map(change.sessions.map((session) => [session.id, session]));
+  const listed = change.sessions.filter(
+    ({ source, archivedAt }) => !HIDDEN.has(source) && archivedAt === null,
+  );
+  const archived = change.sessions.filter(({ archivedAt }) => archivedAt !== null).map(({ id }) => id);
+  const gone = new Set([...change.gone, ...archived]);
+  const changed = new Map(listed.map((session) => [session.id, session]));
   const newest = (first.sessions[0]?.activeAt ?? 0) - 1;
+  const known = new Set(old.pages.flatMap(({ sessions }) => sessions.map(({ id }) => id)));
   const isMoved = (session: Session | undefined): boolean => (session?.activeAt ?? 0) > newest;
   const update = (page: SessionsAnswer): SessionsAnswer => ({
     ...page,
@@ -74,13 +82,21 @@ export function changeList(old: SessionPages | undefined, change: SessionChange)
       .filter(({ id }) => !gone.has(id) && !isMoved(changed.get(id)))
       .map((session) => ({ ...session, ...changed.get(session.id) })),
   });
-  const top = change.sessions
+  const top = listed
     .filter(isMoved)
     .toSorted((one, other) => other.activeAt - one.activeAt)
     .map((session) => ({ ...session, hits: [] }));
-  const pages = [first, ...rest]
-    .map(update)
-    .map((page, index) => (index === 0 ? { ...page, sessions: [...top, ...page.sessions] } : page));
+  const added = top.filter(({ id, createdAt }) => !known.has(id) && createdAt > newest).length;
+  const removed = [...gone].filter((id) => known.has(id)).length;
+  const pages = [first, ...rest].map(update).map((page, index) =>
+    index > 0
+      ? page
+      : {
+          ...page,
+          sessions: [...top, ...page.sessions],
+          count: page.count === null ? null : page.count + added - removed,
+        },
+  );
   return { ...old, pages };
 }
 

@@ -1,8 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import type { ShownSession } from "../../../../src/api/contract/sessions.ts";
-import { useApi } from "../../data/app-data.tsx";
-import buttons from "../../parts/button.module.css";
 import { Button } from "../../parts/button.tsx";
 import { CopyLine } from "../../parts/copy-line.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -14,7 +12,6 @@ import { TaskLink } from "../../shell/task-link.tsx";
 import { money } from "../../words/format.ts";
 import { words } from "../../words/words.ts";
 import { RemoveDialog, RenameDialog } from "./session-dialogs.tsx";
-import { sessionPath } from "./session-queries.ts";
 import styles from "./transcript-head.module.css";
 import { useSessionChanges } from "./use-session-changes.ts";
 
@@ -37,9 +34,8 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
     parent,
     archivedAt,
   } = session;
-  const api = useApi();
   const shownProfile = useProfile();
-  const [open, setOpen] = useState<"resume" | "rename" | "remove">();
+  const [open, setOpen] = useState<"resume" | "export" | "rename" | "remove">();
   const { setArchived } = useSessionChanges(session);
   const name = plainText(title ?? opening) || w.untitled;
   usePageTitle(name);
@@ -57,13 +53,9 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
           <Button small onClick={() => setOpen("resume")}>
             {w.actions.resume}
           </Button>
-          <a
-            href={api.url(`${sessionPath(profile, id)}/export`).href}
-            download
-            className={`${buttons.button} ${buttons.plain} ${buttons.small}`}
-          >
+          <Button small onClick={() => setOpen("export")}>
             {w.actions.export}
-          </a>
+          </Button>
           <Menu
             name={w.actions.more}
             aria-label={w.actions.more}
@@ -116,6 +108,12 @@ export function TranscriptHead({ session }: { readonly session: ShownSession }) 
         <Dialog title={w.actions.resumeTitle} onClose={close}>
           <p className="soft">{w.actions.resumeText}</p>
           <CopyLine text={w.actions.resumeCommand(profile, id)} />
+        </Dialog>
+      )}
+      {open === "export" && (
+        <Dialog title={w.actions.exportTitle} onClose={close}>
+          <p className="soft">{w.actions.resumeText}</p>
+          <CopyLine text={w.actions.exportCommand(profile, id)} />
         </Dialog>
       )}
       {open === "rename" && <RenameDialog session={session} onClose={close} />}
