@@ -3,6 +3,7 @@ import { type Bench, isWithin, type Measurement } from "./bench.ts";
 import { boardBench } from "./board.ts";
 import { chatBench } from "./chat.ts";
 import { dashboardBench } from "./dashboard.ts";
+import { dashboardBoardBench } from "./dashboard-board.ts";
 import { dashboardServerBench } from "./dashboard-server.ts";
 import { dispatchBench } from "./dispatch.ts";
 import { execBench } from "./exec.ts";
@@ -29,6 +30,7 @@ const BENCHES: readonly Bench[] = [
   dashboardBench,
   gatewayBench,
   dashboardServerBench,
+  dashboardBoardBench,
 ];
 
 const words = process.argv.slice(2);

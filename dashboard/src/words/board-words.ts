@@ -61,7 +61,6 @@ export const boardWords = {
   newBoard: "New board",
   renameBoard: "Rename",
   archiveBoard: "Archive board",
-  exportBoard: "Export",
   pause: "Pause",
   resume: "Resume",
   pausedNote: "The board is paused: running tasks go on, no new one starts.",

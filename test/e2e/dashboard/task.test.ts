@@ -1,5 +1,8 @@
+import { appendFile, mkdir, writeFile } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
+import { runLogPath } from "../../../src/board/supervisor/run-log.ts";
 import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 
@@ -161,6 +164,56 @@ describeWith("chromium", "a task", ({ executable }) => {
     await drawer.getByRole("button", { name: "More actions" }).click();
     await page.getByRole("menuitem", { name: "Try again" }).click();
     await drawer.getByText("Ready", { exact: true }).first().waitFor();
+    expect(pageErrors(page)).toEqual([]);
+  });
+
+  test("B7, B8: the log of a run follows its end, stays where one reads, and takes 40,000 lines with few elements", async () => {
+    await using dashboard = await openDashboard(executable);
+    const task = await create(dashboard, "Runs for long", "--assignee", "default");
+    await kanban(dashboard, "claim", task.id);
+    const path = runLogPath(dashboard.home.path, "default", task.id, 1);
+    await mkdir(dirname(path), { recursive: true });
+    const lines = (from: number, to: number): string =>
+      Array.from({ length: to - from }, (_, index) => `\x1b[32mline ${from + index}\x1b[0m\n`).join("");
+    await writeFile(path, lines(0, 1_000));
+    const page = await dashboard.page(`/board/default/${task.id}?tab=log`);
+    const log = page.getByRole("log");
+    await log.getByText("line 999", { exact: true }).waitFor();
+    await appendFile(path, "the newest line\n");
+    await log.getByText("the newest line").waitFor();
+    await log.evaluate((box) => {
+      box.scrollTop = 0;
+    });
+    await page.getByRole("button", { name: "To the end" }).waitFor();
+    const before = await log.evaluate((box) => box.scrollTop);
+    await appendFile(path, lines(1_000, 1_010));
+    await page.getByRole("button", { name: "10 new lines" }).waitFor();
+    expect(await log.evaluate((box) => box.scrollTop)).toBe(before);
+    await page.getByRole("button", { name: "10 new lines" }).click();
+    await log.getByText("line 1009", { exact: true }).waitFor();
+    await appendFile(path, lines(2_000, 42_000));
+    await log.getByText("line 41999", { exact: true }).waitFor();
+    expect(await log.locator("div > div").count()).toBeLessThanOrEqual(100);
+    expect(pageErrors(page)).toEqual([]);
+  });
+
+  test("files are attached, fetched and removed", async () => {
+    await using dashboard = await openDashboard(executable);
+    const task = await create(dashboard, "Has files");
+    const { page, drawer } = await openTask(dashboard, task);
+    const name = "<b>notes<i>.txt";
+    await drawer
+      .getByLabel("Attach")
+      .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from("hello") });
+    const link = drawer.getByRole("link", { name });
+    await link.waitFor();
+    const [download] = await Promise.all([page.waitForEvent("download"), link.click()]);
+    const chunks: Buffer[] = [];
+    for await (const chunk of await download.createReadStream()) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).toString()).toBe("hello");
+    await drawer.getByRole("button", { name: `Remove ${name}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+    await link.waitFor({ state: "detached" });
     expect(pageErrors(page)).toEqual([]);
   });
 

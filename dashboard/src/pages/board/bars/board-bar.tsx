@@ -1,5 +1,4 @@
 import type { BoardAnswer, BoardsAnswer } from "../../../../../src/api/contract/boards.ts";
-import { useApi } from "../../../data/app-data.tsx";
 import type { BoardStore } from "../../../data/board-store.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Icon } from "../../../parts/icon.tsx";
@@ -28,7 +27,6 @@ interface BoardBarProps {
 /** The name of the board with its menus, and what is done with the whole board. */
 export function BoardBar(props: BoardBarProps) {
   const { slug, store, board, boards, mayWork, isFiltered } = props;
-  const api = useApi();
   const summary = useSummary(store);
   const isPaused = summary.isLoaded ? summary.paused : (board?.paused ?? false);
   const all = Object.entries(board?.stats.counts ?? {}).reduce(
@@ -47,10 +45,6 @@ export function BoardBar(props: BoardBarProps) {
       ? [
           { label: `${text.newBoard}…`, icon: "plus", run: () => props.onDialog("new") } as const,
           { label: `${text.renameBoard}…`, run: () => props.onDialog("rename") },
-          {
-            label: text.exportBoard,
-            run: () => void download(api.url(`boards/${encodeURIComponent(slug)}/export`), `${slug}.jsonl`),
-          },
           {
             label: `${text.archiveBoard}…`,
             icon: "archived",
@@ -95,19 +89,4 @@ export function BoardBar(props: BoardBarProps) {
       )}
     </div>
   );
-}
-
-/** The export is a write for the server, so it is fetched as one and then saved. */
-async function download(url: URL, name: string): Promise<void> {
-  const response = await fetch(url, {
-    method: "POST",
-    headers: { "X-Hermes": "1" },
-    credentials: "same-origin",
-  });
-  if (!response.ok) return;
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }

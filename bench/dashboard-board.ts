@@ -1,0 +1,124 @@
+import type { CDPSession, Page } from "playwright-core";
+import { openBoardStore } from "../src/board/board-store.ts";
+import { openDashboard } from "../test/support/dashboard-browser.ts";
+import { fillBoard } from "../test/support/fill-board.ts";
+import { loadPart } from "../test/support/services.ts";
+import { type Bench, type Measurement, median } from "./bench.ts";
+
+type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
+
+const never = new AbortController().signal;
+const ROUNDS = 5;
+const SCROLLED_FRAMES = 120;
+
+/** What the board of the dashboard costs a browser, with many tasks compared with few. */
+export const dashboardBoardBench: Bench = {
+  name: "dashboard-board",
+  async run() {
+    const chromium = loadPart("chromium");
+    if (chromium.state !== "running") throw new Error(`Chromium is needed: ${chromium.reason}`);
+    await using dashboard = await openDashboard(chromium.executable);
+    await fillBoard(dashboard.home, "small", 100);
+    await fillBoard(dashboard.home, "middle", 1_000);
+    await fillBoard(dashboard.home, "large", 10_000);
+    const page = await dashboard.page();
+    const session = await page.context().newCDPSession(page);
+    await session.send("Performance.enable");
+    const few: number[] = [];
+    const many: number[] = [];
+    for (let round = 0; round <= ROUNDS; round++) {
+      const costs = [
+        await costOfOpening(dashboard, page, session, "small"),
+        await costOfOpening(dashboard, page, session, "large"),
+      ];
+      if (round === 0) continue; // the first round compiles the page
+      few.push(costs[0] ?? 0);
+      many.push(costs[1] ?? 0);
+    }
+    const nodesOfMany = await countNodes(page);
+    const { framesPerSecond, slowFrame } = await scroll(page);
+    await costOfOpening(dashboard, page, session, "large");
+    const burst = await costOfChanges(dashboard, page, session, 2_000);
+    const trickle = await costOfChanges(dashboard, page, session, 20);
+    await costOfOpening(dashboard, page, session, "middle");
+    const nodesOfFew = await countNodes(page);
+    return [
+      compare("CPU until a board of 10,000 tasks is painted, to 100", median(many), median(few), 1.5, " ms"),
+      compare("elements of a board of 10,000 tasks, to 1,000", nodesOfMany, nodesOfFew, 1.2, ""),
+      compare("CPU of 2,000 changes, to 20", burst, trickle, 10, " ms"),
+      { ...compare("frames a second while scrolling", framesPerSecond, 50, 1, ""), budget: { min: 1 } },
+      compare("95th percentile of a frame while scrolling", slowFrame, 20, 1, " ms"),
+    ];
+  },
+};
+
+/** Time that the page's main thread works until the first cards are painted. */
+async function costOfOpening(
+  { url }: Dashboard,
+  page: Page,
+  session: CDPSession,
+  slug: string,
+): Promise<number> {
+  await page.goto("about:blank");
+  const before = await cpuTime(session);
+  await page.goto(`${url}/board/${slug}`);
+  await page.locator("[data-cards=done] [data-card]").first().waitFor();
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+  return (await cpuTime(session)) - before;
+}
+
+/** Milliseconds that the main thread has worked. */
+async function cpuTime(session: CDPSession): Promise<number> {
+  const { metrics } = await session.send("Performance.getMetrics");
+  return (metrics.find(({ name }) => name === "TaskDuration")?.value ?? 0) * 1_000;
+}
+
+const countNodes = async (page: Page): Promise<number> =>
+  Number(await page.evaluate("document.querySelectorAll('*').length"));
+
+/** Scrolls the longest column for two seconds, and reports how its frames were. */
+async function scroll(page: Page): Promise<{ framesPerSecond: number; slowFrame: number }> {
+  const times = (await page.evaluate(`new Promise((done) => {
+    const box = document.querySelector("[data-scroll-restoration-id=column-done]");
+    const times = [];
+    const step = (at) => {
+      times.push(at);
+      box.scrollTop += 140;
+      if (times.length > ${SCROLLED_FRAMES}) done(times);
+      else requestAnimationFrame(step);
+    };
+    requestAnimationFrame(step);
+  })`)) as readonly number[];
+  const frames = times.slice(1).map((at, index) => at - (times[index] ?? at));
+  const sorted = frames.toSorted((a, b) => a - b);
+  const total = frames.reduce((sum, frame) => sum + frame, 0);
+  return {
+    framesPerSecond: (frames.length / total) * 1_000,
+    slowFrame: sorted[Math.floor(sorted.length * 0.95)] ?? 0,
+  };
+}
+
+/** Time that the main thread works for so many changes of tasks that another process makes. */
+async function costOfChanges(
+  { home }: Dashboard,
+  page: Page,
+  session: CDPSession,
+  count: number,
+): Promise<number> {
+  await using store = await openBoardStore({ root: home.path, databaseUrl: "", slug: "large" }, {}, never);
+  const person = store.as({ kind: "operator", name: "bench" });
+  const { tasks } = await store.list({ status: "done", limit: 50, order: "created" }, never);
+  const before = await cpuTime(session);
+  for (let change = 0; change < count; change++) {
+    const task = tasks[change % tasks.length];
+    if (task !== undefined) await person.edit(task.id, { priority: change + 1 }, never);
+  }
+  const last = await person.create({ title: `The end of ${count} changes` }, never);
+  await page.getByText(last.task.title).waitFor();
+  return (await cpuTime(session)) - before;
+}
+
+function compare(name: string, ours: number, peer: number, max: number, unit: string): Measurement {
+  const show = (value: number): string => `${Number(value.toFixed(1))}${unit}`;
+  return { name, ours: show(ours), peer: show(peer), ratio: ours / peer, budget: { max } };
+}
