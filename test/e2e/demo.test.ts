@@ -12,6 +12,7 @@ import { describeWith } from "../support/services.ts";
 const run = promisify(execFile);
 const ENTRY = fileURLToPath(new URL("../../dist/main.cjs", import.meta.url));
 const LIMIT = 600_000;
+const WAIT = { timeout: 300_000, interval: 200 };
 const NO_ENGINE = { DOCKER_HOST: "unix:///nonexistent/docker.sock" };
 
 /** An unused home, and a folder for temporary files. */
@@ -336,6 +337,55 @@ describeWith("docker", "hermes demo with Docker", ({ host, client, images }) => 
       expect(await closed).toEqual([130, null]);
       expect(await sandboxesOf(machine.temporary)).toEqual([]);
       expect(await readdir(machine.temporary)).toEqual([]);
+    },
+    LIMIT,
+  );
+});
+
+describe("hermes demo dashboard", () => {
+  test(
+    "a browser sees the board work itself off, answers the question of one task, and Ctrl-C leaves nothing behind",
+    async () => {
+      await using machine = await freshMachine();
+      const child = machine.start(NO_ENGINE, ["dashboard", "--no-open", "--fast"]);
+      const closed = once(child, "close");
+      let printed = "";
+      child.stdout.setEncoding("utf8").on("data", (text: string) => (printed += text));
+      const [, origin = "", code = ""] = await vi.waitFor(() => {
+        const link = /(http:\/\/127\.0\.0\.1:\d+)\/enter#(\S+)/.exec(printed);
+        if (link === null) throw new Error(`no link in ${printed}`);
+        return link;
+      }, WAIT);
+      const send = (path: string, body: object, cookie = ""): Promise<Response> =>
+        fetch(`${origin}/api/${path}`, {
+          method: "POST",
+          headers: { "Content-Type": "application/json", "X-Hermes": "1", Cookie: cookie },
+          body: JSON.stringify(body),
+        });
+      const cookie = (await send("enter", { code })).headers.get("set-cookie")?.split(";")[0] ?? "";
+      const cardsIn = async (wanted: string): Promise<readonly { id: string; title: string }[]> => {
+        const answer = await fetch(`${origin}/api/boards/default/cards`, { headers: { Cookie: cookie } });
+        const { columns } = (await answer.json()) as {
+          columns: readonly { status: string; cards: readonly { id: string; title: string }[] }[];
+        };
+        return columns.find(({ status }) => status === wanted)?.cards ?? [];
+      };
+      const [asking] = await vi.waitFor(async () => {
+        const blocked = await cardsIn("blocked");
+        expect(blocked.map(({ title }) => title)).toEqual(["Choose a licence"]);
+        return blocked;
+      }, WAIT);
+      const answered = await send(
+        `boards/default/tasks/${asking?.id}/answer`,
+        { body: "MIT", unblock: true },
+        cookie,
+      );
+      expect(answered.ok).toBe(true);
+      await vi.waitFor(async () => expect(await cardsIn("done")).toHaveLength(9), WAIT);
+      child.kill("SIGINT");
+      expect(await closed).toEqual([0, null]);
+      expect(await readdir(machine.temporary)).toEqual([]);
+      expect(await processesIn(machine.folder)).toEqual([]);
     },
     LIMIT,
   );

@@ -14,7 +14,7 @@ const FAST = ["--fast", "skip the pauses"] as const;
 export function build(context: CommandContext): Command {
   const command = defineCommand(
     "hermes demo",
-    "Watch the agent fix a small bug, get killed halfway and resume. With `board`, watch several agents work on a board. The demo needs no key and no network: the model follows a script, everything else is real. It runs in a temporary folder and leaves nothing behind.",
+    "Watch the agent fix a small bug, get killed halfway and resume. With `board`, watch several agents work on a board; with `dashboard`, watch them in a browser. The demo needs no key and no network: the model follows a script, everything else is real. It runs in a temporary folder and leaves nothing behind.",
     context.terminal,
   )
     .addOption(new Option("--local", "run commands on this machine, not in a container").conflicts("docker"))
@@ -22,13 +22,35 @@ export function build(context: CommandContext): Command {
     .option(...FAST)
     .allowExcessArguments()
     .action(async ({ local, docker, fast }: DemoFlags, { args: [word] }: Command) => {
-      if (word !== undefined) throw unknownVerb("hermes demo", word, ["board"]);
+      if (word !== undefined) throw unknownVerb("hermes demo", word, ["board", "dashboard"]);
       const { runDemo } = await import("./run-demo.ts");
       const environment = local ? "local" : docker ? "sandbox" : "any";
       await runDemo(context, { environment, isFast: fast ?? false });
     });
   command.addCommand(buildBoard(context));
-  return withExamples(command, ["hermes demo", "hermes demo --local --fast", "hermes demo board"]);
+  command.addCommand(buildDashboard(context));
+  return withExamples(command, [
+    "hermes demo",
+    "hermes demo --local --fast",
+    "hermes demo board",
+    "hermes demo dashboard",
+  ]);
+}
+
+function buildDashboard(context: CommandContext): Command {
+  const command = defineCommand(
+    "dashboard",
+    "Watch several profiles work through nine tasks in the dashboard, and answer the question of one. Runs until you press Ctrl-C.",
+    context.terminal,
+  )
+    .option("--no-open", "only print the link")
+    .option(...FAST)
+    .action(async ({ open = true }: { readonly open?: boolean }, { parent }: Command) => {
+      const { runDashboardDemo } = await import("./board/run-dashboard-demo.ts");
+      const isFast = parent?.opts<DemoFlags>().fast ?? false;
+      await runDashboardDemo(context, { isFast, opensBrowser: open });
+    });
+  return withExamples(command, ["hermes demo dashboard", "hermes demo dashboard --no-open"]);
 }
 
 function buildBoard(context: CommandContext): Command {

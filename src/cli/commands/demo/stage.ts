@@ -50,6 +50,8 @@ export function demoFailed(what: string, stderr = ""): AppError {
 export interface DemoOptions {
   /** Skips the pauses for readers. */
   readonly isFast: boolean;
+  /** Whether the demo runs until the user ends it. */
+  readonly staysOpen?: boolean;
 }
 
 /** The temporary home and project of a demo. Both are removed at the end, even after a failure. */
@@ -79,11 +81,11 @@ export interface Stage extends AsyncDisposable {
 
 export async function openStage(
   { variables, terminal, signal: ownSignal }: CommandContext,
-  { isFast }: DemoOptions,
+  { isFast, staysOpen = false }: DemoOptions,
 ): Promise<Stage> {
   const startedAt = performance.now();
   const limit = new AbortController();
-  setTimeout(() => limit.abort(demoFailed("it took too long")), GIVE_UP_MS).unref();
+  if (!staysOpen) setTimeout(() => limit.abort(demoFailed("it took too long")), GIVE_UP_MS).unref();
   const signal = AbortSignal.any([ownSignal, limit.signal]);
   const folder = await mkdtemp(join(tmpdir(), "hermes-demo-"));
   const [home, project] = [join(folder, "home"), join(folder, "project")];

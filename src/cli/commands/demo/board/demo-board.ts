@@ -58,14 +58,17 @@ export async function openDemoBoard(
 async function fillHome(home: string, graph: readonly DemoTask[], options: DemoOptions): Promise<void> {
   // The user's login files may be slow or print text, and the demo does not need them.
   const terminal = { backend: "local", shell_init_files: ["/dev/null"] };
+  const scriptOf = (name: string): string => join(home, "profiles", name, "script.json");
+  const modelOf = (name: string) => ({ provider: "scripted", default: scriptOf(name) });
+  const names = [...new Set(graph.map(({ assignee }) => assignee))];
   await writeFile(
     join(home, "config.yaml"),
-    stringify({ terminal, kanban: { max_in_progress: MAX_IN_PROGRESS } }),
+    stringify({ model: modelOf(names[0] ?? ""), terminal, kanban: { max_in_progress: MAX_IN_PROGRESS } }),
   );
-  for (const name of new Set(graph.map(({ assignee }) => assignee))) {
+  for (const name of names) {
     const folder = join(home, "profiles", name);
-    const script = join(folder, "script.json");
-    const model = { provider: "scripted", default: script };
+    const script = scriptOf(name);
+    const model = modelOf(name);
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await writeFile(script, JSON.stringify(createScript(graph, name, options)));
     await writeFile(join(folder, "config.yaml"), stringify({ model, terminal }));

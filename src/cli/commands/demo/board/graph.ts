@@ -34,6 +34,8 @@ export interface DemoTask {
   readonly file: string;
   readonly calls: readonly Call[];
   readonly summary: string;
+  /** A question to a person, before the calls. */
+  readonly question?: string;
 }
 
 type Call = readonly [tool: "write_file" | "terminal", input: Readonly<Record<string, string>>];
@@ -110,6 +112,26 @@ export function createGraph({ isFast }: DemoOptions): readonly DemoTask[] {
   ];
 }
 
+/** The same tasks, and one whose worker asks a question that the user answers in the dashboard. */
+export function createDashboardGraph(options: DemoOptions): readonly DemoTask[] {
+  return [
+    ...createGraph(options),
+    {
+      title: "Choose a licence",
+      assignee: LICENSER,
+      after: [1],
+      file: "LICENSE",
+      question: "MIT or Apache 2.0?",
+      calls: [write("LICENSE", "As you said on the board.\n")],
+      summary: "LICENSE names the licence that you chose",
+    },
+  ];
+}
+
+/** Has no other task: the model recognises the run after the answer only by how the run before it ended. */
+const LICENSER = "lawyer";
+const AFTER_ANSWER = "ended: blocked";
+
 /** The body of a task; the scripted model identifies the task by it. */
 export const bodyOf = (number: number): string => `This is part ${number} of the demonstration.`;
 
@@ -117,14 +139,21 @@ export const bodyOf = (number: number): string => `This is part ${number} of the
 export function createScript(
   graph: readonly DemoTask[],
   assignee: string,
-  { isFast }: DemoOptions,
+  { isFast, staysOpen }: DemoOptions,
 ): ScriptInput {
-  const pace = isFast ? {} : { chunk: 16, delay_ms: 40 };
+  const pace = isFast ? {} : staysOpen ? { chunk: 6, delay_ms: 300 } : { chunk: 16, delay_ms: 40 };
   const turns = graph.flatMap((task, index) => {
     if (task.assignee !== assignee) return [];
+    const when = bodyOf(index + 1);
     const calls = task.calls.map(([name, input]) => ({ tools: [{ name, input }], ...pace }));
     const end = { tools: [{ name: "kanban_complete", input: { summary: task.summary } }] };
-    return [{ when: bodyOf(index + 1), answers: [...calls, end] }];
+    const answers = [...calls, end];
+    if (task.question === undefined) return [{ when, answers }];
+    const ask = { tools: [{ name: "kanban_block", input: { reason: task.question } }] };
+    return [
+      { when: AFTER_ANSWER, answers },
+      { when, answers: [ask] },
+    ];
   });
   return { turns };
 }
