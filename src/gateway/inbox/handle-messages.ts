@@ -1,3 +1,4 @@
+import { setImmediate as nextRound } from "node:timers/promises";
 import { messageOf } from "../../lib/errors.ts";
 import type { Log } from "../../lib/log/log.ts";
 import type { Database } from "../../lib/sqlite/database.ts";
@@ -66,6 +67,7 @@ export function createMessageHandler(parts: MessageHandlerParts) {
         log.error("a message could not be handled", { message: key, error: messageOf(error) });
         await database.write(() => inbox.settle(key, "failed", { reason: messageOf(error) }), signal);
       }
+      await nextRound(); // a flood must not keep turns, timers and connections from running
     }
   }
 

@@ -1,4 +1,5 @@
 import { setMaxListeners } from "node:events";
+import { setImmediate as nextRound } from "node:timers/promises";
 import type { TurnLimits } from "../../agent/turn-limits.ts";
 import { AppError, messageOf } from "../../lib/errors.ts";
 import { findWriteProblem } from "../../lib/files/probe-space.ts";
@@ -245,6 +246,7 @@ export async function runGateway(parts: GatewayParts, stop: AbortSignal): Promis
             const kept = await patience.run(keep, within);
             const account = { platform: name, account: platform.account };
             if ((await inbox.store(account, kept, cursor, within)) > 0) stored.touch();
+            await nextRound(); // a platform with many messages at hand must not keep everything else from running
           },
         },
         async deliver(connection, signal) {
