@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openBoardStore } from "../src/board/board-store.ts";
 import type { BoardLocation } from "../src/board/open-board.ts";
-import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/supervisor/run-log.ts";
+import { loggedRuns, runLogPath, taskLogFolder } from "../src/board/supervisor/log/run-log.ts";
 import { type Measurement, median, milliseconds } from "./bench.ts";
 
 const ROUNDS = 7;

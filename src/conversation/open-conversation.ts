@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { screenContext } from "../agent/context-file.ts";
 import type { AgentEvent, PendingCall, ReviewCost } from "../agent/events.ts";
 import { createResultFitter, maxResultChars } from "../agent/fit-result.ts";
+import { screenContext } from "../agent/prompt/context-file.ts";
+import { createSystemPrompt } from "../agent/prompt/system-prompt.ts";
 import { runTools } from "../agent/run-tools.ts";
-import { createSystemPrompt } from "../agent/system-prompt.ts";
 import type { ApprovalQueue } from "../approvals/approval-queue.ts";
 import type { TurnCheckpoints } from "../checkpoints/turn-checkpoints.ts";
 import { findHints, withFolderHints } from "../context/folder-hints.ts";

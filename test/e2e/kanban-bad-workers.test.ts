@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, rm, stat, writeFile } from "node:fs/promises"
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
+import { logParts, runLogPath } from "../../src/board/supervisor/log/run-log.ts";
 import { findRunGroups } from "../../src/board/supervisor/run-cgroup.ts";
-import { logParts, runLogPath } from "../../src/board/supervisor/run-log.ts";
 import { boardMark } from "../../src/board/worker/run-mark.ts";
 import { mayCreateCgroup } from "../support/cgroup.ts";
 import { scale } from "../support/scale.ts";

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { attachFile } from "../../src/board/attachments/attachment-files.ts";
 import { openBoardStore } from "../../src/board/board-store.ts";
-import { runLogPath } from "../../src/board/supervisor/run-log.ts";
+import { runLogPath } from "../../src/board/supervisor/log/run-log.ts";
 import { boardFolders } from "../../src/board/workspaces/board-folders.ts";
 import { openOwnDatabase } from "../support/own-database.ts";
 import { describeWith } from "../support/services.ts";

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { boardPath } from "../../src/board/board-slug.ts";
 import type { ClaimedTask } from "../../src/board/operations/runs/claim.ts";
-import { logParts, runLogPath, taskLogFolder } from "../../src/board/supervisor/run-log.ts";
+import { logParts, runLogPath, taskLogFolder } from "../../src/board/supervisor/log/run-log.ts";
 import { openSessionStore } from "../../src/sessions/session-store.ts";
 import { codeOf, openPostgresLab } from "../support/board-lab.ts";
 import { bundleOf } from "../support/child.ts";

@@ -79,11 +79,18 @@ export function classifyExit(
     );
   const how = code === null ? `the worker was killed by ${signal}` : `the worker ended with code ${code}`;
   const why = lastFailure(redacted);
-  const rest = why === undefined ? tail : tail.replace(`hermes: ${why}`, "").trim();
   // No attempt can succeed before a user corrects the settings.
   if (code === WORKER_EXIT_CODES.provider)
-    return { ...end("crashed", "auth", `${why ?? how}\n${rest}`), terminal: true };
-  return end("crashed", "task", `${why === undefined ? how : `${how}: ${why}`}\n${rest}`);
+    return {
+      ...end("crashed", "auth", why === undefined ? `${how}\n${tail}` : reasonFirst(why, tail)),
+      terminal: true,
+    };
+  return end("crashed", "task", `${why === undefined ? how : `${how}: ${why}`}\n${tail}`);
+}
+
+/** The reason, followed by the other lines of the output. */
+function reasonFirst(why: string, tail: string): string {
+  return `${why}\n${tail.replace(`hermes: ${why}`, "").trim()}`;
 }
 
 /** The last error line that hermes itself printed, which explains more than an exit code. */

@@ -9,8 +9,8 @@ import { AppError, errnoOf } from "../../lib/errors.ts";
 import { runMark } from "../worker/run-mark.ts";
 import type { RunOrder, WorkerOrder } from "../worker/run-order.ts";
 import { sendSignal } from "./end-processes.ts";
+import type { RunLog } from "./log/run-log.ts";
 import { createRunGroup, insideGroup } from "./run-cgroup.ts";
-import type { RunLog } from "./run-log.ts";
 
 export interface ProcessExit {
   /** Null when a signal ended the process. */

@@ -22,9 +22,9 @@ import { cleanUpAfterRun } from "./clean-up-after-run.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { findFullDisk } from "./find-full-disk.ts";
 import { keepLease, type LeaseEnd, realTime } from "./keep-lease.ts";
+import { openRunLog, type RunLog } from "./log/run-log.ts";
 import { runProcesses } from "./process-table.ts";
 import { leaveRunGroup } from "./run-cgroup.ts";
-import { openRunLog, type RunLog } from "./run-log.ts";
 import { type ProcessExit, type StartedWorker, startWorker } from "./start-worker.ts";
 
 /** How long a worker may take to exit after it has reported its result. */

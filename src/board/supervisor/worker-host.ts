@@ -14,8 +14,8 @@ import type { Workspace, WorkspaceLocation } from "../workspaces/workspace.ts";
 import { END_GRACE_MS, endProcesses } from "./end-processes.ts";
 import { findFullDisk } from "./find-full-disk.ts";
 import { findRunProcesses, terminateRun } from "./find-run.ts";
+import { type LogBounds, runLogPath } from "./log/run-log.ts";
 import { runProcesses } from "./process-table.ts";
-import { type LogBounds, runLogPath } from "./run-log.ts";
 import { startSupervisor } from "./start-supervisor.ts";
 import { WORKER_PIPE } from "./start-worker.ts";
 

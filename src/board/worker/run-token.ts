@@ -6,7 +6,7 @@ import { parseBoardSlug } from "../board-slug.ts";
 import type { BoardStore } from "../board-store.ts";
 import type { RunCaller } from "../caller.ts";
 import type { BoardsLocation } from "../registry/boards-location.ts";
-import { taskLogFolder } from "../supervisor/run-log.ts";
+import { taskLogFolder } from "../supervisor/log/run-log.ts";
 import type { RunName } from "./run-mark.ts";
 import type { RunOrder } from "./run-order.ts";
 

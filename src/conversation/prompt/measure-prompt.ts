@@ -1,4 +1,4 @@
-import { createPromptSections, type PromptFacts } from "../../agent/system-prompt.ts";
+import { createPromptSections, type PromptFacts } from "../../agent/prompt/system-prompt.ts";
 import type { ToolDefinition } from "../../providers/provider.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { createToolDefinitions } from "./prompt-facts.ts";

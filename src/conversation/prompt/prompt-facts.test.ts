@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { expect, it } from "vitest";
-import { createSystemPrompt, type PromptFacts } from "../../agent/system-prompt.ts";
+import { createSystemPrompt, type PromptFacts } from "../../agent/prompt/system-prompt.ts";
 import { measurePrompt } from "./measure-prompt.ts";
 import { createToolDefinitions, describeTools } from "./prompt-facts.ts";
 

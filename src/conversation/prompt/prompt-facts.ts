@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { type ContextRules, loadContextFile } from "../../agent/context-file.ts";
-import { findProjectContext } from "../../agent/project-context.ts";
-import type { PromptFacts } from "../../agent/system-prompt.ts";
+import { type ContextRules, loadContextFile } from "../../agent/prompt/context-file.ts";
+import { findProjectContext } from "../../agent/prompt/project-context.ts";
+import type { PromptFacts } from "../../agent/prompt/system-prompt.ts";
 import type { EnvironmentRequest } from "../../environments/environment-request.ts";
 import type { ToolDefinition } from "../../providers/provider.ts";
 import { NO_TODOS } from "../../tools/todo.ts";

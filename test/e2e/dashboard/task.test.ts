@@ -2,7 +2,7 @@ import { appendFile, mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { runLogPath } from "../../../src/board/supervisor/run-log.ts";
+import { runLogPath } from "../../../src/board/supervisor/log/run-log.ts";
 import { look, openDashboard, pageErrors } from "../../support/dashboard-browser.ts";
 import { describeWith } from "../../support/services.ts";
 

@@ -1,4 +1,4 @@
-import { readRunLog } from "../../../board/supervisor/read-run-log.ts";
+import { readRunLog } from "../../../board/supervisor/log/read-run-log.ts";
 import { waitForTouch, watchFile } from "../../../board/watch-board.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { systemClock } from "../../../lib/time/clock.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readAttachment } from "../../../board/attachments/attachment-content.ts";
 import { attachFile, removeAttachment } from "../../../board/attachments/attachment-files.ts";
-import { readRunLog } from "../../../board/supervisor/read-run-log.ts";
+import { readRunLog } from "../../../board/supervisor/log/read-run-log.ts";
 import { LARGEST_ATTACHMENT, type Run } from "../../../board/task.ts";
 import { AppError } from "../../../lib/errors.ts";
 import { changedTaskSchema, fileSchema, runDiffSchema, runLogSchema } from "../../contract/tasks.ts";

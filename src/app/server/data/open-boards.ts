@@ -10,7 +10,7 @@ import { reclaimTask } from "../../../board/dispatcher/reclaim-task.ts";
 import { runPass } from "../../../board/dispatcher/run-pass.ts";
 import { removeBoard } from "../../../board/registry/remove-board.ts";
 import { withStagedBoard } from "../../../board/registry/stage-board.ts";
-import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor/run-log.ts";
+import { loggedRuns, runLogPath, taskLogFolder } from "../../../board/supervisor/log/run-log.ts";
 import { watchBoard } from "../../../board/watch-board.ts";
 import { COMMENT_NOTE } from "../../../board/worker/worker-messages.ts";
 import { describeWorkspace } from "../../../board/workspaces/describe-workspace.ts";

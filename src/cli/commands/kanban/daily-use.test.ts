@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { CommanderError } from "commander";
 import { describe, expect, test } from "vitest";
 import { openKanbanLine } from "../../../../test/support/kanban-line.ts";
-import { runLogPath } from "../../../board/supervisor/run-log.ts";
+import { runLogPath } from "../../../board/supervisor/log/run-log.ts";
 import type { Task } from "../../../board/task.ts";
 import { runProcess } from "../../../lib/process/process.ts";
 import { loadSqlite } from "../../../lib/sqlite/sqlite.ts";

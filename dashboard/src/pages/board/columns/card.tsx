@@ -108,7 +108,10 @@ export function Priority({ value }: { readonly value: number }) {
 /** Why it is where it is, in two words; or since when. */
 function Short({ card }: { readonly card: CardView }) {
   if (card.run !== null) return <Elapsed since={card.run.startedAt} className={styles.elapsed} />;
-  if (card.reason !== null && card.status !== "blocked") return <>{reasonText(card.reason)}</>;
+  // That nobody is assigned stands at the end of the card.
+  const { reason } = card;
+  if (reason !== null && reason.kind !== "unassigned" && card.status !== "blocked")
+    return <>{reasonText(reason)}</>;
   if (card.status === "done" || card.status === "archived") return <When at={card.since} />;
   return <Ago at={card.since} />;
 }

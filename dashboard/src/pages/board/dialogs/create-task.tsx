@@ -1,6 +1,7 @@
 import { useRef, useState } from "react";
 import type { CreatedTask, NewTask } from "../../../../../src/api/contract/tasks.ts";
 import { useApi } from "../../../data/app-data.tsx";
+import { randomId } from "../../../data/random-id.ts";
 import { Button } from "../../../parts/button.tsx";
 import { Dialog } from "../../../parts/dialog.tsx";
 import { Select, TextArea, TextField } from "../../../parts/field.tsx";
@@ -30,7 +31,7 @@ export function CreateTask({ onClose }: { onClose(): void }) {
   const [problem, setProblem] = useState<string>();
   const [titleProblem, setTitleProblem] = useState<string>();
   const [timeProblem, setTimeProblem] = useState<string>();
-  const key = useRef(crypto.randomUUID());
+  const key = useRef(randomId());
   const title = useRef<HTMLDivElement>(null);
 
   const change = (fields: Partial<NewTaskForm>): void => {
@@ -59,7 +60,7 @@ export function CreateTask({ onClose }: { onClose(): void }) {
         idempotencyKey: key.current,
       });
       drafts.set(DRAFT, undefined);
-      key.current = crypto.randomUUID();
+      key.current = randomId();
       const open = { label: text.open, run: () => openTask(task.id) };
       toasts.say(created ? create.created(task.seq) : create.existed(task.seq), open);
       if (!another) return onClose();

@@ -5,6 +5,7 @@ import { words } from "../../../words/words.ts";
 import { type CardMenuRequest, useBoard } from "../board-context.tsx";
 import { STATUS_ICONS } from "../columns/status-icons.ts";
 import { choiceFor } from "../model/moves.ts";
+import { copyItems } from "./copy-items.ts";
 
 const { board: text } = words;
 const PRIORITIES = [0, 1, 2, 3] as const;
@@ -20,8 +21,6 @@ export function CardMenu({ request, onClose }: { readonly request: CardMenuReque
   if (card === undefined) return null;
   const isOne = cards.length === 1;
   const again = (next: CardMenuRequest["kind"]) => (): void => tools.openMenu({ kind: next, ids, anchor });
-  const copy = (value: string) => (): void =>
-    void navigator.clipboard.writeText(value).then(() => toasts.say(words.shell.copied));
 
   const moves = moveItems(cards, tools.statuses, (to) => tools.requestMove(ids, to));
   const assign = (board?.assignees ?? []).map(
@@ -81,8 +80,7 @@ export function CardMenu({ request, onClose }: { readonly request: CardMenuReque
             keys: "x",
             run: () => marks.toggle(card.id),
           },
-          { label: text.copyId, icon: "copy", run: copy(card.id) } as const,
-          { label: text.copyLink, run: copy(new URL(tools.hrefOf(card.id), document.baseURI).href) },
+          ...copyItems(card.id, tools, toasts),
         ]
       : []),
   ];

@@ -5,6 +5,7 @@ import type { Toasts } from "../../../parts/toast.tsx";
 import { words } from "../../../words/words.ts";
 import type { BoardTools } from "../board-context.tsx";
 import { STATUS_ICONS } from "../columns/status-icons.ts";
+import { copyItems } from "../menus/copy-items.ts";
 import { choiceFor } from "../model/moves.ts";
 
 const { board: text } = words;
@@ -34,8 +35,6 @@ export function taskItems(
       },
     ];
   });
-  const copy = (value: string) => (): void =>
-    void navigator.clipboard.writeText(value).then(() => toasts.say(words.shell.copied));
   const assign: MenuItem = {
     label: `${text.assign}…`,
     keys: "a",
@@ -55,8 +54,7 @@ export function taskItems(
       : [task.hold ? send(text.release, { move: "release-hold" }) : send(text.hold, { move: "hold" })]),
     ...(card.reason?.kind === "guarded" ? [send(text.unguard, { move: "unguard" })] : []),
     "line",
-    { label: text.copyId, icon: "copy", run: copy(task.id) },
-    { label: text.copyLink, run: copy(new URL(tools.hrefOf(task.id), document.baseURI).href) },
+    ...copyItems(task.id, tools, toasts),
     ...(task.status === "archived"
       ? []
       : [

@@ -2,7 +2,7 @@ import type { Dirent } from "node:fs";
 import { lstat, readdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { boardsLocation } from "../../../../app/board.ts";
-import { taskLogFolder } from "../../../../board/supervisor/run-log.ts";
+import { taskLogFolder } from "../../../../board/supervisor/log/run-log.ts";
 import { AppError, errnoOf } from "../../../../lib/errors.ts";
 import { unlessMissing } from "../../../../lib/files/unless-missing.ts";
 import type { OpenBoardContext } from "../kanban-context.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type Command, Option } from "commander";
 import { attachmentFolders, boardsLocation } from "../../../../app/board.ts";
 import { removeSandboxes } from "../../../../app/clean-up-after.ts";
-import { taskLogFolder } from "../../../../board/supervisor/run-log.ts";
+import { taskLogFolder } from "../../../../board/supervisor/log/run-log.ts";
 import { BLOCK_KINDS, type BlockKind, type Task } from "../../../../board/task.ts";
 import { describeStatus, mayMove } from "../../../../board/transitions.ts";
 import { folderNameOf } from "../../../../board/workspaces/workspace.ts";

@@ -3,7 +3,7 @@ import { attachmentsIn, locateAttachments } from "../../../../board/attachments/
 import { tasksIn } from "../../../../board/operations/views/describe-event.ts";
 import type { TaskName } from "../../../../board/operations/views/list-details.ts";
 import type { TaskDetails } from "../../../../board/operations/views/task-details.ts";
-import { logParts, runLogPath } from "../../../../board/supervisor/run-log.ts";
+import { logParts, runLogPath } from "../../../../board/supervisor/log/run-log.ts";
 import type { Run } from "../../../../board/task.ts";
 import { renderContext } from "../../../../board/tools/render-context.ts";
 import { describeWorkspace, type WorkspaceFacts } from "../../../../board/workspaces/describe-workspace.ts";

@@ -3,7 +3,7 @@ import { StringDecoder } from "node:string_decoder";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Command } from "commander";
 import { boardsLocation } from "../../../../app/board.ts";
-import { loggedRuns, logParts, runLogPath, taskLogFolder } from "../../../../board/supervisor/run-log.ts";
+import { loggedRuns, logParts, runLogPath, taskLogFolder } from "../../../../board/supervisor/log/run-log.ts";
 import type { Run } from "../../../../board/task.ts";
 import { AppError } from "../../../../lib/errors.ts";
 import { readHostFacts } from "../../../../lib/process/host-facts.ts";

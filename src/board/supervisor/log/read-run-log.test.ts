@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { readRunLog } from "./read-run-log.ts";
 import { openRunLog } from "./run-log.ts";
 

@@ -1,4 +1,4 @@
-import { escapeFrame } from "../lib/text/escape-frame.ts";
+import { escapeFrame } from "../../lib/text/escape-frame.ts";
 
 /** The inputs of a system prompt: plain values, so that a session always gets the same bytes. */
 export interface PromptFacts {

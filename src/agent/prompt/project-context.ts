@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { exists } from "../lib/files/unless-missing.ts";
+import { exists } from "../../lib/files/unless-missing.ts";
 import { type ContextFile, type ContextRules, loadContextFile, shortenContext } from "./context-file.ts";
 
 /** The first existing file is used. Our own file names are searched up to the root of the repository. */

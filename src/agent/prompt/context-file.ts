@@ -1,9 +1,9 @@
 import { constants, type FileHandle, open, realpath } from "node:fs/promises";
 import { sep } from "node:path";
-import { errnoOf, messageOf } from "../lib/errors.ts";
-import { headOf, tailOf } from "../lib/text/shorten.ts";
-import { openDeadline } from "../lib/time/deadline.ts";
-import { findInjection } from "../lib/untrusted/find-injection.ts";
+import { errnoOf, messageOf } from "../../lib/errors.ts";
+import { headOf, tailOf } from "../../lib/text/shorten.ts";
+import { openDeadline } from "../../lib/time/deadline.ts";
+import { findInjection } from "../../lib/untrusted/find-injection.ts";
 
 /** Instructions for the agent, and the file that contains them. */
 export interface ContextFile {

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { boardFolder, DEFAULT_BOARD } from "../board-slug.ts";
+import { boardFolder, DEFAULT_BOARD } from "../../board-slug.ts";
 
 export interface LogBounds {
   /** The size at which the log is rotated. */

@@ -1,6 +1,6 @@
 import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { expect, test } from "vitest";
-import { tempFolder } from "../../../test/support/temp-folder.ts";
+import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { loggedRuns, logParts, openRunLog } from "./run-log.ts";
 
 const BYTES = 4_096;

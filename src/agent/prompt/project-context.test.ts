@@ -3,7 +3,7 @@ import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { tempFolder } from "../../test/support/temp-folder.ts";
+import { tempFolder } from "../../../test/support/temp-folder.ts";
 import { findProjectContext } from "./project-context.ts";
 
 const never = new AbortController().signal;
