@@ -184,11 +184,14 @@ test("K38: gateways of two profiles run side by side, each with its own settings
 test("A7: a gateway that hangs is shown as such", async () => {
   await using lab = await open({ answers: [] });
   await using gateway = await lab.home.run();
-  gateway.signal("SIGSTOP");
   const never = new AbortController().signal;
   using database = await openGatewayDatabase(join(lab.home.path, "gateway.sqlite"), systemClock, never);
   const age = database.prepare("update lease set expires_at = expires_at - 120000");
-  await database.write(() => age.run(), never);
+  // Stopped while this transaction has the lock, so that it cannot stop with the lock in its hands.
+  await database.write(() => {
+    gateway.signal("SIGSTOP");
+    age.run();
+  }, never);
   expect((await lab.home.hermes(["gateway", "status"])).stdout).toMatch(
     new RegExp(`gateway +running, process ${gateway.pid}.*; no sign of life for 2 minutes`),
   );
