@@ -99,7 +99,7 @@ test("tools are listed with their state, the surfaces that offer them, and their
     offered_to: ["chat", "-z", "gateway", "API", "board"],
   });
   expect(all.get("terminal")?.tokens).toBeGreaterThan(50);
-  expect(all.get("clarify")?.offered_to).toEqual(["chat", "board"]);
+  expect(all.get("clarify")?.offered_to).toEqual(["chat", "gateway", "API", "board"]);
   expect(all.get("kanban_complete")?.offered_to).toEqual(["board"]);
   const fewer = await list("--agent.disabled_toolsets", '["todo"]', "--approvals.single_query_mode", "ask");
   expect(fewer.get("todo")?.enabled).toBe(false);
