@@ -136,9 +136,12 @@ const RULES: readonly InjectionRule[] = [
   },
 ];
 
-/** A part of a page that a reader does not see; only where the text is a page or a document, not source code. */
+/**
+ * A part of a page that a reader does not see; only where the text is a page or a document, not source code. White text is read
+ * where its element has a ground of another colour.
+ */
 const HIDDEN_ELEMENT =
-  /<(?:div|span|p|font|section|td|li|a)\b[^>]{0,200}\bstyle\s{0,3}=\s{0,3}["'][^"'>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0(?![.\d])|color\s{0,3}:\s{0,3}(?:transparent|#fff(?:fff)?\b|white))[^>]{0,200}>[^<]{20,}/i;
+  /<(?:div|span|p|font|section|td|li|a)\b[^>]{0,200}\bstyle\s{0,3}=\s{0,3}["'](?:[^"'>]{0,200}(?:display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}hidden|font-size\s{0,3}:\s{0,3}0|opacity\s{0,3}:\s{0,3}0(?![.\d])|color\s{0,3}:\s{0,3}transparent)|(?![^"'>]{0,200}\bbackground(?:-color)?\s{0,3}:(?!\s{0,3}(?:#fff|white|transparent)))[^"'>]{0,200}color\s{0,3}:\s{0,3}(?:#fff(?:fff)?\b|white))[^>]{0,200}>[^<]{20,}/i;
 
 /**
  * Finds text that is written to steer an agent. Heuristic: it knows common forms, and a text without a finding is not proved

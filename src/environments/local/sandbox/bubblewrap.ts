@@ -41,21 +41,48 @@ export function bubblewrapCommand(
   ];
 }
 
+const MAX_STARTS = 5;
+
+/**
+ * Starts bubblewrap again if a mount was removed while it was changing the flags of all mounts, as when a container ends.
+ * No command has run in the sandbox by then.
+ */
+export async function retryLostMounts<Result>(start: () => Promise<Result>): Promise<Result> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start();
+    } catch (error) {
+      const isLostMount = error instanceof AppError && error.message.includes("Unable to apply mount flags");
+      if (!isLostMount || attempt === MAX_STARTS) throw error;
+    }
+  }
+}
+
 /** Why this machine cannot create the sandbox; undefined if it can. */
-export async function probeSandbox(
+export async function probeSandbox(...parts: Parameters<typeof tryOnce>): Promise<AppError | undefined> {
+  try {
+    await retryLostMounts(() => tryOnce(...parts));
+    return undefined;
+  } catch (error) {
+    if (error instanceof AppError && error.code === "local-sandbox-unavailable") return error;
+    throw error;
+  }
+}
+
+async function tryOnce(
   plan: SandboxPlan,
   files: SandboxFiles,
   variables: Readonly<Record<string, string | undefined>>,
   signal: AbortSignal,
-): Promise<AppError | undefined> {
+): Promise<void> {
   try {
     const command = bubblewrapCommand(plan, files, ["true"]);
     const result = await runProcess(command, { env: variables, timeoutMs: PROBE_WITHIN_MS }, signal);
-    if (result.exitCode === 0) return undefined;
-    return explainFailure(plan.mode, result.timedOut ? "bwrap did not answer" : result.stderr);
+    if (result.exitCode !== 0)
+      throw explainFailure(plan.mode, result.timedOut ? "bwrap did not answer" : result.stderr);
   } catch (error) {
     if (error instanceof AppError && error.code === "process-unstartable")
-      return explainFailure(plan.mode, MISSING);
+      throw explainFailure(plan.mode, MISSING);
     throw error;
   }
 }

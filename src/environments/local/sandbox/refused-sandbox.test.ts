@@ -1,5 +1,5 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { tempFolder } from "../../../../test/support/temp-folder.ts";
 import { collect } from "../../environment.contract.ts";
 import { terminalOptions } from "../../options.ts";
@@ -52,6 +52,28 @@ test.each([
       });
   },
 );
+
+test("agent K9: a mount that goes away while the sandbox is created, as when a container ends, is no refusal", async () => {
+  const temp = await tempFolder();
+  onTestFinished(() => temp[Symbol.asyncDispose]());
+  const bwrap = temp.file("bwrap");
+  // The first two starts fail; the third one runs the command, after its own arguments.
+  await writeFile(
+    bwrap,
+    `#!/bin/sh
+echo x >> "$0.starts"
+[ "$(wc -l < "$0.starts")" -gt 2 ] || { echo "bwrap: Can't bind mount / on /: Unable to apply mount flags: remount /m: No such file" >&2; exit 1; }
+exec "$@"
+`,
+  );
+  await chmod(bwrap, 0o755);
+  const parts = {
+    ...{ sandbox: [bwrap], mkfifo: "mkfifo", mode: "workspace", channels: temp.path },
+    env: { PATH: process.env["PATH"] ?? "" },
+  };
+  await using hub = await startHub(parts, new AbortController().signal);
+  expect(hub.isOpen).toBe(true);
+});
 
 test("a folder is mounted before what lies below it, and the last mount at a path counts", () => {
   const mounts: Mount[] = [

@@ -11,7 +11,7 @@ import { waitAtMost } from "../../../lib/time/wait-at-most.ts";
 import { SHELL_ARGUMENTS } from "../../channel/driver.ts";
 import { quoteWord } from "../../channel/quote.ts";
 import type { RunningShell } from "../../channel/start-shell.ts";
-import { CHANNELS_IN_SANDBOX, explainFailure, MISSING } from "./bubblewrap.ts";
+import { CHANNELS_IN_SANDBOX, explainFailure, MISSING, retryLostMounts } from "./bubblewrap.ts";
 
 /** A running sandbox, in which shells can be started. All of them see each other's processes and network. */
 export interface SandboxHub extends AsyncDisposable {
@@ -67,7 +67,11 @@ interface Opening {
 }
 
 /** Starts bubblewrap. Throws `local-sandbox-unavailable`, in words, if this machine cannot create the sandbox. */
-export async function startHub(
+export function startHub(parts: HubParts, signal: AbortSignal): Promise<SandboxHub> {
+  return retryLostMounts(() => openHub(parts, signal));
+}
+
+async function openHub(
   { sandbox, mkfifo, mode, env, channels }: HubParts,
   signal: AbortSignal,
 ): Promise<SandboxHub> {
