@@ -72,10 +72,10 @@ export const chatBench: Bench = {
   },
 };
 
-/** Prints slowly enough to be typed meanwhile. */
+/** Prints until it is stopped, and at least the lines of the budget. */
 const PRINT = {
   name: "terminal",
-  input: { command: `seq 1 ${PRINTED_LINES} | while read -r line; do echo "$line"; done` },
+  input: { command: `seq 1 ${100 * PRINTED_LINES} | while read -r line; do echo "$line"; done` },
 };
 
 const LAST_LINE = "This is its end.";
