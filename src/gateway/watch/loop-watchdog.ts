@@ -46,7 +46,7 @@ function end(why) {
       const { rss, heapUsed } = process.memoryUsage();
       const head = new Date().toISOString() + " process " + process.pid + ": " + why + "; rss " + rss + ", heap " + heapUsed;
       appendFileSync(report, [head, ...frames].join("\\n    ") + "\\n", { mode: 0o600 });
-    } catch {}
+    } catch {} // a report that cannot be written, as on a full disk, must not keep the process alive
     process.kill(process.pid, "SIGKILL");
   };
   setTimeout(write, 5000, ["(the stack could not be read: native code runs)"]);
